@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { sendJson } from './answers.ts';
+import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from './behaviours.ts';
+import type { BehaviourDetails } from './behaviours.ts';
+import type { Emulator } from './emulator.ts';
+
+// The emulator's control: what a person or a script changes it with from outside. It shows what the emulator
+// does and has counted, and switches behaviours; it shows no credentials. It needs none either, which is why it
+// belongs on the loopback interface; a web page cannot reach it, because PUT asks for a CORS permission first.
+
+/** Answers one request to the control's listener. */
+export async function answerControl(
+  emulator: Emulator,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> {
+  const [path = '', query = ''] = (req.url ?? '').split('?', 2);
+  const [, kind = '', name = '', ...rest] = path.split('/');
+  if (path === '/') {
+    if (req.method !== 'GET') return sendJson(res, 405, { error: 'only GET' }, { allow: 'GET' });
+    return sendJson(res, 200, state(emulator));
+  }
+  if ((kind !== 'behaviour' && kind !== 'token-behaviour') || rest.length > 0) {
+    const known = ['GET /', 'PUT /behaviour/<name>', 'PUT /token-behaviour/<name>'];
+    return sendJson(res, 404, { error: 'unknown path', known });
+  }
+  if (req.method !== 'PUT') return sendJson(res, 405, { error: 'only PUT' }, { allow: 'PUT' });
+
+  if (kind === 'token-behaviour') {
+    if (!isTokenBehaviour(name)) return sendUnknown(res, tokenBehaviours);
+    emulator.behaveToken(name);
+    return sendJson(res, 200, { tokenBehaviour: name });
+  }
+  if (!isBehaviour(name)) return sendUnknown(res, listBehaviours);
+  const details = parseDetails(query);
+  try {
+    await emulator.behave(name, details);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : 'unknown';
+    return sendJson(res, error instanceof RangeError ? 400 : 500, { error: message });
+  }
+  return sendJson(res, 200, { behaviour: name, ...details });
+}
+
+function state(emulator: Emulator): object {
+  return {
+    behaviour: emulator.behaviour,
+    tokenBehaviour: emulator.tokenBehaviour,
+    calls: {
+      list: emulator.listCalls(),
+      token: emulator.tokenCalls(),
+      all: emulator.calls.length,
+      maxConcurrentList: emulator.maxConcurrentListCalls,
+    },
+    behaviours: describe(listBehaviours),
+    tokenBehaviours: describe(tokenBehaviours),
+  };
+}
+
+type Described = Readonly<Record<string, { readonly description: string }>>;
+
+function describe(table: Described): Record<string, string> {
+  return Object.fromEntries(Object.entries(table).map(([name, { description }]) => [name, description]));
+}
+
+function sendUnknown(res: ServerResponse, table: Described): void {
+  sendJson(res, 404, { error: 'unknown behaviour', known: Object.keys(table) });
+}
+
+function parseDetails(query: string): BehaviourDetails {
+  const parameters = new URLSearchParams(query);
+  const delayMs = parameters.get('delayMs');
+  return {
+    retryAfter: parameters.get('retryAfter') ?? undefined,
+    // Number('') is 0; an empty parameter is a mistake, which NaN lets the emulator refuse.
+    delayMs: delayMs === null ? undefined : Number(delayMs || Number.NaN),
+  };
+}

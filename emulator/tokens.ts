@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { INTERNAL_DETAIL, sendFailure, sendJson } from './answers.ts';
+import { tokenBehaviours } from './behaviours.ts';
+import type { Grant, TokenBehaviour, TokenBehaviourRow } from './behaviours.ts';
+
+// The emulated provider's tokens: which ones the list accepts, and the endpoint that issues them. The endpoint
+// is an assumption: the provider has documented none, so this is the client credentials grant as RFC 6749
+// words it, with the client's id and secret in HTTP Basic only. An issued token is refused once it has expired.
+
+/** What the tokens depend on. A lifetime of `null` is not told to the client and does not end. */
+export interface TokenSettings {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly fixedTokens: readonly string[];
+  readonly lifetimeSeconds: number | null;
+  readonly now: () => number;
+}
+
+/** The tokens of one emulator. */
+export interface Tokens {
+  /** Whether the value of an Authorization header holds a token that is good now. */
+  accepts(authorization: string | undefined): boolean;
+  /** Replaces the fixed tokens; issued ones stay good. */
+  acceptFixed(tokens: readonly string[]): void;
+  /** Makes every token issued so far bad. */
+  revokeIssued(): void;
+  /** Answers one request to the token endpoint. */
+  answer(req: IncomingMessage, res: ServerResponse, behaviour: TokenBehaviour): Promise<void>;
+}
+
+const FORM_LIMIT = 16 * 1024;
+const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' };
+
+/** Opens the book of tokens. */
+export function createTokens(settings: TokenSettings): Tokens {
+  const { clientId, clientSecret, lifetimeSeconds, now } = settings;
+  const issued = new Map<string, number>();
+  let fixed: ReadonlySet<string> = new Set(settings.fixedTokens);
+
+  function issue(accepted: boolean): Grant {
+    const token = randomBytes(24).toString('base64url');
+    const seconds = lifetimeSeconds ?? Number.POSITIVE_INFINITY;
+    if (accepted) issued.set(token, now() + seconds * 1000);
+    const grant = { access_token: token, token_type: 'Bearer' };
+    return lifetimeSeconds === null ? grant : { ...grant, expires_in: lifetimeSeconds };
+  }
+
+  function accepts(authorization: string | undefined): boolean {
+    const token = credentials(authorization, 'bearer');
+    if (token === undefined) return false;
+    return fixed.has(token) || (issued.get(token) ?? Number.NEGATIVE_INFINITY) > now();
+  }
+
+  async function answer(req: IncomingMessage, res: ServerResponse, behaviour: TokenBehaviour): Promise<void> {
+    const row: TokenBehaviourRow = tokenBehaviours[behaviour];
+    if ('fail' in row) return row.fail(req, res);
+
+    const refuse = (status: number, error: string, description: string): void =>
+      sendJson(res, status, { error, error_description: `${description} (${INTERNAL_DETAIL})` }, NO_STORE);
+
+    const form = await readForm(req);
+    const client = basicCredentials(req.headers.authorization);
+    if (client?.id !== clientId || client.secret !== clientSecret) {
+      const headers = { ...NO_STORE, 'www-authenticate': 'Basic realm="emulator"' };
+      return sendFailure(req, res, 401, 'invalid_client', headers);
+    }
+    if (form === undefined) return refuse(400, 'invalid_request', 'a form was expected');
+    if (form.getAll('grant_type').length !== 1) {
+      return refuse(400, 'invalid_request', 'exactly one grant_type was expected');
+    }
+    if (form.get('grant_type') !== 'client_credentials') {
+      return refuse(400, 'unsupported_grant_type', 'only client_credentials is supported');
+    }
+    return sendJson(res, 200, row.grant(issue(row.accepted)), NO_STORE);
+  }
+
+  return {
+    accepts,
+    acceptFixed: (tokens) => {
+      fixed = new Set(tokens);
+    },
+    revokeIssued: () => issued.clear(),
+    answer,
+  };
+}
+
+/** The credentials of one scheme; schemes are compared without regard to case (RFC 9110, 11.1). */
+function credentials(authorization: string | undefined, scheme: string): string | undefined {
+  const [name, value] = (authorization ?? '').split(/ +/, 2);
+  return name?.toLowerCase() === scheme ? value : undefined;
+}
+
+function basicCredentials(authorization: string | undefined): { id: string; secret: string } | undefined {
+  const encoded = credentials(authorization, 'basic');
+  if (encoded === undefined) return undefined;
+  const pair = Buffer.from(encoded, 'base64').toString();
+  const colon = pair.indexOf(':');
+  if (colon < 0) return undefined;
+  return { id: formDecode(pair.slice(0, colon)), secret: formDecode(pair.slice(colon + 1)) };
+}
+
+function formDecode(text: string): string {
+  // RFC 6749, 2.3.1: id and secret are form-urlencoded before they go into HTTP Basic.
+  return new URLSearchParams(`value=${text}`).get('value') ?? '';
+}
+
+async function readForm(req: IncomingMessage): Promise<URLSearchParams | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of req) {
+    if (!(chunk instanceof Uint8Array)) continue;
+    length += chunk.length;
+    // What exceeds the limit is read to its end, so that the answer still arrives, but not kept.
+    if (length <= FORM_LIMIT) chunks.push(chunk);
+  }
+  const type = req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== 'application/x-www-form-urlencoded' || length > FORM_LIMIT) return undefined;
+  return new URLSearchParams(Buffer.concat(chunks).toString());
+}
