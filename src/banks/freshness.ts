@@ -1,0 +1,21 @@
+// How old a list may be and what it is called at that age: pure, and the only place where this is decided.
+//
+//   age   0 ─────────── TTL ─────────────────────── TTL + max stale ─────────
+//           fresh         stale (still served)         expired (never served)
+
+export type Freshness = 'empty' | 'fresh' | 'stale' | 'expired';
+
+export interface FreshnessPolicy {
+  readonly ttlMs: number;
+  readonly maxStaleMs: number;
+}
+
+/** The freshness of a list of `ageMs`; `undefined` stands for no list. At exactly the TTL a list is still fresh. */
+export const freshness = (ageMs: number | undefined, { ttlMs, maxStaleMs }: FreshnessPolicy): Freshness => {
+  if (ageMs === undefined) return 'empty';
+  if (ageMs <= ttlMs) return 'fresh';
+  return ageMs <= ttlMs + maxStaleMs ? 'stale' : 'expired';
+};
+
+/** Whether a list of this freshness may be given to anybody. */
+export const isServable = (state: Freshness): boolean => state === 'fresh' || state === 'stale';

@@ -1,0 +1,59 @@
+// Why a list could not be loaded: closed kinds, so that every consumer's table is checked for completeness.
+
+export type LoadErrorKind =
+  /** No connection: refused, unknown host, TLS failure, or lost before an answer began. */
+  | 'unreachable'
+  /** No complete answer inside PROVIDER_TIMEOUT. */
+  | 'timeout'
+  /** 429. */
+  | 'rate_limited'
+  /** 5xx. */
+  | 'unavailable'
+  /** 401: the provider does not accept the token. */
+  | 'unauthorized'
+  /** There is no token to send: its file cannot be read. */
+  | 'no_token'
+  /** 403, 404, another 4xx, a redirect, or a success other than 200. */
+  | 'unexpected_status'
+  /** Not JSON, not UTF-8, cut short, labelled as something else, or nested too deep. */
+  | 'malformed'
+  /** JSON, but not a list. */
+  | 'not_a_list'
+  /** More than PROVIDER_MAX_BODY. */
+  | 'too_large'
+  /** Fewer entries than GUARD_MIN_BANKS. */
+  | 'too_few'
+  /** The share of unusable entries is above GUARD_MAX_SHRINK. */
+  | 'unusable_entries'
+  /** The list lost more than GUARD_MAX_SHRINK of the held one's entries. */
+  | 'shrunk'
+  /** A defect of this service: anything thrown that is none of the above. */
+  | 'internal';
+
+/**
+ * A load failed. `message` is for operators' logs: words of this service only, never the provider's text, an
+ * address or a token. It is not an error of the request that happened to wait for the load.
+ */
+export class LoadError extends Error {
+  override readonly name = 'LoadError';
+  readonly kind: LoadErrorKind;
+  /** How long the provider asked to be left alone (`Retry-After`), in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    kind: LoadErrorKind,
+    message: string,
+    options: { cause?: unknown; retryAfterMs?: number | undefined } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.kind = kind;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+
+  static from(error: unknown): LoadError {
+    if (error instanceof LoadError) return error;
+    return new LoadError('internal', 'the load failed for a reason that this service did not foresee', {
+      cause: error,
+    });
+  }
+}
