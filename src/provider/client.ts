@@ -1,0 +1,103 @@
+import { pipeline } from 'node:stream/promises';
+import type { Duplex } from 'node:stream';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
+import { request, type Dispatcher } from 'undici';
+import { LoadError } from '../banks/load-error.ts';
+
+// One exchange with the provider: asks, and hands over the answer's bytes unjudged. The token goes to the given
+// address and nowhere else: undici's `request` follows no redirect, and no error from here carries a header.
+
+export interface ProviderAnswer {
+  readonly status: number;
+  readonly contentType: string | undefined;
+  readonly retryAfter: string | undefined;
+  /** Decompressed; empty unless the status is 200. */
+  readonly body: Buffer;
+}
+
+export interface BanksRequestOptions {
+  readonly dispatcher: Dispatcher;
+  readonly baseUrl: URL;
+  /** Largest body, counted after decompression. */
+  readonly maxBodyBytes: number;
+}
+
+/**
+ * `GET {base_url}/api/v1/banks`.
+ * @param signal ends the whole exchange, a body that drips included: the deadline is its owner's
+ * @throws {LoadError} `unreachable`, `too_large`, `malformed`, or the signal's reason
+ */
+export const requestBanks = async (
+  { dispatcher, baseUrl, maxBodyBytes }: BanksRequestOptions,
+  accessToken: string,
+  signal: AbortSignal,
+): Promise<ProviderAnswer> => {
+  const response = await request(banksUrl(baseUrl), {
+    dispatcher,
+    signal,
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'br, gzip',
+      authorization: `Bearer ${accessToken}`,
+    },
+  }).catch((error: unknown) => {
+    throw signal.aborted ? signal.reason : toConnectionError(error);
+  });
+  const header = (name: string): string | undefined => [response.headers[name]].flat()[0];
+  const answer = {
+    status: response.statusCode,
+    contentType: header('content-type'),
+    retryAfter: header('retry-after'),
+  };
+  if (answer.status !== 200) {
+    // Not destroy(): an unread undici body without an error listener would end the process.
+    await response.body.dump({ limit: 65_536, signal }).catch(() => undefined);
+    signal.throwIfAborted();
+    return { ...answer, body: Buffer.alloc(0) };
+  }
+  const decoder = decoderFor(header('content-encoding'));
+  const chunks: Buffer[] = [];
+  const collect = async (source: AsyncIterable<Buffer>): Promise<void> => {
+    let bytes = 0;
+    for await (const chunk of source) {
+      bytes += chunk.length;
+      if (bytes > maxBodyBytes)
+        throw new LoadError('too_large', `the answer has more than ${maxBodyBytes} bytes`);
+      chunks.push(chunk);
+    }
+  };
+  try {
+    await (decoder
+      ? pipeline(response.body, decoder, collect, { signal })
+      : pipeline(response.body, collect, { signal }));
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof LoadError) throw error;
+    throw new LoadError('malformed', `the answer's body broke off${codeOf(error)}`);
+  }
+  return { ...answer, body: Buffer.concat(chunks) };
+};
+
+const banksUrl = (baseUrl: URL): URL =>
+  new URL(`${baseUrl.pathname.replace(/\/+$/, '')}/api/v1/banks`, baseUrl);
+
+const decoderFor = (contentEncoding = 'identity'): Duplex | undefined => {
+  const coding = contentEncoding.trim().toLowerCase();
+  if (coding === 'identity') return undefined;
+  if (coding === 'gzip' || coding === 'x-gzip') return createGunzip();
+  if (coding === 'br') return createBrotliDecompress();
+  throw new LoadError('malformed', 'the answer has a content coding that was not asked for');
+};
+
+const toConnectionError = (error: unknown): LoadError => {
+  const code = codeOf(error);
+  // What answers is there, but does not speak HTTP.
+  if (/HPE_|HEADERS_OVERFLOW/.test(code)) return new LoadError('malformed', `the answer is not HTTP${code}`);
+  return new LoadError('unreachable', `no connection to the provider${code}`);
+};
+
+/** The error's code as a note for people, such as ` (ECONNREFUSED)`; its message may hold more than should be seen. */
+const codeOf = (error: unknown): string => {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+  return /^[A-Z0-9_]{1,50}$/.test(code) ? ` (${code})` : '';
+};
