@@ -1,0 +1,92 @@
+import type { ServerResponse } from 'node:http';
+import type { LoadErrorKind } from '../banks/load-error.ts';
+
+// Every error answer of the service: a closed table of codes, told as problem+json (RFC 9457). Nothing in an answer
+// comes from an error object, the provider or the request.
+
+interface Problem {
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+}
+
+const PROBLEMS = {
+  bad_request: {
+    status: 400,
+    title: 'Bad request',
+    detail: 'The request is not well-formed HTTP.',
+  },
+  not_found: {
+    status: 404,
+    title: 'Not found',
+    detail: 'There is nothing at this path. The list is at /banks.',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed',
+    detail: 'This resource does not support the method; the Allow field lists those that it does.',
+  },
+  internal_error: {
+    status: 500,
+    title: 'Internal error',
+    detail: 'The service met a condition that it did not foresee.',
+  },
+  provider_invalid_answer: {
+    status: 502,
+    title: 'The provider gave no usable answer',
+    detail:
+      'The banking provider answered, but not with a list of banks that can be served. No earlier list is held.',
+  },
+  provider_unavailable: {
+    status: 503,
+    title: 'The provider is unavailable',
+    detail: 'The banking provider cannot be reached or refuses to answer now, and no earlier list is held.',
+  },
+  not_ready: {
+    status: 503,
+    title: 'Not ready',
+    detail: 'There is no list that may be served yet.',
+  },
+  draining: {
+    status: 503,
+    title: 'Draining',
+    detail: 'The service is shutting down; send new requests elsewhere.',
+  },
+  provider_timeout: {
+    status: 504,
+    title: 'The provider did not answer in time',
+    detail: 'The banking provider gave no complete answer in time, and no earlier list is held.',
+  },
+} as const satisfies Record<string, Problem>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** What a client is told when no list is held and the load failed. */
+export const PROBLEM_OF_LOAD_ERROR = {
+  unreachable: 'provider_unavailable',
+  rate_limited: 'provider_unavailable',
+  unavailable: 'provider_unavailable',
+  timeout: 'provider_timeout',
+  unauthorized: 'provider_invalid_answer',
+  no_token: 'provider_invalid_answer',
+  unexpected_status: 'provider_invalid_answer',
+  malformed: 'provider_invalid_answer',
+  not_a_list: 'provider_invalid_answer',
+  too_large: 'provider_invalid_answer',
+  too_few: 'provider_invalid_answer',
+  unusable_entries: 'provider_invalid_answer',
+  shrunk: 'provider_invalid_answer',
+  internal: 'internal_error',
+} as const satisfies Record<LoadErrorKind, ProblemCode>;
+
+/** Answers with the problem `code` and ends the response. Fields set on `res` before, such as `Allow`, are kept. */
+export const sendProblem = (res: ServerResponse, code: ProblemCode): void => {
+  const { status, title, detail } = PROBLEMS[code];
+  const type = `urn:problem-type:banks-bff:${code.replaceAll('_', '-')}`;
+  const body = JSON.stringify({ type, title, status, detail, code });
+  res.statusCode = status;
+  res.setHeader('Content-Type', 'application/problem+json');
+  res.setHeader('Content-Length', Buffer.byteLength(body));
+  res.setHeader('Cache-Control', 'no-store');
+  res.end(body);
+};
