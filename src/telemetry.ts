@@ -1,0 +1,45 @@
+import { pino, type DestinationStream, type Logger } from 'pino';
+import type { ListEvent } from './banks/bank-list.ts';
+import type { LogLevel } from './config.ts';
+
+// What operators are told. The one subscriber to the service's events: it says each change of state once, and
+// nothing about the retries in between.
+
+export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
+  pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+
+/** Turns the list's events into log lines. */
+export const createListLog = (logger: Logger): ((event: ListEvent) => void) => {
+  let told: { readonly failing: string | undefined; readonly state: string } = {
+    failing: undefined,
+    state: 'empty',
+  };
+
+  return (event) => {
+    if (event.type === 'list-renewed') {
+      const { list, previous } = event;
+      const facts = { count: list.count, heldBack: list.heldBack, durationMs: Math.round(event.durationMs) };
+      if (!previous) logger.info(facts, 'list: the first one is here');
+      else if (told.failing) logger.info(facts, 'list: recovered');
+      else logger.debug(facts, 'list: renewed');
+      if (list.heldBack > 0 && list.heldBack !== previous?.heldBack) {
+        logger.warn({ heldBack: list.heldBack }, 'list: unusable entries are held back');
+      }
+      told = { failing: undefined, state: 'fresh' };
+      return;
+    }
+    const { error, state } = event;
+    if (told.failing !== error.kind || told.state !== state) {
+      const facts = { kind: error.kind, state, ...(error.kind === 'internal' && { err: error.cause }) };
+      logger.warn(facts, `list: the load failed: ${error.message}; ${WHAT_USERS_GET[state]}`);
+    }
+    told = { failing: error.kind, state };
+  };
+};
+
+const WHAT_USERS_GET = {
+  empty: 'there is no list to serve',
+  fresh: 'the held list is still fresh',
+  stale: 'the held list is served though stale',
+  expired: 'the held list is too old to be served',
+} as const;

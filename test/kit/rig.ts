@@ -1,0 +1,83 @@
+import { setImmediate } from 'node:timers/promises';
+import { Agent } from 'undici';
+import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
+import { parseConfig, type Environment } from '../../src/config.ts';
+import { createService, type Service } from '../../src/service.ts';
+import { createManualClock, type ManualClock } from './manual-clock.ts';
+
+// The whole service against the emulator, over real HTTP on free ports; only time is replaced.
+
+export interface Rig {
+  readonly url: string;
+  readonly service: Service;
+  readonly emulator: Emulator;
+  readonly clock: ManualClock;
+  /** Everything written to the log so far, as it was written. */
+  log(): string;
+  /** The messages of the log's lines, without those of requests. */
+  told(): string[];
+  close(): Promise<void>;
+}
+
+export interface RigOptions {
+  readonly env?: Environment;
+  readonly emulator?: EmulatorOptions;
+  /** Called when the emulator runs and the service does not yet. */
+  readonly before?: (emulator: Emulator) => void | Promise<void>;
+  /** What jitter draws; one half unless told otherwise. */
+  readonly random?: () => number;
+}
+
+export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
+  const emulator = await startEmulator(options.emulator);
+  await options.before?.(emulator);
+  const clock = createManualClock();
+  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  const lines: string[] = [];
+  const config = parseConfig({
+    HOST: '127.0.0.1',
+    PORT: '0',
+    PROVIDER_ENVIRONMENT: 'sandbox',
+    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+    BANK_FIELDS: 'code,ispb,name',
+    ...options.env,
+  });
+  const service = createService(config, {
+    version: '0.0.0-test',
+    logDestination: { write: (line: string) => void lines.push(line) },
+    clock,
+    dispatcher,
+    random: options.random ?? (() => 0.5),
+  });
+  const { publicUrl } = await service.start();
+
+  return {
+    url: publicUrl,
+    service,
+    emulator,
+    clock,
+    log: () => lines.join(''),
+    told: () => lines.map(messageOf).filter((message) => message !== 'request'),
+    close: async () => {
+      const stopped = service.stop({ noticeMs: 0 });
+      clock.advance(0);
+      await stopped;
+      await emulator.close();
+    },
+  };
+};
+
+/** Waits for what real input and output bring about; gives up, naming the condition, when that takes absurdly long. */
+export const eventually = async (condition: () => boolean): Promise<void> => {
+  const giveUpAtMs = performance.now() + 4_000;
+  while (!condition()) {
+    if (performance.now() > giveUpAtMs) throw new Error(`never came true: ${condition.toString()}`);
+    await setImmediate();
+  }
+};
+
+const messageOf = (line: string): string => {
+  const entry: unknown = JSON.parse(line);
+  return typeof entry === 'object' && entry !== null && 'msg' in entry ? String(entry.msg) : '';
+};
