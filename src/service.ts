@@ -50,7 +50,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     guard: config.guard,
     clock,
     random,
-    onEvent: createListLog(logger),
+    onEvent: createListLog(logger, { fieldsAreChosen: config.banks.fields !== undefined }),
   });
 
   let draining = false;

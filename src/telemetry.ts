@@ -8,8 +8,14 @@ import type { LogLevel } from './config.ts';
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
   pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 
-/** Turns the list's events into log lines. */
-export const createListLog = (logger: Logger): ((event: ListEvent) => void) => {
+/**
+ * Turns the list's events into log lines. Where no fields were chosen, it suggests the observed ones once, in the form
+ * that BANK_FIELDS wants.
+ */
+export const createListLog = (
+  logger: Logger,
+  { fieldsAreChosen }: { readonly fieldsAreChosen: boolean },
+): ((event: ListEvent) => void) => {
   let told: { readonly failing: string | undefined; readonly state: string } = {
     failing: undefined,
     state: 'empty',
@@ -19,8 +25,13 @@ export const createListLog = (logger: Logger): ((event: ListEvent) => void) => {
     if (event.type === 'list-renewed') {
       const { list, previous } = event;
       const facts = { count: list.count, heldBack: list.heldBack, durationMs: Math.round(event.durationMs) };
-      if (!previous) logger.info(facts, 'list: the first one is here');
-      else if (told.failing) logger.info(facts, 'list: recovered');
+      if (!previous) {
+        logger.info(facts, 'list: the first one is here');
+        if (!fieldsAreChosen) {
+          const suggestion = `BANK_FIELDS=${list.upstreamFields.join(',')}`;
+          logger.warn(`every field of the provider is published; choose from these: ${suggestion}`);
+        }
+      } else if (told.failing) logger.info(facts, 'list: recovered');
       else logger.debug(facts, 'list: renewed');
       if (list.heldBack > 0 && list.heldBack !== previous?.heldBack) {
         logger.warn({ heldBack: list.heldBack }, 'list: unusable entries are held back');

@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { request, type Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
@@ -55,27 +55,36 @@ export const requestBanks = async (
     signal.throwIfAborted();
     return { ...answer, body: Buffer.alloc(0) };
   }
-  const decoder = decoderFor(header('content-encoding'));
+  const body = await readBody(response.body, header('content-encoding'), maxBodyBytes, signal);
+  return { ...answer, body };
+};
+
+/** Collects a body as it is decompressed, chunk by chunk, so that a bomb costs no more memory than the limit. */
+const readBody = async (
+  source: Readable,
+  contentEncoding: string | undefined,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const decoder = decoderFor(contentEncoding);
   const chunks: Buffer[] = [];
-  const collect = async (source: AsyncIterable<Buffer>): Promise<void> => {
-    let bytes = 0;
-    for await (const chunk of source) {
+  let bytes = 0;
+  const collect = async (decoded: AsyncIterable<Buffer>): Promise<void> => {
+    for await (const chunk of decoded) {
       bytes += chunk.length;
-      if (bytes > maxBodyBytes)
-        throw new LoadError('too_large', `the answer has more than ${maxBodyBytes} bytes`);
+      if (bytes > maxBytes) return;
       chunks.push(chunk);
     }
   };
   try {
-    await (decoder
-      ? pipeline(response.body, decoder, collect, { signal })
-      : pipeline(response.body, collect, { signal }));
+    await (decoder ? pipeline(source, decoder, collect, { signal }) : pipeline(source, collect, { signal }));
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    if (error instanceof LoadError) throw error;
-    throw new LoadError('malformed', `the answer's body broke off${codeOf(error)}`);
+    signal.throwIfAborted();
+    // Leaving the loop early ends the pipeline with an error of its own.
+    if (bytes <= maxBytes) throw new LoadError('malformed', `the answer's body broke off${codeOf(error)}`);
   }
-  return { ...answer, body: Buffer.concat(chunks) };
+  if (bytes > maxBytes) throw new LoadError('too_large', `the answer has more than ${maxBytes} bytes`);
+  return Buffer.concat(chunks);
 };
 
 const banksUrl = (baseUrl: URL): URL =>

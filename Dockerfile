@@ -1,0 +1,38 @@
+FROM node:26-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+COPY emulator ./emulator
+RUN npm run build
+
+FROM node:26-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --omit=dev
+
+# The provider's emulator, for docker compose and rehearsals; never part of the service's image.
+FROM node:26-slim AS emulator
+WORKDIR /app
+COPY package.json ./
+COPY emulator/banks.json ./emulator/banks.json
+COPY --from=build /app/dist/emulator ./dist/emulator
+USER 10001:10001
+ENV EMULATOR_HOST=0.0.0.0
+EXPOSE 4000 4001
+CMD ["node", "dist/emulator/main.js"]
+
+# The last stage, so that a plain `docker build .` makes the service.
+FROM node:26-slim AS service
+WORKDIR /app
+ENV NODE_ENV=production
+COPY package.json ./
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=build /app/dist/src ./dist/src
+USER 10001:10001
+EXPOSE 3000 3001
+# The image has no curl; Node asks.
+HEALTHCHECK --interval=5s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/src/main.js"]

@@ -1,0 +1,173 @@
+import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { ConfigError, parseConfig, VARIABLES, type Environment } from '../src/config.ts';
+
+const SANDBOX = {
+  PROVIDER_ENVIRONMENT: 'sandbox',
+  PROVIDER_SANDBOX_BASE_URL: 'http://localhost:4000',
+  PROVIDER_ACCESS_TOKEN: 'a-token',
+};
+const PRODUCTION = {
+  PROVIDER_ENVIRONMENT: 'production',
+  PROVIDER_PRODUCTION_BASE_URL: 'https://api.example.com',
+  PROVIDER_ACCESS_TOKEN: 'a-token',
+  BANK_FIELDS: 'code,name',
+};
+
+const problemsOf = (env: Environment): readonly string[] => {
+  try {
+    parseConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+};
+
+test('the smallest sandbox configuration gets every default', () => {
+  expect(parseConfig(SANDBOX)).toMatchObject({
+    listen: { port: 3000, host: '0.0.0.0' },
+    provider: { environment: 'sandbox', timeoutMs: 5_000, maxBodyBytes: 5 * 1024 * 1024 },
+    banks: { fields: undefined, requiredFields: [] },
+    cache: { ttlMs: 3_600_000, maxStaleMs: 7 * 86_400_000 },
+    guard: { minBanks: 1, maxShrink: 0.2 },
+    browserMaxAgeMs: 300_000,
+    corsOrigins: [],
+    logLevel: 'info',
+    shutdownGraceMs: 10_000,
+  });
+});
+
+test('an empty string counts as unset', () => {
+  const blank = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, '']));
+  expect(parseConfig({ ...blank, ...SANDBOX })).toEqual(
+    expect.objectContaining({ listen: { port: 3000, host: '0.0.0.0' } }),
+  );
+});
+
+test('a field can be published under another name', () => {
+  expect(parseConfig({ ...SANDBOX, BANK_FIELDS: 'id:ispb, name' }).banks.fields).toEqual([
+    { name: 'id', from: 'ispb' },
+    { name: 'name', from: 'name' },
+  ]);
+});
+
+test.each([
+  ['10ms', 10],
+  ['250ms', 250],
+  ['1.5s', 1_500],
+  ['5m', 300_000],
+  ['7d', 604_800_000],
+])('CACHE_TTL=%s is %d milliseconds', (text, ms) => {
+  expect(parseConfig({ ...SANDBOX, CACHE_TTL: text }).cache.ttlMs).toBe(ms);
+});
+
+describe('each malformed value is refused, its variable is named and the value is not repeated', () => {
+  const MARK = 'MARKED-VALUE';
+  test.each<[string, Environment]>([
+    ['PORT', { PORT: MARK }],
+    ['PORT', { PORT: '65536' }],
+    ['PORT', { PORT: '-1' }],
+    ['MANAGEMENT_PORT', { MANAGEMENT_PORT: MARK }],
+    ['MANAGEMENT_PORT', { MANAGEMENT_PORT: '3000' }],
+    ['MANAGEMENT_TOKEN', { MANAGEMENT_TOKEN: `${MARK} with blank` }],
+    ['MANAGEMENT_TOKEN_FILE', { MANAGEMENT_TOKEN: MARK, MANAGEMENT_TOKEN_FILE: `/${MARK}` }],
+    ['PROVIDER_ENVIRONMENT', { PROVIDER_ENVIRONMENT: MARK }],
+    ['PROVIDER_ENVIRONMENT', { PROVIDER_ENVIRONMENT: '' }],
+    ['PROVIDER_SANDBOX_BASE_URL', { PROVIDER_SANDBOX_BASE_URL: '' }],
+    ['PROVIDER_SANDBOX_BASE_URL', { PROVIDER_SANDBOX_BASE_URL: MARK }],
+    ['PROVIDER_SANDBOX_BASE_URL', { PROVIDER_SANDBOX_BASE_URL: `ftp://${MARK}` }],
+    ['PROVIDER_SANDBOX_BASE_URL', { PROVIDER_SANDBOX_BASE_URL: `https://user:${MARK}@host` }],
+    ['PROVIDER_SANDBOX_BASE_URL', { PROVIDER_SANDBOX_BASE_URL: `https://host/?token=${MARK}` }],
+    ['PROVIDER_SANDBOX_BASE_URL', { PROVIDER_SANDBOX_BASE_URL: `https://host/#${MARK}` }],
+    ['PROVIDER_PRODUCTION_BASE_URL', { PROVIDER_PRODUCTION_BASE_URL: `http://${MARK}` }],
+    ['PROVIDER_ACCESS_TOKEN', { PROVIDER_ACCESS_TOKEN: '' }],
+    ['PROVIDER_ACCESS_TOKEN', { PROVIDER_ACCESS_TOKEN: `${MARK}\nX-Injected: yes` }],
+    ['PROVIDER_ACCESS_TOKEN_FILE', { PROVIDER_ACCESS_TOKEN: MARK, PROVIDER_ACCESS_TOKEN_FILE: '/token' }],
+    ['PROVIDER_TOKEN_URL', { PROVIDER_ACCESS_TOKEN: MARK, PROVIDER_CLIENT_ID: 'id' }],
+    ['PROVIDER_CLIENT_SECRET', { PROVIDER_ACCESS_TOKEN: '', PROVIDER_CLIENT_ID: MARK }],
+    ['PROVIDER_TIMEOUT', { PROVIDER_TIMEOUT: '5' }],
+    ['PROVIDER_TIMEOUT', { PROVIDER_TIMEOUT: '9ms' }],
+    ['PROVIDER_TIMEOUT', { PROVIDER_TIMEOUT: '-5s' }],
+    ['PROVIDER_TIMEOUT', { PROVIDER_TIMEOUT: MARK }],
+    ['PROVIDER_MAX_BODY', { PROVIDER_MAX_BODY: '5' }],
+    ['PROVIDER_MAX_BODY', { PROVIDER_MAX_BODY: '300mb' }],
+    ['BANK_FIELDS', { BANK_FIELDS: `${MARK},,name` }],
+    ['BANK_FIELDS', { BANK_FIELDS: `${MARK}:a:b` }],
+    ['BANK_FIELDS', { BANK_FIELDS: `${MARK},${MARK}` }],
+    ['BANK_FIELDS', { BANK_FIELDS: 'name,__proto__' }],
+    ['BANK_REQUIRED_FIELDS', { BANK_FIELDS: 'name', BANK_REQUIRED_FIELDS: 'code' }],
+    ['CACHE_TTL', { CACHE_TTL: 'constructor' }],
+    ['CACHE_TTL', { CACHE_TTL: '367d' }],
+    ['CACHE_MAX_STALE', { CACHE_MAX_STALE: MARK }],
+    ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `http://:${MARK}@host` }],
+    ['GUARD_MIN_BANKS', { GUARD_MIN_BANKS: '1.5' }],
+    ['GUARD_MAX_SHRINK', { GUARD_MAX_SHRINK: '0.2' }],
+    ['GUARD_MAX_SHRINK', { GUARD_MAX_SHRINK: '101%' }],
+    ['BROWSER_MAX_AGE', { BROWSER_MAX_AGE: MARK }],
+    ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com/' }],
+    ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com,*' }],
+    ['CORS_ORIGINS', { CORS_ORIGINS: MARK }],
+    ['TRUST_PROXY', { TRUST_PROXY: 'true' }],
+    ['TRUST_PROXY', { TRUST_PROXY: '10.0.0.0/33' }],
+    ['LOG_LEVEL', { LOG_LEVEL: 'verbose' }],
+    ['SHUTDOWN_GRACE', { SHUTDOWN_GRACE: MARK }],
+    ['PROVIDER_TIMEOT', { PROVIDER_TIMEOT: MARK }],
+    ['BANK_FEILDS', { BANK_FEILDS: MARK }],
+    ['GUARD_', { GUARD_: MARK }],
+  ])('%s %j', (name, env) => {
+    const problems = problemsOf({ ...SANDBOX, ...env }).filter((line) => !line.includes('no effect'));
+    expect(problems.filter((line) => line.split(':')[0]?.split(', ').includes(name))).toHaveLength(1);
+    expect(problems.join('\n')).not.toContain(MARK);
+  });
+});
+
+test('all problems are told at once', () => {
+  const problems = problemsOf({ PORT: 'x', CACHE_TTL: 'x', LOG_LEVEL: 'x' });
+  for (const name of ['PORT', 'CACHE_TTL', 'LOG_LEVEL', 'PROVIDER_ENVIRONMENT', 'PROVIDER_ACCESS_TOKEN']) {
+    expect(problems.some((line) => line.startsWith(name))).toBe(true);
+  }
+});
+
+test('production wants https, for the token endpoint too, and the published fields', () => {
+  expect(problemsOf(PRODUCTION)).toEqual([]);
+  expect(problemsOf({ ...PRODUCTION, BANK_FIELDS: '' })).toHaveLength(1);
+  const grant = {
+    PROVIDER_ACCESS_TOKEN: '',
+    PROVIDER_TOKEN_URL: 'http://login.example.com/token',
+    PROVIDER_CLIENT_ID: 'id',
+    PROVIDER_CLIENT_SECRET: 'secret',
+  };
+  expect(problemsOf({ ...PRODUCTION, ...grant })).toContainEqual(
+    expect.stringMatching(/^PROVIDER_TOKEN_URL: must be https/),
+  );
+});
+
+test('a secret prints as nothing', () => {
+  const config = parseConfig({ ...SANDBOX, PROVIDER_ACCESS_TOKEN: 'MARKED-VALUE' });
+  expect(JSON.stringify(config)).not.toContain('MARKED-VALUE');
+});
+
+describe('no document drifts from the code', () => {
+  const read = (name: string): string => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
+  const defaults = Object.fromEntries(Object.entries(VARIABLES).map(([name, value]) => [name, value ?? '']));
+
+  test('.env.example has every variable once, with its default', () => {
+    const lines = [...read('.env.example').matchAll(/^(#?)([A-Z_]+)=(.*)$/gm)];
+    expect(lines).toHaveLength(Object.keys(defaults).length);
+    expect(new Set(lines.map(([, , name]) => name))).toEqual(new Set(Object.keys(defaults)));
+    const commented = lines.filter(([, comment]) => comment).map(([, , name = '', value]) => [name, value]);
+    expect(defaults).toMatchObject(Object.fromEntries(commented));
+  });
+
+  test('.env.example is itself a good configuration for the emulator', () => {
+    const lines = [...read('.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)];
+    expect(problemsOf(Object.fromEntries(lines.map(([, name, value]) => [name, value])))).toEqual([]);
+  });
+
+  test('the table in the README has every variable once, with its default', () => {
+    const rows = [...read('README.md').matchAll(/^\| `([A-Z_]+)` +\| (?:`([^`]*)`)?/gm)];
+    expect(rows).toHaveLength(Object.keys(defaults).length);
+    expect(Object.fromEntries(rows.map(([, name, value]) => [name, value ?? '']))).toEqual(defaults);
+  });
+});

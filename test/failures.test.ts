@@ -1,0 +1,126 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import supertest from 'supertest';
+import type { Behaviour } from '../emulator/behaviours.ts';
+import { eventually, startRig, type Rig } from './kit/rig.ts';
+
+// The failure table, row by row: what users get while the provider misbehaves, with nothing held and with a list held.
+
+type Row = readonly [behaviour: Behaviour, status: number, code: string, kind: string];
+
+const AT_ONCE: readonly Row[] = [
+  ['refuse', 503, 'provider_unavailable', 'unreachable'],
+  ['reset', 503, 'provider_unavailable', 'unreachable'],
+  ['rate-limited', 503, 'provider_unavailable', 'rate_limited'],
+  ['server-error', 503, 'provider_unavailable', 'unavailable'],
+  ['unavailable', 503, 'provider_unavailable', 'unavailable'],
+  ['unauthorized', 502, 'provider_invalid_answer', 'unauthorized'],
+  ['forbidden', 502, 'provider_invalid_answer', 'unexpected_status'],
+  ['not-found', 502, 'provider_invalid_answer', 'unexpected_status'],
+  ['bad-request', 502, 'provider_invalid_answer', 'unexpected_status'],
+  ['redirect', 502, 'provider_invalid_answer', 'unexpected_status'],
+  ['no-content', 502, 'provider_invalid_answer', 'unexpected_status'],
+  ['html', 502, 'provider_invalid_answer', 'malformed'],
+  ['html-as-json', 502, 'provider_invalid_answer', 'malformed'],
+  ['wrong-type', 502, 'provider_invalid_answer', 'malformed'],
+  ['not-json', 502, 'provider_invalid_answer', 'malformed'],
+  ['not-utf8', 502, 'provider_invalid_answer', 'malformed'],
+  ['cut-short', 502, 'provider_invalid_answer', 'malformed'],
+  ['too-deep', 502, 'provider_invalid_answer', 'malformed'],
+  ['envelope', 502, 'provider_invalid_answer', 'not_a_list'],
+  ['null', 502, 'provider_invalid_answer', 'not_a_list'],
+  ['empty', 502, 'provider_invalid_answer', 'too_few'],
+  ['most-unusable', 502, 'provider_invalid_answer', 'unusable_entries'],
+  ['too-large', 502, 'provider_invalid_answer', 'too_large'],
+  ['gzip-bomb', 502, 'provider_invalid_answer', 'too_large'],
+  ['brotli-bomb', 502, 'provider_invalid_answer', 'too_large'],
+];
+const AT_THE_DEADLINE: readonly Row[] = [
+  ['hang', 504, 'provider_timeout', 'timeout'],
+  ['stall', 504, 'provider_timeout', 'timeout'],
+  ['drip', 504, 'provider_timeout', 'timeout'],
+];
+
+let rig: Rig;
+afterEach(() => rig.close());
+
+const banks = () => supertest(rig.url).get('/banks');
+const failure = () => rig.service.list.status().failure;
+const isLoading = () => rig.service.list.status().nextLoadInMs === 0;
+
+/** Lets the load under way end, moving time to its deadline where only that ends it. */
+const endLoad = async (behaviour: Behaviour): Promise<void> => {
+  if (AT_THE_DEADLINE.some(([name]) => name === behaviour)) {
+    const calls = rig.emulator.listCalls();
+    await eventually(() => rig.emulator.listCalls() >= calls && isLoading());
+    rig.clock.advance(5_000);
+  }
+  await eventually(() => failure() !== undefined && !isLoading());
+};
+
+describe.each([...AT_ONCE, ...AT_THE_DEADLINE])(
+  'while the provider does %s',
+  (behaviour, status, code, kind) => {
+    test(`a service without a list answers ${status} ${code}, and recovers without a restart`, async () => {
+      rig = await startRig({ before: (emulator) => emulator.behave(behaviour) });
+      const first = banks();
+      await Promise.all([first, endLoad(behaviour)]);
+      for (const answer of [await first, await banks()]) {
+        expect(answer.status).toBe(status);
+        expect(answer.headers['content-type']).toBe('application/problem+json');
+        expect(answer.headers['cache-control']).toBe('no-store');
+        expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+        expect(answer.body).toMatchObject({ status, code });
+        expect(answer.text).not.toMatch(/emulator|127\.0\.0\.1|Bearer/);
+      }
+      expect(failure()?.kind).toBe(kind);
+      await supertest(rig.url).get('/readyz').expect(503);
+      await supertest(rig.url).get('/healthz').expect(200);
+
+      await rig.emulator.behave('healthy');
+      rig.clock.next();
+      await eventually(() => failure() === undefined);
+      await banks().expect(200);
+    });
+
+    test('a service with a list goes on serving it, and says so only in its health', async () => {
+      rig = await startRig();
+      const before = await banks().expect(200);
+      await rig.emulator.behave(behaviour);
+      do {
+        rig.clock.next();
+        await Promise.all([banks().expect(200), endLoad(behaviour)]);
+      } while (rig.service.list.status().state !== 'stale');
+
+      const after = await banks().expect(200);
+      expect(after.text).toBe(before.text);
+      await supertest(rig.url).get('/readyz').expect(200);
+      const { body } = await supertest(rig.url).get('/healthz').expect(200);
+      expect(body).toMatchObject({ status: 'warn', list: { state: 'stale', count: 513, lastFailure: kind } });
+    });
+  },
+);
+
+test('a list that shrank is held back while the old one is served', async () => {
+  rig = await startRig();
+  await banks().expect(200);
+  await rig.emulator.behave('shrunk');
+  rig.clock.next();
+  await eventually(() => failure()?.kind === 'shrunk');
+  expect((await banks().expect(200)).body).toHaveLength(513);
+});
+
+test('a few unusable entries are held back, and the others are served', async () => {
+  rig = await startRig({ before: (emulator) => emulator.behave('some-unusable') });
+  expect((await banks().expect(200)).body).toHaveLength(487);
+  expect(rig.told()).toContain('list: unusable entries are held back');
+});
+
+test('an entry without a required field is held back', async () => {
+  rig = await startRig({
+    emulator: {
+      banks: [{ code: '1' }, { code: '2' }, { code: '3' }, { code: '4' }, { code: '5' }, { code: '' }],
+    },
+    env: { BANK_FIELDS: 'code', BANK_REQUIRED_FIELDS: 'code' },
+  });
+  expect((await banks().expect(200)).body).toHaveLength(5);
+});
