@@ -52,6 +52,12 @@ export const SECRET_VARIABLES = [
   'CACHE_REDIS_URL',
 ] as const satisfies readonly VariableName[];
 
+const SECRET_FILE_VARIABLES = [
+  'PROVIDER_ACCESS_TOKEN_FILE',
+  'PROVIDER_CLIENT_SECRET_FILE',
+  'MANAGEMENT_TOKEN_FILE',
+] as const satisfies readonly VariableName[];
+
 /** Parsed and checked, but without effect in this version: setting one is an error, never silence. */
 const NOT_YET: readonly VariableName[] = [
   'MANAGEMENT_PORT',
@@ -138,9 +144,13 @@ export class ConfigError extends Error {
 
 /**
  * Reads the whole configuration from `env`. An empty string counts as unset.
+ * @param whyUnreadable tells why a secret's file cannot be read (an error code such as ENOENT), or undefined if it can
  * @throws {ConfigError} with every problem, not only the first
  */
-export const parseConfig = (env: Environment): Config => {
+export const parseConfig = (
+  env: Environment,
+  whyUnreadable: (path: string) => string | undefined = () => undefined,
+): Config => {
   const problems: string[] = [];
   const report = (name: string, problem: string): void => void problems.push(`${name}: ${problem}`);
   const text = (name: VariableName): string | undefined => env[name] || undefined;
@@ -181,6 +191,11 @@ export const parseConfig = (env: Environment): Config => {
   }
   for (const name of NOT_YET) {
     if (text(name) !== undefined) report(name, 'has no effect in this version; unset it');
+  }
+
+  for (const name of SECRET_FILE_VARIABLES) {
+    const reason = optional(name, whyUnreadable);
+    if (reason) report(name, `cannot be read (${reason}); name a file that this user may read`);
   }
 
   const environment = optional('PROVIDER_ENVIRONMENT', toEnvironment);

@@ -35,7 +35,7 @@ const readConfig = (): Config => {
   // oxlint-disable-next-line node/no-process-env -- the one place that reads it
   const { env } = process;
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const config = parseConfig({ ...readDotEnv(), ...set });
+  const config = parseConfig({ ...readDotEnv(), ...set }, whyUnreadable);
   for (const name of SECRET_VARIABLES) delete env[name];
   return config;
 };
@@ -46,6 +46,15 @@ const readDotEnv = (): Environment => {
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
     throw new ConfigError([`.env: cannot be read (${codeOf(error)}); make it readable or remove it`]);
+  }
+};
+
+const whyUnreadable = (path: string): string | undefined => {
+  try {
+    readFileSync(path);
+    return undefined;
+  } catch (error) {
+    return codeOf(error);
   }
 };
 

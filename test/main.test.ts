@@ -1,0 +1,139 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startEmulator } from '../emulator/emulator.ts';
+
+// The built process as an operator sees it: exit status, signals, what it writes.
+
+const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  /** Resolves with the exit status once everything has been written. */
+  readonly exit: Promise<number | null>;
+  /** Resolves with the first match of `pattern` in the output. */
+  readonly says: (pattern: RegExp) => Promise<RegExpExecArray>;
+}
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+const run = (env: Record<string, string>, cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'))): Run => {
+  const child = spawn(process.execPath, [MAIN], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  children.push(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  return {
+    child,
+    output: () => output,
+    exit: once(child, 'close').then(([code]: unknown[]) => (typeof code === 'number' ? code : null)),
+    says: async (pattern) => {
+      for (;;) {
+        const match = pattern.exec(output);
+        if (match) return match;
+        await once(child.stdout, 'data');
+      }
+    },
+  };
+};
+
+const SERVICE = { HOST: '127.0.0.1', PORT: '0', PROVIDER_ENVIRONMENT: 'sandbox', BANK_FIELDS: 'code,name' };
+
+describe('a configuration that cannot work', () => {
+  test('ends the process with status 1, naming every variable and no value', async () => {
+    const { exit, output } = run({
+      PORT: 'SECRET-1',
+      PROVIDER_ACCESS_TOKEN: 'SECRET-2 with blank',
+      CACHE_TTLL: 'SECRET-3',
+    });
+    expect(await exit).toBe(1);
+    for (const name of ['PORT', 'PROVIDER_ACCESS_TOKEN', 'CACHE_TTLL', 'PROVIDER_ENVIRONMENT']) {
+      expect(output()).toMatch(new RegExp(`^  ${name}:`, 'm'));
+    }
+    expect(output()).not.toContain('SECRET');
+  });
+
+  test('includes a port that is taken', async () => {
+    const emulator = await startEmulator();
+    const { exit, output } = run({
+      ...SERVICE,
+      PORT: new URL(emulator.baseUrl).port,
+      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+      PROVIDER_ACCESS_TOKEN: 'token',
+    });
+    expect(await exit).toBe(1);
+    expect(output()).toContain('PORT: is in use already');
+    await emulator.close();
+  });
+
+  test('includes a token file that is not there', async () => {
+    const { exit, output } = run({
+      ...SERVICE,
+      PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
+      PROVIDER_ACCESS_TOKEN_FILE: '/nowhere/token',
+    });
+    expect(await exit).toBe(1);
+    expect(output()).toMatch(/^ {2}PROVIDER_ACCESS_TOKEN_FILE: cannot be read \(ENOENT\)/m);
+  });
+});
+
+test('a .env file is read, and the environment wins over it', async () => {
+  const emulator = await startEmulator();
+  const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  writeFileSync(
+    join(cwd, '.env'),
+    `PROVIDER_SANDBOX_BASE_URL=${emulator.baseUrl}\nPROVIDER_ACCESS_TOKEN=emulator-access-token\nBANK_FIELDS=ispb\n`,
+  );
+  const service = run({ ...SERVICE, BANK_FIELDS: 'name' }, cwd);
+  const [, url] = await service.says(/"url":"([^"]+)"/);
+  const banks: unknown = await (await fetch(`${url}/banks`)).json();
+  expect(banks).toContainEqual({ name: 'BCO DO BRASIL S.A.' });
+  service.child.kill('SIGINT');
+  expect(await service.exit).toBe(0);
+  await emulator.close();
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s ends the process with status 0, after the answers under way',
+  async (signal) => {
+    const emulator = await startEmulator();
+    await emulator.behave('slow', { delayMs: 300 });
+    const service = run({
+      ...SERVICE,
+      SHUTDOWN_GRACE: '3s',
+      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+    });
+    const [, url] = await service.says(/"url":"([^"]+)"/);
+    const answer = fetch(`${url}/banks`);
+    while (emulator.listCalls() === 0) await new Promise((resolve) => void setImmediate(resolve));
+    service.child.kill(signal);
+    expect((await answer).status).toBe(200);
+    expect(await service.exit).toBe(0);
+    await emulator.close();
+  },
+);
+
+test('a second signal ends the process at once, with a status other than 0', async () => {
+  const emulator = await startEmulator();
+  const service = run({
+    ...SERVICE,
+    SHUTDOWN_GRACE: '1m',
+    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+  });
+  await service.says(/"url":"([^"]+)"/);
+  service.child.kill('SIGTERM');
+  await service.says(/draining/);
+  service.child.kill('SIGTERM');
+  expect(await service.exit).toBe(1);
+  await emulator.close();
+});
