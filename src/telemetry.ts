@@ -1,56 +1,96 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import type { ListEvent } from './banks/bank-list.ts';
+import type { HeldList, ListEvent } from './banks/bank-list.ts';
+import type { Freshness } from './banks/freshness.ts';
+import { compareLists } from './banks/list-change.ts';
 import type { LogLevel } from './config.ts';
+import type { StoreEvent } from './sharing/list-store.ts';
 
 // What operators are told. The one subscriber to the service's events: it says each change of state once, and
 // nothing about the retries in between.
+
+export type ServiceEvent = ListEvent | StoreEvent;
 
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
   pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 
 /**
- * Turns the list's events into log lines. Where no fields were chosen, it suggests the observed ones once, in the form
- * that BANK_FIELDS wants.
+ * Turns events into log lines. Where no fields were chosen, it suggests the observed ones once, in the form that
+ * BANK_FIELDS wants.
  */
-export const createListLog = (
+export const createEventLog = (
   logger: Logger,
   { fieldsAreChosen }: { readonly fieldsAreChosen: boolean },
-): ((event: ListEvent) => void) => {
-  let told: { readonly failing: string | undefined; readonly state: string } = {
-    failing: undefined,
-    state: 'empty',
+): ((event: ServiceEvent) => void) => {
+  let told: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
+  let suggested = fieldsAreChosen;
+  const failingStores = new Set<string>();
+
+  const tellRenewed = (list: HeldList, previous: HeldList | undefined, durationMs: number): void => {
+    const facts = { count: list.count, durationMs: Math.round(durationMs) };
+    if (told.state === 'empty') logger.info(facts, 'list: the first one is here');
+    else if (told.failing) logger.info(facts, 'list: recovered');
+    else logger.debug(facts, 'list: renewed');
+    told = { state: 'fresh' };
+
+    if (previous) {
+      const { fieldsAppeared, fieldsVanished, ...counts } = compareLists(previous, list);
+      if (counts.added + counts.removed > 0) logger.info({ ...counts, count: list.count }, 'list: changed');
+      if (fieldsAppeared.length + fieldsVanished.length > 0) {
+        logger.warn({ fieldsAppeared, fieldsVanished }, 'list: the provider sends other fields than before');
+      }
+    }
+    if (list.heldBack !== (previous?.heldBack ?? 0)) {
+      logger.warn({ heldBack: list.heldBack }, 'list: unusable entries are held back');
+    }
+    if (!suggested) {
+      const suggestion = `BANK_FIELDS=${list.upstreamFields.join(',')}`;
+      logger.warn(`every field of the provider is published; choose from these: ${suggestion}`);
+      suggested = true;
+    }
   };
 
   return (event) => {
-    if (event.type === 'list-renewed') {
-      const { list, previous } = event;
-      const facts = { count: list.count, heldBack: list.heldBack, durationMs: Math.round(event.durationMs) };
-      if (!previous) {
-        logger.info(facts, 'list: the first one is here');
-        if (!fieldsAreChosen) {
-          const suggestion = `BANK_FIELDS=${list.upstreamFields.join(',')}`;
-          logger.warn(`every field of the provider is published; choose from these: ${suggestion}`);
+    switch (event.type) {
+      case 'list-renewed':
+        tellRenewed(event.list, event.previous, event.durationMs);
+        break;
+      case 'list-load-failed': {
+        const { error, state } = event;
+        if (told.failing !== error.kind || told.state !== state) {
+          const facts = { kind: error.kind, state, ...(error.kind === 'internal' && { err: error.cause }) };
+          logger.warn(facts, `list: the load failed: ${error.message}; ${WHAT_USERS_GET[state]}`);
         }
-      } else if (told.failing) logger.info(facts, 'list: recovered');
-      else logger.debug(facts, 'list: renewed');
-      if (list.heldBack > 0 && list.heldBack !== previous?.heldBack) {
-        logger.warn({ heldBack: list.heldBack }, 'list: unusable entries are held back');
+        told = { failing: error.kind, state };
+        break;
       }
-      told = { failing: undefined, state: 'fresh' };
-      return;
+      case 'list-restored': {
+        const facts = {
+          count: event.list.count,
+          receivedAt: new Date(event.list.receivedAtMs).toISOString(),
+        };
+        logger.info(facts, `list: the last good one was restored; ${WHAT_USERS_GET[event.state]}`);
+        told = { state: event.state };
+        break;
+      }
+      case 'store-empty':
+        logger.info({ store: event.store }, `${event.store}: no list is kept there yet`);
+        break;
+      case 'store-failed':
+        if (!failingStores.has(event.store))
+          logger.warn({ store: event.store }, `${event.store}: ${event.reason}`);
+        failingStores.add(event.store);
+        break;
+      case 'store-recovered':
+        if (failingStores.delete(event.store))
+          logger.info({ store: event.store }, `${event.store}: works again`);
+        break;
     }
-    const { error, state } = event;
-    if (told.failing !== error.kind || told.state !== state) {
-      const facts = { kind: error.kind, state, ...(error.kind === 'internal' && { err: error.cause }) };
-      logger.warn(facts, `list: the load failed: ${error.message}; ${WHAT_USERS_GET[state]}`);
-    }
-    told = { failing: error.kind, state };
   };
 };
 
 const WHAT_USERS_GET = {
   empty: 'there is no list to serve',
-  fresh: 'the held list is still fresh',
+  fresh: 'the held list is fresh',
   stale: 'the held list is served though stale',
   expired: 'the held list is too old to be served',
-} as const;
+} as const satisfies Record<Freshness, string>;

@@ -17,21 +17,35 @@ export interface LoadedList {
   readonly heldBack: number;
   /** The names of all fields that the provider sent. */
   readonly upstreamFields: readonly string[];
+  readonly validators: Validators | undefined;
 }
 
-/** All that the list knows of the provider. Rejects with a {@link LoadError}; must give up when `signal` aborts. */
-export type Load = (signal: AbortSignal) => Promise<LoadedList>;
+/** The provider's own names for a version of its list (RFC 9110 section 8.8), as it sent them. */
+export interface Validators {
+  readonly etag: string | undefined;
+  readonly lastModified: string | undefined;
+}
 
-export interface HeldList {
+/**
+ * All that the list knows of the provider. With `known` validators it may answer that nothing changed since.
+ * Rejects with a {@link LoadError}; must give up when `signal` aborts.
+ */
+export type Load = (
+  signal: AbortSignal,
+  known: Validators | undefined,
+) => Promise<LoadedList | 'not-modified'>;
+
+export interface HeldList extends LoadedList {
   readonly representation: Representation;
   readonly count: number;
-  readonly heldBack: number;
-  readonly upstreamFields: readonly string[];
   /** Wall-clock milliseconds at which the provider had sent it. */
   readonly receivedAtMs: number;
   /** Wall-clock milliseconds at which this very content was first received. */
   readonly changedAtMs: number;
 }
+
+/** What outlives the process: enough to serve the list again. */
+export type KeptList = Pick<HeldList, 'banks' | 'receivedAtMs' | 'changedAtMs'>;
 
 /** A list that may be given out now. `freshForMs` is negative once it is stale. */
 export interface ServedList {
@@ -63,7 +77,8 @@ export type ListEvent =
       readonly error: LoadError;
       readonly state: Freshness;
       readonly durationMs: number;
-    };
+    }
+  | { readonly type: 'list-restored'; readonly list: HeldList; readonly state: Freshness };
 
 export interface BankListOptions {
   readonly load: Load;
@@ -86,7 +101,17 @@ export interface BankList {
    */
   arrival(): Promise<ServedList>;
   status(): ListStatus;
-  /** Loads the first list and keeps renewing it. */
+  /**
+   * Takes a list that was kept elsewhere, `ageMs` after the provider sent it, unless a younger one is held.
+   * @throws {LoadError} when the guard refuses it
+   */
+  restore(kept: KeptList, ageMs: number): Promise<void>;
+  /**
+   * Loads now, whole and whatever the back-off says, after a load that is under way.
+   * @returns the failure, or undefined if the list was renewed
+   */
+  refresh(options: { readonly acceptShrunk: boolean }): Promise<LoadError | undefined>;
+  /** Loads the first list, unless a fresh one was restored, and keeps renewing it. */
   start(): void;
   /** Ends the renewals and the load under way. What is held can still be served. */
   stop(): void;
@@ -123,22 +148,40 @@ export const createBankList = (options: BankListOptions): BankList => {
 
   /** One load at a time: whoever comes while one is under way shares it. Never rejects. */
   const renew = (): Promise<void> => {
-    flight ??= loadOnce().finally(() => {
-      flight = undefined;
-      schedule();
-    });
+    flight ??= loadOnce({ forced: false, acceptShrunk: false }).finally(land);
     return flight;
   };
 
-  const loadOnce = async (): Promise<void> => {
+  const refresh = async (wanted: { acceptShrunk: boolean }): Promise<LoadError | undefined> => {
+    if (flight) {
+      // It began before the operator's decision and would ignore it.
+      await flight;
+      return refresh(wanted);
+    }
+    flight = loadOnce({ forced: true, ...wanted }).finally(land);
+    await flight;
+    return failure;
+  };
+
+  const land = (): void => {
+    flight = undefined;
+    schedule();
+  };
+
+  const loadOnce = async ({ forced, acceptShrunk }: LoadOptions): Promise<void> => {
     cancelTimer();
     const startedAtMs = clock.monotonicMs();
     const durationMs = (): number => clock.monotonicMs() - startedAtMs;
     try {
-      const loaded = await bounded(load, options.loadTimeoutMs, clock, stopping.signal);
       const previous = held();
-      guard(loaded, previous, options.guard);
-      const list = toHeld(loaded, previous, clock.wallMs());
+      const known = forced ? undefined : previous?.validators;
+      const loaded = await bounded(
+        (signal) => load(signal, known),
+        options.loadTimeoutMs,
+        clock,
+        stopping.signal,
+      );
+      const list = loaded === 'not-modified' ? renewed(previous) : toHeld(loaded, previous, acceptShrunk);
       cache.set('banks', list);
       failure = undefined;
       failuresInARow = 0;
@@ -149,6 +192,38 @@ export const createBankList = (options: BankListOptions): BankList => {
       failuresInARow += 1;
       onEvent({ type: 'list-load-failed', error: failure, state: state(), durationMs: durationMs() });
     }
+  };
+
+  const renewed = (previous: HeldList | undefined): HeldList => {
+    if (previous) return { ...previous, receivedAtMs: clock.wallMs() };
+    throw new LoadError(
+      'unexpected_status',
+      'the provider says that nothing changed, but was not asked that',
+    );
+  };
+
+  const toHeld = (loaded: LoadedList, previous: HeldList | undefined, acceptShrunk: boolean): HeldList => {
+    guard(loaded, acceptShrunk ? undefined : previous, options.guard);
+    const representation = represent(loaded.banks);
+    const unchanged = previous?.representation.etag === representation.etag;
+    const nowMs = clock.wallMs();
+    return {
+      ...loaded,
+      representation,
+      count: loaded.banks.length,
+      receivedAtMs: nowMs,
+      changedAtMs: unchanged ? previous.changedAtMs : nowMs,
+    };
+  };
+
+  const restore = async (kept: KeptList, ageAtMs: number): Promise<void> => {
+    const loaded = { banks: kept.banks, heldBack: 0, upstreamFields: [], validators: undefined };
+    const list = { ...toHeld(loaded, undefined, true), ...kept };
+    const ownAgeMs = ageMs();
+    if (ownAgeMs !== undefined && ownAgeMs <= ageAtMs) return;
+    // 0 would mean "no start" to the library.
+    cache.set('banks', list, { start: clock.monotonicMs() - ageAtMs || -1 });
+    onEvent({ type: 'list-restored', list, state: state() });
   };
 
   const schedule = (): void => {
@@ -183,7 +258,12 @@ export const createBankList = (options: BankListOptions): BankList => {
       lastFailure,
       nextLoadInMs: flight ? 0 : Math.max(0, nextLoadAtMs - clock.monotonicMs()),
     }),
-    start: () => void renew(),
+    restore,
+    refresh,
+    start: () => {
+      if (state() === 'fresh') schedule();
+      else void renew();
+    },
     stop: () => {
       cancelTimer();
       stopping.abort(new LoadError('unreachable', 'the service is stopping'));
@@ -191,21 +271,19 @@ export const createBankList = (options: BankListOptions): BankList => {
   };
 };
 
-const toHeld = (loaded: LoadedList, previous: HeldList | undefined, nowMs: number): HeldList => {
-  const representation = represent(loaded.banks);
-  const unchanged = previous?.representation.etag === representation.etag;
-  return {
-    representation,
-    count: loaded.banks.length,
-    heldBack: loaded.heldBack,
-    upstreamFields: loaded.upstreamFields,
-    receivedAtMs: nowMs,
-    changedAtMs: unchanged ? previous.changedAtMs : nowMs,
-  };
-};
+interface LoadOptions {
+  /** An operator asked: the provider is to send the whole list, whatever it thinks of our validators. */
+  readonly forced: boolean;
+  readonly acceptShrunk: boolean;
+}
 
-/** Runs `load` and gives up on it after `limitMs` or when `stop` aborts, also when it ignores its signal. */
-const bounded = (load: Load, limitMs: number, clock: Clock, stop: AbortSignal): Promise<LoadedList> => {
+/** Runs `work` and gives up on it after `limitMs` or when `stop` aborts, also when it ignores its signal. */
+const bounded = <T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  limitMs: number,
+  clock: Clock,
+  stop: AbortSignal,
+): Promise<T> => {
   const controller = new AbortController();
   return new Promise((resolve, reject) => {
     const giveUp = (error: unknown): void => {
@@ -217,7 +295,7 @@ const bounded = (load: Load, limitMs: number, clock: Clock, stop: AbortSignal): 
       giveUp(new LoadError('timeout', `no complete answer within ${limitMs} ms`)),
     );
     stop.addEventListener('abort', onStop);
-    void load(controller.signal)
+    void work(controller.signal)
       .then(resolve, reject)
       .finally(() => {
         cancel();

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Duplex, Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { request, type Dispatcher } from 'undici';
+import type { Validators } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 
 // One exchange with the provider: asks, and hands over the answer's bytes unjudged. The token goes to the given
@@ -11,6 +12,8 @@ export interface ProviderAnswer {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly retryAfter: string | undefined;
+  /** Undefined where the provider names no version of its list. */
+  readonly validators: Validators | undefined;
   /** Decompressed; empty unless the status is 200. */
   readonly body: Buffer;
 }
@@ -22,23 +25,30 @@ export interface BanksRequestOptions {
   readonly maxBodyBytes: number;
 }
 
+export interface BanksRequest {
+  readonly accessToken: string;
+  /** Makes the request conditional (RFC 9110 section 13): the provider may answer 304. */
+  readonly known: Validators | undefined;
+  /** Ends the whole exchange, a body that drips included: the deadline is its owner's. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * `GET {base_url}/api/v1/banks`.
- * @param signal ends the whole exchange, a body that drips included: the deadline is its owner's
  * @throws {LoadError} `unreachable`, `too_large`, `malformed`, or the signal's reason
  */
 export const requestBanks = async (
   { dispatcher, baseUrl, maxBodyBytes }: BanksRequestOptions,
-  accessToken: string,
-  signal: AbortSignal,
+  { accessToken, known, signal }: BanksRequest,
 ): Promise<ProviderAnswer> => {
-  const response = await request(banksUrl(baseUrl), {
-    dispatcher,
+  const response = await requestOverLiveConnection(dispatcher, banksUrl(baseUrl), {
     signal,
     headers: {
       accept: 'application/json',
       'accept-encoding': 'br, gzip',
       authorization: `Bearer ${accessToken}`,
+      ...(known?.etag !== undefined && { 'if-none-match': known.etag }),
+      ...(known?.lastModified !== undefined && { 'if-modified-since': known.lastModified }),
     },
   }).catch((error: unknown) => {
     throw signal.aborted ? signal.reason : toConnectionError(error);
@@ -48,6 +58,7 @@ export const requestBanks = async (
     status: response.statusCode,
     contentType: header('content-type'),
     retryAfter: header('retry-after'),
+    validators: toValidators(header('etag'), header('last-modified')),
   };
   if (answer.status !== 200) {
     // Not destroy(): an unread undici body without an error listener would end the process.
@@ -58,6 +69,36 @@ export const requestBanks = async (
   const body = await readBody(response.body, header('content-encoding'), maxBodyBytes, signal);
   return { ...answer, body };
 };
+
+interface RequestOptions {
+  readonly signal: AbortSignal;
+  readonly headers: Record<string, string>;
+}
+
+/**
+ * Sends a request, and sends it once more if it died on a connection that had been idle since an earlier one: the
+ * provider may close such a connection in the very moment in which it is used again (RFC 9112 section 9.3.1).
+ */
+const requestOverLiveConnection = async (
+  dispatcher: Dispatcher,
+  url: URL,
+  options: RequestOptions,
+): Promise<Dispatcher.ResponseData> => {
+  let connected = false;
+  const onConnect = (): void => void (connected = true);
+  dispatcher.on('connect', onConnect);
+  try {
+    return await request(url, { ...options, dispatcher });
+  } catch (error) {
+    if (connected || !/UND_ERR_SOCKET|ECONNRESET|EPIPE/.test(codeOf(error))) throw error;
+    return await request(url, { ...options, dispatcher });
+  } finally {
+    dispatcher.off('connect', onConnect);
+  }
+};
+
+const toValidators = (etag: string | undefined, lastModified: string | undefined): Validators | undefined =>
+  etag === undefined && lastModified === undefined ? undefined : { etag, lastModified };
 
 /** Collects a body as it is decompressed, chunk by chunk, so that a bomb costs no more memory than the limit. */
 const readBody = async (

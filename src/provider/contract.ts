@@ -14,12 +14,17 @@ export interface BanksContract {
   readonly requiredFields: readonly string[];
 }
 
-/** Judges an answer of `GET /api/v1/banks`. @throws {LoadError} when it is not a list */
+/**
+ * Judges an answer of `GET /api/v1/banks`.
+ * @param nowMs wall-clock milliseconds, against which a dated `Retry-After` is read
+ * @throws {LoadError} when it is neither a list nor a 304
+ */
 export const processBanksAnswer = (
   answer: ProviderAnswer,
   contract: BanksContract,
   nowMs: number,
-): LoadedList => {
+): LoadedList | 'not-modified' => {
+  if (answer.status === 304) return 'not-modified';
   assertSuccess(answer, nowMs);
   assertJsonType(answer.contentType);
   const entries = parseList(answer.body);
@@ -30,6 +35,7 @@ export const processBanksAnswer = (
     banks,
     heldBack: entries.length - banks.length,
     upstreamFields: [...new Set(objects.flatMap((entry) => Object.keys(entry)))],
+    validators: answer.validators,
   };
 };
 
@@ -117,8 +123,8 @@ const narrow = (entry: JsonObject, fields: readonly PublishedField[] | undefined
   );
 
 /**
- * Whether a narrowed entry may be published: it has its required fields, something to show, and no number that
- * a double cannot hold, which would reach browsers as another number.
+ * Whether a narrowed entry may be published: it has its required fields, something to show, and no number beyond
+ * the integers that a double holds exactly (2^53 - 1), since such a one may be another number already.
  */
 const isUsable = (bank: Bank, requiredFields: readonly string[]): boolean =>
   requiredFields.every((name) => isPresent(bank[name])) &&

@@ -5,6 +5,8 @@ import type { Clock } from '../../src/clock.ts';
 export interface ManualClock extends Clock {
   /** Moves time forward, running what falls due on the way, in order. */
   advance(ms: number): void;
+  /** Moves time forward as a suspended machine sees it: nothing runs on the way, and waits that fell due run late. */
+  skip(ms: number): void;
   /** Moves time to the next wait's end and no further: an exchange that it starts still has its whole deadline. */
   next(): void;
   /** The waits under way, in milliseconds from now, shortest first. */
@@ -36,6 +38,7 @@ export const createManualClock = (): ManualClock => {
       }
       nowMs = untilMs;
     },
+    skip: (ms) => void (nowMs += ms),
     next: () => clock.advance(waits()[0] ?? 0),
     waits,
   };

@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { Agent } from 'undici';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig, type Environment } from '../../src/config.ts';
 import { createService, type Service } from '../../src/service.ts';
@@ -9,6 +8,7 @@ import { createManualClock, type ManualClock } from './manual-clock.ts';
 
 export interface Rig {
   readonly url: string;
+  readonly operatorsUrl: string;
   readonly service: Service;
   readonly emulator: Emulator;
   readonly clock: ManualClock;
@@ -22,21 +22,26 @@ export interface Rig {
 export interface RigOptions {
   readonly env?: Environment;
   readonly emulator?: EmulatorOptions;
+  /** An emulator that runs already, and that outlives the rig. */
+  readonly provider?: Emulator;
   /** Called when the emulator runs and the service does not yet. */
   readonly before?: (emulator: Emulator) => void | Promise<void>;
+  /** How much later than other rigs this one starts, on both clocks. */
+  readonly startedLaterByMs?: number;
   /** What jitter draws; one half unless told otherwise. */
   readonly random?: () => number;
 }
 
 export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
-  const emulator = await startEmulator(options.emulator);
+  const emulator = options.provider ?? (await startEmulator(options.emulator));
   await options.before?.(emulator);
   const clock = createManualClock();
-  const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  clock.skip(options.startedLaterByMs ?? 0);
   const lines: string[] = [];
   const config = parseConfig({
     HOST: '127.0.0.1',
     PORT: '0',
+    MANAGEMENT_PORT: '0',
     PROVIDER_ENVIRONMENT: 'sandbox',
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
     PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
@@ -47,13 +52,13 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     version: '0.0.0-test',
     logDestination: { write: (line: string) => void lines.push(line) },
     clock,
-    dispatcher,
     random: options.random ?? (() => 0.5),
   });
-  const { publicUrl } = await service.start();
+  const { publicUrl, operatorsUrl = '' } = await service.start();
 
   return {
     url: publicUrl,
+    operatorsUrl,
     service,
     emulator,
     clock,
@@ -63,7 +68,7 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
       const stopped = service.stop({ noticeMs: 0 });
       clock.advance(0);
       await stopped;
-      await emulator.close();
+      if (!options.provider) await emulator.close();
     },
   };
 };

@@ -1,0 +1,204 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import supertest from 'supertest';
+import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
+
+// How fresh, and who waits: the whole service on a clock that the tests move.
+
+const HOUR = 3_600_000;
+
+let rig: Rig;
+afterEach(() => rig.close());
+
+const start = async (options?: RigOptions): Promise<void> => {
+  rig = await startRig(options);
+  await eventually(() => !isLoading());
+};
+const status = () => rig.service.list.status();
+const isLoading = () => status().nextLoadInMs === 0;
+const calls = () => rig.emulator.listCalls();
+/** Moves to the next load and lets it end. */
+const nextLoad = async (): Promise<number> => {
+  const waitedMs = status().nextLoadInMs;
+  rig.clock.next();
+  await eventually(() => !isLoading());
+  return waitedMs;
+};
+
+describe('while the provider is healthy', () => {
+  test('the list is renewed ahead of its expiry without any traffic, once per lifetime', async () => {
+    await start();
+    for (let lifetime = 0; lifetime < 20; lifetime += 1) {
+      expect(await nextLoad()).toBeCloseTo(HOUR * 0.994, -1);
+      expect(status().state).toBe('fresh');
+    }
+    expect(calls()).toBe(21);
+  });
+
+  test('a machine that was suspended for a week makes one call when it wakes, and serves at once', async () => {
+    await start();
+    rig.clock.skip(7 * 24 * HOUR);
+    await supertest(rig.url).get('/banks').expect(200);
+    rig.clock.next();
+    await eventually(() => !isLoading());
+    expect(calls()).toBe(2);
+    expect(rig.clock.waits()).toHaveLength(1);
+  });
+
+  test('a lifetime longer than a timer can hold does not make the calls come at once', async () => {
+    await start({ env: { CACHE_TTL: '300d' } });
+    rig.clock.advance(25 * 24 * HOUR);
+    expect(calls()).toBe(1);
+    expect(status().nextLoadInMs).toBeGreaterThan(200 * 24 * HOUR);
+  });
+});
+
+describe('while the provider fails', () => {
+  test('at most 4 calls are made in the first 4 s and at most one a minute later, whatever the load', async () => {
+    await start({ random: () => 0 });
+    await rig.emulator.behave('unavailable');
+    rig.clock.next();
+    await eventually(() => !isLoading());
+    const before = calls();
+    const waits: number[] = [];
+    for (let retry = 0; retry < 12; retry += 1) {
+      await Promise.all(Array.from({ length: 25 }, () => supertest(rig.url).get('/banks').expect(200)));
+      waits.push(await nextLoad());
+    }
+    expect(calls() - before).toBe(12);
+    // With the smallest jitter there is: the first call, and three more in the first four seconds.
+    expect(waits.slice(0, 4).reduce((sum, wait) => sum + wait)).toBeGreaterThanOrEqual(4_000);
+    expect(waits.slice(6)).toEqual(Array.from({ length: 6 }, () => 60_000));
+  });
+
+  test.each([
+    ['seconds', () => '30', 30_000],
+    ['a date', (wallMs: number) => new Date(wallMs + 30_000).toUTCString(), 30_000],
+    ['a century', () => '3155760000', HOUR],
+  ])('a Retry-After in %s is obeyed, up to CACHE_TTL', async (_form, retryAfter, waitMs) => {
+    await start();
+    await rig.emulator.behave('unavailable', { retryAfter: retryAfter(rig.clock.wallMs() + HOUR * 0.994) });
+    await nextLoad();
+    expect(status().nextLoadInMs).toBeGreaterThan(waitMs - 1_000);
+    expect(status().nextLoadInMs).toBeLessThanOrEqual(waitMs);
+    rig.clock.advance(status().nextLoadInMs - 1);
+    expect(calls()).toBe(2);
+  });
+
+  test('a request during the back-off is answered at once and causes no call', async () => {
+    await start({ before: (emulator) => emulator.behave('unavailable', { retryAfter: '30' }) });
+    const answer = await supertest(rig.url).get('/banks').expect(503);
+    expect(answer.headers['retry-after']).toBe('30');
+    expect(calls()).toBe(1);
+  });
+
+  test('a list is served until CACHE_TTL and CACHE_MAX_STALE are over, and not a millisecond longer', async () => {
+    await start({ env: { CACHE_TTL: '1m', CACHE_MAX_STALE: '1m' } });
+    const renewedAtMs = rig.clock.monotonicMs();
+    await rig.emulator.behave('unavailable', { retryAfter: '3600' });
+    await nextLoad();
+    await nextLoad();
+    rig.clock.advance(renewedAtMs + 120_000 - rig.clock.monotonicMs());
+    await supertest(rig.url).get('/banks').expect(200);
+    await supertest(rig.url).get('/readyz').expect(200);
+    rig.clock.advance(1);
+    await eventually(() => !isLoading());
+    await supertest(rig.url).get('/banks').expect(503);
+    await supertest(rig.url).get('/readyz').expect(503);
+    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+      status: 'warn',
+      list: { state: 'expired' },
+    });
+  });
+
+  test('what happens is told once, and not once per retry', async () => {
+    await start();
+    await rig.emulator.behave('unavailable');
+    for (let retry = 0; retry < 4; retry += 1) await nextLoad();
+    await rig.emulator.behave('healthy');
+    await nextLoad();
+    expect(rig.told()).toEqual([
+      'listening',
+      'list: the first one is here',
+      'list: the load failed: the provider fails (503); the held list is fresh',
+      'list: recovered',
+    ]);
+  });
+});
+
+describe('a load that never settles', () => {
+  test('is given up at the deadline, and does not block the next one', async () => {
+    await start();
+    await rig.emulator.behave('hang');
+    rig.clock.next();
+    rig.clock.advance(5_000);
+    await eventually(() => !isLoading());
+    await rig.emulator.behave('healthy');
+    await nextLoad();
+    expect(status().failure).toBeUndefined();
+  });
+});
+
+describe('one call at a time', () => {
+  test('holds for requests, renewals and forced refreshes together', async () => {
+    await start({ env: { MANAGEMENT_TOKEN: 'operator' } });
+    await rig.emulator.behave('slow', { delayMs: 20 });
+    rig.clock.next();
+    await Promise.all([
+      ...Array.from({ length: 20 }, () => supertest(rig.url).get('/banks').expect(200)),
+      ...Array.from({ length: 3 }, () =>
+        supertest(rig.operatorsUrl).post('/refresh').set('Authorization', 'Bearer operator').expect(200),
+      ),
+    ]);
+    expect(rig.emulator.maxConcurrentListCalls).toBe(1);
+  });
+});
+
+describe('a provider that names versions of its list', () => {
+  test('is asked whether the held one still holds, and its 304 renews the age', async () => {
+    await start({ emulator: { validators: true } });
+    const before = status().held;
+    await nextLoad();
+    expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 304 });
+    expect(status().ageMs).toBe(0);
+    expect(status().held?.representation).toBe(before?.representation);
+    rig.emulator.setBanks(Array.from({ length: 500 }, (_, index) => ({ code: String(index) })));
+    await nextLoad();
+    expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 200 });
+    expect(status().held?.count).toBe(500);
+  });
+
+  test('is asked for the whole list when nothing is held, and cannot say 304 then', async () => {
+    await start({ before: (emulator) => emulator.respondWith((_req, res) => void res.writeHead(304).end()) });
+    expect(rig.emulator.calls[0]?.headers).not.toHaveProperty('if-none-match');
+    expect(status().failure?.kind).toBe('unexpected_status');
+  });
+});
+
+describe('the connection to the provider', () => {
+  test('that was closed while idle costs one more attempt, not a failed load', async () => {
+    await start();
+    const sockets = new Set<Socket>();
+    const answerOnceThenReset = (req: { socket: Socket }, res: ServerResponse): void => {
+      if (sockets.has(req.socket)) {
+        req.socket.destroy();
+        return;
+      }
+      sockets.add(req.socket);
+      res.writeHead(200, { 'content-type': 'application/json', 'keep-alive': 'timeout=600' });
+      res.end(JSON.stringify(Array.from({ length: 513 }, (_, index) => ({ code: String(index) }))));
+    };
+    rig.emulator.respondWith(answerOnceThenReset);
+    for (let load = 0; load < 3; load += 1) {
+      await nextLoad();
+      expect(status().failure).toBeUndefined();
+    }
+    expect(sockets.size).toBeGreaterThanOrEqual(2);
+  });
+
+  test('that is refused from the beginning is not tried twice', async () => {
+    await start({ before: (emulator) => emulator.behave('reset') });
+    expect(calls()).toBe(1);
+  });
+});
