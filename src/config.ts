@@ -60,18 +60,12 @@ const SECRET_FILE_VARIABLES = [
 
 /** Parsed and checked, but without effect in this version: setting one is an error, never silence. */
 const NOT_YET: readonly VariableName[] = [
-  'MANAGEMENT_PORT',
-  'MANAGEMENT_HOST',
-  'MANAGEMENT_TOKEN',
-  'MANAGEMENT_TOKEN_FILE',
   'PROVIDER_TOKEN_URL',
   'PROVIDER_CLIENT_ID',
   'PROVIDER_CLIENT_SECRET',
   'PROVIDER_CLIENT_SECRET_FILE',
   'PROVIDER_TOKEN_SCOPE',
-  'CACHE_SNAPSHOT_FILE',
   'CACHE_REDIS_URL',
-  'GUARD_MAX_SHRINK',
   'BROWSER_MAX_AGE',
   'CORS_ORIGINS',
 ];

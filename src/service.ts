@@ -4,13 +4,18 @@ import { Agent, type Dispatcher } from 'undici';
 import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { createOperatorsApp } from './http/operators-app.ts';
 import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { drain, listen } from './http/server.ts';
-import { createAccessToken } from './provider/access-token.ts';
+import { createAccessToken, type AccessToken } from './provider/access-token.ts';
 import { requestBanks } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
-import { createListLog, createLogger } from './telemetry.ts';
+import { provenanceId } from './sharing/envelope.ts';
+import { createLastGoodList } from './sharing/last-good-list.ts';
+import type { ListStore } from './sharing/list-store.ts';
+import { createSnapshotFile } from './sharing/snapshot-file.ts';
+import { createEventLog, createLogger } from './telemetry.ts';
 
 // The wiring, and nothing else: who gets what. Two services can live in one process.
 
@@ -20,13 +25,14 @@ export interface ServiceOptions {
   readonly clock?: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
-  readonly dispatcher?: Dispatcher;
 }
 
 export interface Service {
   readonly list: BankList;
-  /** Binds the listeners and asks for the first list. Resolves with the public address; rejects when a port is taken. */
-  start(): Promise<{ readonly publicUrl: string }>;
+  /**
+   * Restores the last good list, binds the listeners and asks for the first list. Rejects when a port is taken.
+   */
+  start(): Promise<{ readonly publicUrl: string; readonly operatorsUrl: string | undefined }>;
   /**
    * Drains and closes, inside `SHUTDOWN_GRACE`. For `noticeMs` of it requests are still taken while /readyz says no.
    */
@@ -36,13 +42,15 @@ export interface Service {
 export const createService = (config: Config, options: ServiceOptions): Service => {
   const { clock = systemClock, random = Math.random, version } = options;
   const logger = createLogger(config.logLevel, options.logDestination);
-  const dispatcher = options.dispatcher ?? new Agent({ connections: 1, headersTimeout: 0, bodyTimeout: 0 });
+  const dispatcher = createDispatcher();
   const accessToken = createAccessToken(config.provider.token);
 
-  const load: Load = async (signal) => {
-    const answer = await requestBanks({ dispatcher, ...config.provider }, await accessToken(), signal);
+  const load: Load = async (signal, known) => {
+    const request = { accessToken: await accessToken(), known, signal };
+    const answer = await requestBanks({ dispatcher, ...config.provider }, request);
     return processBanksAnswer(answer, config.banks, clock.wallMs());
   };
+  const tell = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
   const list = createBankList({
     load,
     loadTimeoutMs: config.provider.timeoutMs,
@@ -50,35 +58,70 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     guard: config.guard,
     clock,
     random,
-    onEvent: createListLog(logger, { fieldsAreChosen: config.banks.fields !== undefined }),
+    onEvent: (event) => {
+      tell(event);
+      if (event.type === 'list-renewed') lastGoodList.keep(event.list);
+    },
+  });
+  const lastGoodList = createLastGoodList({
+    stores: createStores(config),
+    ttlMs: config.cache.ttlMs,
+    clock,
+    onEvent: tell,
   });
 
   let draining = false;
-  const app = createPublicApp({
+  const face = {
     list,
     version,
     environment: config.provider.environment,
     isDraining: () => draining,
     requestLog: createRequestLog(logger),
-    trustProxy: config.trustProxy,
-  });
-  const server = createServer(app);
+  };
+  const publicServer = createServer(createPublicApp({ ...face, trustProxy: config.trustProxy }));
+  const operatorsServer = createServer(createOperatorsApp({ ...face, token: operatorsToken(config) }));
 
   return {
     list,
     start: async () => {
-      const publicUrl = await listen(server, config.listen);
-      logger.info({ url: publicUrl, environment: config.provider.environment, version }, 'listening');
+      await lastGoodList.restoreInto(list);
+      const publicUrl = await listen(publicServer, config.listen);
+      const operatorsUrl =
+        config.management.listen && (await listen(operatorsServer, config.management.listen));
+      logger.info(
+        { url: publicUrl, operatorsUrl, environment: config.provider.environment, version },
+        'listening',
+      );
       list.start();
-      return { publicUrl };
+      return { publicUrl, operatorsUrl };
     },
     stop: async ({ noticeMs }) => {
       logger.info('draining');
       draining = true;
-      await drain(server, { noticeMs, graceMs: config.shutdownGraceMs }, clock);
+      // The operators' listener answers to the end: somebody may be watching the drain.
+      await drain(publicServer, { noticeMs, graceMs: config.shutdownGraceMs }, clock);
       list.stop();
-      await dispatcher.destroy();
+      operatorsServer.close();
+      operatorsServer.closeAllConnections();
+      await Promise.all([lastGoodList.settled(), dispatcher.destroy()]);
       logger.info('stopped');
     },
   };
 };
+
+const createStores = ({ cache, provider, banks }: Config): ListStore[] => {
+  const provenance = provenanceId({ ...provider, ...banks });
+  return cache.snapshotFile === undefined ? [] : [createSnapshotFile(cache.snapshotFile, provenance)];
+};
+
+const operatorsToken = ({ management: { token } }: Config): AccessToken | undefined => {
+  if (token === undefined) return undefined;
+  return createAccessToken('path' in token ? { kind: 'file', ...token } : { kind: 'fixed', token });
+};
+
+/**
+ * One connection at a time, as there is one load at a time, and none for longer than five minutes, so that a changed
+ * address of the provider is followed. The time-outs of undici's own are off: the list's deadline is the whole one's.
+ */
+const createDispatcher = (): Dispatcher =>
+  new Agent({ connections: 1, clientTtl: 300_000, headersTimeout: 0, bodyTimeout: 0 });

@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
+
+// The last good list on disk: what a restart finds there, and what it makes of it.
+
+let path: string;
+let rigs: Rig[];
+let provider: Emulator;
+beforeEach(async () => {
+  provider = await startEmulator();
+  path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
+  rigs = [];
+});
+afterEach(async () => {
+  for (const rig of rigs) await rig.close();
+  await provider.close();
+});
+
+const start = async (options: RigOptions = {}): Promise<Rig> => {
+  const rig = await startRig({ provider, ...options, env: { CACHE_SNAPSHOT_FILE: path, ...options.env } });
+  rigs.push(rig);
+  return rig;
+};
+const startDown = (options: RigOptions = {}): Promise<Rig> =>
+  start({ ...options, before: (emulator) => emulator.behave('unavailable') });
+
+/** The provider's calls since the snapshot was left. */
+const calls = (): number => provider.listCalls() - 1;
+
+/** Runs a service until its list is on disk, and stops it. */
+const leaveSnapshot = async (): Promise<string> => {
+  const rig = await startRig({ provider, env: { CACHE_SNAPSHOT_FILE: path } });
+  const { text } = await supertest(rig.url).get('/banks').expect(200);
+  await rig.close();
+  return text;
+};
+
+test('a restart during an outage serves the last good list at once, and is ready', async () => {
+  const before = await leaveSnapshot();
+  const rig = await startDown();
+  await supertest(rig.url).get('/readyz').expect(200);
+  expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
+});
+
+test('a restart with a fresh list makes no call until that one is due', async () => {
+  await leaveSnapshot();
+  const rig = await start();
+  await supertest(rig.url).get('/banks').expect(200);
+  expect(calls()).toBe(0);
+  rig.clock.next();
+  await eventually(() => calls() === 1);
+});
+
+test('the age of a restored list counts from when the provider sent it', async () => {
+  await leaveSnapshot();
+  for (const [lateMs, state, status] of [
+    [1_800_000, 'fresh', 200],
+    [7_200_000, 'stale', 200],
+    [8 * 86_400_000, 'expired', 503],
+  ] as const) {
+    const rig = await startDown({ startedLaterByMs: lateMs });
+    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+    const { body } = await supertest(rig.url).get('/healthz');
+    expect(body).toMatchObject({ list: { state, ageSeconds: lateMs / 1_000 } });
+    await supertest(rig.url).get('/banks').expect(status);
+  }
+});
+
+test('a list from the future, which a wrong clock left, is served and renewed at once', async () => {
+  await leaveSnapshot();
+  const rig = await startDown({ startedLaterByMs: -86_400_000 });
+  await supertest(rig.url).get('/banks').expect(200);
+  await eventually(() => calls() === 1);
+  expect(rig.service.list.status().state).toBe('stale');
+});
+
+describe('a snapshot that cannot be used is one log line, and never a failed start:', () => {
+  const rewrite = (change: (text: string) => string): void =>
+    writeFileSync(path, change(readFileSync(path, 'utf8')));
+
+  test.each<[string, () => void, RegExp]>([
+    ['empty', () => rewrite(() => ''), /holds something else than a list/],
+    ['torn in the middle', () => rewrite((text) => text.slice(0, text.length / 2)), /damaged/],
+    ['torn at the last byte of the list', () => rewrite((text) => text.slice(0, -2)), /damaged/],
+    ['with one changed character', () => rewrite((text) => text.replace('BRASIL', 'BRAZIL')), /damaged/],
+    [
+      'of another version',
+      () => rewrite((text) => text.replace('"version":1', '"version":2')),
+      /another version/,
+    ],
+    ['some other JSON', () => rewrite(() => '{"banks":[]}'), /something else/],
+    ['binary', () => writeFileSync(path, Buffer.alloc(100_000, 0xff)), /something else/],
+  ])('%s', async (_name, damage, line) => {
+    await leaveSnapshot();
+    damage();
+    const rig = await start();
+    expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(513);
+    expect(calls()).toBe(1);
+    expect(rig.told().filter((message) => line.test(message))).toHaveLength(1);
+  });
+
+  test('missing', async () => {
+    const rig = await start();
+    await supertest(rig.url).get('/banks').expect(200);
+    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: no list is kept there yet');
+  });
+
+  test('a directory in its place', async () => {
+    mkdirSync(path);
+    const rig = await start();
+    await supertest(rig.url).get('/banks').expect(200);
+    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (EISDIR)');
+  });
+
+  test.each<[string, NonNullable<RigOptions['env']>]>([
+    ['other fields', { BANK_FIELDS: 'code,name' }],
+    ['the same names from other fields', { BANK_FIELDS: 'code,ispb,name:fullName' }],
+    ['other required fields', { BANK_REQUIRED_FIELDS: 'code' }],
+    ['another provider', { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9' }],
+  ])('made with %s', async (_name, env) => {
+    await leaveSnapshot();
+    const rig = await startDown({ env });
+    await eventually(() => rig.service.list.status().failure !== undefined);
+    await supertest(rig.url).get('/banks').expect(503);
+    expect(rig.told()).toContain(
+      'CACHE_SNAPSHOT_FILE: holds a list made with another configuration; ignored',
+    );
+  });
+});
+
+test('a directory that cannot be written is told once and harms nothing else', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  chmodSync(directory, 0o500);
+  // A file as the directory fails for every user; the permission alone would not stop root.
+  writeFileSync(join(directory, 'file'), '');
+  const rig = await start({ env: { CACHE_SNAPSHOT_FILE: join(directory, 'file', 'banks.snapshot') } });
+  for (let load = 0; load < 3; load += 1) {
+    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+    rig.clock.next();
+  }
+  await supertest(rig.url).get('/banks').expect(200);
+  expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
+});
+
+test('the file holds the published fields and no secret', async () => {
+  await leaveSnapshot();
+  const text = readFileSync(path, 'utf8');
+  expect(text).toContain('BCO DO BRASIL S.A.');
+  expect(text).not.toMatch(/fullName|document|website|emulator-access-token|127\.0\.0\.1/);
+});
