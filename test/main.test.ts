@@ -45,7 +45,13 @@ const run = (env: Record<string, string>, cwd = mkdtempSync(join(tmpdir(), 'bank
   };
 };
 
-const SERVICE = { HOST: '127.0.0.1', PORT: '0', PROVIDER_ENVIRONMENT: 'sandbox', BANK_FIELDS: 'code,name' };
+const SERVICE = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  MANAGEMENT_PORT: '0',
+  PROVIDER_ENVIRONMENT: 'sandbox',
+  BANK_FIELDS: 'code,name',
+};
 
 describe('a configuration that cannot work', () => {
   test('ends the process with status 1, naming every variable and no value', async () => {

@@ -16,6 +16,16 @@ const PROBLEMS = {
     title: 'Bad request',
     detail: 'The request is not well-formed HTTP.',
   },
+  unauthorized: {
+    status: 401,
+    title: 'Unauthorized',
+    detail: 'This operation needs the bearer token that MANAGEMENT_TOKEN configures.',
+  },
+  refresh_disabled: {
+    status: 403,
+    title: 'Refresh is off',
+    detail: 'No token authorises this operation; set MANAGEMENT_TOKEN or MANAGEMENT_TOKEN_FILE.',
+  },
   not_found: {
     status: 404,
     title: 'Not found',
@@ -36,6 +46,11 @@ const PROBLEMS = {
     title: 'The provider gave no usable answer',
     detail:
       'The banking provider answered, but not with a list of banks that can be served. No earlier list is held.',
+  },
+  refresh_failed: {
+    status: 502,
+    title: 'The list was not renewed',
+    detail: 'The list that was held before is still held.',
   },
   provider_unavailable: {
     status: 503,
@@ -79,11 +94,18 @@ export const PROBLEM_OF_LOAD_ERROR = {
   internal: 'internal_error',
 } as const satisfies Record<LoadErrorKind, ProblemCode>;
 
-/** Answers with the problem `code` and ends the response. Fields set on `res` before, such as `Allow`, are kept. */
-export const sendProblem = (res: ServerResponse, code: ProblemCode): void => {
+/**
+ * Answers with the problem `code` and ends the response. Fields set on `res` before, such as `Allow`, are kept.
+ * @param more extension members (RFC 9457 section 3.2), or a more telling `detail`
+ */
+export const sendProblem = (
+  res: ServerResponse,
+  code: ProblemCode,
+  more: Readonly<Record<string, string>> = {},
+): void => {
   const { status, title, detail } = PROBLEMS[code];
   const type = `urn:problem-type:banks-bff:${code.replaceAll('_', '-')}`;
-  const body = JSON.stringify({ type, title, status, detail, code });
+  const body = JSON.stringify({ type, title, status, detail, code, ...more });
   res.statusCode = status;
   res.setHeader('Content-Type', 'application/problem+json');
   res.setHeader('Content-Length', Buffer.byteLength(body));

@@ -37,7 +37,7 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
 };
 
 /** Helmet's set for answers that are data: nothing in them may be run, framed or embedded. */
-const HELMET_FOR_JSON: Parameters<typeof helmet>[0] = {
+export const HELMET_FOR_JSON: Parameters<typeof helmet>[0] = {
   contentSecurityPolicy: {
     useDefaults: false,
     directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] },
@@ -47,7 +47,7 @@ const HELMET_FOR_JSON: Parameters<typeof helmet>[0] = {
 };
 
 /** A read-only resource. Express answers HEAD by the GET handler; every other method is told what is allowed. */
-const resource = (app: Express, path: string, get: RequestHandler): void => {
+export const resource = (app: Express, path: string, get: RequestHandler): void => {
   app
     .route(path)
     .get(get)
@@ -61,7 +61,7 @@ const resource = (app: Express, path: string, get: RequestHandler): void => {
 const ALLOWED = 'GET, HEAD, OPTIONS';
 
 /** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; all else is a defect. */
-const toProblem: ErrorRequestHandler = (error: unknown, req, res, next) => {
+export const toProblem: ErrorRequestHandler = (error: unknown, req, res, next) => {
   if (res.headersSent) {
     // Half an answer is out: only closing the connection, which Express then does, can tell the client.
     next(error);
