@@ -66,8 +66,6 @@ const NOT_YET: readonly VariableName[] = [
   'PROVIDER_CLIENT_SECRET_FILE',
   'PROVIDER_TOKEN_SCOPE',
   'CACHE_REDIS_URL',
-  'BROWSER_MAX_AGE',
-  'CORS_ORIGINS',
 ];
 
 /** A value that prints as nothing: it leaves its closure only where `reveal` is called. */

@@ -4,10 +4,12 @@ import { Agent, type Dispatcher } from 'undici';
 import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { createCors } from './http/cors.ts';
 import { createOperatorsApp } from './http/operators-app.ts';
 import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
-import { drain, listen } from './http/server.ts';
+import { createSecurityFields } from './http/security-fields.ts';
+import { createPublicServer, listen } from './http/server.ts';
 import { createAccessToken, type AccessToken } from './provider/access-token.ts';
 import { requestBanks } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
@@ -78,14 +80,30 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     isDraining: () => draining,
     requestLog: createRequestLog(logger),
   };
-  const publicServer = createServer(createPublicApp({ ...face, trustProxy: config.trustProxy }));
+  const cors = createCors(config.corsOrigins);
+  const securityFields = createSecurityFields(cors);
+  const publicServer = createPublicServer({
+    commonFields: [...securityFields, ...cors.fields(undefined)],
+    onRefusal: (refusal) => logger.info(refusal, 'request refused'),
+    clock,
+    app: ({ isInExcess }) =>
+      createPublicApp({
+        ...face,
+        cors,
+        securityFields,
+        isInExcess,
+        trustProxy: config.trustProxy,
+        fields: config.banks.fields,
+        cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
+      }),
+  });
   const operatorsServer = createServer(createOperatorsApp({ ...face, token: operatorsToken(config) }));
 
   return {
     list,
     start: async () => {
       await lastGoodList.restoreInto(list);
-      const publicUrl = await listen(publicServer, config.listen);
+      const publicUrl = await listen(publicServer.server, config.listen);
       const operatorsUrl =
         config.management.listen && (await listen(operatorsServer, config.management.listen));
       logger.info(
@@ -99,7 +117,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       logger.info('draining');
       draining = true;
       // The operators' listener answers to the end: somebody may be watching the drain.
-      await drain(publicServer, { noticeMs, graceMs: config.shutdownGraceMs }, clock);
+      await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       list.stop();
       operatorsServer.close();
       operatorsServer.closeAllConnections();

@@ -162,7 +162,7 @@ describe('a provider that names versions of its list', () => {
     await nextLoad();
     expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 304 });
     expect(status().ageMs).toBe(0);
-    expect(status().held?.representation).toBe(before?.representation);
+    expect(status().held?.representations).toBe(before?.representations);
     rig.emulator.setBanks(Array.from({ length: 500 }, (_, index) => ({ code: String(index) })));
     await nextLoad();
     expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 200 });

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import { guard, type GuardPolicy } from './guard.ts';
 import { LoadError, type LoadErrorKind } from './load-error.ts';
-import { represent, type Bank, type Representation } from './representation.ts';
+import { represent, type Bank, type Representations } from './representation.ts';
 import { renewalDelayMs, retryDelayMs } from './schedule.ts';
 
 // The one list that the service holds, and the only mutable state of the product. It renews itself ahead of its
@@ -36,7 +36,7 @@ export type Load = (
 ) => Promise<LoadedList | 'not-modified'>;
 
 export interface HeldList extends LoadedList {
-  readonly representation: Representation;
+  readonly representations: Representations;
   readonly count: number;
   /** Wall-clock milliseconds at which the provider had sent it. */
   readonly receivedAtMs: number;
@@ -181,7 +181,8 @@ export const createBankList = (options: BankListOptions): BankList => {
         clock,
         stopping.signal,
       );
-      const list = loaded === 'not-modified' ? renewed(previous) : toHeld(loaded, previous, acceptShrunk);
+      const list =
+        loaded === 'not-modified' ? renewed(previous) : await toHeld(loaded, previous, acceptShrunk);
       cache.set('banks', list);
       failure = undefined;
       failuresInARow = 0;
@@ -202,23 +203,27 @@ export const createBankList = (options: BankListOptions): BankList => {
     );
   };
 
-  const toHeld = (loaded: LoadedList, previous: HeldList | undefined, acceptShrunk: boolean): HeldList => {
+  const toHeld = async (
+    loaded: LoadedList,
+    previous: HeldList | undefined,
+    acceptShrunk: boolean,
+  ): Promise<HeldList> => {
     guard(loaded, acceptShrunk ? undefined : previous, options.guard);
-    const representation = represent(loaded.banks);
-    const unchanged = previous?.representation.etag === representation.etag;
-    const nowMs = clock.wallMs();
+    const receivedAtMs = clock.wallMs();
+    const representations = await represent(loaded.banks, previous?.representations);
+    const isUnchanged = representations === previous?.representations;
     return {
       ...loaded,
-      representation,
+      representations,
       count: loaded.banks.length,
-      receivedAtMs: nowMs,
-      changedAtMs: unchanged ? previous.changedAtMs : nowMs,
+      receivedAtMs,
+      changedAtMs: isUnchanged ? previous.changedAtMs : receivedAtMs,
     };
   };
 
   const restore = async (kept: KeptList, ageAtMs: number): Promise<void> => {
     const loaded = { banks: kept.banks, heldBack: 0, upstreamFields: [], validators: undefined };
-    const list = { ...toHeld(loaded, undefined, true), ...kept };
+    const list = { ...(await toHeld(loaded, undefined, true)), ...kept };
     const ownAgeMs = ageMs();
     if (ownAgeMs !== undefined && ownAgeMs <= ageAtMs) return;
     // 0 would mean "no start" to the library.

@@ -1,10 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type Express, type RequestHandler } from 'express';
-import helmet from 'helmet';
 import type { BankList } from '../banks/bank-list.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
-import { HELMET_FOR_JSON, resource, toProblem } from './public-app.ts';
+import { createResource, setFields, toProblem } from './public-app.ts';
+import { createSecurityFields } from './security-fields.ts';
+import { createCors } from './cors.ts';
 
 // The operators' listener: what must not be public. It is on loopback unless told otherwise, and what it can change
 // takes a token all the same.
@@ -23,9 +24,14 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   app.enable('strict routing');
 
   app.use(options.requestLog);
-  app.use(helmet(HELMET_FOR_JSON));
-  resource(app, '/healthz', createHealthz(options));
-  resource(app, '/readyz', createReadyz(options));
+  const securityFields = createSecurityFields(NO_CORS);
+  app.use((_req, res, next) => {
+    setFields(res, securityFields);
+    next();
+  });
+  const resource = createResource(app, NO_CORS);
+  resource('/healthz', createHealthz(options));
+  resource('/readyz', createReadyz(options));
   app
     .route('/refresh')
     .post(createAuthorization(options.token), createRefresh(options.list))
@@ -37,6 +43,9 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   app.use(toProblem);
   return app;
 };
+
+/** No page of another origin has any business here. */
+const NO_CORS = createCors([]);
 
 /** Lets a request through that carries the token (RFC 6750 section 2.1). */
 const createAuthorization =
@@ -78,7 +87,7 @@ const createRefresh =
       return;
     }
     const { held } = list.status();
-    const changed = before?.representation.etag !== held?.representation.etag;
+    const changed = before?.representations.identity.etag !== held?.representations.identity.etag;
     res.set('Cache-Control', 'no-store');
     res.json({ outcome: changed ? 'changed' : 'unchanged', count: held?.count, heldBack: held?.heldBack });
   };
