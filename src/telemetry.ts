@@ -1,6 +1,7 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { ListEvent } from './banks/bank-list.ts';
 import type { LogLevel } from './config.ts';
+import type { TokenEvent } from './provider/client-credentials.ts';
 
 // What operators are told. The one subscriber to the service's events: it says each change of state once, and
 // nothing about the retries in between.
@@ -45,6 +46,24 @@ export const createListLog = (
       logger.warn(facts, `list: the load failed: ${error.message}; ${WHAT_USERS_GET[state]}`);
     }
     told = { failing: error.kind, state };
+  };
+};
+
+/** Turns the token's events into log lines. */
+export const createTokenLog = (logger: Logger): ((event: TokenEvent) => void) => {
+  let failing: string | undefined;
+  return (event) => {
+    if (event.type === 'token-renewed') {
+      if (failing) logger.info('token: recovered');
+      else logger.debug('token: renewed');
+      failing = undefined;
+      return;
+    }
+    const { error, validForMs } = event;
+    const use = validForMs > 0 ? 'the held one stays in use' : 'there is no valid one';
+    const told = `token: the renewal failed: ${error.message}; ${use}`;
+    if (failing !== told) logger.warn({ kind: error.kind }, told);
+    failing = told;
   };
 };
 

@@ -20,7 +20,8 @@ export interface Rig {
 }
 
 export interface RigOptions {
-  readonly env?: Environment;
+  /** A function where variables depend on the emulator's addresses. */
+  readonly env?: Environment | ((emulator: Emulator) => Environment);
   readonly emulator?: EmulatorOptions;
   /** Called when the emulator runs and the service does not yet. */
   readonly before?: (emulator: Emulator) => void | Promise<void>;
@@ -29,9 +30,9 @@ export interface RigOptions {
 }
 
 export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
-  const emulator = await startEmulator(options.emulator);
-  await options.before?.(emulator);
   const clock = createManualClock();
+  const emulator = await startEmulator({ now: () => clock.wallMs(), ...options.emulator });
+  await options.before?.(emulator);
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const lines: string[] = [];
   const config = parseConfig({
@@ -41,7 +42,7 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
     PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
     BANK_FIELDS: 'code,ispb,name',
-    ...options.env,
+    ...(typeof options.env === 'function' ? options.env(emulator) : options.env),
   });
   const service = createService(config, {
     version: '0.0.0-test',
@@ -67,6 +68,14 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     },
   };
 };
+
+/** Tokens by the client-credentials grant from the emulator's endpoint. */
+export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
+  PROVIDER_ACCESS_TOKEN: '',
+  PROVIDER_TOKEN_URL: tokenUrl,
+  PROVIDER_CLIENT_ID: 'emulator-client',
+  PROVIDER_CLIENT_SECRET: 'emulator-secret',
+});
 
 /** Waits for what real input and output bring about; gives up, naming the condition, when that takes absurdly long. */
 export const eventually = async (condition: () => boolean): Promise<void> => {
