@@ -172,6 +172,19 @@ export const tokenBehaviours = {
     fail: (req, res) =>
       sendFailure(req, res, 401, 'invalid_client', { 'www-authenticate': 'Basic realm="emulator"' }),
   },
+  redirect: {
+    description: '307 to another path',
+    fail: (req, res) => sendFailure(req, res, 307, 'moved', { location: '/oauth/moved' }),
+  },
+  'rate-limited': {
+    description: '429 with Retry-After: 30',
+    fail: (req, res) => sendFailure(req, res, 429, 'rate_limited', { 'retry-after': '30' }),
+  },
+  'other-type': {
+    description: 'token_type is "DPoP"',
+    grant: (grant) => ({ ...grant, token_type: 'DPoP' }),
+    accepted: true,
+  },
   html: {
     description: '200 with an HTML maintenance page',
     fail: (req, res) => sendMaintenancePage(req, res, HTML_TYPE),

@@ -58,15 +58,28 @@ const SECRET_FILE_VARIABLES = [
   'MANAGEMENT_TOKEN_FILE',
 ] as const satisfies readonly VariableName[];
 
+/** The secrets that `config` holds, each with its variable. Those in files are known when they are read. */
+export const secretsOf = (config: Config): readonly (readonly [VariableName, string])[] => {
+  const { token } = config.provider;
+  const secrets: [VariableName, string][] = [];
+  const add = (name: VariableName, secret: Secret | { readonly path: string } | undefined): void => {
+    if (secret && 'reveal' in secret) secrets.push([name, secret.reveal()]);
+  };
+  if (token.kind === 'fixed') add('PROVIDER_ACCESS_TOKEN', token.token);
+  if (token.kind === 'client-credentials') add('PROVIDER_CLIENT_SECRET', token.clientSecret);
+  add('MANAGEMENT_TOKEN', config.management.token);
+  const { redisUrl } = config.cache;
+  // Only the password of the address is secret; errors quote it without the rest.
+  const password = redisUrl && new URL(redisUrl.reveal()).password;
+  if (password) secrets.push(['CACHE_REDIS_URL', password], ['CACHE_REDIS_URL', decodePercent(password)]);
+  return secrets;
+};
+
+const decodePercent = (text: string): string =>
+  new URLSearchParams(`_=${text.replaceAll('+', '%2B')}`).get('_') ?? text;
+
 /** Parsed and checked, but without effect in this version: setting one is an error, never silence. */
-const NOT_YET: readonly VariableName[] = [
-  'PROVIDER_TOKEN_URL',
-  'PROVIDER_CLIENT_ID',
-  'PROVIDER_CLIENT_SECRET',
-  'PROVIDER_CLIENT_SECRET_FILE',
-  'PROVIDER_TOKEN_SCOPE',
-  'CACHE_REDIS_URL',
-];
+const NOT_YET: readonly VariableName[] = ['CACHE_REDIS_URL'];
 
 /** A value that prints as nothing: it leaves its closure only where `reveal` is called. */
 export interface Secret {

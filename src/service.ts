@@ -3,27 +3,30 @@ import type { DestinationStream } from 'pino';
 import { Agent, type Dispatcher } from 'undici';
 import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
-import type { Config } from './config.ts';
+import { secretsOf, type Config } from './config.ts';
 import { createCors } from './http/cors.ts';
 import { createOperatorsApp } from './http/operators-app.ts';
 import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
-import { createAccessToken, type AccessToken } from './provider/access-token.ts';
+import { createAccessToken, tokenFile, withToken } from './provider/access-token.ts';
 import { requestBanks } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
+import { createRedaction, redacting, type Redaction } from './redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
 import type { ListStore } from './sharing/list-store.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
-import { createEventLog, createLogger } from './telemetry.ts';
+import { createEventLog, createLogger, createTokenLog } from './telemetry.ts';
 
 // The wiring, and nothing else: who gets what. Two services can live in one process.
 
 export interface ServiceOptions {
   readonly version: string;
   readonly logDestination: DestinationStream;
+  /** Learns every secret; for whoever writes something that is not a log line. */
+  readonly redaction?: Redaction;
   readonly clock?: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
@@ -43,13 +46,27 @@ export interface Service {
 
 export const createService = (config: Config, options: ServiceOptions): Service => {
   const { clock = systemClock, random = Math.random, version } = options;
-  const logger = createLogger(config.logLevel, options.logDestination);
+  const redaction = options.redaction ?? createRedaction();
+  for (const [variable, secret] of secretsOf(config)) redaction.hide(variable, secret);
+  const logger = createLogger(config.logLevel, redacting(options.logDestination, redaction));
   const dispatcher = createDispatcher();
-  const accessToken = createAccessToken(config.provider.token);
+  // A token endpoint that hangs must not hold up the list beside it.
+  const tokenDispatcher = createDispatcher();
+  const accessToken = createAccessToken({
+    source: config.provider.token,
+    environment: config.provider.environment,
+    timeoutMs: config.provider.timeoutMs,
+    dispatcher: tokenDispatcher,
+    clock,
+    random,
+    hide: redaction.hide,
+    onEvent: createTokenLog(logger),
+  });
 
   const load: Load = async (signal, known) => {
-    const request = { accessToken: await accessToken(), known, signal };
-    const answer = await requestBanks({ dispatcher, ...config.provider }, request);
+    const answer = await withToken(accessToken, (token) =>
+      requestBanks({ dispatcher, ...config.provider }, { accessToken: token, known, signal }),
+    );
     return processBanksAnswer(answer, config.banks, clock.wallMs());
   };
   const tell = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
@@ -97,7 +114,9 @@ export const createService = (config: Config, options: ServiceOptions): Service 
         cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
       }),
   });
-  const operatorsServer = createServer(createOperatorsApp({ ...face, token: operatorsToken(config) }));
+  const operatorsServer = createServer(
+    createOperatorsApp({ ...face, token: operatorsToken(config, redaction) }),
+  );
 
   return {
     list,
@@ -121,7 +140,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       list.stop();
       operatorsServer.close();
       operatorsServer.closeAllConnections();
-      await Promise.all([lastGoodList.settled(), dispatcher.destroy()]);
+      await Promise.all([lastGoodList.settled(), dispatcher.destroy(), tokenDispatcher.destroy()]);
       logger.info('stopped');
     },
   };
@@ -132,9 +151,14 @@ const createStores = ({ cache, provider, banks }: Config): ListStore[] => {
   return cache.snapshotFile === undefined ? [] : [createSnapshotFile(cache.snapshotFile, provenance)];
 };
 
-const operatorsToken = ({ management: { token } }: Config): AccessToken | undefined => {
+const operatorsToken = (
+  { management: { token } }: Config,
+  { hide }: Redaction,
+): (() => Promise<string>) | undefined => {
   if (token === undefined) return undefined;
-  return createAccessToken('path' in token ? { kind: 'file', ...token } : { kind: 'fixed', token });
+  return 'path' in token
+    ? tokenFile('MANAGEMENT_TOKEN_FILE', token.path, hide)
+    : () => Promise.resolve(token.reveal());
 };
 
 /**

@@ -3,6 +3,7 @@ import type { HeldList, ListEvent } from './banks/bank-list.ts';
 import type { Freshness } from './banks/freshness.ts';
 import { compareLists } from './banks/list-change.ts';
 import type { LogLevel } from './config.ts';
+import type { TokenEvent } from './provider/client-credentials.ts';
 import type { StoreEvent } from './sharing/list-store.ts';
 
 // What operators are told. The one subscriber to the service's events: it says each change of state once, and
@@ -85,6 +86,24 @@ export const createEventLog = (
           logger.info({ store: event.store }, `${event.store}: works again`);
         break;
     }
+  };
+};
+
+/** Turns the token's events into log lines. */
+export const createTokenLog = (logger: Logger): ((event: TokenEvent) => void) => {
+  let failing: string | undefined;
+  return (event) => {
+    if (event.type === 'token-renewed') {
+      if (failing) logger.info('token: recovered');
+      else logger.debug('token: renewed');
+      failing = undefined;
+      return;
+    }
+    const { error, validForMs } = event;
+    const use = validForMs > 0 ? 'the held one stays in use' : 'there is no valid one';
+    const told = `token: the renewal failed: ${error.message}; ${use}`;
+    if (failing !== told) logger.warn({ kind: error.kind }, told);
+    failing = told;
   };
 };
 

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
+import type { Environment } from '../src/config.ts';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 
@@ -21,12 +22,14 @@ afterEach(async () => {
   await provider.close();
 });
 
-const start = async (options: RigOptions = {}): Promise<Rig> => {
+type Options = Omit<RigOptions, 'env'> & { readonly env?: Environment };
+
+const start = async (options: Options = {}): Promise<Rig> => {
   const rig = await startRig({ provider, ...options, env: { CACHE_SNAPSHOT_FILE: path, ...options.env } });
   rigs.push(rig);
   return rig;
 };
-const startDown = (options: RigOptions = {}): Promise<Rig> =>
+const startDown = (options: Options = {}): Promise<Rig> =>
   start({ ...options, before: (emulator) => emulator.behave('unavailable') });
 
 /** The provider's calls since the snapshot was left. */
@@ -117,7 +120,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (EISDIR)');
   });
 
-  test.each<[string, NonNullable<RigOptions['env']>]>([
+  test.each<[string, Environment]>([
     ['other fields', { BANK_FIELDS: 'code,name' }],
     ['the same names from other fields', { BANK_FIELDS: 'code,ispb,name:fullName' }],
     ['other required fields', { BANK_REQUIRED_FIELDS: 'code' }],

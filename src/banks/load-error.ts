@@ -11,7 +11,7 @@ export type LoadErrorKind =
   | 'unavailable'
   /** 401: the provider does not accept the token. */
   | 'unauthorized'
-  /** There is no token to send: its file cannot be read. */
+  /** There is no token to send: its file cannot be read, or the token endpoint gives none. */
   | 'no_token'
   /** 403, 404, another 4xx, a redirect, or a success other than 200. */
   | 'unexpected_status'

@@ -1,35 +1,98 @@
 import { readFile } from 'node:fs/promises';
 import { LoadError } from '../banks/load-error.ts';
 import { isBearerToken, type TokenSource } from '../config.ts';
+import type { ProviderAnswer } from './client.ts';
+import { createClientCredentials, type ClientCredentialsOptions } from './client-credentials.ts';
 
-// Where the access token comes from. It is handed to the one request that needs it and kept nowhere else.
+// Where the access token comes from, and what is done when the provider rejects it. A token is handed to the one
+// exchange that needs it and to nothing else.
 
-/** Gives the token to use now. @throws {LoadError} `no_token` when there is none */
-export type AccessToken = () => Promise<string>;
+export interface AccessToken {
+  /** The variable that an operator must look at when the token is rejected. */
+  readonly variable: string;
+  /** The token to use now. @throws {LoadError} when there is none */
+  current(): Promise<string>;
+  /**
+   * A newer token than `rejected`, which the provider has answered with 401; undefined when there is none, and
+   * asking again would only repeat the 401.
+   * @throws {LoadError} when a newer one could not be had
+   */
+  newerThan(rejected: string): Promise<string | undefined>;
+}
 
-export const createAccessToken = (source: TokenSource): AccessToken => {
+export interface AccessTokenOptions extends ClientCredentialsOptions {
+  readonly source: TokenSource;
+}
+
+export const createAccessToken = ({ source, ...options }: AccessTokenOptions): AccessToken => {
   switch (source.kind) {
     case 'fixed':
-      return () => Promise.resolve(source.token.reveal());
+      return fixed(source.token.reveal());
     case 'file':
-      return fromFile(source.path);
+      return fromFile(source.path, options.hide);
     case 'client-credentials':
-      throw new TypeError('client-credentials has no effect in this version');
+      return createClientCredentials(source, options);
   }
 };
 
 /**
- * Reads the file at each use, which is once per exchange: a rotated file and a swapped symbolic link need no watcher.
- * While the file is missing, empty or half written, as in the middle of a swap, the last good token stays in use.
+ * Runs `exchange` with a token. A 401 gets one newer token and one retry, never more (a provider that rejects
+ * whatever it issues must not be asked in a loop); every other answer is returned as it is, 403 included: that
+ * token was recognised, and a new one has the same rights.
+ * @throws {LoadError} `unauthorized`, naming the variable to look at, or what the token or the exchange throw
  */
-const fromFile = (path: string): AccessToken => {
+export const withToken = async (
+  accessToken: AccessToken,
+  exchange: (token: string) => Promise<ProviderAnswer>,
+): Promise<ProviderAnswer> => {
+  const token = await accessToken.current();
+  const answer = await exchange(token);
+  if (answer.status !== 401) return answer;
+  const newer = await accessToken.newerThan(token);
+  const retried = newer === undefined ? answer : await exchange(newer);
+  if (retried.status !== 401) return retried;
+  throw new LoadError(
+    'unauthorized',
+    `the provider does not accept the token (401); check ${accessToken.variable}`,
+  );
+};
+
+const fixed = (token: string): AccessToken => ({
+  variable: 'PROVIDER_ACCESS_TOKEN',
+  current: () => Promise.resolve(token),
+  newerThan: () => Promise.resolve(undefined),
+});
+
+const fromFile = (path: string, hide: ClientCredentialsOptions['hide']): AccessToken => {
+  const variable = 'PROVIDER_ACCESS_TOKEN_FILE';
+  const current = tokenFile(variable, path, hide);
+  return {
+    variable,
+    current,
+    newerThan: async (rejected) => {
+      const token = await current();
+      return token === rejected ? undefined : token;
+    },
+  };
+};
+
+/**
+ * Reads the file at each use, which is rare: a rotated file and a swapped symbolic link need no watcher. While it is
+ * missing or empty, as in the middle of a swap, the last good token stays in use.
+ * @throws {LoadError} `no_token` when there has never been a usable one
+ */
+export const tokenFile = (
+  variable: 'PROVIDER_ACCESS_TOKEN_FILE' | 'MANAGEMENT_TOKEN_FILE',
+  path: string,
+  hide: ClientCredentialsOptions['hide'],
+): (() => Promise<string>) => {
   let last: string | undefined;
   return async () => {
     const text = await readFile(path, 'utf8').catch(() => '');
     const token = text.trim();
     if (isBearerToken(token)) last = token;
-    if (last === undefined)
-      throw new LoadError('no_token', 'PROVIDER_ACCESS_TOKEN_FILE holds no usable token');
+    if (last === undefined) throw new LoadError('no_token', `${variable} holds no usable token`);
+    hide(variable, last);
     return last;
   };
 };

@@ -101,7 +101,7 @@ const toValidators = (etag: string | undefined, lastModified: string | undefined
   etag === undefined && lastModified === undefined ? undefined : { etag, lastModified };
 
 /** Collects a body as it is decompressed, chunk by chunk, so that a bomb costs no more memory than the limit. */
-const readBody = async (
+export const readBody = async (
   source: Readable,
   contentEncoding: string | undefined,
   maxBytes: number,
@@ -128,8 +128,12 @@ const readBody = async (
   return Buffer.concat(chunks);
 };
 
-const banksUrl = (baseUrl: URL): URL =>
-  new URL(`${baseUrl.pathname.replace(/\/+$/, '')}/api/v1/banks`, baseUrl);
+/** Only the path changes: resolved as a reference, a base path that begins with `//` would name another host. */
+const banksUrl = (baseUrl: URL): URL => {
+  const url = new URL(baseUrl);
+  url.pathname = `${baseUrl.pathname.replace(/\/+$/, '')}/api/v1/banks`;
+  return url;
+};
 
 const decoderFor = (contentEncoding = 'identity'): Duplex | undefined => {
   const coding = contentEncoding.trim().toLowerCase();
@@ -147,7 +151,7 @@ const toConnectionError = (error: unknown): LoadError => {
 };
 
 /** The error's code as a note for people, such as ` (ECONNREFUSED)`; its message may hold more than should be seen. */
-const codeOf = (error: unknown): string => {
+export const codeOf = (error: unknown): string => {
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
   return /^[A-Z0-9_]{1,50}$/.test(code) ? ` (${code})` : '';
 };

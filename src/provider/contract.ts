@@ -50,7 +50,7 @@ const assertSuccess = ({ status, retryAfter }: ProviderAnswer, nowMs: number): v
 };
 
 /** `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date (RFC 9110 section 10.2.3); junk is no value. */
-const parseRetryAfter = (value: string | undefined, nowMs: number): number | undefined => {
+export const parseRetryAfter = (value: string | undefined, nowMs: number): number | undefined => {
   if (value === undefined) return undefined;
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
   // Date.parse takes far more than HTTP-dates; each of their three forms starts with a day's name.

@@ -20,7 +20,8 @@ export interface Rig {
 }
 
 export interface RigOptions {
-  readonly env?: Environment;
+  /** A function where variables depend on the emulator's addresses. */
+  readonly env?: Environment | ((emulator: Emulator) => Environment);
   readonly emulator?: EmulatorOptions;
   /** An emulator that runs already, and that outlives the rig. */
   readonly provider?: Emulator;
@@ -33,9 +34,10 @@ export interface RigOptions {
 }
 
 export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
-  const emulator = options.provider ?? (await startEmulator(options.emulator));
-  await options.before?.(emulator);
   const clock = createManualClock();
+  const emulator =
+    options.provider ?? (await startEmulator({ now: () => clock.wallMs(), ...options.emulator }));
+  await options.before?.(emulator);
   clock.skip(options.startedLaterByMs ?? 0);
   const lines: string[] = [];
   const config = parseConfig({
@@ -46,7 +48,7 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
     PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
     BANK_FIELDS: 'code,ispb,name',
-    ...options.env,
+    ...(typeof options.env === 'function' ? options.env(emulator) : options.env),
   });
   const service = createService(config, {
     version: '0.0.0-test',
@@ -72,6 +74,14 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     },
   };
 };
+
+/** Tokens by the client-credentials grant from the emulator's endpoint. */
+export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
+  PROVIDER_ACCESS_TOKEN: '',
+  PROVIDER_TOKEN_URL: tokenUrl,
+  PROVIDER_CLIENT_ID: 'emulator-client',
+  PROVIDER_CLIENT_SECRET: 'emulator-secret',
+});
 
 /** Waits for what real input and output bring about; gives up, naming the condition, when that takes absurdly long. */
 export const eventually = async (condition: () => boolean): Promise<void> => {
