@@ -66,8 +66,6 @@ const NOT_YET: readonly VariableName[] = [
   'CACHE_SNAPSHOT_FILE',
   'CACHE_REDIS_URL',
   'GUARD_MAX_SHRINK',
-  'BROWSER_MAX_AGE',
-  'CORS_ORIGINS',
 ];
 
 /** A value that prints as nothing: it leaves its closure only where `reveal` is called. */

@@ -1,12 +1,13 @@
-import { createServer } from 'node:http';
 import type { DestinationStream } from 'pino';
 import { Agent, type Dispatcher } from 'undici';
 import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { createCors } from './http/cors.ts';
 import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
-import { drain, listen } from './http/server.ts';
+import { createSecurityFields } from './http/security-fields.ts';
+import { createPublicServer, listen } from './http/server.ts';
 import { createAccessToken } from './provider/access-token.ts';
 import { requestBanks } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
@@ -54,20 +55,31 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   });
 
   let draining = false;
-  const app = createPublicApp({
-    list,
-    version,
-    environment: config.provider.environment,
-    isDraining: () => draining,
-    requestLog: createRequestLog(logger),
-    trustProxy: config.trustProxy,
+  const cors = createCors(config.corsOrigins);
+  const securityFields = createSecurityFields(cors);
+  const publicServer = createPublicServer({
+    commonFields: [...securityFields, ...cors.fields(undefined)],
+    onRefusal: (refusal) => logger.info(refusal, 'request refused'),
+    clock,
+    app: ({ isInExcess }) =>
+      createPublicApp({
+        list,
+        version,
+        cors,
+        securityFields,
+        isInExcess,
+        environment: config.provider.environment,
+        isDraining: () => draining,
+        requestLog: createRequestLog(logger),
+        trustProxy: config.trustProxy,
+        fields: config.banks.fields,
+        cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
+      }),
   });
-  const server = createServer(app);
-
   return {
     list,
     start: async () => {
-      const publicUrl = await listen(server, config.listen);
+      const publicUrl = await listen(publicServer.server, config.listen);
       logger.info({ url: publicUrl, environment: config.provider.environment, version }, 'listening');
       list.start();
       return { publicUrl };
@@ -75,7 +87,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     stop: async ({ noticeMs }) => {
       logger.info('draining');
       draining = true;
-      await drain(server, { noticeMs, graceMs: config.shutdownGraceMs }, clock);
+      await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       list.stop();
       await dispatcher.destroy();
       logger.info('stopped');

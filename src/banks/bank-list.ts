@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import { guard, type GuardPolicy } from './guard.ts';
 import { LoadError, type LoadErrorKind } from './load-error.ts';
-import { represent, type Bank, type Representation } from './representation.ts';
+import { represent, type Bank, type Representations } from './representation.ts';
 import { renewalDelayMs, retryDelayMs } from './schedule.ts';
 
 // The one list that the service holds, and the only mutable state of the product. It renews itself ahead of its
@@ -23,7 +23,7 @@ export interface LoadedList {
 export type Load = (signal: AbortSignal) => Promise<LoadedList>;
 
 export interface HeldList {
-  readonly representation: Representation;
+  readonly representations: Representations;
   readonly count: number;
   readonly heldBack: number;
   readonly upstreamFields: readonly string[];
@@ -138,7 +138,9 @@ export const createBankList = (options: BankListOptions): BankList => {
       const loaded = await bounded(load, options.loadTimeoutMs, clock, stopping.signal);
       const previous = held();
       guard(loaded, previous, options.guard);
-      const list = toHeld(loaded, previous, clock.wallMs());
+      const receivedAtMs = clock.wallMs();
+      const representations = await represent(loaded.banks, previous?.representations);
+      const list = toHeld(loaded, representations, previous, receivedAtMs);
       cache.set('banks', list);
       failure = undefined;
       failuresInARow = 0;
@@ -191,18 +193,19 @@ export const createBankList = (options: BankListOptions): BankList => {
   };
 };
 
-const toHeld = (loaded: LoadedList, previous: HeldList | undefined, nowMs: number): HeldList => {
-  const representation = represent(loaded.banks);
-  const unchanged = previous?.representation.etag === representation.etag;
-  return {
-    representation,
-    count: loaded.banks.length,
-    heldBack: loaded.heldBack,
-    upstreamFields: loaded.upstreamFields,
-    receivedAtMs: nowMs,
-    changedAtMs: unchanged ? previous.changedAtMs : nowMs,
-  };
-};
+const toHeld = (
+  loaded: LoadedList,
+  representations: Representations,
+  previous: HeldList | undefined,
+  nowMs: number,
+): HeldList => ({
+  representations,
+  count: loaded.banks.length,
+  heldBack: loaded.heldBack,
+  upstreamFields: loaded.upstreamFields,
+  receivedAtMs: nowMs,
+  changedAtMs: representations === previous?.representations ? previous.changedAtMs : nowMs,
+});
 
 /** Runs `load` and gives up on it after `limitMs` or when `stop` aborts, also when it ignores its signal. */
 const bounded = (load: Load, limitMs: number, clock: Clock, stop: AbortSignal): Promise<LoadedList> => {

@@ -1,19 +1,90 @@
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import * as zlib from 'node:zlib';
 
-// The published list as bytes, with the validator that names them. Made once for each new list, never per request.
+// The published list as bytes, in every content coding, each with the validator that names it. Made once for each new
+// list, off the event loop, and never per request.
 
 /** One bank as browsers see it: the published fields, with the provider's values. */
 export type Bank = Readonly<Record<string, unknown>>;
 
+export type Coding = 'identity' | 'gzip' | 'zstd' | 'br';
+
+/** The list in one content coding. */
 export interface Representation {
+  readonly coding: Coding;
   readonly body: Buffer;
-  /** A strong validator (RFC 9110 section 8.8.3), quotes included; equal wherever the same list is held. */
+  /**
+   * A strong validator (RFC 9110 section 8.8.3), quotes included: a hash of these very bytes, so it differs between
+   * codings and is equal wherever the same list is held by the same compressor.
+   */
   readonly etag: string;
 }
 
-/** Encodes a list that has been checked and narrowed. */
-export const represent = (banks: readonly Bank[]): Representation => {
-  const body = Buffer.from(JSON.stringify(banks));
-  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
-  return { body, etag };
+/** The list in each coding that this Node has: zstd only since 22.15. */
+export type Representations = Readonly<Record<Exclude<Coding, 'zstd'>, Representation>> & {
+  readonly zstd?: Representation;
 };
+
+/**
+ * Encodes a list that has been checked and narrowed. Where its bytes are those of `previous`, that is what it gives
+ * back: most renewals bring the same list.
+ */
+export const represent = async (
+  banks: readonly Bank[],
+  previous?: Representations,
+): Promise<Representations> => {
+  const bytes = Buffer.from(JSON.stringify(banks));
+  const identity = named('identity', bytes);
+  if (previous?.identity.etag === identity.etag) return previous;
+  const [gz, br, zstd] = await Promise.all([gzip(bytes, { level: 9 }), brotli(bytes), zstandard?.(bytes)]);
+  return {
+    identity,
+    gzip: named('gzip', gz),
+    br: named('br', br),
+    ...(zstd && { zstd: named('zstd', zstd) }),
+  };
+};
+
+/** The codings that this Node can make, smallest result first: measured 7.2, 8.1, 8.7 and 31.7 kB for 513 banks. */
+export const CODINGS: readonly Coding[] =
+  'zstdCompress' in zlib ? ['br', 'zstd', 'gzip', 'identity'] : ['br', 'gzip', 'identity'];
+
+const named = (coding: Coding, body: Buffer): Representation => ({
+  coding,
+  body,
+  etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`,
+});
+
+const gzip = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gzip);
+const brotliCompress = promisify<zlib.InputType, zlib.BrotliOptions, Buffer>(zlib.brotliCompress);
+
+/**
+ * Above this many bytes the slowest levels cost more than they give: brotli 11 takes 60 ms for 32 kB, 2 s for 0.8 MB
+ * and 12 s for 4 MB, in which a first list would keep its clients waiting; brotli 9 takes 0.4 s for 4 MB.
+ */
+const BEST_LEVEL_MAX_BYTES = 1024 * 1024;
+
+const brotli = (bytes: Buffer): Promise<Buffer> =>
+  brotliCompress(bytes, {
+    params: {
+      [zlib.constants.BROTLI_PARAM_QUALITY]: bytes.length <= BEST_LEVEL_MAX_BYTES ? 11 : 9,
+      [zlib.constants.BROTLI_PARAM_MODE]: zlib.constants.BROTLI_MODE_TEXT,
+      [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    },
+  });
+
+type ZstdCompress = (
+  bytes: Buffer,
+  options: { readonly params: Readonly<Record<number, number>> },
+  done: (error: Error | null, result: Buffer) => void,
+) => void;
+
+/** ZSTD_c_compressionLevel of zstd.h; Node 20 has no name for it. */
+const ZSTD_LEVEL = 100;
+
+const createZstandard = (compress: ZstdCompress) => (bytes: Buffer) =>
+  promisify(compress)(bytes, { params: { [ZSTD_LEVEL]: bytes.length <= BEST_LEVEL_MAX_BYTES ? 19 : 9 } });
+
+const hasZstd = (module: object): module is { zstdCompress: ZstdCompress } => 'zstdCompress' in module;
+const zstandard = hasZstd(zlib) ? createZstandard(zlib.zstdCompress) : undefined;

@@ -31,6 +31,44 @@ export const createHealthz =
     });
   };
 
+/** The answer of /healthz, for its description. */
+export const HEALTH_SCHEMA = {
+  type: 'object',
+  properties: {
+    status: { type: 'string', enum: ['pass', 'warn'], description: 'warn: the list is not fresh' },
+    environment: { type: 'string', enum: ['sandbox', 'production'] },
+    version: { type: 'string' },
+    list: {
+      type: 'object',
+      properties: {
+        state: { type: 'string', enum: ['empty', 'fresh', 'stale', 'expired'] },
+        count: { type: 'integer', minimum: 0 },
+        ageSeconds: { type: ['integer', 'null'] },
+        lastSuccess: { type: ['string', 'null'], format: 'date-time' },
+        lastFailure: { type: ['string', 'null'], description: 'The kind of the newest failure' },
+        lastFailureAt: { type: ['string', 'null'], format: 'date-time' },
+      },
+      required: ['state', 'count', 'ageSeconds', 'lastSuccess', 'lastFailure', 'lastFailureAt'],
+      additionalProperties: false,
+    },
+  },
+  required: ['status', 'environment', 'version', 'list'],
+  additionalProperties: false,
+};
+
+export const HEALTH_EXAMPLE = {
+  status: 'pass',
+  environment: 'sandbox',
+  list: {
+    state: 'fresh',
+    count: 513,
+    ageSeconds: 42,
+    lastSuccess: '2026-01-01T12:00:00.000Z',
+    lastFailure: null,
+    lastFailureAt: null,
+  },
+};
+
 /** `GET /readyz`: 200 while a list can be served and the service is not draining. */
 export const createReadyz =
   ({ list, isDraining }: HealthOptions) =>
@@ -43,7 +81,8 @@ export const createReadyz =
 const toIso = (wallMs: number | undefined): string | null =>
   wallMs === undefined ? null : new Date(wallMs).toISOString();
 
-const sendJson = (res: ServerResponse, value: unknown): void => {
+/** Answers with `value`, which no cache may keep. */
+export const sendJson = (res: ServerResponse, value: unknown): void => {
   const body = JSON.stringify(value);
   res.setHeader('Content-Type', 'application/json; charset=utf-8');
   res.setHeader('Content-Length', Buffer.byteLength(body));

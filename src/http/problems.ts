@@ -26,6 +26,36 @@ const PROBLEMS = {
     title: 'Method not allowed',
     detail: 'This resource does not support the method; the Allow field lists those that it does.',
   },
+  request_timeout: {
+    status: 408,
+    title: 'Request timeout',
+    detail: 'The request did not arrive completely in the time that the service gives it.',
+  },
+  precondition_failed: {
+    status: 412,
+    title: 'Precondition failed',
+    detail: 'The list is not, or no longer, the one that If-Match or If-Unmodified-Since asks for.',
+  },
+  payload_too_large: {
+    status: 413,
+    title: 'Content too large',
+    detail: 'The request carries more than this service reads; it needs no content at all.',
+  },
+  uri_too_long: {
+    status: 414,
+    title: 'URI too long',
+    detail: 'The request target is longer than 8,000 bytes.',
+  },
+  expectation_failed: {
+    status: 417,
+    title: 'Expectation failed',
+    detail: 'The only expectation that this service knows is 100-continue.',
+  },
+  headers_too_large: {
+    status: 431,
+    title: 'Request header fields too large',
+    detail: 'The header section has more than 16 KiB or more than 100 fields.',
+  },
   internal_error: {
     status: 500,
     title: 'Internal error',
@@ -46,6 +76,11 @@ const PROBLEMS = {
     status: 503,
     title: 'Not ready',
     detail: 'There is no list that may be served yet.',
+  },
+  too_many_connections: {
+    status: 503,
+    title: 'Too many connections',
+    detail: 'The service has as many connections as it takes; try again in a moment.',
   },
   draining: {
     status: 503,
@@ -79,14 +114,31 @@ export const PROBLEM_OF_LOAD_ERROR = {
   internal: 'internal_error',
 } as const satisfies Record<LoadErrorKind, ProblemCode>;
 
+/** The problem as clients read it. */
+export const problemOf = (code: ProblemCode) => ({
+  type: `urn:problem-type:banks-bff:${code.replaceAll('_', '-')}`,
+  ...PROBLEMS[code],
+  code,
+});
+
+export const PROBLEM_CODES = Object.keys(PROBLEMS).filter((code): code is ProblemCode => code in PROBLEMS);
+
+/** The whole answer, as `writeHead` takes its fields. */
+export const problemAnswer = (code: ProblemCode) => {
+  const body = JSON.stringify(problemOf(code));
+  const fields = [
+    'Content-Type',
+    'application/problem+json',
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+    'Cache-Control',
+    'no-store',
+  ];
+  return { status: PROBLEMS[code].status, fields, body };
+};
+
 /** Answers with the problem `code` and ends the response. Fields set on `res` before, such as `Allow`, are kept. */
 export const sendProblem = (res: ServerResponse, code: ProblemCode): void => {
-  const { status, title, detail } = PROBLEMS[code];
-  const type = `urn:problem-type:banks-bff:${code.replaceAll('_', '-')}`;
-  const body = JSON.stringify({ type, title, status, detail, code });
-  res.statusCode = status;
-  res.setHeader('Content-Type', 'application/problem+json');
-  res.setHeader('Content-Length', Buffer.byteLength(body));
-  res.setHeader('Cache-Control', 'no-store');
-  res.end(body);
+  const { status, fields, body } = problemAnswer(code);
+  res.writeHead(status, fields).end(body);
 };

@@ -1,61 +1,92 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
-import helmet from 'helmet';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Config } from '../config.ts';
+import { hasUnwantedBody, isServerWide, refusalOf } from './admission.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks-route.ts';
-import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
+import type { Cors, FlatFields } from './cors.ts';
+import { createHealthz, createReadyz, sendJson, type HealthOptions } from './health.ts';
+import { createOpenApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 
 // The public listener's application: what exists, for which methods, and what every answer carries. It does not
 // listen, and it reads no body and no query string.
 
-export interface PublicAppOptions extends BanksRouteOptions, HealthOptions {
+export interface PublicAppOptions extends Omit<BanksRouteOptions, 'variesByOrigin'>, HealthOptions {
   readonly requestLog: RequestHandler;
   readonly trustProxy: Config['trustProxy'];
+  readonly fields: Config['banks']['fields'];
+  readonly cors: Cors;
+  readonly securityFields: FlatFields;
+  readonly isInExcess: (socket: Socket) => boolean;
 }
 
 export const createPublicApp = (options: PublicAppOptions): Express => {
+  const { cors } = options;
   const app = express();
   app.set('trust proxy', options.trustProxy ?? false);
   app.set('query parser', false);
   app.set('etag', false);
+  app.disable('x-powered-by');
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
   app.use(options.requestLog);
-  app.use(helmet(HELMET_FOR_JSON));
-  app.use((_req, res, next) => {
+  app.use((req, res, next) => {
+    setFields(res, options.securityFields);
+    setFields(res, cors.fields(req.headers.origin));
+    if (cors.varies) res.setHeader('Vary', 'Origin');
+    const isInExcess = options.isInExcess(req.socket);
     // A connection that is reused after the drain has ended would lose its request.
-    if (options.isDraining()) res.setHeader('Connection', 'close');
-    next();
+    if (isInExcess || options.isDraining() || hasUnwantedBody(req)) res.setHeader('Connection', 'close');
+    const refusal = refusalOf(req);
+    if (refusal) {
+      res.setHeader('Connection', 'close');
+      sendProblem(res, refusal);
+    } else if (isInExcess && req.url !== '/healthz') {
+      // Alive, though full: an orchestrator that heard otherwise would restart the process.
+      res.setHeader('Retry-After', 1);
+      sendProblem(res, 'too_many_connections');
+    } else if (isServerWide(req.method, req.url)) sendOptions(res);
+    else next();
   });
-  resource(app, '/banks', createBanksRoute(options));
-  resource(app, '/healthz', createHealthz(options));
-  resource(app, '/readyz', createReadyz(options));
+  const resource = createResource(app, cors);
+  resource('/banks', createBanksRoute({ ...options, variesByOrigin: cors.varies }));
+  resource('/healthz', createHealthz(options));
+  resource('/readyz', createReadyz(options));
+  const openApi = createOpenApi(options);
+  resource('/openapi.json', (_req, res) => sendJson(res, openApi));
   app.use((_req, res) => sendProblem(res, 'not_found'));
   app.use(toProblem);
   return app;
 };
 
-/** Helmet's set for answers that are data: nothing in them may be run, framed or embedded. */
-const HELMET_FOR_JSON: Parameters<typeof helmet>[0] = {
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] },
-  },
-  referrerPolicy: { policy: 'no-referrer' },
-  xFrameOptions: { action: 'deny' },
+const setFields = (res: ServerResponse, fields: FlatFields): void => {
+  for (let index = 0; index + 1 < fields.length; index += 2)
+    res.setHeader(fields[index] ?? '', fields[index + 1] ?? '');
 };
 
-/** A read-only resource. Express answers HEAD by the GET handler; every other method is told what is allowed. */
-const resource = (app: Express, path: string, get: RequestHandler): void => {
-  app
-    .route(path)
-    .get(get)
-    .options((_req, res) => void res.set('Allow', ALLOWED).status(204).end())
-    .all((_req, res) => {
-      res.set('Allow', ALLOWED);
-      sendProblem(res, 'method_not_allowed');
-    });
+/** Defines read-only resources. Express answers HEAD by the GET handler; another method is told what is allowed. */
+const createResource =
+  (app: Express, cors: Cors) =>
+  (path: string, get: RequestHandler): void => {
+    app
+      .route(path)
+      .get(get)
+      .options((req, res) => {
+        setFields(res, cors.preflightFields(req));
+        sendOptions(res);
+      })
+      .all((_req, res) => {
+        res.setHeader('Allow', ALLOWED);
+        sendProblem(res, 'method_not_allowed');
+      });
+  };
+
+const sendOptions = (res: ServerResponse): void => {
+  res.setHeader('Allow', ALLOWED);
+  res.setHeader('Cache-Control', 'no-store');
+  res.writeHead(204).end();
 };
 
 const ALLOWED = 'GET, HEAD, OPTIONS';

@@ -1,8 +1,97 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
+import { LIMITS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, type Limits } from './limits.ts';
+import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts';
 
-// A listener's life: bound, drained, closed.
+// A listener's life: created with its limits, bound, drained, closed.
+
+export interface PublicServerOptions extends ParserErrorOptions {
+  /** Makes what answers every request whose head could be read. */
+  readonly app: (server: Pick<PublicServer, 'isInExcess'>) => RequestListener;
+  readonly clock: Clock;
+  readonly limits?: Limits;
+}
+
+export interface PublicServer {
+  readonly server: Server;
+  /** Whether this connection came when all places were taken. */
+  isInExcess(socket: Socket): boolean;
+  /** See {@link DrainOptions}. Resolves when the last connection is closed. */
+  drain(options: DrainOptions): Promise<void>;
+}
+
+export interface DrainOptions {
+  /** How long new requests are still taken, so that load balancers can see the 503 of /readyz first. */
+  readonly noticeMs: number;
+  /** When whatever is still open is cut off, counted from the beginning. */
+  readonly graceMs: number;
+}
+
+/** The public listener, on which no client can hold on for ever. */
+export const createPublicServer = ({
+  app,
+  clock,
+  limits = LIMITS,
+  ...options
+}: PublicServerOptions): PublicServer => {
+  const open = new Set<Socket>();
+  const silent = new Set<Socket>();
+  const inExcess = new WeakSet<Socket>();
+  const isInExcess = (socket: Socket): boolean => inExcess.has(socket);
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: limits.checkIntervalMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    // Node's answer would be a bare 400; admission.ts looks at Host.
+    requireHostHeader: false,
+  });
+  // One more than is allowed: fields beyond it are dropped, and admission.ts must see that there were too many.
+  server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
+  server.maxConnections = limits.connections + limits.spareConnections;
+  answerParserErrors(server, options);
+  server.on('request', app({ isInExcess }));
+  // Node's own answers to these would be a 100 that invites a body, and a bare 417.
+  server.on('checkContinue', (req, res) => server.emit('request', req, res));
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res));
+
+  server.on('connection', (socket: Socket) => {
+    if (open.size >= limits.connections) inExcess.add(socket);
+    open.add(socket);
+    silent.add(socket);
+    socket.once('close', () => {
+      open.delete(socket);
+      silent.delete(socket);
+    });
+  });
+  server.prependListener('request', ({ socket }) => silent.delete(socket));
+  cutOffStalledReaders(server, open, limits.stalledReaderMs);
+  return {
+    server,
+    isInExcess,
+    drain: (drainOptions) => drain(server, silent, drainOptions, clock),
+  };
+};
+
+/** Destroys each connection that took nothing of what waits for it between two looks, `everyMs` apart. */
+const cutOffStalledReaders = (server: Server, open: ReadonlySet<Socket>, everyMs: number): void => {
+  let takenBefore = new Map<Socket, number>();
+  const look = (): void => {
+    const taken = new Map<Socket, number>();
+    for (const socket of open) {
+      if (socket.writableLength === 0) continue;
+      const bytes = socket.bytesWritten - socket.writableLength;
+      if (takenBefore.get(socket) === bytes) socket.destroy();
+      else taken.set(socket, bytes);
+    }
+    takenBefore = taken;
+  };
+  // Sockets keep real time, as Node's own time-outs do.
+  const timer = setInterval(look, everyMs).unref();
+  server.once('close', () => clearInterval(timer));
+};
 
 /** Binds `server` and gives its address. Port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE. */
 export const listen = (server: Server, { port, host }: { port: number; host: string }): Promise<string> =>
@@ -19,25 +108,27 @@ const urlOf = (address: AddressInfo | string | null): string => {
   return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
 };
 
-export interface DrainOptions {
-  /** How long new requests are still taken, so that load balancers can see the 503 of /readyz first. */
-  readonly noticeMs: number;
-  /** When whatever is still open is cut off, counted from the beginning. */
-  readonly graceMs: number;
-}
-
 /**
  * Closes `server` without losing a request. It first goes on serving for `noticeMs`: closing at once would cut an
  * idle keep-alive connection in the moment in which its client reuses it, and the application marks every answer
  * of this time with `Connection: close`, which empties the connections from the safe side.
  */
-export const drain = async (
+const drain = async (
   server: Server,
+  silent: ReadonlySet<Socket>,
   { noticeMs, graceMs }: DrainOptions,
   clock: Clock,
 ): Promise<void> => {
-  const cutOff = clock.after(graceMs, () => server.closeAllConnections());
+  const cancelCutOff = clock.after(graceMs, () => server.closeAllConnections());
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
-  await new Promise<void>((resolve) => void server.close(() => resolve()));
-  cutOff();
+  const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+  // Node waits for a connection that never sent a request as for one with a request under way. Who has begun to send
+  // one gets a moment more.
+  for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
+  const cancelHurry = clock.after(HALF_SENT_MS, () => silent.forEach((socket) => socket.destroy()));
+  await closed;
+  cancelHurry();
+  cancelCutOff();
 };
+
+const HALF_SENT_MS = 1_000;

@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import type { Config } from '../config.ts';
+
+// Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.
+
+/** Names and values in turn, as `writeHead` takes them. */
+export type FlatFields = readonly string[];
+
+export interface Cors {
+  /** The fields that tell the browser of `origin` whether it may read the answer. The same array for the same case. */
+  fields(origin: string | undefined): FlatFields;
+  /** What the answer to a preflight has besides; empty for any other request. */
+  preflightFields(req: IncomingMessage): FlatFields;
+  /** Whether the answers differ by origin, so that each must carry `Vary: Origin`, the refused ones included. */
+  readonly varies: boolean;
+  /** In step with it: same-origin would keep even an allowed frontend from embedding an answer. */
+  readonly resourcePolicy: 'same-origin' | 'cross-origin';
+}
+
+export const createCors = (origins: Config['corsOrigins']): Cors => {
+  const isOpen = origins === '*';
+  const allowed = new Map((isOpen ? ['*'] : origins).map((origin) => [origin, allowedFields(origin)]));
+  const fields = (origin: string | undefined): FlatFields =>
+    allowed.get(isOpen ? '*' : (origin ?? '')) ?? NO_FIELDS;
+  return {
+    fields,
+    preflightFields: ({ method, headers }) => {
+      const isPreflight =
+        method === 'OPTIONS' && headers.origin && headers['access-control-request-method'] !== undefined;
+      return isPreflight && fields(headers.origin) !== NO_FIELDS ? PREFLIGHT_FIELDS : NO_FIELDS;
+    },
+    varies: allowed.size > 0 && !isOpen,
+    resourcePolicy: allowed.size > 0 ? 'cross-origin' : 'same-origin',
+  };
+};
+
+const NO_FIELDS: FlatFields = [];
+
+const allowedFields = (origin: string): FlatFields => [
+  'Access-Control-Allow-Origin',
+  origin,
+  'Access-Control-Expose-Headers',
+  'ETag, Cache-Status, X-Request-Id',
+];
+
+const PREFLIGHT_FIELDS: FlatFields = [
+  'Access-Control-Allow-Methods',
+  'GET, HEAD',
+  // What this service reads, and what HTTP clients and tracing libraries add without being asked. A fixed list, so
+  // that the answer does not depend on Access-Control-Request-Headers.
+  'Access-Control-Allow-Headers',
+  'Cache-Control, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Unmodified-Since, Pragma, ' +
+    'X-Request-Id, baggage, traceparent, tracestate',
+  // Two hours, the longest that Chromium keeps one; Firefox would take a day.
+  'Access-Control-Max-Age',
+  '7200',
+];

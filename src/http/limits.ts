@@ -1,0 +1,60 @@
+// What a client may take, and what goes wrong without each bound. None is configurable: a deployment that needs
+// another value has a load balancer that sets it.
+
+/** The bounds of the public listener that tests replace by smaller ones. */
+export interface Limits {
+  /** A request's header section. A client that sends slower holds a connection and a parser for nothing. */
+  readonly headersTimeoutMs: number;
+  /** The whole request. It has no content to wait for; Node's 5 min would let a body dribble in. */
+  readonly requestTimeoutMs: number;
+  /** How often the two above are checked: they are late by at most this. Node's 30 s would triple the first. */
+  readonly checkIntervalMs: number;
+  /**
+   * An idle connection. Longer than the 60 s for which load balancers (AWS ALB, nginx) keep theirs: whoever closes
+   * first must not be the side that receives, or a request is lost with the connection.
+   */
+  readonly keepAliveTimeoutMs: number;
+  /**
+   * A client that reads nothing of what waits for it is cut off after one to two of these. Until then each of its
+   * pipelined requests holds about 10 kB here.
+   */
+  readonly stalledReaderMs: number;
+  /**
+   * Above this many connections a request is answered with a 503. A connection costs 10 to 20 kB, so these cost at
+   * most 80 MB; a load balancer in front needs some hundreds.
+   */
+  readonly connections: number;
+  /** How many more are accepted to be told so; beyond, a connection is closed as it comes, unread. */
+  readonly spareConnections: number;
+}
+
+export const LIMITS: Limits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 15_000,
+  checkIntervalMs: 2_000,
+  keepAliveTimeoutMs: 65_000,
+  stalledReaderMs: 20_000,
+  connections: 4_000,
+  spareConnections: 200,
+};
+
+/** Node's own default, stated. Browsers with large cookies stay below 8 KiB; the memory of 4,000 parsers is bounded. */
+export const MAX_HEADER_BYTES = 16 * 1024;
+
+/** Beyond it Node would drop fields in silence, and a dropped one can change a request's meaning; so it is refused. */
+export const MAX_HEADER_FIELDS = 100;
+
+/** RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service ignores queries. */
+export const MAX_TARGET_LENGTH = 8_000;
+
+/**
+ * A body on GET means nothing here. So much of one is read and dropped to keep the connection; after an answer to a
+ * request with more, or with no stated length, the connection is closed.
+ */
+export const MAX_DROPPED_BODY_BYTES = 64 * 1024;
+
+/** How long a connection is still read after a refusal: closing on unread bytes resets it, and the answer is lost. */
+export const LINGER_MS = 1_000;
+
+// There is no limit of requests per connection: Node would answer the excess with a bare 503, and a connection that is
+// closed now and then costs a handshake and gains nothing here, where a connection holds no state.

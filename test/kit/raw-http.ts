@@ -1,0 +1,74 @@
+import { connect } from 'node:net';
+
+// HTTP as bytes: what a test sends is what goes over the wire, and each answer is checked for being well-formed.
+
+export interface RawAnswer {
+  readonly status: number;
+  /** Names in lower case; a name that came twice is joined with a comma. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+/**
+ * Sends `bytes` to `url` on a connection of their own and gives the answers to them. `methods` are those of the
+ * requests in order, where one is HEAD; without `keepOpen` the sending side is closed after the bytes.
+ * Rejects when the answers are not well-formed HTTP/1.1 or the connection does not end.
+ */
+export const sendRaw = (
+  url: string,
+  bytes: string | Buffer,
+  { methods = [], keepOpen = false }: { methods?: readonly string[]; keepOpen?: boolean } = {},
+): Promise<RawAnswer[]> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const chunks: Buffer[] = [];
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    const giveUp = setTimeout(() => {
+      socket.destroy();
+      reject(new Error(`the connection hangs after ${JSON.stringify(String(bytes).slice(0, 200))}`));
+    }, 5_000);
+    socket.on('data', (chunk) => chunks.push(chunk));
+    // A reset after the answer is the server's right: the bytes that it did not read were not worth reading.
+    socket.on('error', () => undefined);
+    socket.on('end', () => socket.end());
+    socket.on('close', () => {
+      clearTimeout(giveUp);
+      try {
+        resolve(parseAnswers(Buffer.concat(chunks).toString('latin1'), methods));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    if (keepOpen) socket.write(bytes);
+    else socket.end(bytes);
+  });
+
+const STATUS_LINE = /^HTTP\/1\.1 (\d{3}) [\w ,'-]+$/;
+const FIELD_LINE =
+  /^([\w!#$%&'*+.^`|~-]+): ([\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)$/;
+
+const parseAnswers = (text: string, methods: readonly string[]): RawAnswer[] => {
+  const answers: RawAnswer[] = [];
+  let rest = text;
+  while (rest !== '') {
+    const end = rest.indexOf('\r\n\r\n');
+    if (end < 0) throw new Error(`an answer without an end of its head: ${rest.slice(0, 200)}`);
+    const [statusLine = '', ...lines] = rest.slice(0, end).split('\r\n');
+    const status = Number(STATUS_LINE.exec(statusLine)?.[1]);
+    if (!status) throw new Error(`a malformed status line: ${statusLine}`);
+    const headers = new Map<string, string>();
+    for (const line of lines) {
+      const [, name, value] = FIELD_LINE.exec(line) ?? [];
+      if (name === undefined || value === undefined) throw new Error(`a malformed field: ${line}`);
+      const known = headers.get(name.toLowerCase());
+      headers.set(name.toLowerCase(), known === undefined ? value : `${known}, ${value}`);
+    }
+    const bodyless = methods[answers.length] === 'HEAD' || status === 304 || status === 204;
+    const length = bodyless ? 0 : Number(headers.get('content-length'));
+    const body = rest.slice(end + 4, end + 4 + length);
+    if (body.length !== length) throw new Error(`${body.length} bytes of content instead of ${length}`);
+    rest = rest.slice(end + 4 + length);
+    answers.push({ status, headers, body });
+  }
+  return answers;
+};
