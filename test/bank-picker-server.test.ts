@@ -19,7 +19,15 @@ test('the page knows where the list is, and may ask nobody else', async () => {
 });
 
 test('every file that the page names is there, and no other', async () => {
-  const paths = ['/bank-picker.css', '/page.js', '/bank-picker.js', '/banks.js', '/search.js', '/strings.js'];
+  const paths = [
+    '/bank-picker.css',
+    '/page.js',
+    '/bank-picker.js',
+    '/banks.js',
+    '/parts.js',
+    '/search.js',
+    '/strings.js',
+  ];
   const others = ['/server.ts', '/tsconfig.json', '/..%2fserver.ts', '/%2e%2e/server.ts', '/__proto__'];
   const statusOf = async (path: string) => (await supertest(picker.url).get(path)).status;
   expect(await Promise.all(paths.map(statusOf))).toEqual(paths.map(() => 200));

@@ -65,6 +65,7 @@ const FILES = {
   '/page.js': 'text/javascript',
   '/bank-picker.js': 'text/javascript',
   '/banks.js': 'text/javascript',
+  '/parts.js': 'text/javascript',
   '/search.js': 'text/javascript',
   '/strings.js': 'text/javascript',
 };

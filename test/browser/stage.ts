@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, jest } from '@jest/globals';
 import type { Browser, BrowserContextOptions, Locator, Page, Request } from 'playwright-core';
 import { startBankPicker, type BankPicker } from '../../examples/bank-picker/server.ts';
 import { launchBrowser } from '../kit/browser.ts';
@@ -54,6 +54,8 @@ export const createStage = (): Stage => {
     rig = undefined;
   };
 
+  // A Chromium on a busy machine takes its time; no test waits for time itself.
+  jest.setTimeout(30_000);
   beforeAll(async () => {
     picker = await startBankPicker({ banksUrl: () => `${running().url}/banks` });
     browser = await launchBrowser();
@@ -100,7 +102,7 @@ export const createStage = (): Stage => {
     },
     open: async (context, query = '') => {
       page = await browser.newPage({ locale: 'pt-BR', ...context });
-      page.setDefaultTimeout(4_000);
+      page.setDefaultTimeout(10_000);
       requests = [];
       complaints = [];
       page.on('request', (request) => void requests.push(request));

@@ -1,15 +1,13 @@
 import { fetchBanks } from './banks.js';
-import { createSearch, pieces } from './search.js';
-import { reasonOf, timeAgo } from './strings.js';
+import { createFailure, createOption, createParts, createStaleNote } from './parts.js';
+import { createSearch } from './search.js';
 
 // A field in which one bank is chosen: an editable combobox with list autocomplete, by the pattern of the ARIA
-// Authoring Practices. Focus never leaves the text field; the active option is told by aria-activedescendant. Text
-// from the network reaches the page as text only.
+// Authoring Practices. Focus never leaves the text field; the active option is told by aria-activedescendant.
 
 /**
  * @typedef {import('./search.js').Bank} Bank
  * @typedef {import('./search.js').Hit} Hit
- * @typedef {import('./search.js').Span} Span
  * @typedef {import('./strings.js').Strings} Strings
  * @typedef {object} BankPickerOptions
  * @property {string} banksUrl the service's `/banks`
@@ -30,64 +28,10 @@ const ANNOUNCE_AFTER_MS = 250;
  * @param {BankPickerOptions} options
  */
 export const mountBankPicker = (root, { banksUrl, strings, onChange }) => {
-  const ids = {
-    input: `${root.id}-input`,
-    listbox: `${root.id}-listbox`,
-    note: `${root.id}-note`,
-    reason: `${root.id}-reason`,
-  };
+  const parts = createParts(root, strings);
+  const { ids, input, clearButton, showButton, listbox, count, none, popup, note, stale, failure, live } =
+    parts;
   const optionId = (/** @type {number} */ index) => `${root.id}-option-${index}`;
-
-  const input = element('input', {
-    class: 'bp-input',
-    id: ids.input,
-    type: 'text',
-    role: 'combobox',
-    placeholder: strings.placeholder,
-    'aria-autocomplete': 'list',
-    'aria-expanded': 'false',
-    'aria-controls': ids.listbox,
-    'aria-describedby': ids.note,
-    autocomplete: 'off',
-    autocapitalize: 'none',
-    spellcheck: 'false',
-    enterkeyhint: 'done',
-  });
-  const clearButton = button('bp-icon bp-clear', strings.clear, 'm6 6 8 8m0-8-8 8');
-  const showButton = button('bp-icon bp-show', strings.show, 'm5 7.5 5 5 5-5');
-  showButton.setAttribute('aria-controls', ids.listbox);
-  const listbox = element('ul', {
-    class: 'bp-list',
-    id: ids.listbox,
-    role: 'listbox',
-    'aria-label': strings.banks,
-  });
-  const count = element('p', { class: 'bp-count', 'aria-hidden': 'true' }, [strings.loading]);
-  const none = element('div', { class: 'bp-none' }, [
-    element('strong', {}, [strings.none]),
-    element('span', {}, [strings.noneHint]),
-  ]);
-  const popup = element('div', { class: 'bp-popup' }, [count, listbox, none, skeleton()]);
-  const note = element('p', { class: 'bp-note', id: ids.note });
-  const stale = element('p', { class: 'bp-stale' });
-  const failure = element('div', { class: 'bp-failure' });
-  const live = element('p', { class: 'bp-live', role: 'status' });
-  const field = element('div', { class: 'bp-field' }, [
-    icon('bp-lens', 'M9 15A6 6 0 1 0 9 3a6 6 0 0 0 0 12Zm4.5-1.5L17 17'),
-    input,
-    clearButton,
-    showButton,
-  ]);
-  root.classList.add('bp');
-  root.lang = strings.tag;
-  root.replaceChildren(
-    element('label', { class: 'bp-label', for: ids.input }, [strings.label]),
-    element('div', { class: 'bp-anchor' }, [field, popup]),
-    note,
-    stale,
-    failure,
-    live,
-  );
 
   /** @type {'loading' | 'loaded' | 'failed'} */
   let state = 'loading';
@@ -144,30 +88,12 @@ export const mountBankPicker = (root, { banksUrl, strings, onChange }) => {
   const renderUpTo = (/** @type {number} */ wanted) => {
     if (wanted <= rendered) return;
     const until = Math.min(hits.length, Math.ceil(wanted / BATCH) * BATCH);
-    const more = hits.slice(rendered, until).map((hit, offset) => option(hit, rendered + offset));
-    listbox.append(...more);
+    for (const [offset, hit] of hits.slice(rendered, until).entries()) {
+      const index = rendered + offset;
+      const place = { id: optionId(index), position: index + 1, total: hits.length };
+      listbox.append(createOption(hit, { ...place, isChosen: hit.bank === chosen }));
+    }
     rendered = until;
-  };
-
-  const option = (/** @type {Hit} */ hit, /** @type {number} */ index) => {
-    const { bank } = hit;
-    const isChosen = bank === chosen;
-    const place = { 'aria-posinset': String(index + 1), 'aria-setsize': String(hits.length) };
-    return element(
-      'li',
-      {
-        class: isChosen ? 'bp-option bp-chosen' : 'bp-option',
-        id: optionId(index),
-        role: 'option',
-        'aria-selected': 'false',
-        ...place,
-      },
-      [
-        element('span', { class: 'bp-code' }, bank.code ? marked(bank.code, hit.code) : ['—']),
-        element('span', { class: 'bp-name' }, marked(bank.name, hit.name)),
-        element('span', { class: 'bp-ispb' }, bank.ispb ? ['ISPB ', ...marked(bank.ispb, hit.ispb)] : []),
-      ],
-    );
   };
 
   /** A chosen bank's own text is no query: opening the list again shows all banks, with that one active. */
@@ -222,8 +148,9 @@ export const mountBankPicker = (root, { banksUrl, strings, onChange }) => {
   };
 
   const activate = (/** @type {(index: number, last: number) => number} */ move) => {
+    const opensAtChosen = !isOpen && chosen !== undefined;
     open();
-    active = hits.length === 0 ? -1 : move(active, hits.length - 1);
+    if (hits.length > 0 && !opensAtChosen) active = move(active, hits.length - 1);
     show();
   };
 
@@ -237,16 +164,8 @@ export const mountBankPicker = (root, { banksUrl, strings, onChange }) => {
 
   /** @type {Record<string, (event: KeyboardEvent) => boolean | void>} true leaves the key to the text field */
   const keys = {
-    ArrowDown: ({ altKey }) => {
-      if (altKey) open();
-      else if (!isOpen && chosen) open();
-      else activate((index, last) => (index < last ? index + 1 : 0));
-    },
-    ArrowUp: ({ altKey }) => {
-      if (altKey) close();
-      else if (!isOpen && chosen) open();
-      else activate((index, last) => (index > 0 ? index - 1 : last));
-    },
+    ArrowDown: ({ altKey }) => (altKey ? open() : activate((index, last) => (index < last ? index + 1 : 0))),
+    ArrowUp: ({ altKey }) => (altKey ? close() : activate((index, last) => (index > 0 ? index - 1 : last))),
     PageDown: () => (isOpen ? activate((index, last) => Math.min(index + 10, last)) : true),
     PageUp: () => (isOpen ? activate((index) => Math.max(index - 10, 0)) : true),
     Home: () => (active >= 0 ? activate(() => 0) : true),
@@ -321,7 +240,8 @@ export const mountBankPicker = (root, { banksUrl, strings, onChange }) => {
       if (failure.contains(document.activeElement)) input.focus();
       failure.replaceChildren();
       search = createSearch(answer.banks);
-      const notes = answer.overdueSeconds === undefined ? [] : staleNote(answer.overdueSeconds);
+      const notes =
+        answer.overdueSeconds === undefined ? [] : createStaleNote(strings, answer.overdueSeconds);
       stale.replaceChildren(...notes);
       announce([strings.ready(answer.banks.length), ...(notes.length > 0 ? [strings.stale] : [])].join('. '));
       if (isOpen) find();
@@ -329,19 +249,9 @@ export const mountBankPicker = (root, { banksUrl, strings, onChange }) => {
     show();
   };
 
-  const staleNote = (/** @type {number} */ seconds) => [
-    icon('bp-sign', 'M10 3 2 17h16L10 3Zm0 5.25v4m0 2.25v.01'),
-    element('span', {}, [
-      element('strong', {}, [strings.stale]),
-      ' ',
-      strings.staleSince(timeAgo(strings, seconds)),
-    ]),
-  ];
-
-  const showFailure = (/** @type {import('./banks.js').Failed} */ { code, requestId, retryAfterSeconds }) => {
+  const showFailure = (/** @type {import('./banks.js').Failed} */ failed) => {
     const retryHadFocus = failure.contains(document.activeElement);
-    const retry = element('button', { class: 'bp-retry', type: 'button' }, [strings.retry]);
-    const wait = element('span', { class: 'bp-wait' });
+    const { panel, retry, wait } = createFailure(root, strings, failed);
     const again = () => {
       // Not `disabled`: that would drop the focus while the answer is awaited.
       if (retry.getAttribute('aria-disabled') === 'true') return;
@@ -351,20 +261,10 @@ export const mountBankPicker = (root, { banksUrl, strings, onChange }) => {
       void load();
     };
     retry.addEventListener('click', again);
-    const reference = [code, ...(requestId === undefined ? [] : [requestId])].join(' · ');
-    failure.replaceChildren(
-      // Not the whole panel: its countdown would be read out every second.
-      icon('bp-sign', 'M10 18a8 8 0 1 0 0-16 8 8 0 0 0 0 16Zm0-11.5v4.25m0 2.75v.01'),
-      element('div', { id: ids.reason, role: 'alert' }, [
-        element('strong', {}, [strings.failed]),
-        element('p', {}, [reasonOf(strings, code)]),
-      ]),
-      element('div', { class: 'bp-actions' }, [retry, wait]),
-      element('small', {}, [`${strings.reference}: `, element('code', {}, [reference])]),
-    );
+    failure.replaceChildren(...panel);
     if (retryHadFocus) retry.focus();
-    if (retryAfterSeconds === undefined) return;
-    let left = retryAfterSeconds;
+    if (failed.retryAfterSeconds === undefined) return;
+    let left = failed.retryAfterSeconds;
     const tick = () => {
       if (left <= 0) return again();
       wait.textContent = strings.retryIn(left);
@@ -376,49 +276,3 @@ export const mountBankPicker = (root, { banksUrl, strings, onChange }) => {
 
   void load();
 };
-
-/**
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Record<string, string>} attributes
- * @param {readonly (Node | string)[]} children
- * @returns {HTMLElementTagNameMap[Tag]}
- */
-const element = (tag, attributes = {}, children = []) => {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-};
-
-const icon = (/** @type {string} */ className, /** @type {string} */ path) => {
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('class', className);
-  svg.setAttribute('viewBox', '0 0 20 20');
-  svg.setAttribute('aria-hidden', 'true');
-  const line = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  line.setAttribute('d', path);
-  svg.append(line);
-  return svg;
-};
-
-/** Outside the tab order, as the pattern asks: the keyboard has Escape and Alt+Down. */
-const button = (/** @type {string} */ className, /** @type {string} */ label, /** @type {string} */ path) =>
-  element('button', { class: className, type: 'button', tabindex: '-1', 'aria-label': label }, [
-    icon('', path),
-  ]);
-
-const marked = (/** @type {string} */ text, /** @type {readonly Span[]} */ spans) =>
-  pieces(text, spans).map((piece) => (piece.marked ? element('mark', {}, [piece.text]) : piece.text));
-
-const skeleton = () =>
-  element(
-    'div',
-    { class: 'bp-skeleton', 'aria-hidden': 'true' },
-    Array.from({ length: 5 }, () =>
-      element('div', { class: 'bp-option' }, [
-        element('span', { class: 'bp-code' }),
-        element('span', { class: 'bp-name' }),
-      ]),
-    ),
-  );
