@@ -5,6 +5,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY emulator ./emulator
+COPY examples ./examples
 RUN npm run build
 
 FROM node:26-slim AS dependencies

@@ -1,3 +1,4 @@
+import { startBankPicker } from '../examples/bank-picker/server.ts';
 import { parseConfig } from '../src/config.ts';
 import { createService } from '../src/service.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from './emulator.ts';
@@ -8,9 +9,14 @@ import { DEFAULT_ACCESS_TOKEN, startEmulator } from './emulator.ts';
 const { PORT = '3000', LOG_LEVEL = 'warn' } = process.env;
 
 const emulator = await startEmulator();
+// The page must exist before the service, whose configuration names the page's origin; it asks for the address later.
+let banksUrl = '';
+const picker = await startBankPicker({ banksUrl: () => banksUrl });
 const config = parseConfig({
   PORT,
+  MANAGEMENT_PORT: '0',
   LOG_LEVEL,
+  CORS_ORIGINS: new URL(picker.url).origin,
   HOST: '127.0.0.1',
   PROVIDER_ENVIRONMENT: 'sandbox',
   PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
@@ -23,7 +29,7 @@ const stop = async (): Promise<void> => {
   for (const signal of ['SIGINT', 'SIGTERM'])
     process.removeAllListeners(signal).on(signal, () => process.exit(1));
   await service.stop({ noticeMs: 0 });
-  await emulator.close();
+  await Promise.all([picker.close(), emulator.close()]);
   process.exit(0);
 };
 process.once('SIGINT', () => void stop());
@@ -31,9 +37,11 @@ process.once('SIGTERM', () => void stop());
 
 try {
   const { publicUrl } = await service.start();
+  banksUrl = `${publicUrl}/banks`;
   process.stdout.write(`
   The service     ${publicUrl}/banks
   Its health      ${publicUrl}/healthz
+  A bank picker   ${picker.url}  (a page on another origin that uses it)
   The emulator    ${emulator.baseUrl}  (stands in for the provider)
 
   Try             curl ${publicUrl}/banks

@@ -22,14 +22,12 @@ afterEach(async () => {
   await provider.close();
 });
 
-type Options = Omit<RigOptions, 'env'> & { readonly env?: Environment };
-
-const start = async (options: Options = {}): Promise<Rig> => {
+const start = async (options: RigOptions = {}): Promise<Rig> => {
   const rig = await startRig({ provider, ...options, env: { CACHE_SNAPSHOT_FILE: path, ...options.env } });
   rigs.push(rig);
   return rig;
 };
-const startDown = (options: Options = {}): Promise<Rig> =>
+const startDown = (options: RigOptions = {}): Promise<Rig> =>
   start({ ...options, before: (emulator) => emulator.behave('unavailable') });
 
 /** The provider's calls since the snapshot was left. */

@@ -20,8 +20,9 @@ export interface Rig {
 }
 
 export interface RigOptions {
-  /** A function where variables depend on the emulator's addresses. */
-  readonly env?: Environment | ((emulator: Emulator) => Environment);
+  readonly env?: Environment;
+  /** More variables, which depend on the emulator's addresses. */
+  readonly envFor?: (emulator: Emulator) => Environment;
   readonly emulator?: EmulatorOptions;
   /** An emulator that runs already, and that outlives the rig. */
   readonly provider?: Emulator;
@@ -48,7 +49,8 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
     PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
     BANK_FIELDS: 'code,ispb,name',
-    ...(typeof options.env === 'function' ? options.env(emulator) : options.env),
+    ...options.env,
+    ...options.envFor?.(emulator),
   });
   const service = createService(config, {
     version: '0.0.0-test',

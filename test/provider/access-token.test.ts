@@ -25,7 +25,7 @@ const start = async (options?: RigOptions): Promise<void> => {
   rig = await startRig(options);
 };
 const startGranted = (options: RigOptions = {}): Promise<void> =>
-  start({ env: (emulator) => ({ ...clientCredentialsEnv(emulator), CACHE_TTL: '10m' }), ...options });
+  start({ envFor: (emulator) => ({ ...clientCredentialsEnv(emulator), CACHE_TTL: '10m' }), ...options });
 
 const getBanks = () => supertest(rig.url).get('/banks');
 const hasList = () => rig.service.list.served() !== undefined;
@@ -192,7 +192,7 @@ describe('the client-credentials grant', () => {
     const client = { clientId: 'a client:é', clientSecret: ' s&c+r%t="\\:ü ' };
     await startGranted({
       emulator: client,
-      env: (emulator) => ({
+      envFor: (emulator) => ({
         ...clientCredentialsEnv(emulator),
         PROVIDER_CLIENT_ID: client.clientId,
         PROVIDER_CLIENT_SECRET: client.clientSecret,
@@ -267,7 +267,7 @@ describe('the client-credentials grant', () => {
 
   test('uses a token without a lifetime until a 401', async () => {
     await startGranted({
-      env: (emulator) => ({ ...clientCredentialsEnv(emulator), CACHE_TTL: '30d' }),
+      envFor: (emulator) => ({ ...clientCredentialsEnv(emulator), CACHE_TTL: '30d' }),
       emulator: { tokenLifetimeSeconds: null },
     });
     await eventually(hasList);
@@ -312,7 +312,7 @@ describe('the client-credentials grant', () => {
 
   test('backs off from an endpoint that fails while a valid token is in use', async () => {
     await startGranted({
-      env: (emulator) => ({ ...clientCredentialsEnv(emulator), CACHE_TTL: '1s' }),
+      envFor: (emulator) => ({ ...clientCredentialsEnv(emulator), CACHE_TTL: '1s' }),
       emulator: { tokenLifetimeSeconds: 1_000 },
     });
     await eventually(hasList);
@@ -361,7 +361,7 @@ describe('the client-credentials grant', () => {
     const file = join(directory, 'secret');
     await writeFile(file, 'emulator-secret\n');
     await startGranted({
-      env: (emulator) => ({
+      envFor: (emulator) => ({
         ...clientCredentialsEnv(emulator),
         PROVIDER_CLIENT_SECRET: '',
         PROVIDER_CLIENT_SECRET_FILE: file,

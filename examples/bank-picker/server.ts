@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+
+// Serves the bank picker's page from an origin of its own, on loopback. It knows a closed set of files and nothing of
+// the list: the browser asks the service for that, and the page's policy lets it ask nobody else.
+
+export interface BankPickerOptions {
+  /** 0, the default, picks a free one. */
+  readonly port?: number;
+  /** The service's `/banks`. A function is asked at each visit, for a service that starts after the page. */
+  readonly banksUrl: string | (() => string);
+}
+
+export interface BankPicker {
+  /** The page's address; its origin is what the service's `CORS_ORIGINS` must hold. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Rejects with Node's error, such as EADDRINUSE. */
+export const startBankPicker = async ({ port = 0, banksUrl }: BankPickerOptions): Promise<BankPicker> => {
+  const files = new Map(Object.entries(FILES).map(([path, type]) => [path, { type, text: read(path) }]));
+
+  const server = createServer((req, res) => {
+    const path = (req.url ?? '').split('?', 1)[0] ?? '';
+    const file = files.get(path === '/' ? '/index.html' : path);
+    if (!file || (req.method !== 'GET' && req.method !== 'HEAD')) {
+      res.writeHead(file ? 405 : 404, file ? { allow: 'GET, HEAD' } : {}).end();
+      return;
+    }
+    const url = new URL(typeof banksUrl === 'string' ? banksUrl : banksUrl());
+    res.writeHead(200, {
+      'content-type': `${file.type}; charset=utf-8`,
+      'content-security-policy': policy(url.origin),
+      'cross-origin-opener-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-cache',
+    });
+    // A URL's href has no quote and no angle bracket left in it.
+    res.end(file.text.replace('{{banksUrl}}', () => url.href.replaceAll('&', '&amp;')));
+  });
+
+  const url = await new Promise<string>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address();
+      if (typeof address === 'object' && address) resolve(`http://127.0.0.1:${address.port}`);
+    });
+  });
+  return {
+    url,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+};
+
+const FILES = {
+  '/index.html': 'text/html',
+  '/bank-picker.css': 'text/css',
+  '/page.js': 'text/javascript',
+  '/bank-picker.js': 'text/javascript',
+  '/banks.js': 'text/javascript',
+  '/parts.js': 'text/javascript',
+  '/search.js': 'text/javascript',
+  '/strings.js': 'text/javascript',
+};
+
+/** By package.json's `imports`: the compiled server finds the same files as its source. */
+const read = (path: string): string =>
+  readFileSync(createRequire(import.meta.url).resolve(`#bank-picker${path}`), 'utf8');
+
+/** Own scripts and styles, one place to ask, and no string ever parsed as markup (Trusted Types). */
+const policy = (serviceOrigin: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    'img-src data:',
+    `connect-src ${serviceOrigin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
