@@ -51,7 +51,7 @@ const get = (agent: Agent, url: string): Promise<number | undefined> =>
   });
 
 test('SIGTERM under 200 keep-alive clients loses no request, and the process exits with 0', async () => {
-  const url = await start({ SHUTDOWN_GRACE: '3s' });
+  const url = await start({ SHUTDOWN_GRACE: '9s' });
   const exited = once(child, 'exit');
   const agent = new Agent({ keepAlive: true, maxSockets: 200 });
   const failures: unknown[] = [];
@@ -81,7 +81,7 @@ test('SIGTERM under 200 keep-alive clients loses no request, and the process exi
   expect(answered).toBeGreaterThan(200);
   expect(await exited).toEqual([0, null]);
   agent.destroy();
-}, 15_000);
+}, 20_000);
 
 test('a second signal ends it at once, with a status other than 0', async () => {
   await start({ SHUTDOWN_GRACE: '1h' });

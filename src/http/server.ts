@@ -21,7 +21,7 @@ export interface PublicServer {
   drain(options: DrainOptions): Promise<void>;
 }
 
-export interface DrainOptions {
+interface DrainOptions {
   /** How long new requests are still taken, so that load balancers can see the 503 of /readyz first. */
   readonly noticeMs: number;
   /** When whatever is still open is cut off, counted from the beginning. */
