@@ -4,8 +4,11 @@ import { Agent, type Dispatcher } from 'undici';
 import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config.ts';
+import { createClientAddress } from './http/client-address.ts';
 import { createCors } from './http/cors.ts';
+import { createHotPath } from './http/hot-path.ts';
 import { createOperatorsApp } from './http/operators-app.ts';
+import { createPrepareAnswers } from './http/prepared-answers.ts';
 import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
@@ -95,24 +98,29 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     version,
     environment: config.provider.environment,
     isDraining: () => draining,
-    requestLog: createRequestLog(logger),
+    logger,
+    requestLog: createRequestLog({
+      logger,
+      destination: options.logDestination,
+      redact: redaction.redact,
+      clientAddress: createClientAddress(config.trustProxy),
+    }),
   };
   const cors = createCors(config.corsOrigins);
   const securityFields = createSecurityFields(cors);
+  const prepareAnswers = createPrepareAnswers({
+    list,
+    cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
+    variesByOrigin: cors.varies,
+  });
   const publicServer = createPublicServer({
     commonFields: [...securityFields, ...cors.fields(undefined)],
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
-    app: ({ isInExcess }) =>
-      createPublicApp({
-        ...face,
-        cors,
-        securityFields,
-        isInExcess,
-        trustProxy: config.trustProxy,
-        fields: config.banks.fields,
-        cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
-      }),
+    app: ({ isInExcess }) => {
+      const publicFace = { ...face, cors, securityFields, prepareAnswers, isInExcess };
+      return createHotPath(publicFace, createPublicApp({ ...publicFace, fields: config.banks.fields }));
+    },
   });
   const operatorsServer = createServer(
     createOperatorsApp({ ...face, token: operatorsToken(config, redaction) }),

@@ -1,9 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type Express, type RequestHandler } from 'express';
+import type { Logger } from 'pino';
 import type { BankList } from '../banks/bank-list.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
-import { createResource, setFields, toProblem } from './public-app.ts';
+import { createResource, logRequests, setFields, toProblem } from './public-app.ts';
+import type { RequestLog } from './request-log.ts';
 import { createSecurityFields } from './security-fields.ts';
 import { createCors } from './cors.ts';
 
@@ -11,7 +13,8 @@ import { createCors } from './cors.ts';
 // takes a token all the same.
 
 export interface OperatorsAppOptions extends HealthOptions {
-  readonly requestLog: RequestHandler;
+  readonly requestLog: RequestLog;
+  readonly logger: Pick<Logger, 'error'>;
   /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
   readonly token: (() => Promise<string>) | undefined;
 }
@@ -23,7 +26,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(options.requestLog);
+  app.use(logRequests(options.requestLog));
   const securityFields = createSecurityFields(NO_CORS);
   app.use((_req, res, next) => {
     setFields(res, securityFields);
@@ -40,7 +43,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
       sendProblem(res, 'method_not_allowed');
     });
   app.use((_req, res) => sendProblem(res, 'not_found', { detail: 'There is nothing at this path.' }));
-  app.use(toProblem);
+  app.use(toProblem(options.logger));
   return app;
 };
 

@@ -1,6 +1,7 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { hasUnwantedBody, isServerWide, refusalOf } from './admission.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks-route.ts';
@@ -8,13 +9,14 @@ import type { Cors, FlatFields } from './cors.ts';
 import { createHealthz, createReadyz, sendJson, type HealthOptions } from './health.ts';
 import { createOpenApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
+import type { RequestLog } from './request-log.ts';
 
 // The public listener's application: what exists, for which methods, and what every answer carries. It does not
 // listen, and it reads no body and no query string.
 
-export interface PublicAppOptions extends Omit<BanksRouteOptions, 'variesByOrigin'>, HealthOptions {
-  readonly requestLog: RequestHandler;
-  readonly trustProxy: Config['trustProxy'];
+export interface PublicAppOptions extends BanksRouteOptions, HealthOptions {
+  readonly requestLog: RequestLog;
+  readonly logger: Pick<Logger, 'error'>;
   readonly fields: Config['banks']['fields'];
   readonly cors: Cors;
   readonly securityFields: FlatFields;
@@ -24,14 +26,13 @@ export interface PublicAppOptions extends Omit<BanksRouteOptions, 'variesByOrigi
 export const createPublicApp = (options: PublicAppOptions): Express => {
   const { cors } = options;
   const app = express();
-  app.set('trust proxy', options.trustProxy ?? false);
   app.set('query parser', false);
   app.set('etag', false);
   app.disable('x-powered-by');
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(options.requestLog);
+  app.use(logRequests(options.requestLog));
   app.use((req, res, next) => {
     setFields(res, options.securityFields);
     setFields(res, cors.fields(req.headers.origin));
@@ -51,15 +52,25 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
     else next();
   });
   const resource = createResource(app, cors);
-  resource('/banks', createBanksRoute({ ...options, variesByOrigin: cors.varies }));
+  resource('/banks', createBanksRoute(options));
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
   const openApi = createOpenApi(options);
   resource('/openapi.json', (_req, res) => sendJson(res, openApi));
   app.use((_req, res) => sendProblem(res, 'not_found'));
-  app.use(toProblem);
+  app.use(toProblem(options.logger));
   return app;
 };
+
+/** Gives the answer its `X-Request-Id`, and the request its line in the log. */
+export const logRequests =
+  (requestLog: RequestLog): RequestHandler =>
+  (req, res, next) => {
+    const requestId = requestLog.identify(req);
+    res.setHeader('X-Request-Id', requestId);
+    requestLog.watch(req, res, requestId);
+    next();
+  };
 
 export const setFields = (res: ServerResponse, fields: FlatFields): void => {
   for (let index = 0; index + 1 < fields.length; index += 2)
@@ -92,14 +103,19 @@ const sendOptions = (res: ServerResponse): void => {
 const ALLOWED = 'GET, HEAD, OPTIONS';
 
 /** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; all else is a defect. */
-export const toProblem: ErrorRequestHandler = (error: unknown, req, res, next) => {
-  if (res.headersSent) {
-    // Half an answer is out: only closing the connection, which Express then does, can tell the client.
-    next(error);
-    return;
-  }
-  const isClientError =
-    typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
-  if (!isClientError) req.log.error({ err: error }, 'a request failed for a reason that was not foreseen');
-  sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
-};
+export const toProblem =
+  (logger: Pick<Logger, 'error'>): ErrorRequestHandler =>
+  (error: unknown, _req, res, next) => {
+    if (res.headersSent) {
+      // Half an answer is out: only closing the connection, which Express then does, can tell the client.
+      next(error);
+      return;
+    }
+    const isClientError =
+      typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
+    if (!isClientError) {
+      const requestId = res.getHeader('X-Request-Id');
+      logger.error({ err: error, requestId }, 'a request failed for a reason that was not foreseen');
+    }
+    sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
+  };
