@@ -98,7 +98,6 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     version,
     environment: config.provider.environment,
     isDraining: () => draining,
-    logger,
     requestLog: createRequestLog({
       logger,
       destination: options.logDestination,

@@ -1,10 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type Express, type RequestHandler } from 'express';
-import type { Logger } from 'pino';
 import type { BankList } from '../banks/bank-list.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
-import { createResource, logRequests, setFields, toProblem } from './public-app.ts';
+import { createResource, setFields, toProblem } from './public-app.ts';
 import type { RequestLog } from './request-log.ts';
 import { createSecurityFields } from './security-fields.ts';
 import { createCors } from './cors.ts';
@@ -14,7 +13,6 @@ import { createCors } from './cors.ts';
 
 export interface OperatorsAppOptions extends HealthOptions {
   readonly requestLog: RequestLog;
-  readonly logger: Pick<Logger, 'error'>;
   /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
   readonly token: (() => Promise<string>) | undefined;
 }
@@ -26,7 +24,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(logRequests(options.requestLog));
+  app.use(options.requestLog.middleware);
   const securityFields = createSecurityFields(NO_CORS);
   app.use((_req, res, next) => {
     setFields(res, securityFields);
@@ -43,7 +41,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
       sendProblem(res, 'method_not_allowed');
     });
   app.use((_req, res) => sendProblem(res, 'not_found', { detail: 'There is nothing at this path.' }));
-  app.use(toProblem(options.logger));
+  app.use(toProblem);
   return app;
 };
 
