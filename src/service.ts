@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import type { DestinationStream } from 'pino';
-import { Agent, type Dispatcher } from 'undici';
 import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config.ts';
@@ -14,7 +13,7 @@ import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
 import { createAccessToken, tokenFile, withToken } from './provider/access-token.ts';
-import { requestBanks } from './provider/client.ts';
+import { createDispatcher, requestBanks } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
 import { createRedaction, redacting, type Redaction } from './redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
@@ -167,10 +166,3 @@ const operatorsToken = (
     ? tokenFile('MANAGEMENT_TOKEN_FILE', token.path, hide)
     : () => Promise.resolve(token.reveal());
 };
-
-/**
- * One connection at a time, as there is one load at a time, and none for longer than five minutes, so that a changed
- * address of the provider is followed. The time-outs of undici's own are off: the list's deadline is the whole one's.
- */
-const createDispatcher = (): Dispatcher =>
-  new Agent({ connections: 1, clientTtl: 300_000, headersTimeout: 0, bodyTimeout: 0 });
