@@ -1,10 +1,14 @@
+import { writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pino } from 'pino';
 import { ConfigError } from './config.ts';
 import { codeOf, readConfig } from './environment.ts';
+import { createRedaction } from './redaction.ts';
 import { createService } from './service.ts';
 
 // The process: its signals, its standard output, its exit status. Nothing else touches these.
+
+const redaction = createRedaction();
 
 const main = async (): Promise<void> => {
   const config = readConfig();
@@ -21,7 +25,12 @@ const main = async (): Promise<void> => {
   // A reader that has gone away (EPIPE) ends the log, not the service.
   logDestination.on('error', () => undefined);
 
-  const service = createService(config, { version: readVersion(), logDestination });
+  const service = createService(config, { version: readVersion(), logDestination, redaction });
+  process.on('uncaughtException', (error) => {
+    // What was logged before tells how it came to this.
+    attempt(() => logDestination.flushSync());
+    exitWith(`banks-bff ended by an error that it did not foresee. ${stacksOf(error)}`);
+  });
   const stop = async (noticeMs: number): Promise<void> => {
     // A second signal means now.
     for (const signal of ['SIGTERM', 'SIGINT'])
@@ -55,13 +64,36 @@ const explain = (error: unknown): string => {
     case 'ENOTFOUND':
       return 'HOST: is no address of this machine; use 0.0.0.0 for all of them';
     default:
-      return error instanceof Error ? (error.stack ?? error.message) : 'unknown error';
+      return stacksOf(error);
+  }
+};
+
+const stacksOf = (error: unknown): string => trail(error).join('\ncaused by ') || 'unknown error';
+
+/** The stacks of an error and its causes. Never its other properties: HTTP clients keep whole requests in them. */
+const trail = (error: unknown, depth = 0): string[] => {
+  if (typeof error !== 'object' || error === null || depth > 8) return [];
+  const stack = 'stack' in error && typeof error.stack === 'string' ? [error.stack] : [];
+  return [...stack, ...('cause' in error ? trail(error.cause, depth + 1) : [])];
+};
+
+/** Ends the process with the last words it may say: by the synchronous call, since nothing asynchronous would be seen. */
+const exitWith = (words: string): never => {
+  attempt(() => writeSync(2, `${redaction.redact(words)}\n`));
+  process.exit(1);
+};
+
+/** Runs the last steps of a process that ends anyway: a closed standard error must not keep it. */
+const attempt = (step: () => unknown): void => {
+  try {
+    step();
+  } catch {
+    // There is nobody left to tell.
   }
 };
 
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`banks-bff cannot start. ${explain(error)}\n`);
-  process.exit(1);
+  exitWith(`banks-bff cannot start. ${explain(error)}`);
 }
