@@ -1,27 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseEnv } from 'node:util';
-import { pino } from 'pino';
 import { ConfigError, parseConfig, SECRET_VARIABLES, type Config, type Environment } from './config.ts';
+import { createLogDestination } from './log-destination.ts';
 import { createService } from './service.ts';
 
 // The process: its environment, its signals, its standard output, its exit status. Nothing else touches these.
 
 const main = async (): Promise<void> => {
   const config = readConfig();
-  // Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that one that never reads
-  // does not fill the memory: what comes above the bound is dropped.
-  // Lines are gathered up to 4 kB or a tenth of a second: one system call for each would cost more than its answer.
-  const logDestination = pino.destination({
-    fd: 1,
-    sync: false,
-    maxLength: 4 * 1024 * 1024,
-    minLength: 4_096,
-    periodicFlush: 100,
-  });
-  // A reader that has gone away (EPIPE) ends the log, not the service.
-  logDestination.on('error', () => undefined);
-
+  const logDestination = createLogDestination(1);
   const service = createService(config, { version: readVersion(), logDestination });
   const stop = async (noticeMs: number): Promise<void> => {
     // A second signal means now.
