@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { pino } from 'pino';
 import { ConfigError } from './config.ts';
 import { codeOf, readConfig } from './environment.ts';
+import { createLogDestination } from './log-destination.ts';
 import { createRedaction } from './redaction.ts';
 import { createService } from './service.ts';
 
@@ -12,19 +12,7 @@ const redaction = createRedaction();
 
 const main = async (): Promise<void> => {
   const config = readConfig();
-  // Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that one that never reads
-  // does not fill the memory: what comes above the bound is dropped.
-  // Lines are gathered up to 4 kB or a tenth of a second: one system call for each would cost more than its answer.
-  const logDestination = pino.destination({
-    fd: 1,
-    sync: false,
-    maxLength: 4 * 1024 * 1024,
-    minLength: 4_096,
-    periodicFlush: 100,
-  });
-  // A reader that has gone away (EPIPE) ends the log, not the service.
-  logDestination.on('error', () => undefined);
-
+  const logDestination = createLogDestination(1);
   const service = createService(config, { version: readVersion(), logDestination, redaction });
   process.on('uncaughtException', (error) => {
     // What was logged before tells how it came to this.

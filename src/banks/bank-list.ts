@@ -143,7 +143,11 @@ export const createBankList = (options: BankListOptions): BankList => {
 
   const served = (): ServedList | undefined => {
     const list = held();
-    return list && isServable(state()) ? { list, freshForMs: freshForMs() } : undefined;
+    if (!list) return undefined;
+    const remainingMs = freshForMs();
+    return isServable(freshness(policy.ttlMs - remainingMs, policy))
+      ? { list, freshForMs: remainingMs }
+      : undefined;
   };
 
   /** One load at a time: whoever comes while one is under way shares it. Never rejects. */

@@ -57,12 +57,10 @@ export const createPrepareAnswers = ({
       cacheControl(served.freshForMs, cachePolicy),
       'Cache-Status',
       cacheStatus(served, failureKind),
-      'Vary',
-      vary,
     ];
     const { representations, changedAtMs } = served.list;
     const answers = mapCodings<Representation, PreparedAnswer>(representations, (representation) =>
-      prepareAnswer(representation, changedAtMs, changing),
+      prepareAnswer(representation, changedAtMs, vary, changing),
     );
     last = { list: served.list, ttl, failureKind, answers };
     return answers;
@@ -80,14 +78,18 @@ interface Made {
 const prepareAnswer = (
   { coding, body, etag }: Representation,
   lastModifiedMs: number,
+  vary: string,
   changing: FlatFields,
 ): PreparedAnswer => {
-  const notModifiedFields = ['ETag', etag, ...changing];
+  const validating = ['ETag', etag, ...changing];
   return {
     body,
     validators: { etag, lastModifiedMs },
-    notModifiedFields,
+    // Vary comes first: it replaces the one that Express's way has set for every answer, and stays in its place.
+    notModifiedFields: ['Vary', vary, ...validating],
     fields: [
+      'Vary',
+      vary,
       'Content-Type',
       'application/json; charset=utf-8',
       ...(coding === 'identity' ? [] : ['Content-Encoding', coding]),
@@ -95,7 +97,7 @@ const prepareAnswer = (
       String(body.length),
       'Last-Modified',
       new Date(lastModifiedMs).toUTCString(),
-      ...notModifiedFields,
+      ...validating,
     ],
   };
 };
