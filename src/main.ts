@@ -1,17 +1,23 @@
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { parseEnv } from 'node:util';
 import { pino } from 'pino';
-import { ConfigError, parseConfig, SECRET_VARIABLES, type Config, type Environment } from './config.ts';
+import { ConfigError } from './config.ts';
+import { codeOf, readConfig } from './environment.ts';
 import { createService } from './service.ts';
 
-// The process: its environment, its signals, its standard output, its exit status. Nothing else touches these.
+// The process: its signals, its standard output, its exit status. Nothing else touches these.
 
 const main = async (): Promise<void> => {
   const config = readConfig();
   // Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that one that never reads
   // does not fill the memory: what comes above the bound is dropped.
-  const logDestination = pino.destination({ fd: 1, sync: false, maxLength: 4 * 1024 * 1024 });
+  // Lines are gathered up to 4 kB or a tenth of a second: one system call for each would cost more than its answer.
+  const logDestination = pino.destination({
+    fd: 1,
+    sync: false,
+    maxLength: 4 * 1024 * 1024,
+    minLength: 4_096,
+    periodicFlush: 100,
+  });
   // A reader that has gone away (EPIPE) ends the log, not the service.
   logDestination.on('error', () => undefined);
 
@@ -28,34 +34,6 @@ const main = async (): Promise<void> => {
   // Ctrl-C: a person is waiting for it, and no load balancer is.
   process.once('SIGINT', () => void stop(0));
   await service.start();
-};
-
-/** Reads the environment, and before it a `.env` file where there is one. Secrets do not stay in the environment. */
-const readConfig = (): Config => {
-  // oxlint-disable-next-line node/no-process-env -- the one place that reads it
-  const { env } = process;
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const config = parseConfig({ ...readDotEnv(), ...set }, whyUnreadable);
-  for (const name of SECRET_VARIABLES) delete env[name];
-  return config;
-};
-
-const readDotEnv = (): Environment => {
-  try {
-    return parseEnv(readFileSync('.env', 'utf8'));
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return {};
-    throw new ConfigError([`.env: cannot be read (${codeOf(error)}); make it readable or remove it`]);
-  }
-};
-
-const whyUnreadable = (path: string): string | undefined => {
-  try {
-    readFileSync(path);
-    return undefined;
-  } catch (error) {
-    return codeOf(error);
-  }
 };
 
 const readVersion = (): string => {
@@ -80,9 +58,6 @@ const explain = (error: unknown): string => {
       return error instanceof Error ? (error.stack ?? error.message) : 'unknown error';
   }
 };
-
-const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
 try {
   await main();

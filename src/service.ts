@@ -1,17 +1,19 @@
 import { createServer } from 'node:http';
 import type { DestinationStream } from 'pino';
-import { Agent, type Dispatcher } from 'undici';
 import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config.ts';
+import { createClientAddress } from './http/client-address.ts';
 import { createCors } from './http/cors.ts';
+import { createHotPath } from './http/hot-path.ts';
 import { createOperatorsApp } from './http/operators-app.ts';
+import { createPrepareAnswers } from './http/prepared-answers.ts';
 import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
 import { createAccessToken, tokenFile, withToken } from './provider/access-token.ts';
-import { requestBanks, type ProviderAnswer } from './provider/client.ts';
+import { createDispatcher, requestBanks, type ProviderAnswer } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
 import { createRedaction, redacting, type Redaction } from './redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
@@ -121,6 +123,19 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   });
 
   let draining = false;
+  const requestLogOptions = {
+    logger,
+    destination: options.logDestination,
+    redact: redaction.redact,
+    clientAddress: createClientAddress(config.trustProxy),
+  };
+  const requestLog = createRequestLog({
+    ...requestLogOptions,
+    onFinished: (request) => {
+      metrics.onRequest(request);
+      history.onRequest(request);
+    },
+  });
   const face = {
     list,
     version,
@@ -129,29 +144,25 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   };
   const cors = createCors(config.corsOrigins);
   const securityFields = createSecurityFields(cors);
+  const prepareAnswers = createPrepareAnswers({
+    list,
+    cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
+    variesByOrigin: cors.varies,
+  });
   const publicServer = createPublicServer({
     commonFields: [...securityFields, ...cors.fields(undefined)],
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
-    app: ({ isInExcess }) =>
-      createPublicApp({
-        ...face,
-        requestLog: createRequestLog(logger, (request) => {
-          metrics.onRequest(request);
-          history.onRequest(request);
-        }),
-        cors,
-        securityFields,
-        isInExcess,
-        trustProxy: config.trustProxy,
-        fields: config.banks.fields,
-        cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
-      }),
+    app: ({ isInExcess }) => {
+      const publicFace = { ...face, requestLog, cors, securityFields, prepareAnswers, isInExcess };
+      return createHotPath(publicFace, createPublicApp({ ...publicFace, fields: config.banks.fields }));
+    },
   });
   const operatorsServer = createServer(
     createOperatorsApp({
       ...face,
-      requestLog: createRequestLog(logger),
+      // Not counted: nobody's users come here.
+      requestLog: createRequestLog(requestLogOptions),
       token: operatorsToken(config, redaction),
       metrics,
       statusPage: {
@@ -205,10 +216,3 @@ const operatorsToken = (
     ? tokenFile('MANAGEMENT_TOKEN_FILE', token.path, hide)
     : () => Promise.resolve(token.reveal());
 };
-
-/**
- * One connection at a time, as there is one load at a time, and none for longer than five minutes, so that a changed
- * address of the provider is followed. The time-outs of undici's own are off: the list's deadline is the whole one's.
- */
-const createDispatcher = (): Dispatcher =>
-  new Agent({ connections: 1, clientTtl: 300_000, headersTimeout: 0, bodyTimeout: 0 });

@@ -183,9 +183,11 @@ export const createBankList = (options: BankListOptions): BankList => {
         clock,
         stopping.signal,
       );
+      // The age counts from here: encoding a large list takes its time.
+      const start = clock.monotonicMs();
       const list =
         loaded === 'not-modified' ? renewed(previous) : await toHeld(loaded, previous, acceptShrunk);
-      cache.set('banks', list);
+      cache.set('banks', list, { start });
       failure = undefined;
       failuresInARow = 0;
       const isUnchanged = list.representations === previous?.representations;
@@ -193,6 +195,7 @@ export const createBankList = (options: BankListOptions): BankList => {
       onEvent({ type: 'list-renewed', list, previous, outcome, durationMs: durationMs() });
     } catch (error) {
       failure = LoadError.from(error);
+      if (stopping.signal.aborted) return;
       lastFailure = { kind: failure.kind, atMs: clock.wallMs() };
       failuresInARow += 1;
       onEvent({ type: 'list-load-failed', error: failure, state: state(), durationMs: durationMs() });

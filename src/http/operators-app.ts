@@ -5,6 +5,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
 import { createResource, setFields, toProblem } from './public-app.ts';
+import type { RequestLog } from './request-log.ts';
 import { createSecurityFields } from './security-fields.ts';
 import { createCors } from './cors.ts';
 import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
@@ -13,7 +14,7 @@ import { createStatusPage, type StatusPageOptions } from './status-page/status-p
 // takes a token all the same.
 
 export interface OperatorsAppOptions extends HealthOptions {
-  readonly requestLog: RequestHandler;
+  readonly requestLog: RequestLog;
   /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
   readonly token: (() => Promise<string>) | undefined;
   readonly metrics: Pick<Metrics, 'contentType' | 'exposition'>;
@@ -27,7 +28,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(options.requestLog);
+  app.use(options.requestLog.middleware);
   const securityFields = createSecurityFields(NO_CORS);
   app.use((_req, res, next) => {
     setFields(res, securityFields);

@@ -1,4 +1,5 @@
 import type { BankList, HeldList, KeptList } from '../banks/bank-list.ts';
+import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import { StoreError, type ListStore, type StoreEvent } from './list-store.ts';
 
@@ -22,7 +23,8 @@ export interface LastGoodList {
 
 export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodListOptions): LastGoodList => {
   const report = (store: ListStore, error: unknown): void => {
-    const reason = error instanceof StoreError ? error.message : 'failed for a reason that was not foreseen';
+    const isOurs = error instanceof StoreError || error instanceof LoadError;
+    const reason = isOurs ? error.message : 'failed for a reason that was not foreseen';
     onEvent({ type: 'store-failed', store: store.name, reason });
   };
 

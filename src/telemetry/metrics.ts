@@ -86,7 +86,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
 
   const requests = new Histogram({
     name: 'banks_http_request_duration_seconds',
-    help: 'Requests to the public listener, by route, method and class of the status',
+    help: 'Requests to the public listener, by route, method and class of the status; aborted: the client went away',
     labelNames: ['route', 'method', 'status'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5],
     registers,
@@ -102,10 +102,15 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   return {
     contentType: registry.contentType,
     exposition: () => registry.metrics(),
-    onRequest: ({ route, method, status, durationMs }) => {
-      requests.observe({ route, method, status: statusClass(status) }, durationMs / 1_000);
+    onRequest: ({ path, method, status, durationMs, aborted }) => {
+      const labels = {
+        route: ROUTES.has(path) ? path : 'other',
+        method: METHODS.has(method) ? method : 'other',
+        status: aborted ? 'aborted' : statusClass(status),
+      };
+      requests.observe(labels, durationMs / 1_000);
       const isAnswerOfList = status === 200 || status === 304 || status >= 500;
-      if (route === '/banks' && isAnswerOfList) served.inc({ state: options.status().state });
+      if (path === '/banks' && isAnswerOfList && !aborted) served.inc({ state: options.status().state });
     },
     onEvent: (event) => {
       switch (event.type) {
@@ -145,6 +150,9 @@ const MISNAMED = [
   'nodejs_active_requests_total',
   'nodejs_active_resources_total',
 ];
+
+const ROUTES = new Set(['/banks', '/healthz', '/readyz', '/openapi.json']);
+const METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 const SUCCESSES = ['changed', 'unchanged', 'not_modified'] as const;
 
