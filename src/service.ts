@@ -13,14 +13,17 @@ import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
 import { createAccessToken, tokenFile, withToken } from './provider/access-token.ts';
-import { createDispatcher, requestBanks } from './provider/client.ts';
+import { createDispatcher, requestBanks, type ProviderAnswer } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
 import { createRedaction, redacting, type Redaction } from './redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
 import type { ListStore } from './sharing/list-store.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
-import { createEventLog, createLogger, createTokenLog } from './telemetry.ts';
+import type { ServiceEvent } from './telemetry/events.ts';
+import { createHistory } from './telemetry/history.ts';
+import { createEventLog, createLogger } from './telemetry/log.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 
 // The wiring, and nothing else: who gets what. Two services can live in one process.
 
@@ -51,6 +54,22 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   const redaction = options.redaction ?? createRedaction();
   for (const [variable, secret] of secretsOf(config)) redaction.hide(variable, secret);
   const logger = createLogger(config.logLevel, redacting(options.logDestination, redaction));
+  const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
+  const stores = createStores(config);
+  const metrics = createMetrics({
+    status: () => list.status(),
+    policy: config.cache,
+    stores: stores.map(({ name }) => name),
+    environment: config.provider.environment,
+    version,
+  });
+  const history = createHistory({ clock, ageMs: () => list.status().ageMs });
+  const tell = (event: ServiceEvent): void => {
+    log(event);
+    metrics.onEvent(event);
+    history.onEvent(event);
+  };
+
   const dispatcher = createDispatcher();
   // A token endpoint that hangs must not hold up the list beside it.
   const tokenDispatcher = createDispatcher();
@@ -62,16 +81,28 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     clock,
     random,
     hide: redaction.hide,
-    onEvent: createTokenLog(logger),
+    onEvent: (event) => tell(event),
   });
+
+  /** Tells how long one exchange with the provider took, and how it ended. */
+  const timed = async (exchange: Promise<ProviderAnswer>): Promise<ProviderAnswer> => {
+    const startedAtMs = clock.monotonicMs();
+    let status: number | undefined;
+    try {
+      const answer = await exchange;
+      ({ status } = answer);
+      return answer;
+    } finally {
+      tell({ type: 'provider-called', status, durationMs: clock.monotonicMs() - startedAtMs });
+    }
+  };
 
   const load: Load = async (signal, known) => {
     const answer = await withToken(accessToken, (token) =>
-      requestBanks({ dispatcher, ...config.provider }, { accessToken: token, known, signal }),
+      timed(requestBanks({ dispatcher, ...config.provider }, { accessToken: token, known, signal })),
     );
     return processBanksAnswer(answer, config.banks, clock.wallMs());
   };
-  const tell = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
   const list = createBankList({
     load,
     loadTimeoutMs: config.provider.timeoutMs,
@@ -85,24 +116,31 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     },
   });
   const lastGoodList = createLastGoodList({
-    stores: createStores(config),
+    stores,
     ttlMs: config.cache.ttlMs,
     clock,
     onEvent: tell,
   });
 
   let draining = false;
+  const requestLogOptions = {
+    logger,
+    destination: options.logDestination,
+    redact: redaction.redact,
+    clientAddress: createClientAddress(config.trustProxy),
+  };
+  const requestLog = createRequestLog({
+    ...requestLogOptions,
+    onFinished: (request) => {
+      metrics.onRequest(request);
+      history.onRequest(request);
+    },
+  });
   const face = {
     list,
     version,
     environment: config.provider.environment,
     isDraining: () => draining,
-    requestLog: createRequestLog({
-      logger,
-      destination: options.logDestination,
-      redact: redaction.redact,
-      clientAddress: createClientAddress(config.trustProxy),
-    }),
   };
   const cors = createCors(config.corsOrigins);
   const securityFields = createSecurityFields(cors);
@@ -116,12 +154,24 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
     app: ({ isInExcess }) => {
-      const publicFace = { ...face, cors, securityFields, prepareAnswers, isInExcess };
+      const publicFace = { ...face, requestLog, cors, securityFields, prepareAnswers, isInExcess };
       return createHotPath(publicFace, createPublicApp({ ...publicFace, fields: config.banks.fields }));
     },
   });
   const operatorsServer = createServer(
-    createOperatorsApp({ ...face, token: operatorsToken(config, redaction) }),
+    createOperatorsApp({
+      ...face,
+      // Not counted: nobody's users come here.
+      requestLog: createRequestLog(requestLogOptions),
+      token: operatorsToken(config, redaction),
+      metrics,
+      statusPage: {
+        wallMs: () => clock.wallMs(),
+        policy: config.cache,
+        fields: config.banks.fields,
+        minutes: () => history.minutes(),
+      },
+    }),
   );
 
   return {

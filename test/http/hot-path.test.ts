@@ -11,7 +11,7 @@ import { createRequestLog } from '../../src/http/request-log.ts';
 import { createSecurityFields } from '../../src/http/security-fields.ts';
 import { listen } from '../../src/http/server.ts';
 import { createRedaction, redacting } from '../../src/redaction.ts';
-import { createLogger } from '../../src/telemetry.ts';
+import { createLogger } from '../../src/telemetry/log.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
 // One list, and the two ways to answer for it side by side: through the hot path, and through Express alone. Each

@@ -2,10 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
+import type { Behaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config.ts';
 import { eventually } from './rig.ts';
 
-// The built service as a process of its own, as it runs in production, with every byte that it writes.
+// The built service and the built emulator as processes of their own, as they run for people, with every byte that
+// they write.
 
 export interface ServiceProcess {
   readonly child: ChildProcess;
@@ -49,5 +51,31 @@ export const startProcess = async (env: Environment, preload = ''): Promise<Serv
       await closed;
       return child.exitCode;
     },
+  };
+};
+
+export interface EmulatorProcess {
+  readonly baseUrl: string;
+  behave(name: Behaviour): Promise<void>;
+  listCalls(): Promise<number>;
+  end(): void;
+}
+
+/** Starts the emulator's program; resolves when it listens. */
+export const startEmulatorProcess = async (): Promise<EmulatorProcess> => {
+  const child = spawn(process.execPath, [resolve('dist/emulator/main.js')], {
+    env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [output]: unknown[] = await once(child.stdout, 'data');
+  const [baseUrl = '', , controlUrl = ''] = String(output).match(/http:\/\/[\d.]+:\d+/g) ?? [];
+  return {
+    baseUrl,
+    behave: async (name) => void (await fetch(`${controlUrl}/behaviour/${name}`, { method: 'PUT' })),
+    listCalls: async () => {
+      const state: unknown = await (await fetch(controlUrl)).json();
+      return Number(/"list":(\d+)/.exec(JSON.stringify(state))?.[1]);
+    },
+    end: () => void child.kill(),
   };
 };
