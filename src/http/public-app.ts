@@ -1,7 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { hasUnwantedBody, isServerWide, refusalOf } from './admission.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks-route.ts';
@@ -16,7 +15,6 @@ import type { RequestLog } from './request-log.ts';
 
 export interface PublicAppOptions extends BanksRouteOptions, HealthOptions {
   readonly requestLog: RequestLog;
-  readonly logger: Pick<Logger, 'error'>;
   readonly fields: Config['banks']['fields'];
   readonly cors: Cors;
   readonly securityFields: FlatFields;
@@ -32,7 +30,7 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(logRequests(options.requestLog));
+  app.use(options.requestLog.middleware);
   app.use((req, res, next) => {
     setFields(res, options.securityFields);
     setFields(res, cors.fields(req.headers.origin));
@@ -58,19 +56,9 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
   const openApi = createOpenApi(options);
   resource('/openapi.json', (_req, res) => sendJson(res, openApi));
   app.use((_req, res) => sendProblem(res, 'not_found'));
-  app.use(toProblem(options.logger));
+  app.use(toProblem);
   return app;
 };
-
-/** Gives the answer its `X-Request-Id`, and the request its line in the log. */
-export const logRequests =
-  (requestLog: RequestLog): RequestHandler =>
-  (req, res, next) => {
-    const requestId = requestLog.identify(req);
-    res.setHeader('X-Request-Id', requestId);
-    requestLog.watch(req, res, requestId);
-    next();
-  };
 
 export const setFields = (res: ServerResponse, fields: FlatFields): void => {
   for (let index = 0; index + 1 < fields.length; index += 2)
@@ -103,19 +91,14 @@ const sendOptions = (res: ServerResponse): void => {
 const ALLOWED = 'GET, HEAD, OPTIONS';
 
 /** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; all else is a defect. */
-export const toProblem =
-  (logger: Pick<Logger, 'error'>): ErrorRequestHandler =>
-  (error: unknown, _req, res, next) => {
-    if (res.headersSent) {
-      // Half an answer is out: only closing the connection, which Express then does, can tell the client.
-      next(error);
-      return;
-    }
-    const isClientError =
-      typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
-    if (!isClientError) {
-      const requestId = res.getHeader('X-Request-Id');
-      logger.error({ err: error, requestId }, 'a request failed for a reason that was not foreseen');
-    }
-    sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
-  };
+export const toProblem: ErrorRequestHandler = (error: unknown, req, res, next) => {
+  if (res.headersSent) {
+    // Half an answer is out: only closing the connection, which Express then does, can tell the client.
+    next(error);
+    return;
+  }
+  const isClientError =
+    typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
+  if (!isClientError) req.log.error({ err: error }, 'a request failed for a reason that was not foreseen');
+  sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
+};

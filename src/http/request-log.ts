@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv4 } from 'node:net';
+import type { RequestHandler } from 'express';
 import type { DestinationStream, Logger } from 'pino';
+import { pinoHttp } from 'pino-http';
 import type { Redaction } from '../redaction.ts';
 import type { ClientAddress } from './client-address.ts';
 
 // One log line for each request, and the identifier that ties an answer to its line. No header and no query string
-// is logged: either may hold what a client did not mean to tell. The line is put together here from its parts, in
-// pino's form and on pino's stream: a logger's own serialisation and a search for secrets in every line would cost
-// more than the rest of an answer from the hot path. What a client can choose freely is redacted; nothing else in the
-// line can hold a secret.
+// is logged: either may hold what a client did not mean to tell. Express's way logs with pino-http. The hot path
+// writes the same line from its parts, on the same stream: a logger's serialisation and a search for secrets in the
+// whole line would cost more than the rest of its answer. What a client can choose freely is redacted there too;
+// nothing else in the line can hold a secret.
 
 /** What is known of a request when its response has been handed to the system, or its connection has ended. */
 export interface FinishedRequest {
@@ -25,8 +27,8 @@ export interface FinishedRequest {
 }
 
 export interface RequestLogOptions {
-  /** Decides by its level whether lines are written. */
-  readonly logger: Pick<Logger, 'isLevelEnabled'>;
+  readonly logger: Logger;
+  /** Where `logger` writes. */
   readonly destination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
@@ -35,10 +37,12 @@ export interface RequestLogOptions {
 }
 
 export interface RequestLog {
+  /** For Express: sets `X-Request-Id`, and logs the request once it is finished. */
+  readonly middleware: RequestHandler;
   /** The identifier for the answer's `X-Request-Id`: the client's own if it is well-formed, otherwise a new one. */
   identify(req: IncomingMessage): string;
-  /** Tells of the request once it is finished. `bytes` for who does not set `Content-Length` by `setHeader`. */
-  watch(req: IncomingMessage, res: ServerResponse, requestId: string, bytes?: number): void;
+  /** For the hot path: logs the request once it is finished. `bytes`: of the content that it is answered with. */
+  watch(req: IncomingMessage, res: ServerResponse, requestId: string, bytes: number): void;
 }
 
 export const createRequestLog = (options: RequestLogOptions): RequestLog => {
@@ -57,35 +61,79 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     };
   };
 
+  const identify = ({ headers }: IncomingMessage): string => {
+    const given = headers['x-request-id'];
+    return typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId();
+  };
+
+  /** Notes what is known of a request at its beginning only: Express rewrites the path, and the address goes. */
+  const begin: Begin = (req, res) => {
+    const startedAtMs = performance.now();
+    const address = clientAddress(req);
+    const path = pathOf(req);
+    return (contentBytes) => {
+      const { method = '' } = req;
+      const { statusCode: status } = res;
+      const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
+      const bytes = method === 'HEAD' ? 0 : contentBytes;
+      const finished = { method, path, status, durationMs, bytes, aborted: !res.writableFinished };
+      onFinished?.(finished);
+      return { ...finished, address };
+    };
+  };
+
   return {
-    identify: ({ headers }) => {
-      const given = headers['x-request-id'];
-      return typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId();
-    },
-    watch: (req, res, requestId, bytes) => {
-      const startedAtMs = performance.now();
-      // Both are gone, or rewritten, by the time of the answer.
-      const address = clientAddress(req);
-      const path = pathOf(req);
+    middleware: createMiddleware(logger, identify, begin),
+    identify,
+    watch: (req, res, requestId, contentBytes) => {
+      const end = begin(req, res);
       // After 'finish', and also where the connection ends before it.
       res.on('close', () => {
-        const { method = '' } = req;
-        const { statusCode: status } = res;
-        const aborted = !res.writableFinished;
-        const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
-        const sent = method === 'HEAD' ? 0 : (bytes ?? Number(res.getHeader('Content-Length') ?? 0));
-        onFinished?.({ method, path, status, durationMs, bytes: sent, aborted });
-        const isError = status === 500;
-        if (!logger.isLevelEnabled(isError ? 'error' : 'info')) return;
+        const { method, path, status, durationMs, bytes, aborted, address } = end(contentBytes);
+        if (!logger.isLevelEnabled('info')) return;
         const texts = textsOf(req, requestId, path, address);
         destination.write(
-          `{"level":${isError ? 50 : 30},"time":"${isoTime()}","requestId":"${texts.requestId}","method":"${method}",` +
-            `"path":${texts.path},"status":${status},"durationMs":${durationMs},"bytes":${sent}${texts.ip}${texts.trace}` +
+          `{"level":30,"time":"${isoTime()}","requestId":"${texts.requestId}","method":"${method}",` +
+            `"path":${texts.path},"status":${status},"durationMs":${durationMs},"bytes":${bytes}${texts.ip}${texts.trace}` +
             `${aborted ? ',"aborted":true' : ''},"msg":"request"}\n`,
         );
       });
     },
   };
+};
+
+/** Begins to watch a request; the function that it gives ends that and tells what the log needs. */
+type Begin = (req: IncomingMessage, res: ServerResponse) => (contentBytes: number) => LoggedRequest;
+
+interface LoggedRequest extends FinishedRequest {
+  readonly address: string | undefined;
+}
+
+const createMiddleware = (logger: Logger, identify: RequestLog['identify'], begin: Begin): RequestHandler => {
+  const ends = new WeakMap<IncomingMessage, ReturnType<Begin>>();
+  const toLine = (req: IncomingMessage, res: ServerResponse): object => {
+    const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
+    const { address: ip, aborted, ...facts } = ends.get(req)?.(contentBytes) ?? begin(req, res)(contentBytes);
+    return { ...facts, ip, traceId: traceIdOf(req.headers['traceparent']), ...(aborted && { aborted }) };
+  };
+  return pinoHttp({
+    logger,
+    genReqId: (req, res) => {
+      const requestId = identify(req);
+      res.setHeader('X-Request-Id', requestId);
+      ends.set(req, begin(req, res));
+      return requestId;
+    },
+    // The request is described once, by the line below, and not by a child logger that every other line repeats.
+    quietReqLogger: true,
+    quietResLogger: true,
+    customAttributeKeys: { reqId: 'requestId' },
+    customLogLevel: (_req, res) => (res.statusCode === 500 ? 'error' : 'info'),
+    customSuccessMessage: () => 'request',
+    customErrorMessage: () => 'request',
+    customSuccessObject: toLine,
+    customErrorObject: toLine,
+  });
 };
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;

@@ -21,7 +21,7 @@ export interface PublicServer {
   drain(options: DrainOptions): Promise<void>;
 }
 
-export interface DrainOptions {
+interface DrainOptions {
   /** How long new requests are still taken, so that load balancers can see the 503 of /readyz first. */
   readonly noticeMs: number;
   /** When whatever is still open is cut off, counted from the beginning. */
@@ -67,7 +67,7 @@ export const createPublicServer = ({
     });
   });
   server.prependListener('request', ({ socket }) => silent.delete(socket));
-  cutOffStalledReaders(server, open, limits.stalledReaderMs);
+  cutOffSlowReaders(server, open, limits.slowReaderMs);
   return {
     server,
     isInExcess,
@@ -75,8 +75,8 @@ export const createPublicServer = ({
   };
 };
 
-/** Destroys each connection that took nothing of what waits for it between two looks, `everyMs` apart. */
-const cutOffStalledReaders = (server: Server, open: ReadonlySet<Socket>, everyMs: number): void => {
+/** Destroys each connection that took not one whole piece of what waits for it between two looks, `everyMs` apart. */
+const cutOffSlowReaders = (server: Server, open: ReadonlySet<Socket>, everyMs: number): void => {
   let takenBefore = new Map<Socket, number>();
   const look = (): void => {
     const taken = new Map<Socket, number>();
@@ -126,9 +126,13 @@ const drain = async (
   // one gets a moment more.
   for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
   const cancelHurry = clock.after(HALF_SENT_MS, () => silent.forEach((socket) => socket.destroy()));
+  // A request that came before the drain has no Connection: close in its answer, and leaves an idle connection.
+  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
   await closed;
+  clearInterval(sweep);
   cancelHurry();
   cancelCutOff();
 };
 
 const HALF_SENT_MS = 1_000;
+const IDLE_SWEEP_MS = 100;

@@ -3,13 +3,38 @@ import type { KeptList } from '../banks/bank-list.ts';
 // Where the last good list lives beyond this process. A store is never trusted and never waited for: whatever it
 // does, the service goes on with what it holds.
 
+export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL';
+
 export interface ListStore {
-  /** For the log. */
-  readonly name: string;
+  /** The variable that configures it. */
+  readonly name: StoreName;
   /** The kept list; undefined when there is none. @throws {StoreError} when there is one that cannot be used */
   read(): Promise<KeptList | undefined>;
   /** @throws {StoreError} when the list could not be kept */
   write(list: KeptList): Promise<void>;
+}
+
+/** A store that several replicas use. Each of its operations settles within a deadline of its own. */
+export interface SharedStore extends ListStore {
+  /**
+   * Takes the lease on the next renewal for `forMs`; undefined while another replica has it.
+   * @throws {StoreError} when the store cannot tell
+   */
+  claim(forMs: number): Promise<Lease | undefined>;
+  /** Begins to connect, and to tell `listener`. Never throws, and never gives up. */
+  open(listener: StoreListener): void;
+  /** Ends the connection; nothing is told afterwards. */
+  close(): void;
+}
+
+/** Ends the lease, unless it has ended by itself and is another replica's now. Never rejects. */
+export type Lease = () => Promise<void>;
+
+export interface StoreListener {
+  /** Another replica has written a list. May be missed: the TTL is the safety net. */
+  readonly onList: () => void;
+  /** The store can be used, for the first time or again: lists and news may have been missed. */
+  readonly onConnected: () => void;
 }
 
 /** A store failed. `message` is for operators' logs and repeats nothing that was stored. */
@@ -18,6 +43,6 @@ export class StoreError extends Error {
 }
 
 export type StoreEvent =
-  | { readonly type: 'store-empty'; readonly store: string }
-  | { readonly type: 'store-failed'; readonly store: string; readonly reason: string }
-  | { readonly type: 'store-recovered'; readonly store: string };
+  | { readonly type: 'store-empty'; readonly store: StoreName }
+  | { readonly type: 'store-failed'; readonly store: StoreName; readonly reason: string }
+  | { readonly type: 'store-recovered'; readonly store: StoreName };

@@ -10,7 +10,8 @@ import { createPublicApp } from '../../src/http/public-app.ts';
 import { createRequestLog } from '../../src/http/request-log.ts';
 import { createSecurityFields } from '../../src/http/security-fields.ts';
 import { listen } from '../../src/http/server.ts';
-import { createRedaction } from '../../src/redaction.ts';
+import { createRedaction, redacting } from '../../src/redaction.ts';
+import { createLogger } from '../../src/telemetry/log.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
 // One list, and the two ways to answer for it side by side: through the hot path, and through Express alone. Each
@@ -61,6 +62,7 @@ const startWay = async (
   const redaction = createRedaction();
   redaction.hide('A_TOKEN', SECRET);
   const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const options = {
     list,
     cors,
@@ -73,15 +75,14 @@ const startWay = async (
       variesByOrigin: cors.varies,
     }),
     requestLog: createRequestLog({
-      logger: { isLevelEnabled: () => true },
-      destination: { write: (line: string) => void lines.push(JSON.parse(line)) },
+      logger: createLogger('info', redacting(destination, redaction)),
+      destination,
       redact: redaction.redact,
       clientAddress: createClientAddress(1),
     }),
   };
   const app = createPublicApp({
     ...options,
-    logger: { error: () => undefined },
     environment: 'sandbox',
     version: '0.0.0-test',
     fields: undefined,

@@ -1,15 +1,12 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import type { HeldList, ListEvent } from './banks/bank-list.ts';
-import type { Freshness } from './banks/freshness.ts';
-import { compareLists } from './banks/list-change.ts';
-import type { LogLevel } from './config.ts';
-import type { TokenEvent } from './provider/client-credentials.ts';
-import type { StoreEvent } from './sharing/list-store.ts';
+import type { HeldList } from '../banks/bank-list.ts';
+import type { Freshness } from '../banks/freshness.ts';
+import { compareLists } from '../banks/list-change.ts';
+import type { LogLevel } from '../config.ts';
+import type { TokenEvent } from '../provider/client-credentials.ts';
+import type { ServiceEvent } from './events.ts';
 
-// What operators are told. The one subscriber to the service's events: it says each change of state once, and
-// nothing about the retries in between.
-
-export type ServiceEvent = ListEvent | StoreEvent;
+// What operators read. It says each change of state once, and nothing about the retries in between.
 
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
   pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
@@ -25,9 +22,13 @@ export const createEventLog = (
   let told: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
   let suggested = fieldsAreChosen;
   const failingStores = new Set<string>();
+  const tellToken = createTokenLog(logger);
 
-  const tellRenewed = (list: HeldList, previous: HeldList | undefined, durationMs: number): void => {
-    const facts = { count: list.count, durationMs: Math.round(durationMs) };
+  const tellRenewed = (list: HeldList, previous: HeldList | undefined, durationMs?: number): void => {
+    const facts = {
+      count: list.count,
+      ...(durationMs !== undefined && { durationMs: Math.round(durationMs) }),
+    };
     if (told.state === 'empty') logger.info(facts, 'list: the first one is here');
     else if (told.failing) logger.info(facts, 'list: recovered');
     else logger.debug(facts, 'list: renewed');
@@ -43,7 +44,7 @@ export const createEventLog = (
     if (list.heldBack !== (previous?.heldBack ?? 0)) {
       logger.warn({ heldBack: list.heldBack }, 'list: unusable entries are held back');
     }
-    if (!suggested) {
+    if (!suggested && list.upstreamFields.length > 0) {
       const suggestion = `BANK_FIELDS=${list.upstreamFields.join(',')}`;
       logger.warn(`every field of the provider is published; choose from these: ${suggestion}`);
       suggested = true;
@@ -65,6 +66,10 @@ export const createEventLog = (
         break;
       }
       case 'list-restored': {
+        if (event.previous && event.state === 'fresh') {
+          tellRenewed(event.list, event.previous);
+          break;
+        }
         const facts = {
           count: event.list.count,
           receivedAt: new Date(event.list.receivedAtMs).toISOString(),
@@ -85,12 +90,18 @@ export const createEventLog = (
         if (failingStores.delete(event.store))
           logger.info({ store: event.store }, `${event.store}: works again`);
         break;
+      case 'token-renewed':
+      case 'token-renewal-failed':
+        tellToken(event);
+        break;
+      case 'provider-called':
+        // The load that it belongs to is told.
+        break;
     }
   };
 };
 
-/** Turns the token's events into log lines. */
-export const createTokenLog = (logger: Logger): ((event: TokenEvent) => void) => {
+const createTokenLog = (logger: Logger): ((event: TokenEvent) => void) => {
   let failing: string | undefined;
   return (event) => {
     if (event.type === 'token-renewed') {

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { eventually, startRig, type Rig } from '../kit/rig.ts';
+
+// nginx as a caching proxy in front of the service, and a real Chromium in front of nginx, on a page of another origin.
+
+const NGINX = '/usr/sbin/nginx';
+const CHROMIUM = '/usr/bin/chromium';
+const isInstalled = existsSync(NGINX) && existsSync(CHROMIUM);
+// oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be left out
+const isRequired = process.env['CI'] === 'true';
+if (!isInstalled && !isRequired) {
+  process.stderr.write(
+    'Left out: the tests with nginx and Chromium. To have them: apt-get install -y nginx chromium\n',
+  );
+}
+const suite = isInstalled || isRequired ? describe : describe.skip;
+
+let rig: Rig;
+let folder: string;
+let nginx: ChildProcess;
+let frontend: Server;
+let browser: Browser;
+let page: Page;
+let proxyUrl = '';
+let frontendUrl = '';
+
+const portOf = (server: Server): number => {
+  const address: AddressInfo | string | null = server.address();
+  if (typeof address !== 'object' || !address) throw new Error('no port');
+  return address.port;
+};
+
+beforeAll(async () => {
+  if (!isInstalled && !isRequired) return;
+  frontend = createServer((_req, res) => {
+    res.setHeader('Content-Type', 'text/html');
+    res.end('<!doctype html><link rel="icon" href="data:,"><title>A frontend</title>');
+  }).listen(0, '127.0.0.1');
+  await once(frontend, 'listening');
+  frontendUrl = `http://127.0.0.1:${portOf(frontend)}`;
+  rig = await startRig({ env: { CORS_ORIGINS: frontendUrl, BROWSER_MAX_AGE: '2s' } });
+  await eventually(() => rig.service.list.served() !== undefined);
+  await startNginx();
+  browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+  page = await browser.newPage();
+  await page.goto(frontendUrl);
+}, 30_000);
+
+afterAll(async () => {
+  if (!isInstalled && !isRequired) return;
+  await browser.close();
+  nginx.kill('SIGTERM');
+  await once(nginx, 'exit');
+  frontend.close();
+  await rig.close();
+  await rm(folder, { recursive: true });
+});
+
+const startNginx = async (): Promise<void> => {
+  folder = await mkdtemp(join(tmpdir(), 'banks-nginx-'));
+  await mkdir(join(folder, 'cache'));
+  // A free port, found by asking for one: nginx cannot tell which it got.
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const port = portOf(probe);
+  await new Promise((resolve) => probe.close(resolve));
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (kind) => `${kind}_temp_path ${folder}/${kind};`,
+  );
+  await writeFile(
+    join(folder, 'nginx.conf'),
+    `${process.getuid?.() === 0 ? 'user root;' : ''} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; worker_processes 1;
+    events { worker_connections 256; }
+    http {
+      access_log off; ${temporary.join(' ')}
+      proxy_cache_path ${folder}/cache keys_zone=banks:1m;
+      server {
+        listen 127.0.0.1:${port};
+        location / {
+          proxy_pass ${rig.url};
+          proxy_http_version 1.1;
+          proxy_set_header Connection "";
+          proxy_cache banks;
+          proxy_cache_revalidate on;
+          proxy_cache_background_update on;
+          add_header X-Proxy $upstream_cache_status always;
+        }
+      }
+    }`,
+  );
+  nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
+    stdio: 'inherit',
+  });
+  proxyUrl = `http://127.0.0.1:${port}`;
+  await eventually(() => existsSync(join(folder, 'pid')));
+};
+
+/** What the proxy says of one answer: MISS, HIT, STALE, REVALIDATED or, on the way, UPDATING. */
+const viaProxy = async (fields: Readonly<Record<string, string>> = {}) => {
+  const response = await fetch(`${proxyUrl}/banks`, { headers: { 'Accept-Encoding': 'br', ...fields } });
+  await response.arrayBuffer();
+  return { status: response.status, headers: response.headers, proxy: response.headers.get('x-proxy') };
+};
+
+suite('behind nginx and in Chromium', () => {
+  test('nginx caches each coding and each origin apart, and revalidates with a 304', async () => {
+    const origin = { Origin: frontendUrl };
+    expect((await viaProxy(origin)).proxy).toBe('MISS');
+    const hit = await viaProxy(origin);
+    expect(hit.proxy).toBe('HIT');
+    expect(hit.headers.get('content-encoding')).toBe('br');
+    const gzipped = await viaProxy({ ...origin, 'Accept-Encoding': 'gzip' });
+    expect(gzipped.proxy).toBe('MISS');
+    expect(gzipped.headers.get('content-encoding')).toBe('gzip');
+    const stranger = await viaProxy({ Origin: 'https://evil.example.com' });
+    expect(stranger.headers.has('access-control-allow-origin')).toBe(false);
+    expect((await viaProxy(origin)).headers.get('access-control-allow-origin')).toBe(frontendUrl);
+  });
+
+  const requestLines = (): Record<string, unknown>[] =>
+    rig
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('"msg":"request"') && line.includes('/banks'))
+      .map((line): Record<string, unknown> => ({ ...Object(JSON.parse(line)) }));
+
+  test('after max-age nginx shows the old list at once and revalidates it behind with a 304', async () => {
+    const origin = { Origin: frontendUrl };
+    await viaProxy(origin);
+    const before = requestLines().length;
+    let stale: string | null = '';
+    const untilStale = async (): Promise<void> => {
+      stale = (await viaProxy(origin)).proxy;
+      if (stale === 'HIT' || stale === 'MISS') await new Promise((resolve) => setTimeout(resolve, 100));
+    };
+    for (let tries = 0; tries < 50 && !['STALE', 'UPDATING'].includes(stale ?? ''); tries += 1)
+      await untilStale();
+    expect(['STALE', 'UPDATING']).toContain(stale);
+    await eventually(() => requestLines().length > before);
+    expect(requestLines().at(-1)).toMatchObject({ status: 304, bytes: 0 });
+  }, 15_000);
+
+  /** Fetches in the page, and tells what a frontend sees. */
+  const inPage = (url: string, cache: 'default' | 'no-cache' | 'no-store' = 'default') =>
+    page.evaluate(
+      `fetch(${JSON.stringify(url)}, { cache: ${JSON.stringify(cache)} }).then(async (response) => ({
+      status: response.status,
+      count: (await response.json().catch(() => [])).length,
+      etag: response.headers.get('etag'),
+      cacheStatus: response.headers.get('cache-status'),
+      requestId: response.headers.get('x-request-id'),
+      hidden: response.headers.get('content-security-policy'),
+    }), (error) => ({ error: error.name }))`,
+    );
+
+  test('a page of the allowed origin reads the list and the exposed fields, through the proxy', async () => {
+    expect(await inPage(`${proxyUrl}/banks`)).toEqual({
+      status: 200,
+      count: 513,
+      etag: expect.stringMatching(/^"/),
+      cacheStatus: expect.stringMatching(/^banks-bff; hit; ttl=/),
+      requestId: expect.any(String),
+      hidden: null,
+    });
+  });
+
+  test('the browser revalidates with a 304 and does not ask at all while max-age lasts', async () => {
+    // Straight to the service, so that its log tells what the browser asked.
+    const url = `${rig.url}/banks?browser`;
+    await inPage(url);
+    const first = requestLines().length;
+    await inPage(url);
+    expect(requestLines().length).toBe(first);
+    expect(await inPage(url, 'no-cache')).toMatchObject({ status: 200, count: 513 });
+    await eventually(() => requestLines().length > first);
+    expect(requestLines().at(-1)).toMatchObject({ status: 304 });
+  });
+
+  test('a preflight passes, and a page may send the fields that tracing adds', async () => {
+    const seen = await page.evaluate(
+      `fetch(${JSON.stringify(`${rig.url}/banks`)}, { headers: { traceparent: 'x', 'X-Request-Id': 'from-the-page' } })
+      .then((response) => response.headers.get('x-request-id'))`,
+    );
+    expect(seen).toBe('from-the-page');
+  });
+
+  test('a page reads an error of the service, and a page of another origin reads nothing', async () => {
+    expect(await inPage(`${rig.url}/nothing`)).toMatchObject({ status: 404 });
+    const stranger = await browser.newPage();
+    await stranger.goto(frontendUrl.replace('127.0.0.1', 'localhost'));
+    const seen = await stranger.evaluate(
+      `fetch(${JSON.stringify(`${rig.url}/banks`)}).then(() => 'read', (error) => error.name)`,
+    );
+    expect(seen).toBe('TypeError');
+  });
+});

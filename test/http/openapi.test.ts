@@ -1,0 +1,78 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+
+let rig: Rig;
+afterEach(() => rig.close());
+const start = async (options?: RigOptions): Promise<void> => {
+  rig = await startRig(options);
+};
+const hasList = () => rig.service.list.served() !== undefined;
+const getJson = async (path: string) => {
+  const response = await fetch(`${rig.url}${path}`);
+  const body: unknown = await response.json();
+  return { status: response.status, body };
+};
+
+/** Follows `keys` into a JSON value. */
+const at = (value: unknown, ...keys: readonly string[]): unknown =>
+  keys.reduce<unknown>((inner, key) => {
+    if (typeof inner !== 'object' || inner === null) throw new Error(`nothing at ${keys.join(' / ')}`);
+    return Object.entries(inner).find(([name]) => name === key)?.[1];
+  }, value);
+
+const examplesOf = (document: unknown, path: string, status: number): unknown[] => {
+  const content = at(document, 'paths', path, 'get', 'responses', String(status), 'content');
+  const examples = at(Object.values(content ?? {})[0], 'examples');
+  return Object.values(examples ?? {}).map((example) => at(example, 'value'));
+};
+
+const createCheck = (document: unknown) => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema({ $id: 'urn:banks-bff:document', ...Object(document) });
+  return (schema: string, value: unknown): unknown =>
+    ajv.validate({ $ref: `urn:banks-bff:document#/components/schemas/${schema}` }, value);
+};
+
+test('real answers and the examples are what the schemas say, and nothing else is', async () => {
+  await start();
+  await eventually(hasList);
+  const { body: document } = await getJson('/openapi.json');
+  const check = createCheck(document);
+  const { body: banks } = await getJson('/banks');
+  if (!Array.isArray(banks)) throw new Error('no list');
+  expect(banks.every((bank) => check('Bank', bank))).toBe(true);
+  expect(check('Bank', { ...Object(banks[0]), document: '1' })).toBe(false);
+  expect(check('Bank', { code: '001' })).toBe(false);
+  const [example] = examplesOf(document, '/banks', 200);
+  expect(example).toEqual([banks[0]]);
+
+  expect(check('Health', (await getJson('/healthz')).body)).toBe(true);
+  expect(examplesOf(document, '/healthz', 200).every((value) => check('Health', value))).toBe(true);
+  expect(examplesOf(document, '/readyz', 200)).toEqual([(await getJson('/readyz')).body]);
+});
+
+test.each([
+  ['unavailable', 503],
+  ['not-json', 502],
+] as const)('the %s problem is answered as its example says', async (behaviour, status) => {
+  await start({ before: (emulator) => emulator.behave(behaviour) });
+  const { body: document } = await getJson('/openapi.json');
+  const answer = await getJson('/banks');
+  expect(answer.status).toBe(status);
+  expect(examplesOf(document, '/banks', status)).toContainEqual(answer.body);
+  expect(createCheck(document)('Problem', answer.body)).toBe(true);
+  const notReady = await getJson('/readyz');
+  expect(examplesOf(document, '/readyz', 503)).toContainEqual(notReady.body);
+});
+
+test('it follows BANK_FIELDS, and without them a bank is free-form', async () => {
+  await start({ env: { BANK_FIELDS: 'id:ispb,name' } });
+  const { body: renamed } = await getJson('/openapi.json');
+  expect(at(renamed, 'components', 'schemas', 'Bank', 'required')).toEqual(['id', 'name']);
+  expect(JSON.stringify(renamed)).not.toContain('"ispb"');
+  await rig.close();
+  await start({ env: { BANK_FIELDS: '' } });
+  const { body: free } = await getJson('/openapi.json');
+  expect(at(free, 'components', 'schemas', 'Bank', 'additionalProperties')).toBe(true);
+});

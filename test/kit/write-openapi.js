@@ -1,0 +1,7 @@
+import { writeFileSync } from 'node:fs';
+import { createOpenApi } from '../../dist/src/http/openapi.js';
+
+// Writes the built service's OpenAPI document where the linters find it.
+
+const fields = ['code', 'ispb', 'name'].map((name) => ({ name, from: name }));
+writeFileSync(process.argv[2], JSON.stringify(createOpenApi({ version: '0.0.0', fields })));

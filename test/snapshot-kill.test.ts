@@ -1,0 +1,43 @@
+import { expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { createSnapshotFile } from '../src/sharing/snapshot-file.ts';
+
+// SIGKILL in the middle of writing, again and again: what is found afterwards is whole.
+
+const WRITER = fileURLToPath(new URL('kit/snapshot-writer.js', import.meta.url));
+const KILLS = 200;
+
+test(`after each of ${KILLS} kills at random moments the file holds a whole list`, async () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  process.stdout.write(`seed ${seed}\n`);
+  const random = seeded(seed);
+  const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
+  const file = createSnapshotFile(path, 'test');
+  let newest = 0;
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const writer = spawn(process.execPath, [WRITER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(writer.stdout, 'data');
+    // The wait is what is varied, not what is waited for: 0 to 20 ms hold several writes.
+    await setTimeout(random() * 20);
+    writer.kill('SIGKILL');
+    await once(writer, 'exit');
+    const kept = await file.read();
+    const versions = new Set(kept?.banks.map((bank) => bank['version']));
+    expect(versions.size).toBeLessThanOrEqual(1);
+    expect(kept?.banks.length ?? 2_000).toBe(2_000);
+    newest = Math.max(newest, kept?.receivedAtMs ?? 0);
+  }
+  expect(newest).toBeGreaterThan(1);
+}, 120_000);
+
+/** Numbers in [0, 1) that a seed repeats: a linear congruential generator (Numerical Recipes). */
+const seeded = (seed: number) => {
+  let state = seed >>> 0;
+  return (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
+};
