@@ -29,6 +29,8 @@ export interface RigOptions {
   readonly provider?: Emulator;
   /** Called when the emulator runs and the service does not yet. */
   readonly before?: (emulator: Emulator) => void | Promise<void>;
+  /** A clock that several rigs share. */
+  readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
   /** The service runs on real time, and `clock` moves nothing: for load, which real sockets carry. */
@@ -38,7 +40,7 @@ export interface RigOptions {
 }
 
 export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
-  const clock = createManualClock();
+  const clock = options.clock ?? createManualClock();
   const emulator =
     options.provider ?? (await startEmulator({ now: () => clock.wallMs(), ...options.emulator }));
   await options.before?.(emulator);
