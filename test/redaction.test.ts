@@ -102,8 +102,7 @@ test('a value too short to be a secret does not tear holes into every line', () 
 test('a long line of backslashes does not stop the service', () => {
   const { hide, redact } = createRedaction();
   hide('TOKEN', String.raw`a\\"\\"\\"b`);
-  const startedAtMs = performance.now();
-  redact(`a${'\\'.repeat(20_000)}`);
-  // Bounded by a thousand times what it takes: a search that is not linear would take hours.
-  expect(performance.now() - startedAtMs).toBeLessThan(4_000);
+  // A search that is not linear would not end within a day.
+  const line = `a${'\\'.repeat(20_000)}`;
+  expect(redact(line)).toBe(line);
 });

@@ -88,6 +88,8 @@ export type ListEvent =
       readonly type: 'list-renewed';
       readonly list: HeldList;
       readonly previous: HeldList | undefined;
+      /** unchanged: the same bytes came again; not_modified: the provider said so without sending them. */
+      readonly outcome: 'changed' | 'unchanged' | 'not_modified';
       readonly durationMs: number;
     }
   | {
@@ -173,7 +175,11 @@ export const createBankList = (options: BankListOptions): BankList => {
 
   const served = (): ServedList | undefined => {
     const list = held();
-    return list && isServable(state()) ? { list, freshForMs: freshForMs() } : undefined;
+    if (!list) return undefined;
+    const remainingMs = freshForMs();
+    return isServable(freshness(policy.ttlMs - remainingMs, policy))
+      ? { list, freshForMs: remainingMs }
+      : undefined;
   };
 
   /** One load at a time: whoever comes while one is under way shares it. Never rejects. */
@@ -232,7 +238,9 @@ export const createBankList = (options: BankListOptions): BankList => {
       cache.set('banks', list, { start });
       failure = undefined;
       failuresInARow = 0;
-      onEvent({ type: 'list-renewed', list, previous, durationMs: durationMs() });
+      const isUnchanged = list.representations === previous?.representations;
+      const outcome = loaded === 'not-modified' ? 'not_modified' : isUnchanged ? 'unchanged' : 'changed';
+      onEvent({ type: 'list-renewed', list, previous, outcome, durationMs: durationMs() });
     } catch (error) {
       failure = LoadError.from(error);
       if (stopping.signal.aborted) return;

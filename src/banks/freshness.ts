@@ -3,7 +3,8 @@
 //   age   0 ─────────── TTL ─────────────────────── TTL + max stale ─────────
 //           fresh         stale (still served)         expired (never served)
 
-export type Freshness = 'empty' | 'fresh' | 'stale' | 'expired';
+export const STATES = ['empty', 'fresh', 'stale', 'expired'] as const;
+export type Freshness = (typeof STATES)[number];
 
 export interface FreshnessPolicy {
   readonly ttlMs: number;

@@ -1,34 +1,37 @@
 // Why a list could not be loaded: closed kinds, so that every consumer's table is checked for completeness.
 
-export type LoadErrorKind =
+export const LOAD_ERROR_KINDS = [
   /** No connection: refused, unknown host, TLS failure, or lost before an answer began. */
-  | 'unreachable'
+  'unreachable',
   /** No complete answer inside PROVIDER_TIMEOUT. */
-  | 'timeout'
+  'timeout',
   /** 429. */
-  | 'rate_limited'
+  'rate_limited',
   /** 5xx. */
-  | 'unavailable'
+  'unavailable',
   /** 401: the provider does not accept the token. */
-  | 'unauthorized'
+  'unauthorized',
   /** There is no token to send: its file cannot be read, or the token endpoint gives none. */
-  | 'no_token'
+  'no_token',
   /** 403, 404, another 4xx, a redirect, or a success other than 200. */
-  | 'unexpected_status'
+  'unexpected_status',
   /** Not JSON, not UTF-8, cut short, labelled as something else, or nested too deep. */
-  | 'malformed'
+  'malformed',
   /** JSON, but not a list. */
-  | 'not_a_list'
+  'not_a_list',
   /** More than PROVIDER_MAX_BODY. */
-  | 'too_large'
+  'too_large',
   /** Fewer entries than GUARD_MIN_BANKS. */
-  | 'too_few'
+  'too_few',
   /** The share of unusable entries is above GUARD_MAX_SHRINK. */
-  | 'unusable_entries'
+  'unusable_entries',
   /** The list lost more than GUARD_MAX_SHRINK of the held one's entries. */
-  | 'shrunk'
+  'shrunk',
   /** A defect of this service: anything thrown that is none of the above. */
-  | 'internal';
+  'internal',
+] as const;
+
+export type LoadErrorKind = (typeof LOAD_ERROR_KINDS)[number];
 
 /**
  * A load failed. `message` is for operators' logs: words of this service only, never the provider's text, an

@@ -1,19 +1,24 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type Express, type RequestHandler } from 'express';
 import type { BankList } from '../banks/bank-list.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
 import { createResource, setFields, toProblem } from './public-app.ts';
+import type { RequestLog } from './request-log.ts';
 import { createSecurityFields } from './security-fields.ts';
 import { createCors } from './cors.ts';
+import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
 
 // The operators' listener: what must not be public. It is on loopback unless told otherwise, and what it can change
 // takes a token all the same.
 
 export interface OperatorsAppOptions extends HealthOptions {
-  readonly requestLog: RequestHandler;
+  readonly requestLog: RequestLog;
   /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
   readonly token: (() => Promise<string>) | undefined;
+  readonly metrics: Pick<Metrics, 'contentType' | 'exposition'>;
+  readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions>;
 }
 
 export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
@@ -23,7 +28,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(options.requestLog);
+  app.use(options.requestLog.middleware);
   const securityFields = createSecurityFields(NO_CORS);
   app.use((_req, res, next) => {
     setFields(res, securityFields);
@@ -32,6 +37,14 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   const resource = createResource(app, NO_CORS);
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
+  resource('/metrics', async (_req, res) => {
+    const text = await options.metrics.exposition();
+    res
+      .writeHead(200, { 'Content-Type': options.metrics.contentType, 'Cache-Control': 'no-store' })
+      .end(text);
+  });
+  for (const [path, handler] of createStatusPage({ ...options, ...options.statusPage }))
+    resource(path, handler);
   app
     .route('/refresh')
     .post(createAuthorization(options.token), createRefresh(options.list))

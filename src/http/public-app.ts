@@ -8,13 +8,13 @@ import type { Cors, FlatFields } from './cors.ts';
 import { createHealthz, createReadyz, sendJson, type HealthOptions } from './health.ts';
 import { createOpenApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
+import type { RequestLog } from './request-log.ts';
 
 // The public listener's application: what exists, for which methods, and what every answer carries. It does not
 // listen, and it reads no body and no query string.
 
-export interface PublicAppOptions extends Omit<BanksRouteOptions, 'variesByOrigin'>, HealthOptions {
-  readonly requestLog: RequestHandler;
-  readonly trustProxy: Config['trustProxy'];
+export interface PublicAppOptions extends BanksRouteOptions, HealthOptions {
+  readonly requestLog: RequestLog;
   readonly fields: Config['banks']['fields'];
   readonly cors: Cors;
   readonly securityFields: FlatFields;
@@ -24,14 +24,13 @@ export interface PublicAppOptions extends Omit<BanksRouteOptions, 'variesByOrigi
 export const createPublicApp = (options: PublicAppOptions): Express => {
   const { cors } = options;
   const app = express();
-  app.set('trust proxy', options.trustProxy ?? false);
   app.set('query parser', false);
   app.set('etag', false);
   app.disable('x-powered-by');
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(options.requestLog);
+  app.use(options.requestLog.middleware);
   app.use((req, res, next) => {
     setFields(res, options.securityFields);
     setFields(res, cors.fields(req.headers.origin));
@@ -51,7 +50,7 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
     else next();
   });
   const resource = createResource(app, cors);
-  resource('/banks', createBanksRoute({ ...options, variesByOrigin: cors.varies }));
+  resource('/banks', createBanksRoute(options));
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
   const openApi = createOpenApi(options);

@@ -11,7 +11,6 @@ import { LoadError } from '../banks/load-error.ts';
 import { retryDelayMs } from '../banks/schedule.ts';
 import type { Clock } from '../clock.ts';
 import { isBearerToken, type TokenSource } from '../config.ts';
-import type { AccessToken } from './access-token.ts';
 import { codeOf, readBody } from './client.ts';
 import { parseRetryAfter } from './contract.ts';
 
@@ -52,10 +51,7 @@ interface HeldToken {
  * Renewals start at a use, not by a timer: a token that nobody needs costs the provider nothing. Ahead of the expiry
  * nobody waits for one; only without a valid token do users share the wait.
  */
-export const createClientCredentials = (
-  source: ClientCredentials,
-  options: ClientCredentialsOptions,
-): AccessToken => {
+export const createClientCredentials = (source: ClientCredentials, options: ClientCredentialsOptions) => {
   const { clock, random, hide, onEvent } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const readSecret = createSecretReader(source.clientSecret, hide);
@@ -101,7 +97,7 @@ export const createClientCredentials = (
 
   return {
     variable,
-    current: () => {
+    current: (): Promise<string> => {
       const nowMs = clock.monotonicMs();
       // Without a token it is the caller's back-off that decides when the endpoint is asked again.
       if (!held || nowMs >= held.expiresAtMs) return renew();
@@ -109,7 +105,7 @@ export const createClientCredentials = (
       if (nowMs >= held.renewAtMs) renew().catch(() => undefined);
       return Promise.resolve(held.token);
     },
-    newerThan: async (rejected) => {
+    newerThan: async (rejected: string): Promise<string | undefined> => {
       if (held && held.token !== rejected && clock.monotonicMs() < held.expiresAtMs) return held.token;
       const token = await renew();
       return token === rejected ? undefined : token;

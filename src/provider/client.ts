@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Duplex, Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { request, type Dispatcher } from 'undici';
+import { Agent, request, type Dispatcher } from 'undici';
 import type { Validators } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 
@@ -32,6 +32,13 @@ export interface BanksRequest {
   /** Ends the whole exchange, a body that drips included: the deadline is its owner's. */
   readonly signal: AbortSignal;
 }
+
+/**
+ * One connection at a time, as there is one load at a time, and none for longer than five minutes, so that a changed
+ * address of the provider is followed. The time-outs of undici's own are off: the list's deadline is the whole one's.
+ */
+export const createDispatcher = (): Dispatcher =>
+  new Agent({ connections: 1, clientTtl: 300_000, headersTimeout: 0, bodyTimeout: 0 });
 
 /**
  * `GET {base_url}/api/v1/banks`.
@@ -129,7 +136,7 @@ export const readBody = async (
 };
 
 /** Only the path changes: resolved as a reference, a base path that begins with `//` would name another host. */
-const banksUrl = (baseUrl: URL): URL => {
+export const banksUrl = (baseUrl: URL): URL => {
   const url = new URL(baseUrl);
   url.pathname = `${baseUrl.pathname.replace(/\/+$/, '')}/api/v1/banks`;
   return url;

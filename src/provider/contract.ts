@@ -59,7 +59,7 @@ export const parseRetryAfter = (value: string | undefined, nowMs: number): numbe
 };
 
 /** A missing type is forgiven, since the parser has the last word; a wrong one is not: it names an error page. */
-const assertJsonType = (contentType: string | undefined): void => {
+export const assertJsonType = (contentType: string | undefined): void => {
   const [type = '', ...parameters] = (contentType ?? 'application/json').toLowerCase().split(';');
   const charset = parameters.map((item) => item.trim()).find((item) => item.startsWith('charset='));
   if (!/^(application\/([\w.-]+\+)?json|text\/json)$/.test(type.trim())) {
@@ -74,19 +74,23 @@ const assertJsonType = (contentType: string | undefined): void => {
 const MAX_DEPTH = 32;
 
 const parseList = (body: Buffer): unknown[] => {
-  let value: unknown;
+  const value = parseJson(body);
+  if (!Array.isArray(value)) throw new LoadError('not_a_list', 'the answer is JSON, but not a list');
+  return value;
+};
+
+/** The one way in which the provider's bytes become values. @throws {LoadError} `malformed` */
+export const parseJson = (body: Buffer): unknown => {
   try {
     // Strict: an invalid sequence is an error, not U+FFFD in a bank's name. One leading BOM is dropped (RFC 8259 section 8.1).
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
     assertShallow(body);
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     if (error instanceof LoadError) throw error;
     // The parser's message quotes the text, so it goes no further.
     throw new LoadError('malformed', 'the answer is not JSON in UTF-8');
   }
-  if (!Array.isArray(value)) throw new LoadError('not_a_list', 'the answer is JSON, but not a list');
-  return value;
 };
 
 /** Counts brackets outside strings in one pass, before the parser builds anything. All that matters here is ASCII. */

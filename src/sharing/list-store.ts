@@ -3,9 +3,11 @@ import type { KeptList } from '../banks/bank-list.ts';
 // Where the last good list lives beyond this process. A store is never trusted and never waited for: whatever it
 // does, the service goes on with what it holds.
 
+export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL';
+
 export interface ListStore {
-  /** For the log. */
-  readonly name: string;
+  /** The variable that configures it. */
+  readonly name: StoreName;
   /** The kept list; undefined when there is none. @throws {StoreError} when there is one that cannot be used */
   read(): Promise<KeptList | undefined>;
   /** @throws {StoreError} when the list could not be kept */
@@ -41,6 +43,6 @@ export class StoreError extends Error {
 }
 
 export type StoreEvent =
-  | { readonly type: 'store-empty'; readonly store: string }
-  | { readonly type: 'store-failed'; readonly store: string; readonly reason: string }
-  | { readonly type: 'store-recovered'; readonly store: string };
+  | { readonly type: 'store-empty'; readonly store: StoreName }
+  | { readonly type: 'store-failed'; readonly store: StoreName; readonly reason: string }
+  | { readonly type: 'store-recovered'; readonly store: StoreName };

@@ -36,7 +36,7 @@ export const createFleetStore = (clock: Clock): FleetStore => {
   };
   return {
     seenBy: (replica) => ({
-      name: 'fleet-store',
+      name: 'CACHE_REDIS_URL',
       read: async () => {
         await reach(replica);
         return held;

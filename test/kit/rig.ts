@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
-import { systemClock } from '../../src/clock.ts';
 import { parseConfig, type Environment } from '../../src/config.ts';
 import { createService, type Service } from '../../src/service.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
@@ -33,8 +32,6 @@ export interface RigOptions {
   readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
-  /** The service runs on real time, and `clock` moves nothing: for load, which real sockets carry. */
-  readonly realTime?: boolean;
   /** What jitter draws; one half unless told otherwise. */
   readonly random?: () => number;
 }
@@ -60,7 +57,7 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
   const service = createService(config, {
     version: '0.0.0-test',
     logDestination: { write: (line: string) => void lines.push(line) },
-    clock: options.realTime ? systemClock : clock,
+    clock,
     random: options.random ?? (() => 0.5),
   });
   const { publicUrl, operatorsUrl = '' } = await service.start();

@@ -49,7 +49,11 @@ describe('the snapshot file', () => {
     let path = join(directory, 'snapshot');
     const store = (): ListStore => createSnapshotFile(path, 'provenance');
     return {
-      store: { name: 'file', read: () => store().read(), write: (list) => store().write(list) },
+      store: {
+        name: 'CACHE_SNAPSHOT_FILE',
+        read: () => store().read(),
+        write: (list) => store().write(list),
+      },
       breakDown: () => void (path = directory),
     };
   });

@@ -1,15 +1,12 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import type { HeldList, ListEvent } from './banks/bank-list.ts';
-import type { Freshness } from './banks/freshness.ts';
-import { compareLists } from './banks/list-change.ts';
-import type { LogLevel } from './config.ts';
-import type { TokenEvent } from './provider/client-credentials.ts';
-import type { StoreEvent } from './sharing/list-store.ts';
+import type { HeldList } from '../banks/bank-list.ts';
+import type { Freshness } from '../banks/freshness.ts';
+import { compareLists } from '../banks/list-change.ts';
+import type { LogLevel } from '../config.ts';
+import type { TokenEvent } from '../provider/client-credentials.ts';
+import type { ServiceEvent } from './events.ts';
 
-// What operators are told. The one subscriber to the service's events: it says each change of state once, and
-// nothing about the retries in between.
-
-export type ServiceEvent = ListEvent | StoreEvent;
+// What operators read. It says each change of state once, and nothing about the retries in between.
 
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
   pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
@@ -25,6 +22,7 @@ export const createEventLog = (
   let told: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
   let suggested = fieldsAreChosen;
   const failingStores = new Set<string>();
+  const tellToken = createTokenLog(logger);
 
   const tellRenewed = (list: HeldList, previous: HeldList | undefined, durationMs?: number): void => {
     const facts = {
@@ -92,12 +90,18 @@ export const createEventLog = (
         if (failingStores.delete(event.store))
           logger.info({ store: event.store }, `${event.store}: works again`);
         break;
+      case 'token-renewed':
+      case 'token-renewal-failed':
+        tellToken(event);
+        break;
+      case 'provider-called':
+        // The load that it belongs to is told.
+        break;
     }
   };
 };
 
-/** Turns the token's events into log lines. */
-export const createTokenLog = (logger: Logger): ((event: TokenEvent) => void) => {
+const createTokenLog = (logger: Logger): ((event: TokenEvent) => void) => {
   let failing: string | undefined;
   return (event) => {
     if (event.type === 'token-renewed') {

@@ -1,0 +1,133 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { createBankList, type ServedList } from '../banks/bank-list.ts';
+import { LoadError } from '../banks/load-error.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { createAccessToken, withToken } from '../provider/access-token.ts';
+import { createDispatcher, requestBanks, type ProviderAnswer } from '../provider/client.ts';
+import { processBanksAnswer } from '../provider/contract.ts';
+import type { Redaction } from '../redaction.ts';
+
+// One exchange with the provider, made by the service's own parts: its token, its connection, its contract, its list with
+// its deadline and guard. The doctor only looks on, so what it sees is what the service would get.
+
+/** What was seen of one way, to the provider or to the token endpoint. Times count from the exchange's start. */
+export interface Way {
+  readonly connection?: {
+    readonly address: string | undefined;
+    readonly afterMs: number;
+    readonly tls: { readonly protocol: string; readonly validUntilMs: number } | undefined;
+  };
+  /** Why there is no connection: a code such as ECONNREFUSED. */
+  readonly connectError?: string;
+  /** The head of the last answer. */
+  readonly head?: { readonly status: number; readonly afterMs: number };
+}
+
+export interface Facts {
+  readonly tokenWay: Way;
+  readonly providerWay: Way;
+  /** When there was a token to ask the provider with; undefined: never. */
+  readonly tokenAfterMs: number | undefined;
+  /** The last answer, where one arrived whole. */
+  readonly answer: ProviderAnswer | undefined;
+  /** When it was whole. */
+  readonly answeredAfterMs: number | undefined;
+  /** Wall-clock milliseconds. */
+  readonly examinedAtMs: number;
+  readonly outcome: ServedList | LoadError;
+}
+
+/** Makes the exchange. Never rejects: a failure is the outcome. */
+export const examine = async (config: Config, { hide }: Redaction): Promise<Facts> => {
+  const startedAtMs = performance.now();
+  const elapsedMs = (): number => performance.now() - startedAtMs;
+  const ways = { token: {}, provider: {} };
+  let tokenAfterMs: number | undefined;
+  let answer: ProviderAnswer | undefined;
+  let answeredAfterMs: number | undefined;
+
+  const dispatcher = createDispatcher();
+  const tokenDispatcher = createDispatcher();
+  const accessToken = createAccessToken({
+    source: config.provider.token,
+    environment: config.provider.environment,
+    timeoutMs: config.provider.timeoutMs,
+    dispatcher: tokenDispatcher,
+    clock: systemClock,
+    random: Math.random,
+    hide,
+    onEvent: () => undefined,
+  });
+  const list = createBankList({
+    load: async (signal, known) => {
+      answer = await withToken(accessToken, (token) => {
+        tokenAfterMs ??= elapsedMs();
+        return requestBanks({ dispatcher, ...config.provider }, { accessToken: token, known, signal });
+      });
+      answeredAfterMs = elapsedMs();
+      return processBanksAnswer(answer, config.banks, systemClock.wallMs());
+    },
+    takeTurn: undefined,
+    loadTimeoutMs: config.provider.timeoutMs,
+    policy: config.cache,
+    guard: config.guard,
+    clock: systemClock,
+    random: Math.random,
+    onEvent: () => undefined,
+  });
+
+  const stopWatching = watch(elapsedMs, (seen) => {
+    // The provider is asked only after there was a token.
+    const way = tokenAfterMs === undefined ? 'token' : 'provider';
+    ways[way] = { ...ways[way], ...seen };
+  });
+  const outcome = await list.arrival().catch((error: unknown) => LoadError.from(error));
+  stopWatching();
+  list.stop();
+  await Promise.all([dispatcher.destroy(), tokenDispatcher.destroy()]);
+  return {
+    tokenWay: ways.token,
+    providerWay: ways.provider,
+    tokenAfterMs,
+    answer,
+    answeredAfterMs,
+    examinedAtMs: systemClock.wallMs(),
+    outcome,
+  };
+};
+
+/** Looks on through undici's diagnostics channels, which tell of every connection in the process: here, of these two. */
+const watch = (elapsedMs: () => number, onSeen: (seen: Way) => void): (() => void) => {
+  const watchers = {
+    'undici:client:connected': (message: unknown) => {
+      const socket = memberOf(message, 'socket');
+      const address = socket instanceof Socket ? socket.remoteAddress : undefined;
+      const tls = socket instanceof TLSSocket ? describeTls(socket) : undefined;
+      onSeen({ connection: { address, tls, afterMs: elapsedMs() } });
+    },
+    'undici:client:connectError': (message: unknown) => {
+      onSeen({ connectError: String(memberOf(memberOf(message, 'error'), 'code')) });
+    },
+    'undici:request:headers': (message: unknown) => {
+      const status = Number(memberOf(memberOf(message, 'response'), 'statusCode'));
+      onSeen({ head: { status, afterMs: elapsedMs() } });
+    },
+  };
+  for (const [channel, watcher] of Object.entries(watchers)) subscribe(channel, watcher);
+  return () => {
+    for (const [channel, watcher] of Object.entries(watchers)) unsubscribe(channel, watcher);
+  };
+};
+
+const describeTls = (socket: TLSSocket) => ({
+  protocol: socket.getProtocol() ?? 'TLS',
+  validUntilMs: Date.parse(socket.getPeerCertificate().valid_to),
+});
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null
+    ? Object.getOwnPropertyDescriptor(value, name)?.value
+    : undefined;

@@ -1,0 +1,54 @@
+import type { Report, Step } from './diagnosis.ts';
+import { isPrintable, suggestFields, type FieldSeen } from './fields.ts';
+import { percent, size } from './units.ts';
+
+// The report as people read it on a terminal: plain text, one line for each step.
+
+export const render = ({ steps, fields, published, served }: Report): string => {
+  const lines = steps.flatMap(renderStep);
+  if (fields.length > 0) lines.push('', ...renderFields(fields, published));
+  const suggestion = suggestFields(fields);
+  if (suggestion) {
+    lines.push('', 'Keep what pages need, in the order in which they are to see it:', `  ${suggestion}`);
+  }
+  const verdict = served
+    ? `This configuration can serve a list: ${served.list.count} banks, ` +
+      `${size(served.list.representations.identity.body.length)} plain and ` +
+      `${size(served.list.representations.br.body.length)} in Brotli.`
+    : 'This configuration cannot serve a list.';
+  return [...lines, '', verdict, ''].join('\n');
+};
+
+const renderStep = ({ verdict, name, told, likely, next }: Step): string[] => [
+  `${verdict.padEnd(5)} ${name.padEnd(14)} ${told}`,
+  ...(likely ? [`${' '.repeat(6)}${'likely'.padEnd(14)} ${likely}`] : []),
+  ...(next ? [`${' '.repeat(6)}${'next'.padEnd(14)} ${next}`] : []),
+];
+
+const renderFields = (fields: readonly FieldSeen[], published: Report['published']): string[] => {
+  const shown = fields.slice(0, MAX_FIELDS_SHOWN);
+  const width = Math.max(...shown.map(({ name }) => nameOf(name).length), 'field'.length);
+  const row = (...[name = '', filled = '', types = '', remark = '']: string[]): string =>
+    `  ${name.padEnd(width)}  ${filled.padStart(7)}  ${types.padEnd(12)} ${remark}`.trimEnd();
+  return [
+    row('field', 'filled', 'type'),
+    ...shown.map(({ name, filled, types, isUnique }) =>
+      row(nameOf(name), percent(filled), types.join(' or '), remarkOn(name, isUnique, published)),
+    ),
+    ...(fields.length > shown.length ? [`  and ${fields.length - shown.length} more`] : []),
+  ];
+};
+
+/** A hostile answer can have a field for each of its bytes. */
+const MAX_FIELDS_SHOWN = 60;
+
+const nameOf = (name: string): string => (isPrintable(name) ? name : '(a name with other signs)');
+
+const remarkOn = (from: string, isUnique: boolean, published: Report['published']): string => {
+  const field = published?.find((candidate) => candidate.from === from);
+  const as = field && field.name !== from ? ` as ${field.name}` : '';
+  return [
+    ...(published && field ? [`published${as}`] : []),
+    ...(isUnique ? ['no two entries alike'] : []),
+  ].join(', ');
+};

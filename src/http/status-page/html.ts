@@ -1,0 +1,20 @@
+// HTML as a template: whatever is put into it is text, unless it was made here.
+
+export interface Html {
+  readonly html: string;
+}
+
+type Value = string | number | Html | readonly Html[] | undefined;
+
+/** Tags a template as HTML. Strings in it are escaped, for content and for quoted attributes; undefined is nothing. */
+export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): Html => ({
+  html: parts.map((part, index) => part + toHtml(values[index])).join(''),
+});
+
+const toHtml = (value: Value): string => {
+  if (value === undefined) return '';
+  if (typeof value === 'string' || typeof value === 'number') return escape(String(value));
+  return 'html' in value ? value.html : value.map(toHtml).join('');
+};
+
+const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);

@@ -1,0 +1,273 @@
+import { once } from 'node:events';
+import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { INTERNAL_DETAIL } from '../emulator/answers.ts';
+import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from '../emulator/behaviours.ts';
+import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import type { Environment } from '../src/config.ts';
+import { leaksIn } from './kit/leaks.ts';
+import { startProcess, type ServiceProcess } from './kit/process.ts';
+import { eventually, startRig } from './kit/rig.ts';
+
+// The secrets' custody, of the whole process: it goes through everything that the provider can do to it, and every
+// byte that it writes or answers is searched for the secrets, in every encoding.
+
+const TOKEN = 'canary-token+/=%22"\\~<&>!(1)';
+const CLIENT = { clientId: 'a client:é', clientSecret: 'canary sécret "&+\\/%41 =' };
+
+let emulator: Emulator;
+let service: ServiceProcess | undefined;
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'banks-bff-'));
+  emulator = await startEmulator({ accessTokens: [TOKEN], ...CLIENT });
+});
+afterEach(async () => {
+  service?.child.kill('SIGKILL');
+  service = undefined;
+  await emulator.close();
+  await rm(directory, { recursive: true });
+});
+
+const tokenFile = (): string => join(directory, 'token');
+const writeToken = async (token: string): Promise<void> => {
+  await writeFile(join(directory, 'data'), `${token}\n`);
+  await symlink('data', join(directory, 'next'));
+  await rename(join(directory, 'next'), tokenFile());
+};
+
+const WAYS: Record<string, () => Promise<Environment>> = {
+  'a fixed token': () => Promise.resolve({ PROVIDER_ACCESS_TOKEN: TOKEN }),
+  'a token file': async () => {
+    await writeToken(TOKEN);
+    return { PROVIDER_ACCESS_TOKEN_FILE: tokenFile() };
+  },
+  'client credentials, the secret in a variable': () =>
+    Promise.resolve({
+      PROVIDER_TOKEN_URL: emulator.tokenUrl,
+      PROVIDER_CLIENT_ID: CLIENT.clientId,
+      PROVIDER_CLIENT_SECRET: CLIENT.clientSecret,
+    }),
+  'client credentials, the secret in a file': async () => {
+    await writeFile(join(directory, 'secret'), CLIENT.clientSecret);
+    return {
+      PROVIDER_TOKEN_URL: emulator.tokenUrl,
+      PROVIDER_CLIENT_ID: CLIENT.clientId,
+      PROVIDER_CLIENT_SECRET_FILE: join(directory, 'secret'),
+    };
+  },
+};
+
+/** Quick enough that each failure is met cold and warm within a fraction of a second. */
+const start = async (token: Environment, preload?: string): Promise<ServiceProcess> => {
+  service = await startProcess(
+    {
+      PROVIDER_ENVIRONMENT: 'sandbox',
+      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+      BANK_FIELDS: 'code,ispb,name',
+      LOG_LEVEL: 'trace',
+      CACHE_TTL: '40ms',
+      CACHE_MAX_STALE: '40ms',
+      PROVIDER_TIMEOUT: '150ms',
+      // Little more than the list has, so that a larger body is too large well before the deadline.
+      PROVIDER_MAX_BODY: '200kb',
+      SHUTDOWN_GRACE: '30ms',
+      ...token,
+    },
+    preload,
+  );
+  return service;
+};
+
+/** Every secret that there was: the configured ones, all that were issued, and what only the provider knows. */
+const secrets = (): Map<string, string> => {
+  const sent = emulator.calls
+    .filter(({ path }) => path.endsWith('/banks'))
+    .map(({ headers }) => headers.authorization?.replace('Bearer ', '') ?? '');
+  return new Map([
+    ['token', TOKEN],
+    ['client secret', CLIENT.clientSecret],
+    ['internal detail', INTERNAL_DETAIL],
+    ...[...new Set(sent)].map((token, index): [string, string] => [`sent token ${index}`, token]),
+  ]);
+};
+
+/** What every face of the service answers now: status, header and body of each request that could be told something. */
+const answers = async (urls: readonly string[]): Promise<string[]> => {
+  const requests = urls.flatMap((url) =>
+    ['/banks', '/healthz', '/readyz', '/openapi.json', '/metrics', '/', '/%zz', '/refresh'].flatMap((path) =>
+      ['GET', 'POST', 'OPTIONS'].map(async (method) => {
+        const response = await fetch(url + path, { method });
+        return `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}`;
+      }),
+    ),
+  );
+  return Promise.all([...requests, ...urls.map(malformedRequest)]);
+};
+
+const malformedRequest = async (url: string): Promise<string> => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const chunks: string[] = [];
+  socket.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
+  socket.write('GET / HTTP/1.1\r\nbad header\r\n\r\n');
+  await once(socket, 'close');
+  return chunks.join('');
+};
+
+/** Two more loads: the first one that began after this was called has then ended. */
+const loads = async (): Promise<void> => {
+  const before = emulator.listCalls();
+  await eventually(() => emulator.listCalls() >= before + 2);
+};
+
+describe('no secret is in any byte written or answered, whatever the provider does', () => {
+  // The secret in a variable differs from the one in a file by the start alone, which is looked at below.
+  test.each(Object.entries(WAYS).filter(([way]) => !way.endsWith('in a variable')))(
+    'with %s',
+    async (_way, configure) => {
+      const running = await start(await configure());
+      const seen = new Set<string>();
+      const look = async (): Promise<void> => {
+        for (const answer of await answers(running.urls())) seen.add(answer);
+      };
+      // oxlint-disable no-await-in-loop -- one behaviour after the other
+      await loads();
+      for (const name of Object.keys(listBehaviours).filter(isBehaviour)) {
+        await emulator.behave(name);
+        if (name === 'refuse') await eventually(() => running.written().includes('ECONNREFUSED'));
+        else await loads();
+        await look();
+      }
+      await emulator.behave('healthy');
+      for (const name of Object.keys(tokenBehaviours).filter(isTokenBehaviour)) {
+        emulator.behaveToken(name);
+        // For a token that was rejected: a new one from the endpoint or the file, or none.
+        emulator.revokeIssued();
+        emulator.acceptTokens([`rotated-canary-${name}`]);
+        await writeToken(`rotated-canary-${name}`);
+        await loads();
+        await look();
+      }
+      // oxlint-enable no-await-in-loop
+      expect(await running.end('SIGTERM')).toBe(0);
+
+      // Each kind of failure was met, or the search would prove nothing.
+      const all = [...seen, running.written()].join('\n');
+      const missed = [
+        'unreachable',
+        'timeout',
+        'malformed',
+        'too_large',
+        'unavailable',
+        'unauthorized',
+        'provider_timeout',
+      ].filter((kind) => !all.includes(`"${kind}"`));
+      expect(missed).toEqual([]);
+      expect(leaksIn(all, secrets())).toEqual([]);
+    },
+    30_000,
+  );
+});
+
+describe('the search itself', () => {
+  const PLANTS: Record<string, string> = {
+    'as it is': 'secret',
+    'JSON-escaped': 'JSON.stringify(JSON.stringify({ secret }))',
+    'percent-encoded': 'encodeURIComponent(secret)',
+    'form-encoded': 'new URLSearchParams({ secret }).toString()',
+    'in Base64': 'btoa(unescape(encodeURIComponent(secret)))',
+    'in base64url': 'Buffer.from(secret).toString("base64url")',
+    'in Basic credentials': 'btoa("id:" + encodeURIComponent(secret))',
+    'in Basic credentials, shifted by one': 'btoa("idx:" + encodeURIComponent(secret))',
+    'in Basic credentials, shifted by two': 'btoa("idxy:" + encodeURIComponent(secret))',
+    'in Basic credentials, inside JSON': 'JSON.stringify([btoa("id:" + encodeURIComponent(secret))])',
+  };
+
+  test('finds a leak planted in the process in each encoding', async () => {
+    const plants = Object.entries(PLANTS).map(
+      ([form, plant]) => `console.log('planted ${form}: ' + ${plant});`,
+    );
+    const configure = WAYS['client credentials, the secret in a variable'];
+    const running = await start(
+      (await configure?.()) ?? {},
+      `const secret = process.env.PROVIDER_CLIENT_SECRET; ${plants.join('\n')}`,
+    );
+    const lines = running.written().split('\n');
+    const found = lines.filter((line) => line.startsWith('planted') && leaksIn(line, secrets()).length > 0);
+    expect(found.map((line) => line.slice('planted '.length, line.indexOf(':')))).toEqual(
+      Object.keys(PLANTS),
+    );
+  });
+});
+
+/** Asks the running process from inside for all that it would tell of itself, and throws what a careless library might. */
+const INSPECTOR = `
+  const secrets = [process.env.PROVIDER_ACCESS_TOKEN, process.env.PROVIDER_CLIENT_SECRET].filter(Boolean);
+  const words = secrets.flatMap((s) => [s, encodeURIComponent(s), JSON.stringify(s), Buffer.from('id:' + s).toString('base64')]);
+  const fail = () => Object.assign(new Error('outer ' + words, { cause: new Error('inner ' + words) }), { words });
+  process.on('SIGUSR2', () => {
+    const { env, title, argv, execArgv } = process;
+    console.log(JSON.stringify({ inspected: process.report.getReport(), env, title, argv, execArgv }));
+  });
+  process.on('SIGHUP', () => { throw fail(); });
+  process.on('SIGURG', () => { Promise.reject(fail()); });
+  process.on('SIGWINCH', () => { throw words; });
+`;
+
+/** Each way with another end, since a process is slow to start. */
+const ENDS: [way: string, what: string, signal: NodeJS.Signals][] = [
+  ['a fixed token', 'an uncaught error', 'SIGHUP'],
+  ['a token file', 'an uncaught error', 'SIGHUP'],
+  ['client credentials, the secret in a variable', 'an unhandled rejection', 'SIGURG'],
+  ['client credentials, the secret in a file', 'a thrown value that is no error', 'SIGWINCH'],
+];
+
+test.each(ENDS)(
+  'with %s no secret is in the environment, the diagnostic report, or the last words after %s',
+  async (way, _what, signal) => {
+    const running = await start((await WAYS[way]?.()) ?? {}, INSPECTOR);
+    await loads();
+    running.child.kill('SIGUSR2');
+    await eventually(() => /"inspected".*\n/.test(running.written()));
+    expect(running.written()).toContain('"environmentVariables"');
+    expect(await running.end(signal)).toBe(1);
+    expect(running.written()).toContain('banks-bff ended by an error that it did not foresee');
+    expect(leaksIn(running.written(), secrets())).toEqual([]);
+  },
+);
+
+describe('the token goes to the configured origin only', () => {
+  test.each([301, 302, 303, 307, 308])('a redirect is not followed (%d)', async (status) => {
+    const received: string[] = [];
+    const elsewhere = createServer((req, res) => {
+      received.push(String(req.url));
+      res.setHeader('content-type', 'application/json').end('[{"code":"1"}]');
+    });
+    await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
+    const address = elsewhere.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const rig = await startRig({
+      before: (provider) =>
+        provider.respondWith((_req, res) =>
+          res.writeHead(status, { location: `http://127.0.0.1:${port}/api/v1/banks` }).end(),
+        ),
+    });
+    expect((await fetch(`${rig.url}/banks`)).status).toBe(502);
+    expect(received).toEqual([]);
+    await rig.close();
+    elsewhere.close();
+  });
+
+  test('a base path that looks like another host stays a path', async () => {
+    const rig = await startRig({
+      envFor: (provider) => ({ PROVIDER_SANDBOX_BASE_URL: `${provider.baseUrl}//127.0.0.1:9/` }),
+    });
+    expect((await fetch(`${rig.url}/banks`)).status).toBe(502);
+    expect(rig.emulator.calls.map(({ path }) => path)).toEqual(['//127.0.0.1:9/api/v1/banks']);
+    await rig.close();
+  });
+});
