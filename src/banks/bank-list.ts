@@ -279,9 +279,13 @@ export const createBankList = (options: BankListOptions): BankList => {
 
   const restore = async (kept: KeptList, keptAgeMs: number): Promise<boolean> => {
     const isAccepted = (kept.acceptedAtMs ?? 0) > (held()?.acceptedAtMs ?? 0);
+    // Time passes while a long list is encoded; the moment at which it was sent stays.
+    const sentAtMs = clock.monotonicMs() - keptAgeMs;
     const isWanted = (): boolean => {
       const ownAgeMs = ageMs();
-      return ownAgeMs === undefined || keptAgeMs < ownAgeMs || isAccepted;
+      if (ownAgeMs === undefined || isAccepted) return true;
+      const isOther = held()?.receivedAtMs !== kept.receivedAtMs;
+      return isOther && sentAtMs > clock.monotonicMs() - ownAgeMs;
     };
     if (!isWanted()) return false;
     const previous = held();
@@ -292,7 +296,7 @@ export const createBankList = (options: BankListOptions): BankList => {
     // A load may have ended meanwhile.
     if (!isWanted()) return false;
     // 0 would mean "no start" to the library.
-    cache.set('banks', list, { start: clock.monotonicMs() - keptAgeMs || -1 });
+    cache.set('banks', list, { start: sentAtMs || -1 });
     if (state() === 'fresh') {
       failure = undefined;
       failuresInARow = 0;

@@ -80,15 +80,20 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     for (const { store, write } of writers) if (store !== except) write(list);
   };
 
+  const unreadable = new Set<ListStore>();
+
   /** What `store` holds, and whether `list` has taken it. */
   const restore = async (store: ListStore, list: BankList): Promise<Restored> => {
     const restored = await attempt(store, async () => {
       const kept = await store.read();
       const isTaken = kept !== undefined && (await list.restore(kept, ageMs(kept)));
-      if (kept) onEvent({ type: 'store-recovered', store: store.name });
+      // A store that can be read again may still not be writable: only what failed has recovered.
+      if (kept && unreadable.delete(store)) onEvent({ type: 'store-recovered', store: store.name });
       return { kept, isTaken, isEmpty: !kept };
     });
-    return restored === 'failed' ? { kept: undefined, isTaken: false, isEmpty: false } : restored;
+    if (restored !== 'failed') return restored;
+    unreadable.add(store);
+    return { kept: undefined, isTaken: false, isEmpty: false };
   };
 
   return {

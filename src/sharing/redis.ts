@@ -45,7 +45,9 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
     probe: `${prefix}:probe`,
     news: `${prefix}:news`,
   };
+  /** Random, so that no other replica has it: it signs the news and the lease. */
   const ownId = randomUUID();
+  const ownLease = { keys: [keys.lease], arguments: [ownId] };
 
   let client: Client | undefined;
   let firstAttempt: Promise<void> = Promise.resolve();
@@ -77,6 +79,8 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       await candidate.connect();
       // One that only reads, or is full, is of no use: nothing could be shared through it.
       await candidate.set(keys.probe, ownId, { expiration: { type: 'PX', value: 1_000 } });
+      // A claim whose answer never came may have been granted all the same.
+      await candidate.eval(RELEASE, ownLease);
       await candidate.subscribe(keys.news, (writer) => {
         if (writer !== ownId) listener.onList();
       });
@@ -149,16 +153,14 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       await operate(({ redis }) => redis.publish(keys.news, ownId));
     },
     claim: async (forMs) => {
-      const value = randomUUID();
       const expiration = { type: 'PX', value: forMs } as const;
       const answer = await operate(({ redis }) =>
-        redis.set(keys.lease, value, { condition: 'NX', expiration }),
+        redis.set(keys.lease, ownId, { condition: 'NX', expiration }),
       );
       if (answer === null) return undefined;
-      const release = { keys: [keys.lease], arguments: [value] };
       return async () => {
         // Where it cannot be released it ends by itself.
-        await operate(({ redis }) => redis.eval(RELEASE, release)).catch(() => undefined);
+        await operate(({ redis }) => redis.eval(RELEASE, ownLease)).catch(() => undefined);
       };
     },
   };
