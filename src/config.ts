@@ -78,9 +78,6 @@ export const secretsOf = (config: Config): readonly (readonly [VariableName, str
 const decodePercent = (text: string): string =>
   new URLSearchParams(`_=${text.replaceAll('+', '%2B')}`).get('_') ?? text;
 
-/** Parsed and checked, but without effect in this version: setting one is an error, never silence. */
-const NOT_YET: readonly VariableName[] = ['CACHE_REDIS_URL'];
-
 /** A value that prints as nothing: it leaves its closure only where `reveal` is called. */
 export interface Secret {
   reveal(): string;
@@ -193,9 +190,6 @@ export const parseConfig = (
       name,
       'is not a variable of this service; look for a typing mistake (.env.example lists them all)',
     );
-  }
-  for (const name of NOT_YET) {
-    if (text(name) !== undefined) report(name, 'has no effect in this version; unset it');
   }
 
   for (const name of SECRET_FILE_VARIABLES) {
@@ -368,8 +362,10 @@ const toHttpsUrl = (value: string): URL => {
 };
 
 const toRedisUrl = (value: string): Secret => {
-  const protocol = URL.canParse(value) ? new URL(value).protocol : undefined;
-  if (protocol !== 'redis:' && protocol !== 'rediss:') {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const isRedis = url?.protocol === 'redis:' || url?.protocol === 'rediss:';
+  // The path is the number of a database.
+  if (!isRedis || !url.hostname || !/^\/?\d{0,5}$/.test(url.pathname)) {
     throw new InvalidValue(
       'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379',
     );

@@ -18,7 +18,9 @@ import { processBanksAnswer } from './provider/contract.ts';
 import { createRedaction, redacting, type Redaction } from './redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
-import type { ListStore } from './sharing/list-store.ts';
+import { createFleet } from './sharing/fleet.ts';
+import type { ListStore, SharedStore, StoreEvent } from './sharing/list-store.ts';
+import { createRedisStore } from './sharing/redis.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createHistory } from './telemetry/history.ts';
@@ -55,7 +57,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   for (const [variable, secret] of secretsOf(config)) redaction.hide(variable, secret);
   const logger = createLogger(config.logLevel, redacting(options.logDestination, redaction));
   const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
-  const stores = createStores(config);
+  const { stores, sharedStore } = createStores(config, { random, onEvent: (event) => tell(event) });
   const metrics = createMetrics({
     status: () => list.status(),
     policy: config.cache,
@@ -103,8 +105,24 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     );
     return processBanksAnswer(answer, config.banks, clock.wallMs());
   };
-  const list = createBankList({
+  const lastGoodList = createLastGoodList({
+    stores,
+    ttlMs: config.cache.ttlMs,
+    clock,
+    onEvent: tell,
+  });
+  const fleet =
+    sharedStore &&
+    createFleet({
+      store: sharedStore,
+      lastGoodList,
+      list: () => list,
+      loadTimeoutMs: config.provider.timeoutMs,
+      clock,
+    });
+  const list: BankList = createBankList({
     load,
+    takeTurn: fleet?.takeTurn,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
     guard: config.guard,
@@ -114,12 +132,6 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       tell(event);
       if (event.type === 'list-renewed') lastGoodList.keep(event.list);
     },
-  });
-  const lastGoodList = createLastGoodList({
-    stores,
-    ttlMs: config.cache.ttlMs,
-    clock,
-    onEvent: tell,
   });
 
   let draining = false;
@@ -177,6 +189,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   return {
     list,
     start: async () => {
+      fleet?.start();
       await lastGoodList.restoreInto(list);
       const publicUrl = await listen(publicServer.server, config.listen);
       const operatorsUrl =
@@ -197,14 +210,36 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       operatorsServer.close();
       operatorsServer.closeAllConnections();
       await Promise.all([lastGoodList.settled(), dispatcher.destroy(), tokenDispatcher.destroy()]);
+      fleet?.stop();
       logger.info('stopped');
     },
   };
 };
 
-const createStores = ({ cache, provider, banks }: Config): ListStore[] => {
+interface Stores {
+  readonly stores: readonly ListStore[];
+  /** The one of them that other replicas use as well. */
+  readonly sharedStore: SharedStore | undefined;
+}
+
+const createStores = (
+  { cache, provider, banks }: Config,
+  reactions: { readonly random: () => number; readonly onEvent: (event: StoreEvent) => void },
+): Stores => {
   const provenance = provenanceId({ ...provider, ...banks });
-  return cache.snapshotFile === undefined ? [] : [createSnapshotFile(cache.snapshotFile, provenance)];
+  const { snapshotFile, redisUrl } = cache;
+  const snapshot = snapshotFile === undefined ? [] : [createSnapshotFile(snapshotFile, provenance)];
+  const sharedStore =
+    redisUrl &&
+    createRedisStore({
+      url: redisUrl.reveal(),
+      provenance,
+      keepForMs: cache.ttlMs + cache.maxStaleMs,
+      // Its deadlines are those of a real network, whatever clock the list has.
+      clock: systemClock,
+      ...reactions,
+    });
+  return { stores: sharedStore ? [...snapshot, sharedStore] : snapshot, sharedStore };
 };
 
 const operatorsToken = (

@@ -35,6 +35,19 @@ export type Load = (
   known: Validators | undefined,
 ) => Promise<LoadedList | 'not-modified'>;
 
+/**
+ * Decides, before a load that nobody forced, whether this replica makes it. Waits at most about `patienceMs` for
+ * another one's list, and no longer than the load `isDue` or until `signal` aborts. Never rejects.
+ */
+export type TakeTurn = (wanted: {
+  readonly isDue: () => boolean;
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+}) => Promise<Turn>;
+
+/** `end` is to be called when the load has ended, however it did. */
+export type Turn = { readonly mayLoad: true; readonly end: () => void } | { readonly mayLoad: false };
+
 export interface HeldList extends LoadedList {
   readonly representations: Representations;
   readonly count: number;
@@ -42,10 +55,15 @@ export interface HeldList extends LoadedList {
   readonly receivedAtMs: number;
   /** Wall-clock milliseconds at which this very content was first received. */
   readonly changedAtMs: number;
+  /**
+   * Wall-clock milliseconds at which an operator last accepted a shrunken list. Later lists inherit it, so that a
+   * replica that missed the decision still learns of it.
+   */
+  readonly acceptedAtMs?: number | undefined;
 }
 
 /** What outlives the process: enough to serve the list again. */
-export type KeptList = Pick<HeldList, 'banks' | 'receivedAtMs' | 'changedAtMs'>;
+export type KeptList = Pick<HeldList, 'banks' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'>;
 
 /** A list that may be given out now. `freshForMs` is negative once it is stale. */
 export interface ServedList {
@@ -80,10 +98,17 @@ export type ListEvent =
       readonly state: Freshness;
       readonly durationMs: number;
     }
-  | { readonly type: 'list-restored'; readonly list: HeldList; readonly state: Freshness };
+  | {
+      readonly type: 'list-restored';
+      readonly list: HeldList;
+      readonly previous: HeldList | undefined;
+      readonly state: Freshness;
+    };
 
 export interface BankListOptions {
   readonly load: Load;
+  /** Undefined: there are no other replicas. */
+  readonly takeTurn: TakeTurn | undefined;
   readonly policy: FreshnessPolicy;
   readonly guard: GuardPolicy;
   /** Longest time for one load; a load that has not settled by then is given up, whether it obeys its signal or not. */
@@ -104,10 +129,12 @@ export interface BankList {
   arrival(): Promise<ServedList>;
   status(): ListStatus;
   /**
-   * Takes a list that was kept elsewhere, `ageMs` after the provider sent it, unless a younger one is held.
+   * Takes a list that was kept elsewhere, `ageMs` after the provider sent it, unless the held one is as young. A
+   * shrunken one is taken where an operator accepted it after the held one.
+   * @returns whether it was taken
    * @throws {LoadError} when the guard refuses it
    */
-  restore(kept: KeptList, ageMs: number): Promise<void>;
+  restore(kept: KeptList, ageMs: number): Promise<boolean>;
   /**
    * Loads now, whole and whatever the back-off says, after a load that is under way.
    * @returns the failure, or undefined if the list was renewed
@@ -120,7 +147,7 @@ export interface BankList {
 }
 
 export const createBankList = (options: BankListOptions): BankList => {
-  const { load, policy, clock, random, onEvent } = options;
+  const { load, takeTurn, policy, clock, random, onEvent } = options;
   // The library holds the list and measures its TTL; how long past it the list may be served is freshness.ts's.
   const cache = new LRUCache<'banks', HeldList>({
     max: 1,
@@ -136,7 +163,10 @@ export const createBankList = (options: BankListOptions): BankList => {
   let flight: Promise<void> | undefined;
   let nextLoadAtMs = 0;
   let cancelTimer = (): void => {};
+  let isStarted = false;
+  let cutWaitShort = new AbortController();
   const stopping = new AbortController();
+  const ordinary: LoadOptions = { forced: false, acceptShrunk: false, limitMs: options.loadTimeoutMs };
 
   const held = (): HeldList | undefined => cache.get('banks');
   const freshForMs = (): number => cache.getRemainingTTL('banks');
@@ -154,43 +184,57 @@ export const createBankList = (options: BankListOptions): BankList => {
 
   /** One load at a time: whoever comes while one is under way shares it. Never rejects. */
   const renew = (): Promise<void> => {
-    flight ??= loadOnce({ forced: false, acceptShrunk: false }).finally(land);
+    flight ??= (takeTurn ? loadInTurn(takeTurn) : loadOnce(ordinary)).finally(land);
     return flight;
+  };
+
+  /** A load, unless another replica makes it. */
+  const loadInTurn = async (turnsOf: TakeTurn): Promise<void> => {
+    cancelTimer();
+    const startedAtMs = clock.monotonicMs();
+    const turn = await turnsOf({
+      isDue: () => failure !== undefined || renewalDelayMs(freshForMs(), policy.ttlMs, 1) === 0,
+      // With nothing to serve, requests wait: for another replica half of their time, for the provider the rest.
+      patienceMs: options.loadTimeoutMs * (served() ? 2 : 0.5),
+      signal: cutWaitShort.signal,
+    });
+    if (!turn.mayLoad) return;
+    const waitedMs = served() ? 0 : clock.monotonicMs() - startedAtMs;
+    const limitMs = Math.max(1, options.loadTimeoutMs - waitedMs);
+    await loadOnce({ ...ordinary, limitMs }).finally(turn.end);
   };
 
   const refresh = async (wanted: { acceptShrunk: boolean }): Promise<LoadError | undefined> => {
     if (flight) {
       // It began before the operator's decision and would ignore it.
+      cutWaitShort.abort();
       await flight;
       return refresh(wanted);
     }
-    flight = loadOnce({ forced: true, ...wanted }).finally(land);
+    flight = loadOnce({ ...ordinary, forced: true, ...wanted }).finally(land);
     await flight;
     return failure;
   };
 
   const land = (): void => {
     flight = undefined;
+    cutWaitShort = new AbortController();
     schedule();
   };
 
-  const loadOnce = async ({ forced, acceptShrunk }: LoadOptions): Promise<void> => {
+  const loadOnce = async ({ forced, acceptShrunk, limitMs }: LoadOptions): Promise<void> => {
     cancelTimer();
     const startedAtMs = clock.monotonicMs();
     const durationMs = (): number => clock.monotonicMs() - startedAtMs;
     try {
       const previous = held();
       const known = forced ? undefined : previous?.validators;
-      const loaded = await bounded(
-        (signal) => load(signal, known),
-        options.loadTimeoutMs,
-        clock,
-        stopping.signal,
-      );
+      const loaded = await bounded((signal) => load(signal, known), limitMs, clock, stopping.signal);
       // The age counts from here: encoding a large list takes its time.
       const start = clock.monotonicMs();
-      const list =
+      const loadedList =
         loaded === 'not-modified' ? renewed(previous) : await toHeld(loaded, previous, acceptShrunk);
+      const list = acceptShrunk ? { ...loadedList, acceptedAtMs: clock.wallMs() } : loadedList;
       cache.set('banks', list, { start });
       failure = undefined;
       failuresInARow = 0;
@@ -229,17 +273,37 @@ export const createBankList = (options: BankListOptions): BankList => {
       count: loaded.banks.length,
       receivedAtMs,
       changedAtMs: isUnchanged ? previous.changedAtMs : receivedAtMs,
+      acceptedAtMs: previous?.acceptedAtMs,
     };
   };
 
-  const restore = async (kept: KeptList, ageAtMs: number): Promise<void> => {
-    const loaded = { banks: kept.banks, heldBack: 0, upstreamFields: [], validators: undefined };
-    const list = { ...(await toHeld(loaded, undefined, true)), ...kept };
-    const ownAgeMs = ageMs();
-    if (ownAgeMs !== undefined && ownAgeMs <= ageAtMs) return;
+  const restore = async (kept: KeptList, keptAgeMs: number): Promise<boolean> => {
+    const isAccepted = (kept.acceptedAtMs ?? 0) > (held()?.acceptedAtMs ?? 0);
+    // Time passes while a long list is encoded; the moment at which it was sent stays.
+    const sentAtMs = clock.monotonicMs() - keptAgeMs;
+    const isWanted = (): boolean => {
+      const ownAgeMs = ageMs();
+      if (ownAgeMs === undefined || isAccepted) return true;
+      const isOther = held()?.receivedAtMs !== kept.receivedAtMs;
+      return isOther && sentAtMs > clock.monotonicMs() - ownAgeMs;
+    };
+    if (!isWanted()) return false;
+    const previous = held();
+    // What only the provider knows is as it was, or unknown.
+    const { heldBack, upstreamFields } = previous ?? { heldBack: 0, upstreamFields: [] };
+    const loaded = { banks: kept.banks, heldBack: 0, upstreamFields, validators: undefined };
+    const list = { ...(await toHeld(loaded, previous, isAccepted)), ...kept, heldBack };
+    // A load may have ended meanwhile.
+    if (!isWanted()) return false;
     // 0 would mean "no start" to the library.
-    cache.set('banks', list, { start: clock.monotonicMs() - ageAtMs || -1 });
-    onEvent({ type: 'list-restored', list, state: state() });
+    cache.set('banks', list, { start: sentAtMs || -1 });
+    if (state() === 'fresh') {
+      failure = undefined;
+      failuresInARow = 0;
+    }
+    onEvent({ type: 'list-restored', list, previous, state: state() });
+    if (isStarted && !flight) schedule();
+    return true;
   };
 
   const schedule = (): void => {
@@ -247,6 +311,7 @@ export const createBankList = (options: BankListOptions): BankList => {
       ? retryDelayMs(failuresInARow, failure.retryAfterMs, policy.ttlMs, random())
       : renewalDelayMs(freshForMs(), policy.ttlMs, random());
     nextLoadAtMs = clock.monotonicMs() + delayMs;
+    cancelTimer();
     awaitNextLoad();
   };
 
@@ -277,11 +342,13 @@ export const createBankList = (options: BankListOptions): BankList => {
     restore,
     refresh,
     start: () => {
+      isStarted = true;
       if (state() === 'fresh') schedule();
       else void renew();
     },
     stop: () => {
       cancelTimer();
+      cutWaitShort.abort();
       stopping.abort(new LoadError('unreachable', 'the service is stopping'));
     },
   };
@@ -291,6 +358,8 @@ interface LoadOptions {
   /** An operator asked: the provider is to send the whole list, whatever it thinks of our validators. */
   readonly forced: boolean;
   readonly acceptShrunk: boolean;
+  /** Longest time for it. */
+  readonly limitMs: number;
 }
 
 /** Runs `work` and gives up on it after `limitMs` or when `stop` aborts, also when it ignores its signal. */

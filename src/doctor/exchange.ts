@@ -70,6 +70,7 @@ export const examine = async (config: Config, { hide }: Redaction): Promise<Fact
       answeredAfterMs = elapsedMs();
       return processBanksAnswer(answer, config.banks, systemClock.wallMs());
     },
+    takeTurn: undefined,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
     guard: config.guard,

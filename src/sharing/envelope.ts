@@ -7,7 +7,8 @@ import { StoreError } from './list-store.ts';
 // checksum. It holds the published banks and nothing else, and is read like any outside input.
 
 const FORMAT = 'banks-bff/list';
-const VERSION = 1;
+/** Changed with every form that an older reader would misunderstand. */
+export const ENVELOPE_VERSION = 1;
 
 /** What a list must have been made with to be used here: names of settings, no secret. */
 export interface Provenance {
@@ -22,10 +23,13 @@ export interface Provenance {
 export const provenanceId = ({ environment, baseUrl, fields, requiredFields }: Provenance): string =>
   digest(JSON.stringify([environment, baseUrl.href, fields ?? null, requiredFields])).slice(0, 22);
 
-export const seal = ({ banks, receivedAtMs, changedAtMs }: KeptList, provenance: string): string => {
-  const list = JSON.stringify({ receivedAtMs, changedAtMs, banks });
+export const seal = (
+  { banks, receivedAtMs, changedAtMs, acceptedAtMs }: KeptList,
+  provenance: string,
+): string => {
+  const list = JSON.stringify({ receivedAtMs, changedAtMs, acceptedAtMs, banks });
   // The checksum stands before what it covers, and the list is last: a torn end is found without parsing it.
-  const head = { format: FORMAT, version: VERSION, provenance, checksum: digest(list) };
+  const head = { format: FORMAT, version: ENVELOPE_VERSION, provenance, checksum: digest(list) };
   return `${JSON.stringify(head)}\n${list}\n`;
 };
 
@@ -35,7 +39,7 @@ export const open = (text: string, provenance: string): KeptList => {
   const head = parse(headText);
   if (!isRecord(head) || head['format'] !== FORMAT)
     throw new StoreError('holds something else than a list; ignored');
-  if (head['version'] !== VERSION)
+  if (head['version'] !== ENVELOPE_VERSION)
     throw new StoreError('holds a list of another version of this service; ignored');
   if (head['provenance'] !== provenance)
     throw new StoreError('holds a list made with another configuration; ignored');
@@ -64,5 +68,6 @@ const isKeptList = (value: unknown): value is KeptList =>
   isRecord(value) &&
   Number.isSafeInteger(value['receivedAtMs']) &&
   Number.isSafeInteger(value['changedAtMs']) &&
+  (value['acceptedAtMs'] === undefined || Number.isSafeInteger(value['acceptedAtMs'])) &&
   Array.isArray(value['banks']) &&
   value['banks'].every(isBank);

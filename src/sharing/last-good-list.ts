@@ -1,9 +1,10 @@
-import type { BankList, HeldList, KeptList } from '../banks/bank-list.ts';
+import type { BankList, KeptList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import { StoreError, type ListStore, type StoreEvent } from './list-store.ts';
 
-// Brings the last good list into the service at its start, and keeps each renewed one, without anybody waiting.
+// Brings the last good list into the service, at its start and from other replicas, and keeps each renewed one,
+// without anybody waiting. Every failure of a store ends here, as an event.
 
 export interface LastGoodListOptions {
   readonly stores: readonly ListStore[];
@@ -15,18 +16,25 @@ export interface LastGoodListOptions {
 export interface LastGoodList {
   /** Gives `list` the youngest list of the stores. Never rejects. */
   restoreInto(list: BankList): Promise<void>;
+  /** Gives `list` what `store` holds, if that is younger, and keeps it in the other stores. Never rejects. */
+  takeFrom(store: ListStore, list: BankList): Promise<KeptList | undefined>;
   /** Writes to every store in the background; while one is being written, only the newest list waits for its turn. */
-  keep(list: HeldList): void;
+  keep(list: KeptList, except?: ListStore): void;
+  /** What `operation` gives, or 'failed' if it rejects. */
+  attempt<T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'>;
   /** Resolves when nothing is being written any more. */
   settled(): Promise<void>;
 }
 
+/**
+ * How far a list may come from the future and count as new. Replicas' clocks differ by some milliseconds, and without
+ * this each would renew at once what another has just brought; it is also how much too old an answer may get.
+ */
+const CLOCK_TOLERANCE_MS = 1_000;
+
 export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodListOptions): LastGoodList => {
-  const report = (store: ListStore, error: unknown): void => {
-    const isOurs = error instanceof StoreError || error instanceof LoadError;
-    const reason = isOurs ? error.message : 'failed for a reason that was not foreseen';
-    onEvent({ type: 'store-failed', store: store.name, reason });
-  };
+  const report = (store: ListStore, error: unknown): void =>
+    onEvent({ type: 'store-failed', store: store.name, reason: reasonOf(error) });
 
   /**
    * Counts from when the provider sent the list. A list from the future means that a clock was wrong, then or now:
@@ -34,7 +42,16 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
    */
   const ageMs = ({ receivedAtMs }: KeptList): number => {
     const age = clock.wallMs() - receivedAtMs;
-    return age < 0 ? ttlMs + 1 : age;
+    return age < -CLOCK_TOLERANCE_MS ? ttlMs + 1 : Math.max(0, age);
+  };
+
+  const attempt = async <T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'> => {
+    try {
+      return await operation();
+    } catch (error) {
+      report(store, error);
+      return 'failed';
+    }
   };
 
   const writers = stores.map((store) => {
@@ -44,16 +61,13 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
       while (next) {
         const list = next;
         next = undefined;
-        try {
-          await store.write(list);
+        if ((await attempt(store, () => store.write(list))) !== 'failed')
           onEvent({ type: 'store-recovered', store: store.name });
-        } catch (error) {
-          report(store, error);
-        }
       }
       writing = undefined;
     };
     return {
+      store,
       write: (list: KeptList): void => {
         next = list;
         writing ??= writeAll();
@@ -62,23 +76,56 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     };
   });
 
+  const keep = (list: KeptList, except?: ListStore): void => {
+    for (const { store, write } of writers) if (store !== except) write(list);
+  };
+
+  const unreadable = new Set<ListStore>();
+
+  /** What `store` holds, and whether `list` has taken it. */
+  const restore = async (store: ListStore, list: BankList): Promise<Restored> => {
+    const restored = await attempt(store, async () => {
+      const kept = await store.read();
+      const isTaken = kept !== undefined && (await list.restore(kept, ageMs(kept)));
+      // A store that can be read again may still not be writable: only what failed has recovered.
+      if (kept && unreadable.delete(store)) onEvent({ type: 'store-recovered', store: store.name });
+      return { kept, isTaken, isEmpty: !kept };
+    });
+    if (restored !== 'failed') return restored;
+    unreadable.add(store);
+    return { kept: undefined, isTaken: false, isEmpty: false };
+  };
+
   return {
     restoreInto: async (list) => {
-      for (const store of stores) {
-        try {
-          const kept = await store.read();
-          if (kept) await list.restore(kept, ageMs(kept));
-          else onEvent({ type: 'store-empty', store: store.name });
-        } catch (error) {
-          report(store, error);
-        }
-      }
+      // Their deadlines pass side by side, and the youngest list wins whatever the order.
+      const restoreFrom = async (store: ListStore): Promise<void> => {
+        const { isEmpty } = await restore(store, list);
+        if (isEmpty) onEvent({ type: 'store-empty', store: store.name });
+      };
+      await Promise.all(stores.map(restoreFrom));
     },
-    keep: (list) => {
-      for (const { write } of writers) write(list);
+    takeFrom: async (store, list) => {
+      const { kept, isTaken } = await restore(store, list);
+      if (kept && isTaken) keep(kept, store);
+      return kept;
     },
+    keep,
+    attempt,
     settled: async () => {
       for (const { settled } of writers) await settled();
     },
   };
+};
+
+interface Restored {
+  readonly kept: KeptList | undefined;
+  readonly isTaken: boolean;
+  readonly isEmpty: boolean;
+}
+
+const reasonOf = (error: unknown): string => {
+  if (error instanceof StoreError) return error.message;
+  if (error instanceof LoadError) return `holds a list that is refused: ${error.message}`;
+  return 'failed for a reason that was not foreseen';
 };

@@ -14,6 +14,29 @@ export interface ListStore {
   write(list: KeptList): Promise<void>;
 }
 
+/** A store that several replicas use. Each of its operations settles within a deadline of its own. */
+export interface SharedStore extends ListStore {
+  /**
+   * Takes the lease on the next renewal for `forMs`; undefined while another replica has it.
+   * @throws {StoreError} when the store cannot tell
+   */
+  claim(forMs: number): Promise<Lease | undefined>;
+  /** Begins to connect, and to tell `listener`. Never throws, and never gives up. */
+  open(listener: StoreListener): void;
+  /** Ends the connection; nothing is told afterwards. */
+  close(): void;
+}
+
+/** Ends the lease, unless it has ended by itself and is another replica's now. Never rejects. */
+export type Lease = () => Promise<void>;
+
+export interface StoreListener {
+  /** Another replica has written a list. May be missed: the TTL is the safety net. */
+  readonly onList: () => void;
+  /** The store can be used, for the first time or again: lists and news may have been missed. */
+  readonly onConnected: () => void;
+}
+
 /** A store failed. `message` is for operators' logs and repeats nothing that was stored. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';

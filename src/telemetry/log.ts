@@ -24,8 +24,11 @@ export const createEventLog = (
   const failingStores = new Set<string>();
   const tellToken = createTokenLog(logger);
 
-  const tellRenewed = (list: HeldList, previous: HeldList | undefined, durationMs: number): void => {
-    const facts = { count: list.count, durationMs: Math.round(durationMs) };
+  const tellRenewed = (list: HeldList, previous: HeldList | undefined, durationMs?: number): void => {
+    const facts = {
+      count: list.count,
+      ...(durationMs !== undefined && { durationMs: Math.round(durationMs) }),
+    };
     if (told.state === 'empty') logger.info(facts, 'list: the first one is here');
     else if (told.failing) logger.info(facts, 'list: recovered');
     else logger.debug(facts, 'list: renewed');
@@ -41,7 +44,7 @@ export const createEventLog = (
     if (list.heldBack !== (previous?.heldBack ?? 0)) {
       logger.warn({ heldBack: list.heldBack }, 'list: unusable entries are held back');
     }
-    if (!suggested) {
+    if (!suggested && list.upstreamFields.length > 0) {
       const suggestion = `BANK_FIELDS=${list.upstreamFields.join(',')}`;
       logger.warn(`every field of the provider is published; choose from these: ${suggestion}`);
       suggested = true;
@@ -63,6 +66,10 @@ export const createEventLog = (
         break;
       }
       case 'list-restored': {
+        if (event.previous && event.state === 'fresh') {
+          tellRenewed(event.list, event.previous);
+          break;
+        }
         const facts = {
           count: event.list.count,
           receivedAt: new Date(event.list.receivedAtMs).toISOString(),

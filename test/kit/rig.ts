@@ -28,6 +28,8 @@ export interface RigOptions {
   readonly provider?: Emulator;
   /** Called when the emulator runs and the service does not yet. */
   readonly before?: (emulator: Emulator) => void | Promise<void>;
+  /** A clock that several rigs share. */
+  readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
   /** What jitter draws; one half unless told otherwise. */
@@ -35,7 +37,7 @@ export interface RigOptions {
 }
 
 export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
-  const clock = createManualClock();
+  const clock = options.clock ?? createManualClock();
   const emulator =
     options.provider ?? (await startEmulator({ now: () => clock.wallMs(), ...options.emulator }));
   await options.before?.(emulator);

@@ -1,0 +1,118 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+// The peers, each set up as somebody who knows it well would for this one list, with its access log on.
+
+export interface Stage {
+  /** A directory of its own for configuration and caches, in memory where the system has such a place. */
+  readonly directory: string;
+  /** The service's own answers, for those that send the same bytes. */
+  readonly answersFile: string;
+  readonly originPort: number;
+  readonly gzipOriginPort: number;
+}
+
+export interface Peer {
+  readonly name: string;
+  /** A process that is judged afresh in each round: identical Node processes differ by a third. */
+  readonly isNode: boolean;
+  /** The command lines that make it up; undefined where something is not installed. */
+  readonly commands: (stage: Stage, port: number) => readonly (readonly string[])[] | undefined;
+}
+
+const installed = (path: string): boolean => existsSync(path);
+
+const nodePeer = (name: string, script: string, args: (stage: Stage, port: number) => string[]): Peer => ({
+  name,
+  isNode: true,
+  commands: (stage, port) => [[process.execPath, `bench/peers/${script}`, ...args(stage, port)]],
+});
+
+const NGINX = '/usr/sbin/nginx';
+const nginxPeer = (name: string, originOf: (stage: Stage) => number, gzip: string): Peer => ({
+  name,
+  isNode: false,
+  commands: (stage, port) => {
+    if (!installed(NGINX)) return undefined;
+    const directory = join(stage.directory, `nginx-${port}`);
+    mkdirSync(directory, { recursive: true });
+    const file = join(directory, 'nginx.conf');
+    writeFileSync(
+      file,
+      `daemon off; worker_processes 1; pid ${directory}/pid; error_log stderr error;
+events { worker_connections 4096; }
+http {
+  access_log /dev/null combined buffer=32k flush=1s;
+  keepalive_requests 100000000; tcp_nodelay on; server_tokens off;
+  proxy_cache_path ${directory}/cache keys_zone=banks:1m inactive=7d; proxy_temp_path ${directory}/temp;
+  client_body_temp_path ${directory}/body; fastcgi_temp_path ${directory}/f; uwsgi_temp_path ${directory}/u;
+  scgi_temp_path ${directory}/s;
+  map $http_accept_encoding $coding { default ""; ~gzip gzip; }
+  upstream origin { server 127.0.0.1:${originOf(stage)}; keepalive 4; }
+  server {
+    listen 127.0.0.1:${port};
+    location = /banks {
+      proxy_pass http://origin/banks; proxy_http_version 1.1; proxy_set_header Connection "";
+      proxy_set_header Accept-Encoding $coding; proxy_cache banks; proxy_cache_key banks$coding;
+      proxy_cache_valid 200 1h; proxy_ignore_headers Vary; proxy_cache_lock on; proxy_cache_use_stale updating error timeout;
+      add_header X-Request-Id $request_id; ${gzip}
+    }
+  }
+}
+`,
+    );
+    return [[NGINX, '-p', directory, '-c', file]];
+  },
+});
+
+const VARNISH = '/usr/sbin/varnishd';
+const varnish: Peer = {
+  name: 'Varnish, do_gzip',
+  isNode: false,
+  commands: (stage, port) => {
+    if (!installed(VARNISH)) return undefined;
+    const directory = join(stage.directory, `varnish-${port}`);
+    mkdirSync(directory, { recursive: true });
+    const file = join(directory, 'banks.vcl');
+    writeFileSync(
+      file,
+      `vcl 4.1;
+backend origin { .host = "127.0.0.1"; .port = "${stage.originPort}"; }
+sub vcl_recv { unset req.http.Cookie; return (hash); }
+sub vcl_backend_response { set beresp.do_gzip = true; set beresp.ttl = 1h; }
+sub vcl_deliver { set resp.http.X-Request-Id = req.xid; }
+`,
+    );
+    const work = join(directory, 'work');
+    return [
+      [VARNISH, '-F', '-n', work, '-a', `127.0.0.1:${port}`, '-f', file, '-s', 'malloc,64m'],
+      ['/usr/bin/varnishncsa', '-n', work, '-t', '10', '-w', '/dev/null'],
+    ];
+  },
+};
+
+export const PEERS: readonly Peer[] = [
+  nginxPeer('nginx, compressed upstream', (stage) => stage.gzipOriginPort, ''),
+  nginxPeer(
+    'nginx, gzip on the fly',
+    (stage) => stage.originPort,
+    'gzip on; gzip_types application/json; gzip_proxied any; gzip_vary on;',
+  ),
+  varnish,
+  nodePeer('Express as written first', 'express.js', ({ originPort }, port) => [
+    'lru',
+    `${originPort}`,
+    `${port}`,
+  ]),
+  nodePeer('Express, apicache', 'express.js', ({ originPort }, port) => [
+    'apicache',
+    `${originPort}`,
+    `${port}`,
+  ]),
+  nodePeer('Express, undici cache', 'express.js', ({ originPort }, port) => [
+    'undici',
+    `${originPort}`,
+    `${port}`,
+  ]),
+  nodePeer('bare node:http, no log', 'bare.js', ({ answersFile }, port) => [answersFile, `${port}`]),
+];

@@ -1,0 +1,97 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+
+// Programs under measurement: started on the first processor, with their whole cost read from the system.
+
+export interface Running {
+  /** User and system time of all its processes so far, in microseconds. */
+  cpuUs(): number;
+  /** Resident memory of all its processes, in megabytes. */
+  rssMb(): number;
+  stop(): Promise<void>;
+}
+
+/** The processor of what is measured; the load comes from the other one. */
+const SERVER_CPU = '0';
+export const LOAD_CPU = '1';
+
+type Variables = Readonly<Record<string, string>>;
+
+/** Starts each command, its output thrown away. The variables are the only ones that it gets, with PATH. */
+export const start = async (
+  commands: readonly (readonly string[])[],
+  env: Variables = {},
+): Promise<Running> => {
+  const children: ChildProcess[] = [];
+  for (const command of commands) {
+    const child = spawn('taskset', ['-c', SERVER_CPU, ...command], {
+      stdio: ['ignore', 'ignore', 'ignore'],
+      env: { PATH: '/usr/sbin:/usr/bin:/bin', ...env },
+    });
+    children.push(child);
+    // Varnish's log reader needs a running Varnish.
+    if (commands.length > 1) await wait(1_500);
+  }
+  const pids = (): number[] => children.flatMap(({ pid }) => (pid === undefined ? [] : withChildren(pid)));
+  return {
+    cpuUs: () => sum(pids().map(cpuUsOf)),
+    rssMb: () => sum(pids().map(rssMbOf)),
+    stop: async () => {
+      await Promise.all(
+        children.toReversed().map(async (child) => {
+          if (child.exitCode !== null || child.signalCode !== null) return;
+          const exited = new Promise((resolve) => child.once('exit', resolve));
+          child.kill('SIGTERM');
+          const cancel = new AbortController();
+          await Promise.race([
+            exited,
+            wait(3_000, undefined, { signal: cancel.signal }).catch(() => undefined),
+          ]);
+          cancel.abort();
+          child.kill('SIGKILL');
+        }),
+      );
+    },
+  };
+};
+
+const withChildren = (pid: number): number[] => {
+  const children = read(`/proc/${pid}/task/${pid}/children`).trim();
+  return [
+    pid,
+    ...(children === '' ? [] : children.split(' ').flatMap((child) => withChildren(Number(child)))),
+  ];
+};
+
+/** proc(5): utime and stime are the 14th and 15th field, in ticks of 10 ms; the second field may hold blanks. */
+const cpuUsOf = (pid: number): number => {
+  const fields = read(`/proc/${pid}/stat`)
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000;
+};
+
+const rssMbOf = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1_024;
+
+const read = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // It has just ended.
+    return '';
+  }
+};
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });

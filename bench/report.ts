@@ -1,0 +1,123 @@
+import type { Sample } from './load.ts';
+
+// Samples to tables and a plot. Medians, because a neighbour on the machine spoils some of the samples; the smallest
+// beside them, because it is the one least spoilt.
+
+export interface Result {
+  readonly peer: string;
+  readonly scenario: string;
+  readonly wireBytes: number;
+  readonly samples: readonly Sample[];
+}
+
+export interface Summary {
+  readonly peer: string;
+  readonly scenario: string;
+  readonly wireBytes: number;
+  readonly cpuUs: number;
+  readonly cpuUsMin: number;
+  readonly cpuUsMax: number;
+  /** Those of the peer by those of the service: above 1, the service is ahead. */
+  readonly ratio: number;
+  readonly ratioOfMinima: number;
+  readonly requestsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly rssMb: number;
+}
+
+export const median = (numbers: readonly number[]): number => {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
+};
+
+export const summarise = (results: readonly Result[], service: string): Summary[] => {
+  const costs = (peer: string, scenario: string): number[] =>
+    results
+      .filter((result) => result.peer === peer && result.scenario === scenario)
+      .flatMap(({ samples }) => samples.map(({ cpuUs }) => cpuUs));
+  return results
+    .filter(({ samples }) => samples.length > 0)
+    .map(({ peer, scenario, wireBytes, samples }) => {
+      const own = costs(peer, scenario);
+      const ours = costs(service, scenario);
+      const of = (name: keyof Sample): number => median(samples.map((sample) => sample[name]));
+      return {
+        peer,
+        scenario,
+        wireBytes,
+        cpuUs: median(own),
+        cpuUsMin: Math.min(...own),
+        cpuUsMax: Math.max(...own),
+        ratio: median(own) / median(ours),
+        ratioOfMinima: Math.min(...own) / Math.min(...ours),
+        requestsPerSecond: of('requestsPerSecond'),
+        p50Ms: of('p50Ms'),
+        p99Ms: of('p99Ms'),
+        rssMb: Math.max(...samples.map(({ rssMb }) => rssMb)),
+      };
+    });
+};
+
+const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string])[] = [
+  ['CPU µs', ({ cpuUs }) => cpuUs.toFixed(1)],
+  ['min to max', ({ cpuUsMin, cpuUsMax }) => `${cpuUsMin.toFixed(1)} to ${cpuUsMax.toFixed(1)}`],
+  ['of ours', ({ ratio }) => ratio.toFixed(2)],
+  ['minima', ({ ratioOfMinima }) => ratioOfMinima.toFixed(2)],
+  ['req/s', ({ requestsPerSecond }) => requestsPerSecond.toFixed(0)],
+  ['p50 ms', ({ p50Ms }) => p50Ms.toFixed(2)],
+  ['p99 ms', ({ p99Ms }) => p99Ms.toFixed(2)],
+  ['bytes', ({ wireBytes }) => String(wireBytes)],
+  ['RSS MB', ({ rssMb }) => rssMb.toFixed(0)],
+];
+
+/** One Markdown table for each scenario. */
+export const toMarkdown = (summaries: readonly Summary[]): string =>
+  scenariosOf(summaries)
+    .map((scenario) => {
+      const rows = summaries.filter((row) => row.scenario === scenario);
+      const head = [`| ${[scenario, ...COLUMNS.map(([title]) => title)].join(' | ')} |`];
+      const rule = [`| --- |${' ---: |'.repeat(COLUMNS.length)}`];
+      const body = rows.map(
+        (row) => `| ${[row.peer, ...COLUMNS.map(([, cell]) => cell(row))].join(' | ')} |`,
+      );
+      return [...head, ...rule, ...body].join('\n');
+    })
+    .join('\n\n');
+
+const scenariosOf = (summaries: readonly Summary[]): string[] => [
+  ...new Set(summaries.map(({ scenario }) => scenario)),
+];
+
+const ROW = 22;
+const LABEL = 210;
+const WIDTH = 460;
+
+/** Bars of CPU time on a logarithmic scale: the peers are two decades apart. */
+export const toSvg = (summaries: readonly Summary[], service: string): string => {
+  const largest = Math.max(...summaries.map(({ cpuUs }) => cpuUs));
+  const smallest = Math.min(...summaries.map(({ cpuUs }) => cpuUs)) / 2;
+  const widthOf = (us: number): number => (Math.log(us / smallest) / Math.log(largest / smallest)) * WIDTH;
+  let y = 0;
+  const parts: string[] = [];
+  for (const scenario of scenariosOf(summaries)) {
+    y += ROW * 1.6;
+    parts.push(`<text x="8" y="${y}" class="title">${scenario}: CPU µs a request, log scale</text>`);
+    for (const { peer, cpuUs } of summaries.filter((row) => row.scenario === scenario)) {
+      y += ROW;
+      const width = widthOf(cpuUs).toFixed(1);
+      parts.push(
+        `<text x="${LABEL - 8}" y="${y}" text-anchor="end">${peer}</text>`,
+        `<rect x="${LABEL}" y="${y - 12}" width="${width}" height="15"${peer === service ? ' class="ours"' : ''}/>`,
+        `<text x="${LABEL + Number(width) + 6}" y="${y}">${cpuUs.toFixed(cpuUs < 100 ? 1 : 0)}</text>`,
+      );
+    }
+  }
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${LABEL + WIDTH + 70} ${y + ROW}" role="img" aria-label="CPU time a request by peer">
+<style>svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#222}.title{font-weight:600}rect{fill:#9aa5b1}.ours{fill:#0b7a53}</style>
+${parts.join('\n')}
+</svg>
+`;
+};

@@ -1,0 +1,77 @@
+import type { KeptList } from '../../src/banks/bank-list.ts';
+import {
+  StoreError,
+  type Lease,
+  type SharedStore,
+  type StoreListener,
+} from '../../src/sharing/list-store.ts';
+import type { Clock } from '../../src/clock.ts';
+
+// A shared store in memory that fails on command, for fleets on a clock that tests move.
+
+export interface FleetStore {
+  /** The store as one replica sees it. */
+  seenBy(replica: number): SharedStore;
+  /** What happens to `replica` now; undefined: everything works. Recovery is told as a connection is. */
+  setFault(replica: number, fault: Fault | undefined): void;
+  /** Drops what is held: a Redis that came back empty. */
+  clear(): void;
+}
+
+/** `refuses` at once; `stalls` until the deadline; `deaf` hears no news. */
+export type Fault = 'refuses' | 'stalls' | 'deaf';
+
+const DEADLINE_MS = 500;
+
+export const createFleetStore = (clock: Clock): FleetStore => {
+  let held: KeptList | undefined;
+  let lease: { readonly owner: symbol; readonly untilMs: number } | undefined;
+  const listeners = new Map<number, StoreListener>();
+  const faults = new Map<number, Fault>();
+
+  const reach = async (replica: number): Promise<void> => {
+    const fault = faults.get(replica);
+    if (fault === 'stalls') await new Promise<void>((resolve) => void clock.after(DEADLINE_MS, resolve));
+    if (fault === 'stalls' || fault === 'refuses') throw new StoreError('fails on command');
+  };
+  return {
+    seenBy: (replica) => ({
+      name: 'CACHE_REDIS_URL',
+      read: async () => {
+        await reach(replica);
+        return held;
+      },
+      write: async (list) => {
+        await reach(replica);
+        held = list;
+        for (const [other, { onList }] of listeners) if (other !== replica && !faults.has(other)) onList();
+      },
+      claim: async (forMs): Promise<Lease | undefined> => {
+        await reach(replica);
+        if (lease && lease.untilMs > clock.monotonicMs()) return undefined;
+        const owner = Symbol('lease');
+        lease = { owner, untilMs: clock.monotonicMs() + forMs };
+        return async () => {
+          const isReached = await reach(replica).then(
+            () => true,
+            () => false,
+          );
+          if (isReached && lease?.owner === owner) lease = undefined;
+        };
+      },
+      open: (listener) => {
+        listeners.set(replica, listener);
+        if (!faults.has(replica)) listener.onConnected();
+      },
+      close: () => void listeners.delete(replica),
+    }),
+    setFault: (replica, fault) => {
+      if (fault) faults.set(replica, fault);
+      else if (faults.delete(replica)) listeners.get(replica)?.onConnected();
+    },
+    clear: () => {
+      held = undefined;
+      lease = undefined;
+    },
+  };
+};

@@ -1,0 +1,227 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createServer, type Server } from 'node:net';
+import { once } from 'node:events';
+import supertest from 'supertest';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { describeWithRedis, freePort, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
+import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+
+// Replicas that share a real Redis: what one brings to the others, and what each does while Redis is bad.
+
+let redis: RedisServer;
+let provider: Emulator;
+let clock: ManualClock;
+let rigs: Rig[];
+
+const start = async (options: RigOptions = {}): Promise<Rig> => {
+  const draw = 0.9 - rigs.length / 10;
+  const rig = await startRig({
+    provider,
+    clock,
+    // The first that starts is also the first whose renewal is due.
+    random: () => draw,
+    ...options,
+    env: { CACHE_REDIS_URL: redis.url, MANAGEMENT_TOKEN: 'operator', ...options.env },
+  });
+  rigs.push(rig);
+  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+  return rig;
+};
+const count = async (rig: Rig): Promise<unknown> => {
+  const { body } = await supertest(rig.url).get('/banks').expect(200);
+  return Array.isArray(body) ? body.length : undefined;
+};
+const held = (rig: Rig): number | undefined => rig.service.list.status().held?.count;
+const receivedAt = (rig: Rig): number | undefined => rig.service.list.status().held?.receivedAtMs;
+const refresh = (rig: Rig, query = '') =>
+  supertest(rig.operatorsUrl).post(`/refresh${query}`).set('Authorization', 'Bearer operator');
+const aboutRedis = (rig: Rig): string[] => rig.told().filter((message) => message.startsWith('CACHE_REDIS'));
+/** Moves to the replica's next load and lets it end. */
+const nextLoad = async (rig: Rig): Promise<void> => {
+  clock.advance(rig.service.list.status().nextLoadInMs);
+  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+};
+
+describeWithRedis('replicas that share Redis', () => {
+  beforeEach(async () => {
+    redis = await startRedis();
+    provider = await startEmulator();
+    clock = createManualClock();
+    rigs = [];
+  });
+  afterEach(async () => {
+    redis.resume();
+    for (const rig of rigs) await rig.close();
+    await redis.kill();
+    await provider.close();
+  });
+
+  test('a replica that joins serves the shared list, and makes no call while it is fresh', async () => {
+    const first = await start();
+    const text = async (rig: Rig) => (await supertest(rig.url).get('/banks').expect(200)).text;
+    await eventually(() => first.service.list.status().held !== undefined);
+    await start();
+    const late = await start({ startedLaterByMs: 1_800_000 });
+    expect(await text(late)).toBe(await text(first));
+    expect(late.service.list.status()).toMatchObject({ state: 'fresh', ageMs: 1_800_000 });
+    expect(provider.listCalls()).toBe(1);
+  });
+
+  test('a list that one of them renewed reaches the others, and spares their calls', async () => {
+    const [one, two] = [await start(), await start()];
+    provider.setBanks(Array.from({ length: 500 }, (_, index) => ({ code: String(index) })));
+    await nextLoad(one);
+    await eventually(() => held(two) === 500);
+    expect(provider.listCalls()).toBe(2);
+    expect(two.told()).toContain('list: changed');
+  });
+
+  test('a forced refresh reaches the others, and so does a shrunken list that an operator accepted', async () => {
+    const [one, two] = [await start(), await start()];
+    await provider.behave('some-unusable');
+    clock.advance(1);
+    await refresh(one).expect(200);
+    await eventually(() => held(two) === 487);
+    await provider.behave('shrunk');
+    await refresh(one).expect(502);
+    expect(held(two)).toBe(487);
+    clock.advance(1);
+    await refresh(one, '?accept=shrunk').expect(200);
+    await eventually(() => held(two) === 256);
+    expect(two.service.list.status().failure).toBeUndefined();
+  });
+
+  test('a shrunken list that nobody accepted is refused by those who hold a longer one', async () => {
+    const [one] = [await start()];
+    await redis.kill();
+    await redis.revive();
+    await provider.behave('shrunk');
+    // It holds nothing, and so cannot tell; it is the only one that Redis has heard of.
+    await start({ startedLaterByMs: 1_000 });
+    await eventually(() => aboutRedis(one).some((line) => line.includes('shrank from 513 to 256')));
+    expect(await count(one)).toBe(513);
+  });
+
+  test('what is in Redis holds no secret and no unpublished field', async () => {
+    await start();
+    await eventually(() => true);
+    const keys = await redis.tell('KEYS banks-bff:1:*:list');
+    const [key = ''] = /banks-bff\S+/.exec(keys) ?? [];
+    const text = await redis.tell(`GET ${key}`);
+    expect(text).toContain('provenance');
+    expect(text).not.toMatch(/fullName|document|website|emulator-access-token|operator/);
+  });
+
+  test('two that start at once make one call', async () => {
+    await Promise.all([start(), start(), start()]);
+    expect(provider.listCalls()).toBe(1);
+  });
+
+  test.each<[string, () => unknown, () => unknown, RegExp]>([
+    ['killed', () => redis.kill(), () => redis.revive(), /connection|ECONN|cannot be used/],
+    ['stalled', () => redis.stall(), () => redis.resume(), /does not answer in time/],
+    [
+      'full',
+      () => redis.tell('CONFIG SET maxmemory 1'),
+      () => redis.tell('CONFIG SET maxmemory 0'),
+      /is full \(OOM\)/,
+    ],
+    [
+      'read-only, as after a failover',
+      () => redis.tell('REPLICAOF 127.0.0.1 1'),
+      () => redis.tell('REPLICAOF NO ONE'),
+      /\((READONLY|MASTERDOWN)\)|connection/,
+    ],
+  ])(
+    '%s: each goes on by itself and says so once, and sharing resumes, said once',
+    async (_name, breakDown, repair, line) => {
+      const [one, two] = [await start(), await start()];
+      await breakDown();
+      for (let lifetime = 0; lifetime < 3; lifetime += 1) {
+        for (const rig of [one, two]) {
+          await nextLoad(rig);
+          await supertest(rig.url).get('/banks').expect(200);
+        }
+      }
+      expect(provider.listCalls()).toBe(7);
+      await repair();
+      const worksAgain = (rig: Rig): boolean => rig.told().some((message) => /works again/.test(message));
+      await eventually(() => worksAgain(one) && worksAgain(two));
+      for (const rig of [one, two]) {
+        expect(aboutRedis(rig).filter((message) => !/no list is kept/.test(message))).toEqual([
+          expect.stringMatching(line),
+          'CACHE_REDIS_URL: works again',
+        ]);
+      }
+      // The younger list has become the list of both; the next renewal is one call again.
+      await eventually(() => receivedAt(one) === receivedAt(two));
+      const before = receivedAt(one);
+      await nextLoad(one);
+      await eventually(() => receivedAt(one) !== before && receivedAt(one) === receivedAt(two));
+      expect(provider.listCalls()).toBe(8);
+    },
+    15_000,
+  );
+
+  test('garbage in Redis is one line, harms nothing, and is overwritten', async () => {
+    const one = await start();
+    const [key = ''] = /banks-bff\S+/.exec(await redis.tell('KEYS banks-bff:1:*:list')) ?? [];
+    await redis.tell(`SET ${key} garbage`);
+    await nextLoad(one);
+    const two = await start();
+    expect(provider.listCalls()).toBe(2);
+    expect(aboutRedis(two)).not.toContain('CACHE_REDIS_URL: holds something else than a list; ignored');
+    expect(aboutRedis(one)).toContain('CACHE_REDIS_URL: holds something else than a list; ignored');
+  });
+
+  test('absent at the start, it delays nothing and is found when it comes', async () => {
+    await redis.kill();
+    const one = await start();
+    expect(await count(one)).toBe(513);
+    expect(aboutRedis(one)).toEqual([
+      'CACHE_REDIS_URL: refuses the connection (ECONNREFUSED); the service goes on without it',
+    ]);
+    await redis.revive();
+    await eventually(() => aboutRedis(one).length === 2);
+    const two = await start();
+    expect(held(two)).toBe(513);
+    expect(provider.listCalls()).toBe(1);
+  });
+
+  test('neither user nor password is in the log, right or wrong, and the reason is', async () => {
+    await redis.tell('CONFIG SET requirepass right-password');
+    const port = String(redis.port);
+    const rig = await start({
+      env: { CACHE_REDIS_URL: `redis://canary-user:wrong%2Fpassword@127.0.0.1:${port}` },
+    });
+    expect(await count(rig)).toBe(513);
+    expect(aboutRedis(rig)).toEqual([
+      'CACHE_REDIS_URL: refuses the user or the password (WRONGPASS); the service goes on without it',
+    ]);
+    const right = await start({ env: { CACHE_REDIS_URL: `redis://:right-password@127.0.0.1:${port}` } });
+    expect(aboutRedis(right)).toEqual(['CACHE_REDIS_URL: no list is kept there yet']);
+    for (const each of rigs) expect(each.log()).not.toMatch(/canary-user|wrong|right-password/);
+  });
+
+  test.each<[string, (server: Server) => void]>([
+    [
+      'something that is no Redis',
+      (server) => server.on('connection', (socket) => socket.write('HTTP/1.1 400\r\n\r\n')),
+    ],
+    ['something that never answers', () => undefined],
+    ['something that hangs up', (server) => server.on('connection', (socket) => socket.destroy())],
+  ])('%s at its address costs one line and less than a second', async (_name, behave) => {
+    const port = await freePort();
+    const server = createServer((socket) => void socket.on('error', () => undefined)).listen(
+      port,
+      '127.0.0.1',
+    );
+    await once(server, 'listening');
+    behave(server);
+    const rig = await start({ env: { CACHE_REDIS_URL: `redis://127.0.0.1:${port}` } });
+    expect(await count(rig)).toBe(513);
+    expect(aboutRedis(rig)).toHaveLength(1);
+    server.close();
+  });
+});

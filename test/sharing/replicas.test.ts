@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+
+// Five replicas as the processes that are deployed, a real Redis and load on all: what the provider sees of it, and
+// what clients do. This takes real time: 20 lifetimes of the list, 5 without Redis, and 5 with it again.
+
+const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
+const REPLICAS = 5;
+const TTL_MS = 500;
+
+interface Replica {
+  readonly child: ChildProcess;
+  readonly url: string;
+}
+
+const startReplica = async (env: Record<string, string>): Promise<Replica> => {
+  const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  const child = spawn(process.execPath, [MAIN], { env, cwd, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  for (;;) {
+    const [, url] = /"url":"([^"]+)"/.exec(output) ?? [];
+    if (url) return { child, url };
+    await once(child.stdout, 'data');
+  }
+};
+
+const p99 = (durations: readonly number[]): string =>
+  `${durations.toSorted((a, b) => a - b)[Math.floor(durations.length * 0.99)]?.toFixed(1)} ms`;
+
+describeWithRedis('five replicas', () => {
+  let redis: RedisServer;
+  let provider: Emulator;
+  let replicas: Replica[];
+  beforeEach(async () => {
+    redis = await startRedis();
+    provider = await startEmulator();
+    replicas = [];
+  });
+  afterEach(async () => {
+    for (const { child } of replicas) child.kill('SIGKILL');
+    await redis.kill();
+    await provider.close();
+  });
+
+  test('make one call per lifetime together, one each without Redis, and one together again', async () => {
+    const env = {
+      HOST: '127.0.0.1',
+      PORT: '0',
+      MANAGEMENT_PORT: 'off',
+      PROVIDER_ENVIRONMENT: 'sandbox',
+      PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+      BANK_FIELDS: 'code,ispb,name',
+      CACHE_TTL: `${TTL_MS}ms`,
+      CACHE_REDIS_URL: redis.url,
+    };
+    replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startReplica(env)));
+
+    /** Asks every replica all the while, and counts the provider's calls of that time. */
+    const run = async (lifetimes: number) => {
+      const before = provider.listCalls();
+      const etags = new Set<string | null>();
+      const statuses = new Set<number>();
+      const durations: number[] = [];
+      const untilMs = performance.now() + lifetimes * TTL_MS;
+      const ask = async ({ url }: Replica): Promise<void> => {
+        while (performance.now() < untilMs) {
+          const startedAtMs = performance.now();
+          const answer = await fetch(`${url}/banks`);
+          await answer.arrayBuffer();
+          durations.push(performance.now() - startedAtMs);
+          statuses.add(answer.status);
+          etags.add(answer.headers.get('etag'));
+          await setTimeout(10);
+        }
+      };
+      await Promise.all(replicas.map(ask));
+      return { calls: provider.listCalls() - before, statuses: [...statuses], etags: etags.size, durations };
+    };
+    const report: string[] = [];
+    const note = (what: string, { calls, durations }: Awaited<ReturnType<typeof run>>): void =>
+      void report.push(`${what}: ${calls} calls, ${durations.length} answers, p99 ${p99(durations)}`);
+
+    // The first list is the one call that no lifetime pays for.
+    await run(1);
+    const together = await run(20);
+    note('20 lifetimes with Redis', together);
+    await redis.kill();
+    const apart = await run(5);
+    note('5 lifetimes without Redis', apart);
+    await redis.revive();
+    // The longest wait before a replica tries to connect again, and one lifetime to agree.
+    await run(5);
+    const again = await run(5);
+    note('5 lifetimes with Redis again', again);
+    process.stdout.write(`${report.join('\n')}\n`);
+
+    expect(together.calls).toBeLessThanOrEqual(21);
+    expect(apart.calls).toBeLessThanOrEqual(REPLICAS * 6);
+    expect(again.calls).toBeLessThanOrEqual(6);
+    for (const { statuses, etags } of [together, apart, again]) {
+      expect(statuses).toEqual([200]);
+      expect(etags).toBe(1);
+    }
+  }, 60_000);
+});

@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/clock.ts';
+import { StoreError, type ListStore, type SharedStore } from '../../src/sharing/list-store.ts';
+import { createRedisStore } from '../../src/sharing/redis.ts';
+import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
+import { createFleetStore, type FleetStore } from '../kit/fleet-store.ts';
+import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { eventually } from '../kit/rig.ts';
+
+// What every store promises, held against each of them: the file, a real Redis, and the one that fails on command.
+
+const LIST = { banks: [{ code: '001', name: 'Ação "1"\n' }], receivedAtMs: 2, changedAtMs: 1 };
+
+interface Subject {
+  readonly store: ListStore;
+  breakDown(): Promise<void> | void;
+}
+
+const keepsItsPromises = (start: () => Promise<Subject> | Subject): void =>
+  describe('as every store:', () => {
+    let subject: Subject;
+    beforeEach(async () => void (subject = await start()));
+
+    test('it holds nothing at first', async () => {
+      expect(await subject.store.read()).toBeUndefined();
+    });
+
+    test('it gives back the list that was written last, to the byte', async () => {
+      await subject.store.write({ ...LIST, banks: [] });
+      await subject.store.write(LIST);
+      expect(await subject.store.read()).toEqual(LIST);
+      await subject.store.write({ ...LIST, acceptedAtMs: 7 });
+      expect(await subject.store.read()).toEqual({ ...LIST, acceptedAtMs: 7 });
+    });
+
+    test('a failure is a StoreError', async () => {
+      await subject.breakDown();
+      await expect(subject.store.write(LIST)).rejects.toThrow(StoreError);
+      await expect(subject.store.read()).rejects.toThrow(StoreError);
+    });
+  });
+
+describe('the snapshot file', () => {
+  keepsItsPromises(() => {
+    const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+    let path = join(directory, 'snapshot');
+    const store = (): ListStore => createSnapshotFile(path, 'provenance');
+    return {
+      store: {
+        name: 'CACHE_SNAPSHOT_FILE',
+        read: () => store().read(),
+        write: (list) => store().write(list),
+      },
+      breakDown: () => void (path = directory),
+    };
+  });
+});
+
+const sharesALease = (open: () => readonly [SharedStore, SharedStore]): void => {
+  test('one replica at a time has the lease, and only its owner can end it', async () => {
+    const [one, two] = open();
+    const ofOne = await one.claim(60_000);
+    expect(ofOne).toBeDefined();
+    expect(await two.claim(60_000)).toBeUndefined();
+    await ofOne?.();
+    const ofTwo = await two.claim(60_000);
+    expect(ofTwo).toBeDefined();
+    await ofOne?.();
+    expect(await one.claim(60_000)).toBeUndefined();
+  });
+};
+
+describe('the store that fails on command', () => {
+  let fleet: FleetStore;
+  beforeEach(() => void (fleet = createFleetStore(systemClock)));
+  keepsItsPromises(() => ({ store: fleet.seenBy(0), breakDown: () => fleet.setFault(0, 'refuses') }));
+  sharesALease(() => [fleet.seenBy(0), fleet.seenBy(1)]);
+});
+
+describeWithRedis('Redis', () => {
+  let server: RedisServer;
+  let stores: SharedStore[];
+  let heard: string[];
+  beforeEach(async () => {
+    server = await startRedis();
+    stores = [];
+    heard = [];
+  });
+  afterEach(async () => {
+    for (const store of stores) store.close();
+    await server.kill();
+  });
+  const open = (who = 'one', provenance = 'provenance'): SharedStore => {
+    const store = createRedisStore({
+      url: server.url,
+      provenance,
+      keepForMs: 60_000,
+      clock: systemClock,
+      random: () => 0.5,
+      onEvent: () => undefined,
+    });
+    stores.push(store);
+    store.open({ onList: () => heard.push(who), onConnected: () => heard.push(`${who} connected`) });
+    return store;
+  };
+
+  keepsItsPromises(() => ({ store: open(), breakDown: () => server.kill() }));
+  sharesALease(() => [open('one'), open('two')]);
+
+  test('a lease that nobody ends ends by itself', async () => {
+    const [one, two] = [open('one'), open('two')];
+    await one.claim(50);
+    for (;;) if (await two.claim(50)) break;
+    expect(heard).toContain('two connected');
+  });
+
+  test('the other replicas hear of a written list, its writer does not', async () => {
+    const [one, two, another] = [open('one'), open('two'), open('another', 'other fields')];
+    await eventually(() => heard.length === 3);
+    heard.length = 0;
+    await one.write(LIST);
+    await eventually(() => heard.length > 0);
+    expect(heard).toEqual(['two']);
+    expect(await two.read()).toEqual(LIST);
+    expect(await another.read()).toBeUndefined();
+  });
+
+  test('lists of another version and of other fields live beside each other', async () => {
+    const [one, another] = [open('one'), open('another', 'other fields')];
+    await one.write(LIST);
+    await another.write({ ...LIST, banks: [] });
+    expect(await one.read()).toEqual(LIST);
+    expect(await server.tell('KEYS *')).toMatch(/banks-bff:1:provenance:list/);
+  });
+
+  test.each([
+    ['garbage', `SET banks-bff:1:provenance:list garbage`],
+    ['another type', 'HSET banks-bff:1:provenance:list field value'],
+  ])('%s under its key is a StoreError, and is overwritten', async (_name, command) => {
+    const store = open();
+    await store.read();
+    await server.tell(command);
+    await expect(store.read()).rejects.toThrow('holds something else than a list; ignored');
+    await store.write(LIST);
+    expect(await store.read()).toEqual(LIST);
+  });
+});
