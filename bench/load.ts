@@ -81,7 +81,9 @@ const CONNECTIONS = 64;
 export const measure = async (running: Running, { url, headers, seconds }: Load): Promise<Sample> => {
   const before = running.cpuUs();
   const { stdout } = await promisify(execFile)('taskset', [
-    ...['-c', LOAD_CPU, 'wrk', '-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '--timeout', '10s', '--latency'],
+    '-c',
+    LOAD_CPU,
+    ...`wrk -t1 -c${CONNECTIONS} -d${seconds}s --timeout 10s --latency`.split(' '),
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
     url,
   ]);
@@ -92,8 +94,8 @@ export const measure = async (running: Running, { url, headers, seconds }: Load)
   return {
     cpuUs: cpuUs / requests,
     requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]),
-    p50Ms: toMs(/50%\s+(\S+)/.exec(stdout)?.[1]),
-    p99Ms: toMs(/99%\s+(\S+)/.exec(stdout)?.[1]),
+    p50Ms: toMs(/^\s+50%\s+(\S+)/m.exec(stdout)?.[1]),
+    p99Ms: toMs(/^\s+99%\s+(\S+)/m.exec(stdout)?.[1]),
     rssMb: running.rssMb(),
   };
 };

@@ -292,12 +292,13 @@ const run = async (): Promise<void> => {
   if (!Array.isArray(banks)) throw new TypeError('the emulator gave no list');
 
   const machine = { node: process.version, cpu: cpus()[0]?.model, processors: cpus().length };
-  const report: Record<string, unknown> = { at: new Date().toISOString(), ...machine, rounds, seconds };
+  const conditions = { at: new Date().toISOString(), ...machine, rounds, seconds };
+  const report: Record<string, unknown> = {};
   try {
     if (only.has('peers')) {
       const results = await comparePeers(emulator, directory);
       const summaries = summarise(results, SERVICE);
-      Object.assign(report, { peers: summaries, samples: results });
+      report['peers'] = { conditions, summaries, results };
       writeFileSync(join(RESULTS, 'peers.svg'), toSvg(summaries, SERVICE));
       say(`\n${toMarkdown(summaries)}\n`);
     }
@@ -310,10 +311,13 @@ const run = async (): Promise<void> => {
     for (const [name, work] of more) {
       if (!only.has(name)) continue;
       emulator.setBanks(banks);
-      report[name] = await work();
-      say(`${name}: ${JSON.stringify(report[name], undefined, 1)}`);
+      const figures = await work();
+      report[name] = { conditions, figures };
+      say(`${name}: ${JSON.stringify(figures, undefined, 1)}`);
     }
-    writeFileSync(join(RESULTS, 'results.json'), `${JSON.stringify(report, undefined, 2)}\n`);
+    // One file each: a part can be measured again by itself.
+    for (const [name, part] of Object.entries(report))
+      writeFileSync(join(RESULTS, `${name}.json`), `${JSON.stringify(part, undefined, 2)}\n`);
   } finally {
     await emulator.close();
     rmSync(directory, { recursive: true, force: true });

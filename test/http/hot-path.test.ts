@@ -216,7 +216,9 @@ const comparableLine = (line: Readonly<Record<string, unknown>> = {}): object =>
 });
 
 describe('the hot path answers as Express does, byte for byte', () => {
-  test.each(CASES)('%s (%s)', (_what, takes, request) => expectSame(request, takes));
+  test.each(CASES)('%s (%s)', async (_what, takes, request) => {
+    await expectSame(request, takes);
+  });
 
   test('while draining (express)', async () => {
     isDraining = true;

@@ -16,7 +16,7 @@ const long = (bytes: number): string => 'a'.repeat(bytes);
 const expectProblem = ({ status, headers, body }: RawAnswer): void => {
   expect(headers.get('content-type')).toBe('application/problem+json');
   expect(headers.get('cache-control')).toBe('no-store');
-  expect(headers.get('x-request-id')).toMatch(/^[\w-]{36}$/);
+  expect(headers.get('x-request-id')).toMatch(/^[\w-]{14,}$/);
   expect(headers.get('x-content-type-options')).toBe('nosniff');
   expect(headers.has('date')).toBe(true);
   const problem: unknown = JSON.parse(body);

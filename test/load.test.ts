@@ -1,0 +1,65 @@
+import { Agent as HttpAgent, get } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { afterEach, expect, test } from '@jest/globals';
+import { eventually, startRig, type Rig } from './kit/rig.ts';
+
+// What many clients at once may not bring about. Heavier than other tests, a few seconds each; no absolute time is
+// asserted, for neighbours share the machine.
+
+let rig: Rig;
+afterEach(() => rig.close());
+
+/** One answer on a connection of the agent's, its content thrown away. */
+const ask = (agent: HttpAgent): Promise<number | undefined> =>
+  new Promise((resolve, reject) => {
+    get(`${rig.url}/banks`, { agent, headers: { 'Accept-Encoding': 'br' } }, (res) => {
+      res
+        .resume()
+        .on('end', () => resolve(res.statusCode))
+        .on('error', reject);
+    }).on('error', reject);
+  });
+
+test('10,000 simultaneous requests over 200 connections at a cold start cause one upstream call', async () => {
+  rig = await startRig({ before: (emulator) => emulator.behave('slow', { delayMs: 500 }) });
+  const agent = new HttpAgent({ keepAlive: true, maxSockets: 200 });
+  const statuses = await Promise.all(Array.from({ length: 10_000 }, () => ask(agent)));
+  agent.destroy();
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  expect(rig.emulator.listCalls()).toBe(1);
+}, 30_000);
+
+test('renewals under load, each bringing another list, do not hold up the event loop', async () => {
+  rig = await startRig({ emulator: { validators: false }, env: { GUARD_MAX_SHRINK: '100%' } });
+  await eventually(() => rig.service.list.served() !== undefined);
+  const agent = new HttpAgent({ keepAlive: true, maxSockets: 16 });
+  // Large enough that encoding it takes more than half a second, which would stand out if it were done on the event loop.
+  const banks = Array.from({ length: 4_000 }, (_, index) => ({
+    code: String(index),
+    ispb: String((index * 7_919) % 100_000_000).padStart(8, '0'),
+    name: `Bank ${Math.sin(index)}`,
+  }));
+
+  const longestDelayMs = async (renewals: number): Promise<number> => {
+    const load = new AbortController();
+    const clients = Array.from({ length: 16 }, async () => {
+      while (!load.signal.aborted) await ask(agent);
+    });
+    const delays = monitorEventLoopDelay({ resolution: 2 });
+    delays.enable();
+    for (let renewal = 0; renewal < renewals; renewal += 1) {
+      rig.emulator.setBanks([...banks, { code: 'x', ispb: 'y', name: `Renewal ${renewal}` }]);
+      expect(await rig.service.list.refresh({ acceptShrunk: true })).toBeUndefined();
+    }
+    if (renewals === 0) for (let count = 0; count < 300; count += 1) await ask(agent);
+    delays.disable();
+    load.abort();
+    await Promise.all(clients);
+    return delays.max / 1e6;
+  };
+  await longestDelayMs(1);
+  const without = await longestDelayMs(0);
+  const renewing = await longestDelayMs(3);
+  // The emulator and its clients share this event loop; an encoding on it would add more than half a second.
+  expect(renewing).toBeLessThan(without + 300);
+}, 30_000);
