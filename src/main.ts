@@ -47,16 +47,19 @@ const explain = (error: unknown): string => {
     return [error.message, ...error.problems.map((line) => `  ${line}`)].join('\n');
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return 'PORT: is in use already; choose another one, or stop what listens there';
+      return `PORT or MANAGEMENT_PORT: ${portOf(error)} is in use already; choose another one, or stop what listens there`;
     case 'EACCES':
-      return 'PORT: may not be bound by this user; choose one above 1023';
+      return `PORT or MANAGEMENT_PORT: ${portOf(error)} may not be bound by this user; choose one above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return 'HOST: is no address of this machine; use 0.0.0.0 for all of them';
+      return 'HOST or MANAGEMENT_HOST: is no address of this machine; use 0.0.0.0 for all of them';
     default:
       return stacksOf(error);
   }
 };
+
+const portOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'port' in error ? String(error.port) : 'it';
 
 const stacksOf = (error: unknown): string => trail(error).join('\ncaused by ') || 'unknown error';
 
