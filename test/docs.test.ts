@@ -29,6 +29,14 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['cp .env.example .env', 'config.test.ts holds the file to be a good configuration for the emulator'],
   ['docker compose run --rm banks-bff node dist/src/doctor.js', 'CI has no Docker'],
   ['docker compose up', 'CI has no Docker'],
+  ['npm run build && npm start', 'CI and main.test.ts run the two apart'],
+  [
+    'npx openapi-typescript http://localhost:3000/openapi.json -o banks.d.ts',
+    'it is not installed here; openapi.test.ts checks the document that it reads',
+  ],
+  ['apt-get install nginx varnish wrk', 'needs root, and is for the machine that measures'],
+  ['npm run bench', 'it measures for a quarter of an hour'],
+  ['npm run bench -- --rounds 3 --seconds 1 --only peers', 'it needs the peers, which CI does not install'],
 ]);
 
 interface Exchange {
@@ -52,7 +60,8 @@ const exchangesOf = (page: string): Exchange[] =>
           )
         : block
             .split('\n')
-            .filter((line) => line && !line.startsWith('#'))
+            .map((line) => line.replace(/(?:^| +)#.*/, ''))
+            .filter((line) => line !== '')
             .map((command) => ({ command, output: '', lead })),
   );
 
