@@ -5,6 +5,7 @@ import { codeOf, readConfig } from './environment.ts';
 import { createLogDestination } from './log-destination.ts';
 import { createRedaction } from './redaction.ts';
 import { createService } from './service.ts';
+import { forPeople } from './telemetry/terminal.ts';
 
 // The process: its signals, its standard output, its exit status. Nothing else touches these.
 
@@ -12,7 +13,8 @@ const redaction = createRedaction();
 
 const main = async (): Promise<void> => {
   const config = readConfig();
-  const logDestination = createLogDestination(1);
+  const output = createLogDestination(1);
+  const logDestination = process.stdout.isTTY ? forPeople(output) : output;
   const service = createService(config, { version: readVersion(), logDestination, redaction });
   process.on('uncaughtException', (error) => {
     // What was logged before tells how it came to this.

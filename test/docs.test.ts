@@ -28,15 +28,15 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['npm run emulator', 'emulator.test.ts starts it'],
   ['cp .env.example .env', 'config.test.ts holds the file to be a good configuration for the emulator'],
   ['docker compose run --rm banks-bff node dist/src/doctor.js', 'CI has no Docker'],
+  ['npm run bench', 'it takes a quiet machine a quarter of an hour; its parts are what the tests use'],
+  ['apt-get install nginx varnish wrk', 'CI installs what the tests need'],
   ['docker compose up', 'CI has no Docker'],
-  ['npm run build && npm start', 'CI and main.test.ts run the two apart'],
+  ['docker compose -f docker-compose.yml -f compose.replicas.yml up --build', 'CI has no Docker'],
   [
     'npx openapi-typescript http://localhost:3000/openapi.json -o banks.d.ts',
-    'it is not installed here; openapi.test.ts checks the document that it reads',
+    "openapi.test.ts holds the document to its schema; the generator is the reader's choice",
   ],
-  ['apt-get install nginx varnish wrk', 'needs root, and is for the machine that measures'],
-  ['npm run bench', 'it measures for a quarter of an hour'],
-  ['npm run bench -- --rounds 3 --seconds 1 --only peers', 'it needs the peers, which CI does not install'],
+  ['npm run build && npm start', 'main.test.ts starts the built program'],
 ]);
 
 interface Exchange {
@@ -60,13 +60,16 @@ const exchangesOf = (page: string): Exchange[] =>
           )
         : block
             .split('\n')
-            .map((line) => line.replace(/(?:^| +)#.*/, ''))
-            .filter((line) => line !== '')
+            .filter((line) => line && !line.startsWith('#'))
             .map((command) => ({ command, output: '', lead })),
   );
 
-/** A command without the variables that it sets for itself. */
-const bare = (command: string): string => command.replace(/^(?:[A-Z_]+=\S+ +)+/, '');
+/** A command without the variables that it sets for itself, its comment, and the bench's options. */
+const bare = (command: string): string =>
+  command
+    .replace(/^(?:[A-Z_]+=\S+ +)+/, '')
+    .replace(/ +#.*$/, '')
+    .replace(/^(npm run bench).*/, '$1');
 const isRunHere = ({ command }: Exchange): boolean => command.startsWith('curl ');
 const isRunElsewhere = ({ command }: Exchange): boolean =>
   RUN_ELSEWHERE.has(bare(command)) || command.startsWith('export ');

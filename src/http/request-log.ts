@@ -66,30 +66,40 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     return typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId();
   };
 
-  /** Notes what is known of a request at its beginning only: Express rewrites the path, and the address goes. */
-  const begin: Begin = (req, res) => {
-    const startedAtMs = performance.now();
-    const address = clientAddress(req);
-    const path = pathOf(req);
-    return (contentBytes) => {
-      const { method = '' } = req;
-      const { statusCode: status } = res;
-      const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
-      const bytes = method === 'HEAD' ? 0 : contentBytes;
-      const finished = { method, path, status, durationMs, bytes, aborted: !res.writableFinished };
-      onFinished?.(finished);
-      return { ...finished, address };
+  const begin = (req: IncomingMessage): Begun => ({
+    startedAtMs: performance.now(),
+    address: clientAddress(req),
+    path: pathOf(req),
+  });
+
+  const end: End = (req, res, { startedAtMs, address, path }, contentBytes) => {
+    const { method = '' } = req;
+    const finished = {
+      method,
+      path,
+      status: res.statusCode,
+      durationMs: Math.round((performance.now() - startedAtMs) * 1_000) / 1_000,
+      bytes: method === 'HEAD' ? 0 : contentBytes,
+      aborted: !res.writableFinished,
+      address,
     };
+    onFinished?.(finished);
+    return finished;
   };
 
   return {
-    middleware: createMiddleware(logger, identify, begin),
+    middleware: createMiddleware(logger, identify, begin, end),
     identify,
     watch: (req, res, requestId, contentBytes) => {
-      const end = begin(req, res);
+      const begun = begin(req);
       // After 'finish', and also where the connection ends before it.
       res.on('close', () => {
-        const { method, path, status, durationMs, bytes, aborted, address } = end(contentBytes);
+        const { method, path, status, durationMs, bytes, aborted, address } = end(
+          req,
+          res,
+          begun,
+          contentBytes,
+        );
         if (!logger.isLevelEnabled('info')) return;
         const texts = textsOf(req, requestId, path, address);
         destination.write(
@@ -102,18 +112,29 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
   };
 };
 
-/** Begins to watch a request; the function that it gives ends that and tells what the log needs. */
-type Begin = (req: IncomingMessage, res: ServerResponse) => (contentBytes: number) => LoggedRequest;
+/** What is known of a request at its beginning only: Express rewrites the path, and the address goes. */
+interface Begun {
+  readonly startedAtMs: number;
+  readonly address: string | undefined;
+  readonly path: string;
+}
+
+type End = (req: IncomingMessage, res: ServerResponse, begun: Begun, contentBytes: number) => LoggedRequest;
 
 interface LoggedRequest extends FinishedRequest {
   readonly address: string | undefined;
 }
 
-const createMiddleware = (logger: Logger, identify: RequestLog['identify'], begin: Begin): RequestHandler => {
-  const ends = new WeakMap<IncomingMessage, ReturnType<Begin>>();
+const createMiddleware = (
+  logger: Logger,
+  identify: RequestLog['identify'],
+  begin: (req: IncomingMessage) => Begun,
+  end: End,
+): RequestHandler => {
+  const begun = new WeakMap<IncomingMessage, Begun>();
   const toLine = (req: IncomingMessage, res: ServerResponse): object => {
     const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
-    const { address: ip, aborted, ...facts } = ends.get(req)?.(contentBytes) ?? begin(req, res)(contentBytes);
+    const { address: ip, aborted, ...facts } = end(req, res, begun.get(req) ?? begin(req), contentBytes);
     return { ...facts, ip, traceId: traceIdOf(req.headers['traceparent']), ...(aborted && { aborted }) };
   };
   return pinoHttp({
@@ -121,7 +142,7 @@ const createMiddleware = (logger: Logger, identify: RequestLog['identify'], begi
     genReqId: (req, res) => {
       const requestId = identify(req);
       res.setHeader('X-Request-Id', requestId);
-      ends.set(req, begin(req, res));
+      begun.set(req, begin(req));
       return requestId;
     },
     // The request is described once, by the line below, and not by a child logger that every other line repeats.

@@ -1,7 +1,7 @@
 import type { BankList, KeptList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import { StoreError, type ListStore, type StoreEvent } from './list-store.ts';
+import { StoreError, type ListStore, type StoreEvent, type StoreName } from './list-store.ts';
 
 // Brings the last good list into the service, at its start and from other replicas, and keeps each renewed one,
 // without anybody waiting. Every failure of a store ends here, as an event.
@@ -14,8 +14,8 @@ export interface LastGoodListOptions {
 }
 
 export interface LastGoodList {
-  /** Gives `list` the youngest list of the stores. Never rejects. */
-  restoreInto(list: BankList): Promise<void>;
+  /** Gives `list` the youngest list of the stores, and tells whose it is. Never rejects. */
+  restoreInto(list: BankList): Promise<StoreName | undefined>;
   /** Gives `list` what `store` holds, if that is younger, and keeps it in the other stores. Never rejects. */
   takeFrom(store: ListStore, list: BankList): Promise<KeptList | undefined>;
   /** Writes to every store in the background; while one is being written, only the newest list waits for its turn. */
@@ -99,11 +99,14 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   return {
     restoreInto: async (list) => {
       // Their deadlines pass side by side, and the youngest list wins whatever the order.
+      let source: StoreName | undefined;
       const restoreFrom = async (store: ListStore): Promise<void> => {
-        const { isEmpty } = await restore(store, list);
+        const { isEmpty, isTaken } = await restore(store, list);
+        if (isTaken) source = store.name;
         if (isEmpty) onEvent({ type: 'store-empty', store: store.name });
       };
       await Promise.all(stores.map(restoreFrom));
+      return source;
     },
     takeFrom: async (store, list) => {
       const { kept, isTaken } = await restore(store, list);

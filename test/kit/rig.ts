@@ -89,7 +89,7 @@ export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
 
 /** Waits for what real input and output bring about; gives up, naming the condition, when that takes absurdly long. */
 export const eventually = async (condition: () => boolean): Promise<void> => {
-  const giveUpAtMs = performance.now() + 4_000;
+  const giveUpAtMs = performance.now() + 20_000;
   while (!condition()) {
     if (performance.now() > giveUpAtMs) throw new Error(`never came true: ${condition.toString()}`);
     await setImmediate();

@@ -1,0 +1,132 @@
+import { expect, test } from '@jest/globals';
+import { setImmediate } from 'node:timers/promises';
+import { createBankList, type BankList } from '../../src/banks/bank-list.ts';
+import { createFleet } from '../../src/sharing/fleet.ts';
+import { createLastGoodList } from '../../src/sharing/last-good-list.ts';
+import { createFleetStore, type Fault } from '../kit/fleet-store.ts';
+import { eventually } from '../kit/rig.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
+
+// Fifty replicas on one simulated clock for a thousand lifetimes of the list: everything but HTTP, the provider and
+// Redis is the real thing. Faults come from a seed that is printed; FLEET_SEED repeats a run.
+
+const REPLICAS = 50;
+const LIFETIMES = 1_000;
+const TTL_MS = 3_600_000;
+const LOAD_MS = 200;
+const LOAD_TIMEOUT_MS = 5_000;
+
+/** A small generator of numbers in [0, 1) (mulberry32), so that a run can be repeated. */
+const createRandom = (seed: number) => (): number => {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let bits = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+  bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+  return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+};
+
+const simulate = async (seed: number, { faults }: { readonly faults: boolean }) => {
+  const random = createRandom(seed);
+  const clock = createManualClock();
+  const shared = createFleetStore(clock);
+  const callsOf = Array.from({ length: REPLICAS }, () => 0);
+  let oldestMs = 0;
+
+  const startReplica = (replica: number): BankList => {
+    const store = shared.seenBy(replica);
+    const lastGoodList = createLastGoodList({
+      stores: [store],
+      ttlMs: TTL_MS,
+      clock,
+      onEvent: () => undefined,
+    });
+    const fleet = createFleet({
+      store,
+      lastGoodList,
+      list: () => list,
+      loadTimeoutMs: LOAD_TIMEOUT_MS,
+      clock,
+    });
+    const list: BankList = createBankList({
+      load: () =>
+        new Promise((resolve) => {
+          callsOf[replica] = (callsOf[replica] ?? 0) + 1;
+          // Always the same: encoding another one is real work in other threads, which a simulated clock outruns.
+          const answer = { banks: [{ code: '001' }], heldBack: 0, upstreamFields: [], validators: undefined };
+          clock.after(LOAD_MS, () => resolve(answer));
+        }),
+      takeTurn: fleet.takeTurn,
+      policy: { ttlMs: TTL_MS, maxStaleMs: TTL_MS },
+      guard: { minBanks: 1, maxShrink: 0.2 },
+      loadTimeoutMs: LOAD_TIMEOUT_MS,
+      clock,
+      random,
+      onEvent: (event) => {
+        if (event.type === 'list-renewed') lastGoodList.keep(event.list);
+        // A list is oldest when it is replaced.
+        if (event.type !== 'list-load-failed' && event.previous)
+          oldestMs = Math.max(oldestMs, clock.wallMs() - event.previous.receivedAtMs);
+      },
+    });
+    fleet.start();
+    list.start();
+    return list;
+  };
+  const replicas = callsOf.map((_calls, replica) => startReplica(replica));
+
+  /** Lets everything happen that happens without time passing. */
+  const settle = (): Promise<void> => setImmediate();
+  const run = async (lifetimes: number): Promise<void> => {
+    const untilMs = clock.monotonicMs() + lifetimes * TTL_MS;
+    while (clock.monotonicMs() < untilMs) {
+      clock.next();
+      await settle();
+    }
+  };
+  const KINDS = [undefined, 'refuses', 'stalls', 'deaf'] as const satisfies readonly (Fault | undefined)[];
+  const breakSomething = (): void => {
+    const share = random();
+    const kind = KINDS[Math.floor(random() * KINDS.length)];
+    if (random() < 0.2) shared.clear();
+    for (const replica of replicas.keys()) if (random() < share) shared.setFault(replica, kind);
+  };
+
+  // The first list: one call, and real time until each replica has encoded it.
+  await settle();
+  clock.advance(LOAD_MS);
+  await eventually(() => replicas.every((list) => list.served()));
+  const startedAtMs = clock.monotonicMs();
+  while (clock.monotonicMs() < startedAtMs + LIFETIMES * TTL_MS) {
+    if (faults) breakSomething();
+    await run(10);
+  }
+  for (const list of replicas) oldestMs = Math.max(oldestMs, list.status().ageMs ?? Infinity);
+  return {
+    lifetimes: (clock.monotonicMs() - startedAtMs) / TTL_MS,
+    calls: callsOf.reduce((sum, calls) => sum + calls),
+    mostOfOne: Math.max(...callsOf),
+    oldestMs,
+  };
+};
+
+// oxlint-disable-next-line node/no-process-env -- to repeat a run
+const seed = Number(process.env['FLEET_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
+
+/** The calls of one replica alone: each renewal is ahead of the expiry by at most 1 %, and the first list is one more. */
+const ideal = (lifetimes: number): number => lifetimes / 0.99 + 1;
+
+test('while the store is well, fifty replicas make the calls of one', async () => {
+  const { lifetimes, calls, oldestMs } = await simulate(seed, { faults: false });
+  tell('no faults', `${calls} calls in ${lifetimes.toFixed(1)} lifetimes, the oldest list ${oldestMs} ms`);
+  expect(calls).toBeLessThanOrEqual(ideal(lifetimes));
+  expect(oldestMs).toBeLessThanOrEqual(TTL_MS + LOAD_TIMEOUT_MS);
+}, 60_000);
+
+test('whatever happens to the store, no replica calls more than once per lifetime, and no list gets too old', async () => {
+  const { lifetimes, calls, mostOfOne, oldestMs } = await simulate(seed, { faults: true });
+  tell('with faults', `${calls} calls, at most ${mostOfOne} of one replica, the oldest list ${oldestMs} ms`);
+  expect(mostOfOne).toBeLessThanOrEqual(ideal(lifetimes));
+  expect(oldestMs).toBeLessThanOrEqual(TTL_MS + LOAD_TIMEOUT_MS);
+}, 60_000);
+
+const tell = (what: string, figures: string): void =>
+  void process.stdout.write(`FLEET_SEED=${seed}, ${what}: ${figures}\n`);
