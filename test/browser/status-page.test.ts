@@ -126,12 +126,12 @@ describeInBrowser('the status page', () => {
     await page.getByRole('link', { name: 'Metrics' }).focus();
     await page.evaluate(`document.querySelector('#headline').firstChild.mark = 'old'`);
     await page.clock.runFor(6_000);
-    await page.waitForFunction(`document.querySelector('#lost').textContent === ''`);
+    await page.locator('#lost:empty').waitFor({ state: 'attached' });
     expect(await page.evaluate(`document.querySelector('#headline').firstChild.mark`)).toBe('old');
 
     await fail('unavailable');
     await page.clock.runFor(6_000);
-    await page.waitForFunction(`/renewal fails/.test(document.querySelector('#headline').textContent)`);
+    await page.locator('#headline', { hasText: /renewal fails/ }).waitFor();
     expect(await page.title()).toMatch(/renewal fails/);
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Metrics');
     expect(complaints).toEqual([]);
@@ -144,7 +144,7 @@ describeInBrowser('the status page', () => {
     await page.reload();
     await page.route('**/*', (route) => route.abort());
     await page.clock.runFor(6_000);
-    await page.waitForFunction(`/does not answer/.test(document.querySelector('#lost').textContent)`);
+    await page.locator('#lost', { hasText: /does not answer/ }).waitFor();
     expect(await headline()).toMatch(/current list/);
   });
 
