@@ -21,17 +21,20 @@ const main = async (): Promise<void> => {
     attempt(() => logDestination.flushSync());
     exitWith(`banks-bff ended by an error that it did not foresee. ${stacksOf(error)}`);
   });
+  let stopping = false;
   const stop = async (noticeMs: number): Promise<void> => {
     // A second signal means now.
-    for (const signal of ['SIGTERM', 'SIGINT'])
-      process.removeAllListeners(signal).on(signal, () => process.exit(1));
+    if (stopping) process.exit(1);
+    stopping = true;
     await service.stop({ noticeMs });
     logDestination.flushSync();
     process.exit(0);
   };
-  process.once('SIGTERM', () => void stop(config.shutdownGraceMs / 3));
+  // For good, not once: while the snapshot is being written its library listens too, and where it finds itself alone
+  // it sends the signal again, which would be the second one.
+  process.on('SIGTERM', () => void stop(config.shutdownGraceMs / 3));
   // Ctrl-C: a person is waiting for it, and no load balancer is.
-  process.once('SIGINT', () => void stop(0));
+  process.on('SIGINT', () => void stop(0));
   await service.start();
 };
 

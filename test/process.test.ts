@@ -1,7 +1,10 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 
@@ -102,4 +105,19 @@ test('a log that nobody reads any more does not end the service', async () => {
     expect((await fetch(`${url}/banks`)).status).toBe(200);
   }
   expect(child.exitCode).toBeNull();
+});
+
+test('SIGTERM in the middle of writing the snapshot drains as at any other time', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'banks-bff-'));
+  // A disk so slow that the write is under way when the signal comes; the library that writes listens for signals too.
+  const slowDisk = `import fs from 'node:fs'; const { fsync } = fs; fs.fsync = (...args) => setTimeout(fsync, 500, ...args);`;
+  await start({
+    CACHE_SNAPSHOT_FILE: join(directory, 'snapshot'),
+    SHUTDOWN_GRACE: '2s',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(slowDisk)}`,
+  });
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  expect(await readdir(directory)).toEqual(['snapshot']);
+  await rm(directory, { recursive: true });
 });
