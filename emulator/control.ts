@@ -1,16 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendJson } from './answers.ts';
 import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from './behaviours.ts';
-import type { BehaviourDetails } from './behaviours.ts';
-import type { Emulator } from './emulator.ts';
+import type { Behaviour, BehaviourDetails, TokenBehaviour } from './behaviours.ts';
 
 // The emulator's control: what a person or a script changes it with from outside. It shows what the emulator
 // does and has counted, and switches behaviours; it shows no credentials. It needs none either, which is why it
 // belongs on the loopback interface; a web page cannot reach it, because PUT asks for a CORS permission first.
 
+/** What the control asks of an emulator. */
+interface Controlled {
+  readonly behaviour: Behaviour;
+  readonly tokenBehaviour: TokenBehaviour;
+  readonly calls: readonly unknown[];
+  readonly maxConcurrentListCalls: number;
+  listCalls(): number;
+  tokenCalls(): number;
+  behave(name: Behaviour, details?: BehaviourDetails): Promise<void>;
+  behaveToken(name: TokenBehaviour): void;
+}
+
 /** Answers one request to the control's listener. */
 export async function answerControl(
-  emulator: Emulator,
+  emulator: Controlled,
   req: IncomingMessage,
   res: ServerResponse,
 ): Promise<void> {
@@ -42,7 +53,7 @@ export async function answerControl(
   return sendJson(res, 200, { behaviour: name, ...details });
 }
 
-function state(emulator: Emulator): object {
+function state(emulator: Controlled): object {
   return {
     behaviour: emulator.behaviour,
     tokenBehaviour: emulator.tokenBehaviour,

@@ -9,9 +9,9 @@ export interface LogDestination extends DestinationStream {
 
 /**
  * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that one that never reads does
- * not fill the memory: what comes above 4 MB is dropped. Lines are handed over together every few milliseconds: each
- * write to the system costs a busy service as much as an answer, and at each one of ours sonic-boom, pino's writer,
- * counts the bytes of all that it holds.
+ * not fill the memory: what comes above 4 MB is dropped. Lines are handed over together every few milliseconds: at
+ * each write sonic-boom, pino's writer, counts the bytes of the string that it is filling, up to 16 kB, which takes 5 µs
+ * and more.
  */
 export const createLogDestination = (fd: number): LogDestination => {
   const stream = pino.destination({ fd, sync: false, maxLength: 4 * 1024 * 1024 });

@@ -5,6 +5,7 @@ import { codeOf, readConfig } from './environment.ts';
 import { createLogDestination } from './log-destination.ts';
 import { createRedaction } from './redaction.ts';
 import { createService } from './service.ts';
+import { forPeople } from './telemetry/terminal.ts';
 
 // The process: its signals, its standard output, its exit status. Nothing else touches these.
 
@@ -12,7 +13,8 @@ const redaction = createRedaction();
 
 const main = async (): Promise<void> => {
   const config = readConfig();
-  const logDestination = createLogDestination(1);
+  const output = createLogDestination(1);
+  const logDestination = process.stdout.isTTY ? forPeople(output) : output;
   const service = createService(config, { version: readVersion(), logDestination, redaction });
   process.on('uncaughtException', (error) => {
     // What was logged before tells how it came to this.
@@ -45,16 +47,19 @@ const explain = (error: unknown): string => {
     return [error.message, ...error.problems.map((line) => `  ${line}`)].join('\n');
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return 'PORT: is in use already; choose another one, or stop what listens there';
+      return `PORT or MANAGEMENT_PORT: ${portOf(error)} is in use already; choose another one, or stop what listens there`;
     case 'EACCES':
-      return 'PORT: may not be bound by this user; choose one above 1023';
+      return `PORT or MANAGEMENT_PORT: ${portOf(error)} may not be bound by this user; choose one above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return 'HOST: is no address of this machine; use 0.0.0.0 for all of them';
+      return 'HOST or MANAGEMENT_HOST: is no address of this machine; use 0.0.0.0 for all of them';
     default:
       return stacksOf(error);
   }
 };
+
+const portOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'port' in error ? String(error.port) : 'it';
 
 const stacksOf = (error: unknown): string => trail(error).join('\ncaused by ') || 'unknown error';
 

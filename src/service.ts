@@ -190,19 +190,27 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     list,
     start: async () => {
       fleet?.start();
-      await lastGoodList.restoreInto(list);
+      const restoredFrom = await lastGoodList.restoreInto(list);
       const publicUrl = await listen(publicServer.server, config.listen);
       const operatorsUrl =
         config.management.listen && (await listen(operatorsServer, config.management.listen));
       logger.info(
-        { url: publicUrl, operatorsUrl, environment: config.provider.environment, version },
+        {
+          url: publicUrl,
+          operatorsUrl,
+          environment: config.provider.environment,
+          version,
+          token: accessToken.variable,
+          fields: config.banks.fields?.map(({ name }) => name).join(',') ?? 'all',
+          lastGoodList: restoredFrom ?? 'none',
+        },
         'listening',
       );
       list.start();
       return { publicUrl, operatorsUrl };
     },
     stop: async ({ noticeMs }) => {
-      logger.info('draining');
+      logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');
       draining = true;
       // The operators' listener answers to the end: somebody may be watching the drain.
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });

@@ -9,9 +9,9 @@ import type { ClientAddress } from './client-address.ts';
 
 // One log line for each request, and the identifier that ties an answer to its line. No header and no query string
 // is logged: either may hold what a client did not mean to tell. Express's way logs with pino-http. The hot path
-// writes the same line from its parts, on the same stream: a logger's serialisation and a search for secrets in the
-// whole line would cost more than the rest of its answer. What a client can choose freely is redacted there too;
-// nothing else in the line can hold a secret.
+// writes the same line from its parts, on the same stream, without a logger's serialisation and without searching the
+// whole line for secrets, which alone takes 1 to 3 µs. What a client can choose freely is redacted there too; nothing
+// else in the line can hold a secret.
 
 /** What is known of a request when its response has been handed to the system, or its connection has ended. */
 export interface FinishedRequest {

@@ -1,7 +1,7 @@
 import type { BankList, KeptList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import { StoreError, type ListStore, type StoreEvent } from './list-store.ts';
+import { StoreError, type ListStore, type StoreEvent, type StoreName } from './list-store.ts';
 
 // Brings the last good list into the service, at its start and from other replicas, and keeps each renewed one,
 // without anybody waiting. Every failure of a store ends here, as an event.
@@ -14,8 +14,8 @@ export interface LastGoodListOptions {
 }
 
 export interface LastGoodList {
-  /** Gives `list` the youngest list of the stores. Never rejects. */
-  restoreInto(list: BankList): Promise<void>;
+  /** Gives `list` the youngest list of the stores, and tells whose it is. Never rejects. */
+  restoreInto(list: BankList): Promise<StoreName | undefined>;
   /**
    * Gives `list` what `store` holds, if that is younger, and keeps it in the other stores. Never rejects.
    * @returns what the store holds; 'failed' if that could not be read or is refused
@@ -101,11 +101,15 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   return {
     restoreInto: async (list) => {
       // Their deadlines pass side by side, and the youngest list wins whatever the order.
-      const restoreFrom = async (store: ListStore): Promise<void> => {
+      const restoreFrom = async (store: ListStore): Promise<Kept> => {
         const restored = await restore(store, list);
-        if (restored !== 'failed' && !restored.kept) onEvent({ type: 'store-empty', store: store.name });
+        if (restored === 'failed') return { name: store.name, kept: undefined };
+        if (!restored.kept) onEvent({ type: 'store-empty', store: store.name });
+        return { name: store.name, kept: restored.kept };
       };
-      await Promise.all(stores.map(restoreFrom));
+      const found = await Promise.all(stores.map(restoreFrom));
+      const { held } = list.status();
+      return found.find(({ kept }) => kept && kept.receivedAtMs === held?.receivedAtMs)?.name;
     },
     takeFrom: async (store, list) => {
       const restored = await restore(store, list);
@@ -121,6 +125,11 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     },
   };
 };
+
+interface Kept {
+  readonly name: StoreName;
+  readonly kept: KeptList | undefined;
+}
 
 interface Restored {
   readonly kept: KeptList | undefined;

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ListStatus } from '../banks/bank-list.ts';
-import { STATES, type FreshnessPolicy } from '../banks/freshness.ts';
+import { STATES, type Freshness, type FreshnessPolicy } from '../banks/freshness.ts';
 import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
 import type { FinishedRequest } from '../http/request-log.ts';
 import type { StoreName } from '../sharing/list-store.ts';
@@ -12,7 +12,7 @@ import type { ServiceEvent } from './events.ts';
 export interface Metrics {
   readonly contentType: string;
   onEvent(event: ServiceEvent): void;
-  /** About 2 µs. */
+  /** About 1 µs. */
   onRequest(request: FinishedRequest): void;
   /** All metrics in Prometheus's text format. */
   exposition(): Promise<string>;
@@ -91,13 +91,20 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5],
     registers,
   });
-  const served = new Counter({
-    name: 'banks_served_total',
-    help: 'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
-    labelNames: ['state'],
-    registers,
-  });
-  for (const state of STATES) served.inc({ state }, 0);
+  // Counted by hand, since at each request prom-client would look its labels up: 0.6 µs.
+  const servedBy: Record<Freshness, number> = { empty: 0, fresh: 0, stale: 0, expired: 0 };
+  registry.registerMetric(
+    new Counter({
+      name: 'banks_served_total',
+      help: 'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
+      labelNames: ['state'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const state of STATES) this.inc({ state }, servedBy[state]);
+      },
+    }),
+  );
 
   return {
     contentType: registry.contentType,
@@ -110,7 +117,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       };
       requests.observe(labels, durationMs / 1_000);
       const isAnswerOfList = status === 200 || status === 304 || status >= 500;
-      if (path === '/banks' && isAnswerOfList && !aborted) served.inc({ state: options.status().state });
+      if (path === '/banks' && isAnswerOfList && !aborted) servedBy[options.status().state] += 1;
     },
     onEvent: (event) => {
       switch (event.type) {

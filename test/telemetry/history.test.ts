@@ -1,0 +1,92 @@
+import { expect, test } from '@jest/globals';
+import { LoadError } from '../../src/banks/load-error.ts';
+import { createHistory, HISTORY_MINUTES } from '../../src/telemetry/history.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
+
+// What the status page's drawings are made of: minutes, a bounded number of them.
+
+const MINUTE_MS = 60_000;
+const REQUEST = { method: 'GET', path: '/banks', durationMs: 1, bytes: 1, aborted: false };
+
+const setUp = () => {
+  const clock = createManualClock();
+  let receivedAtMs: number | undefined;
+  const ageMs = (): number | undefined =>
+    receivedAtMs === undefined ? undefined : clock.monotonicMs() - receivedAtMs;
+  const history = createHistory({ clock, ageMs });
+  return {
+    clock,
+    history,
+    fail: () =>
+      history.onEvent({
+        type: 'list-load-failed',
+        error: new LoadError('timeout', ''),
+        state: 'stale',
+        durationMs: 1,
+      }),
+    /** A list arrives that is `oldMs` old already. */
+    restore: (oldMs: number) => {
+      receivedAtMs = clock.monotonicMs() - oldMs;
+      const list = {
+        banks: [],
+        heldBack: 0,
+        upstreamFields: [],
+        validators: undefined,
+        count: 0,
+        receivedAtMs: 0,
+        changedAtMs: 0,
+      };
+      const none = { coding: 'identity', body: Buffer.alloc(0), etag: '' } as const;
+      const representations = { identity: none, gzip: none, br: none };
+      history.onEvent({
+        type: 'list-restored',
+        list: { ...list, representations },
+        previous: undefined,
+        state: 'stale',
+      });
+    },
+  };
+};
+
+test('the age grows through minutes in which nothing happens, and a minute keeps its oldest moment', () => {
+  const { clock, history, restore } = setUp();
+  restore(30_000);
+  clock.skip(2.5 * MINUTE_MS);
+  restore(0);
+  expect(history.minutes().map(({ oldestAgeMs }) => oldestAgeMs)).toEqual([90_000, 150_000, 180_000]);
+});
+
+test('there is no age before the first list', () => {
+  const { clock, history, fail } = setUp();
+  fail();
+  clock.skip(MINUTE_MS);
+  expect(history.minutes()).toMatchObject([
+    { oldestAgeMs: undefined, failed: 1, lastFailure: 'timeout' },
+    { oldestAgeMs: undefined, failed: 0, lastFailure: undefined },
+  ]);
+});
+
+test('requests are counted in their minute, those that failed too', () => {
+  const { clock, history } = setUp();
+  history.onRequest({ ...REQUEST, status: 200 });
+  clock.skip(MINUTE_MS);
+  history.onRequest({ ...REQUEST, status: 404 });
+  history.onRequest({ ...REQUEST, status: 503 });
+  expect(history.minutes()).toMatchObject([
+    { requests: 1, failedRequests: 0 },
+    { requests: 2, failedRequests: 1 },
+  ]);
+});
+
+test('only the last six hours are kept, and the age of a list from before them is still known', () => {
+  const { clock, history, restore } = setUp();
+  restore(0);
+  for (let minute = 0; minute < 3 * HISTORY_MINUTES; minute += 1) {
+    clock.skip(MINUTE_MS);
+    history.onRequest({ ...REQUEST, status: 200 });
+  }
+  const minutes = history.minutes();
+  expect(minutes).toHaveLength(HISTORY_MINUTES);
+  expect(minutes.reduce((sum, { requests }) => sum + requests, 0)).toBe(HISTORY_MINUTES);
+  expect(minutes.at(-1)?.oldestAgeMs).toBe(3 * HISTORY_MINUTES * MINUTE_MS);
+});
