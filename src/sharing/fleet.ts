@@ -47,16 +47,14 @@ export const createFleet = (options: FleetOptions): Fleet => {
       signal.addEventListener('abort', wake);
     });
 
-  const takeNews = async (): Promise<void> => {
-    await lastGoodList.takeFrom(store, list());
-    for (const wake of waiting) wake();
-  };
-
-  /** After an interruption: the younger of both lists becomes the list of both. */
+  /** The younger of both lists becomes the list of both: another's write may have come after, and be older. */
   const reconcile = async (): Promise<void> => {
     const kept = await lastGoodList.takeFrom(store, list());
+    for (const wake of waiting) wake();
     const { held } = list().status();
-    if (held && held.receivedAtMs > (kept?.receivedAtMs ?? 0)) lastGoodList.keep(held);
+    // What is refused here may be right for the others; to overwrite it would begin a quarrel.
+    if (kept === 'failed' || !held) return;
+    if (held.receivedAtMs > (kept?.receivedAtMs ?? 0)) lastGoodList.keep(held);
   };
 
   const takeTurn: TakeTurn = async ({ isDue, patienceMs, signal }): Promise<Turn> => {
@@ -79,7 +77,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
   };
 
   return {
-    start: () => store.open({ onList: () => void takeNews(), onConnected: () => void reconcile() }),
+    start: () => store.open(() => void reconcile()),
     stop: () => store.close(),
     takeTurn,
   };

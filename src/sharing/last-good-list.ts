@@ -16,8 +16,11 @@ export interface LastGoodListOptions {
 export interface LastGoodList {
   /** Gives `list` the youngest list of the stores, and tells whose it is. Never rejects. */
   restoreInto(list: BankList): Promise<StoreName | undefined>;
-  /** Gives `list` what `store` holds, if that is younger, and keeps it in the other stores. Never rejects. */
-  takeFrom(store: ListStore, list: BankList): Promise<KeptList | undefined>;
+  /**
+   * Gives `list` what `store` holds, if that is younger, and keeps it in the other stores. Never rejects.
+   * @returns what the store holds; 'failed' if that could not be read or is refused
+   */
+  takeFrom(store: ListStore, list: BankList): Promise<KeptList | undefined | 'failed'>;
   /** Writes to every store in the background; while one is being written, only the newest list waits for its turn. */
   keep(list: KeptList, except?: ListStore): void;
   /** What `operation` gives, or 'failed' if it rejects. */
@@ -83,33 +86,35 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   const unreadable = new Set<ListStore>();
 
   /** What `store` holds, and whether `list` has taken it. */
-  const restore = async (store: ListStore, list: BankList): Promise<Restored> => {
+  const restore = async (store: ListStore, list: BankList): Promise<Restored | 'failed'> => {
     const restored = await attempt(store, async () => {
       const kept = await store.read();
       const isTaken = kept !== undefined && (await list.restore(kept, ageMs(kept)));
       // A store that can be read again may still not be writable: only what failed has recovered.
       if (kept && unreadable.delete(store)) onEvent({ type: 'store-recovered', store: store.name });
-      return { kept, isTaken, isEmpty: !kept };
+      return { kept, isTaken };
     });
-    if (restored !== 'failed') return restored;
-    unreadable.add(store);
-    return { kept: undefined, isTaken: false, isEmpty: false };
+    if (restored === 'failed') unreadable.add(store);
+    return restored;
   };
 
   return {
     restoreInto: async (list) => {
       // Their deadlines pass side by side, and the youngest list wins whatever the order.
-      let source: StoreName | undefined;
-      const restoreFrom = async (store: ListStore): Promise<void> => {
-        const { isEmpty, isTaken } = await restore(store, list);
-        if (isTaken) source = store.name;
-        if (isEmpty) onEvent({ type: 'store-empty', store: store.name });
+      const restoreFrom = async (store: ListStore): Promise<Kept> => {
+        const restored = await restore(store, list);
+        if (restored === 'failed') return { name: store.name, kept: undefined };
+        if (!restored.kept) onEvent({ type: 'store-empty', store: store.name });
+        return { name: store.name, kept: restored.kept };
       };
-      await Promise.all(stores.map(restoreFrom));
-      return source;
+      const found = await Promise.all(stores.map(restoreFrom));
+      const { held } = list.status();
+      return found.find(({ kept }) => kept && kept.receivedAtMs === held?.receivedAtMs)?.name;
     },
     takeFrom: async (store, list) => {
-      const { kept, isTaken } = await restore(store, list);
+      const restored = await restore(store, list);
+      if (restored === 'failed') return restored;
+      const { kept, isTaken } = restored;
       if (kept && isTaken) keep(kept, store);
       return kept;
     },
@@ -121,10 +126,14 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   };
 };
 
+interface Kept {
+  readonly name: StoreName;
+  readonly kept: KeptList | undefined;
+}
+
 interface Restored {
   readonly kept: KeptList | undefined;
   readonly isTaken: boolean;
-  readonly isEmpty: boolean;
 }
 
 const reasonOf = (error: unknown): string => {

@@ -21,21 +21,17 @@ export interface SharedStore extends ListStore {
    * @throws {StoreError} when the store cannot tell
    */
   claim(forMs: number): Promise<Lease | undefined>;
-  /** Begins to connect, and to tell `listener`. Never throws, and never gives up. */
-  open(listener: StoreListener): void;
+  /**
+   * Begins to connect; never throws, and never gives up. Calls `onChange` when another replica has written a list, which
+   * may be missed, and when the store can be used, for the first time or again.
+   */
+  open(onChange: () => void): void;
   /** Ends the connection; nothing is told afterwards. */
   close(): void;
 }
 
 /** Ends the lease, unless it has ended by itself and is another replica's now. Never rejects. */
 export type Lease = () => Promise<void>;
-
-export interface StoreListener {
-  /** Another replica has written a list. May be missed: the TTL is the safety net. */
-  readonly onList: () => void;
-  /** The store can be used, for the first time or again: lists and news may have been missed. */
-  readonly onConnected: () => void;
-}
 
 /** A store failed. `message` is for operators' logs and repeats nothing that was stored. */
 export class StoreError extends Error {

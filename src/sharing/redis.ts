@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { ENVELOPE_VERSION, open, seal } from './envelope.ts';
-import { StoreError, type SharedStore, type StoreEvent, type StoreListener } from './list-store.ts';
+import { StoreError, type SharedStore, type StoreEvent } from './list-store.ts';
 
 // The shared list in Redis or Valkey (6 or newer: RESP3 carries commands and news on one connection). One connection,
 // one attempt to connect at a time, a deadline for everything, and nothing queued: while there is no connection every
@@ -50,15 +50,16 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
   const ownLease = { keys: [keys.lease], arguments: [ownId] };
 
   let client: Client | undefined;
-  let firstAttempt: Promise<void> = Promise.resolve();
+  /** Resolves with the first attempt to connect under way; the code for it is loaded then. */
+  let opening: Promise<{ readonly firstAttempt: Promise<void> }> | undefined;
   let failedAttempts = 0;
   let whyOffline = 'is not connected';
   let isOfflineTold = false;
   let isClosed = false;
   let cancelTimer = (): void => {};
 
-  const connect = async (listener: StoreListener): Promise<void> => {
-    const candidate = await createRedis(options.url);
+  const connect = async (library: Library, onChange: () => void): Promise<void> => {
+    const candidate = createRedis(library, options.url);
     const goOffline = (error: unknown): void => {
       client = undefined;
       destroy(candidate);
@@ -69,7 +70,7 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       const stepMs = Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts);
       failedAttempts += 1;
       cancelTimer();
-      cancelTimer = clock.after(stepMs * (0.5 + random() / 2), () => void connect(listener));
+      cancelTimer = clock.after(stepMs * (0.5 + random() / 2), () => void connect(library, onChange));
     };
     // Never taken off: an 'error' without a listener would end the process.
     candidate.on('error', (error: unknown) => {
@@ -82,7 +83,7 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       // A claim whose answer never came may have been granted all the same.
       await candidate.eval(RELEASE, ownLease);
       await candidate.subscribe(keys.news, (writer) => {
-        if (writer !== ownId) listener.onList();
+        if (writer !== ownId) onChange();
       });
     };
     try {
@@ -99,7 +100,7 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
     keepAlive();
     if (isOfflineTold) onEvent({ type: 'store-recovered', store: name });
     isOfflineTold = false;
-    listener.onConnected();
+    onChange();
   };
 
   const keepAlive = (): void => {
@@ -118,8 +119,15 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
   /** @throws {StoreError} at once while there is no connection, after {@link OPERATION_MS} if there is no answer */
   const operate = async <T>(operation: (client: Client) => Promise<T>): Promise<T> => {
     // The first operation may come while the first connection is being made.
-    if (!client) await within(OPERATION_MS, firstAttempt, clock).catch(() => undefined);
-    if (!client) throw new StoreError(whyOffline);
+    if (!client && opening) {
+      const { firstAttempt } = await opening;
+      await within(OPERATION_MS, firstAttempt, clock).catch(() => undefined);
+    }
+    if (!client) {
+      // Whoever asked tells it.
+      isOfflineTold = true;
+      throw new StoreError(whyOffline);
+    }
     const used = client;
     try {
       return await within(OPERATION_MS, operation(used), clock);
@@ -133,8 +141,8 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
 
   return {
     name,
-    open: (listener) => {
-      firstAttempt = connect(listener);
+    open: (onChange) => {
+      opening = loadLibrary().then((library) => ({ firstAttempt: connect(library, onChange) }));
     },
     close: () => {
       isClosed = true;
@@ -166,19 +174,21 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
   };
 };
 
+/** Loaded only where it is used: loading it takes a process 150 to 250 ms. */
+const loadLibrary = () => import('redis');
+
+type Library = Awaited<ReturnType<typeof loadLibrary>>;
+
 /** Queues nothing and never connects again by itself: both are decided here. */
-const createRedis = async (url: string) => {
-  // Loaded by who uses it: loading it takes a process 150 to 250 ms.
-  const { createClient } = await import('redis');
-  return createClient({
+const createRedis = ({ createClient }: Library, url: string) =>
+  createClient({
     url,
     name: 'banks-bff',
     disableOfflineQueue: true,
     socket: { reconnectStrategy: false, connectTimeout: CONNECT_MS },
   });
-};
 
-type Redis = Awaited<ReturnType<typeof createRedis>>;
+type Redis = ReturnType<typeof createRedis>;
 
 /** A connection that has been made, and what ends its use. */
 interface Client {

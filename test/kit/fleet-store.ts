@@ -1,10 +1,5 @@
 import type { KeptList } from '../../src/banks/bank-list.ts';
-import {
-  StoreError,
-  type Lease,
-  type SharedStore,
-  type StoreListener,
-} from '../../src/sharing/list-store.ts';
+import { StoreError, type Lease, type SharedStore } from '../../src/sharing/list-store.ts';
 import type { Clock } from '../../src/clock.ts';
 
 // A shared store in memory that fails on command, for fleets on a clock that tests move.
@@ -26,7 +21,7 @@ const DEADLINE_MS = 500;
 export const createFleetStore = (clock: Clock): FleetStore => {
   let held: KeptList | undefined;
   let lease: { readonly owner: symbol; readonly untilMs: number } | undefined;
-  const listeners = new Map<number, StoreListener>();
+  const listeners = new Map<number, () => void>();
   const faults = new Map<number, Fault>();
 
   const reach = async (replica: number): Promise<void> => {
@@ -44,7 +39,7 @@ export const createFleetStore = (clock: Clock): FleetStore => {
       write: async (list) => {
         await reach(replica);
         held = list;
-        for (const [other, { onList }] of listeners) if (other !== replica && !faults.has(other)) onList();
+        for (const [other, onChange] of listeners) if (other !== replica && !faults.has(other)) onChange();
       },
       claim: async (forMs): Promise<Lease | undefined> => {
         await reach(replica);
@@ -59,15 +54,15 @@ export const createFleetStore = (clock: Clock): FleetStore => {
           if (isReached && lease?.owner === owner) lease = undefined;
         };
       },
-      open: (listener) => {
-        listeners.set(replica, listener);
-        if (!faults.has(replica)) listener.onConnected();
+      open: (onChange) => {
+        listeners.set(replica, onChange);
+        if (!faults.has(replica)) onChange();
       },
       close: () => void listeners.delete(replica),
     }),
     setFault: (replica, fault) => {
       if (fault) faults.set(replica, fault);
-      else if (faults.delete(replica)) listeners.get(replica)?.onConnected();
+      else if (faults.delete(replica)) listeners.get(replica)?.();
     },
     clear: () => {
       held = undefined;

@@ -4,7 +4,6 @@ import { createBankList, type BankList } from '../../src/banks/bank-list.ts';
 import { createFleet } from '../../src/sharing/fleet.ts';
 import { createLastGoodList } from '../../src/sharing/last-good-list.ts';
 import { createFleetStore, type Fault } from '../kit/fleet-store.ts';
-import { eventually } from '../kit/rig.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
 
 // Fifty replicas on one simulated clock for a thousand lifetimes of the list: everything but HTTP, the provider and
@@ -93,7 +92,7 @@ const simulate = async (seed: number, { faults }: { readonly faults: boolean }) 
   // The first list: one call, and real time until each replica has encoded it.
   await settle();
   clock.advance(LOAD_MS);
-  await eventually(() => replicas.every((list) => list.served()));
+  while (!replicas.every((list) => list.served())) await settle();
   const startedAtMs = clock.monotonicMs();
   while (clock.monotonicMs() < startedAtMs + LIFETIMES * TTL_MS) {
     if (faults) breakSomething();

@@ -1,37 +1,14 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 
 // Five replicas as the processes that are deployed, a real Redis and load on all: what the provider sees of it, and
 // what clients do. This takes real time: 20 lifetimes of the list, 5 without Redis, and 5 with it again.
 
-const MAIN = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
 const REPLICAS = 5;
 const TTL_MS = 500;
-
-interface Replica {
-  readonly child: ChildProcess;
-  readonly url: string;
-}
-
-const startReplica = async (env: Record<string, string>): Promise<Replica> => {
-  const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
-  const child = spawn(process.execPath, [MAIN], { env, cwd, stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  for (;;) {
-    const [, url] = /"url":"([^"]+)"/.exec(output) ?? [];
-    if (url) return { child, url };
-    await once(child.stdout, 'data');
-  }
-};
 
 const p99 = (durations: readonly number[]): string =>
   `${durations.toSorted((a, b) => a - b)[Math.floor(durations.length * 0.99)]?.toFixed(1)} ms`;
@@ -39,7 +16,7 @@ const p99 = (durations: readonly number[]): string =>
 describeWithRedis('five replicas', () => {
   let redis: RedisServer;
   let provider: Emulator;
-  let replicas: Replica[];
+  let replicas: ServiceProcess[];
   beforeEach(async () => {
     redis = await startRedis();
     provider = await startEmulator();
@@ -53,8 +30,6 @@ describeWithRedis('five replicas', () => {
 
   test('make one call per lifetime together, one each without Redis, and one together again', async () => {
     const env = {
-      HOST: '127.0.0.1',
-      PORT: '0',
       MANAGEMENT_PORT: 'off',
       PROVIDER_ENVIRONMENT: 'sandbox',
       PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
@@ -63,7 +38,7 @@ describeWithRedis('five replicas', () => {
       CACHE_TTL: `${TTL_MS}ms`,
       CACHE_REDIS_URL: redis.url,
     };
-    replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startReplica(env)));
+    replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startProcess(env)));
 
     /** Asks every replica all the while, and counts the provider's calls of that time. */
     const run = async (lifetimes: number) => {
@@ -72,10 +47,10 @@ describeWithRedis('five replicas', () => {
       const statuses = new Set<number>();
       const durations: number[] = [];
       const untilMs = performance.now() + lifetimes * TTL_MS;
-      const ask = async ({ url }: Replica): Promise<void> => {
+      const ask = async (replica: ServiceProcess): Promise<void> => {
         while (performance.now() < untilMs) {
           const startedAtMs = performance.now();
-          const answer = await fetch(`${url}/banks`);
+          const answer = await fetch(`${replica.urls()[0]}/banks`);
           await answer.arrayBuffer();
           durations.push(performance.now() - startedAtMs);
           statuses.add(answer.status);

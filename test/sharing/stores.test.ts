@@ -103,7 +103,7 @@ describeWithRedis('Redis', () => {
       onEvent: () => undefined,
     });
     stores.push(store);
-    store.open({ onList: () => heard.push(who), onConnected: () => heard.push(`${who} connected`) });
+    store.open(() => heard.push(who));
     return store;
   };
 
@@ -113,8 +113,10 @@ describeWithRedis('Redis', () => {
   test('a lease that nobody ends ends by itself', async () => {
     const [one, two] = [open('one'), open('two')];
     await one.claim(50);
-    for (;;) if (await two.claim(50)) break;
-    expect(heard).toContain('two connected');
+    let claims = 0;
+    do claims += 1;
+    while (!(await two.claim(50)));
+    expect(claims).toBeGreaterThan(1);
   });
 
   test('the other replicas hear of a written list, its writer does not', async () => {
