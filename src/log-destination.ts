@@ -9,20 +9,20 @@ export interface LogDestination extends DestinationStream {
 
 /**
  * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that one that never reads does
- * not fill the memory: what comes above 4 MB is dropped. Lines are handed over together every few milliseconds: at
- * each write sonic-boom, pino's writer, counts the bytes of the string that it is filling, up to 16 kB, which takes 5 µs
- * and more.
+ * not fill the memory: what comes above 4 MB is dropped. Lines are gathered as bytes and handed over together, every few
+ * milliseconds: sonic-boom, pino's writer, counts at each write the bytes of the text that it holds, up to 16 kB, which
+ * takes 5 µs and more; and joining texts takes 1.3 µs a line, bytes 0.1.
  */
 export const createLogDestination = (fd: number): LogDestination => {
   const stream = pino.destination({ fd, sync: false, maxLength: 4 * 1024 * 1024 });
   // A reader that has gone away (EPIPE) ends the log, not the service.
   stream.on('error', () => undefined);
-  let gathered = '';
+  const gathered = Buffer.allocUnsafe(GATHERED_BYTES);
+  let length = 0;
 
   const handOver = (): void => {
-    const lines = gathered;
-    gathered = '';
-    if (lines !== '') stream.write(lines);
+    if (length > 0) stream.write(gathered.toString('utf8', 0, length));
+    length = 0;
   };
   const flushSync = (): void => {
     handOver();
@@ -32,8 +32,14 @@ export const createLogDestination = (fd: number): LogDestination => {
   process.prependListener('exit', flushSync);
   return {
     write: (line) => {
-      if (gathered === '') setTimeout(handOver, GATHER_MS);
-      gathered += line;
+      const mostBytes = 3 * line.length;
+      if (length + mostBytes > GATHERED_BYTES) handOver();
+      if (mostBytes > GATHERED_BYTES) {
+        stream.write(line);
+        return;
+      }
+      if (length === 0) setTimeout(handOver, GATHER_MS);
+      length += gathered.write(line, length);
     },
     flushSync,
   };
@@ -41,3 +47,4 @@ export const createLogDestination = (fd: number): LogDestination => {
 
 /** Nobody reads a log faster than this. */
 const GATHER_MS = 10;
+const GATHERED_BYTES = 128 * 1_024;
