@@ -60,6 +60,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   const { stores, sharedStore } = createStores(config, { random, onEvent: (event) => tell(event) });
   const metrics = createMetrics({
     status: () => list.status(),
+    state: () => list.state(),
     policy: config.cache,
     stores: stores.map(({ name }) => name),
     environment: config.provider.environment,

@@ -128,6 +128,8 @@ export interface BankList {
    */
   arrival(): Promise<ServedList>;
   status(): ListStatus;
+  /** The same as in `status`, for who needs nothing else. */
+  state(): Freshness;
   /**
    * Takes a list that was kept elsewhere, `ageMs` after the provider sent it, unless the held one is as young. A
    * shrunken one is taken where an operator accepted it after the held one.
@@ -331,6 +333,7 @@ export const createBankList = (options: BankListOptions): BankList => {
       if (list) return list;
       throw failure ?? new LoadError('internal', 'no list arrived');
     },
+    state,
     status: () => ({
       state: state(),
       held: held(),

@@ -1,0 +1,67 @@
+// How long requests take, for Prometheus: a histogram that is counted by hand. prom-client joins the labels of each
+// observation to a text and looks that up, which took a quarter of the time that a request for /banks costs in all.
+
+export interface RequestDurations {
+  /** The labels' values must come from closed sets and need no escaping. */
+  observe(route: string, method: string, status: string, seconds: number): void;
+  /** In Prometheus's text format: https://prometheus.io/docs/instrumenting/exposition_formats/ */
+  exposition(): string;
+}
+
+interface Tally {
+  readonly labels: string;
+  /** One for each bucket, not cumulative; the last is what lies above all bounds. */
+  readonly counts: number[];
+  sum: number;
+}
+
+export const createRequestDurations = (): RequestDurations => {
+  const tallies = new Map<string, Map<string, Map<string, Tally>>>();
+
+  const tallyOf = (route: string, method: string, status: string): Tally => {
+    const methods = getOrMake(tallies, route, () => new Map<string, Map<string, Tally>>());
+    const statuses = getOrMake(methods, method, () => new Map<string, Tally>());
+    return getOrMake(statuses, status, () => ({
+      labels: `route="${route}",method="${method}",status="${status}"`,
+      counts: Array.from({ length: BOUNDS.length + 1 }, () => 0),
+      sum: 0,
+    }));
+  };
+  const all = (): Tally[] =>
+    [...tallies.values()].flatMap((methods) =>
+      [...methods.values()].flatMap((statuses) => [...statuses.values()]),
+    );
+
+  return {
+    observe: (route, method, status, seconds) => {
+      const tally = tallyOf(route, method, status);
+      let bucket = 0;
+      while (seconds > (BOUNDS[bucket] ?? Infinity)) bucket += 1;
+      tally.counts[bucket] = (tally.counts[bucket] ?? 0) + 1;
+      tally.sum += seconds;
+    },
+    exposition: () => {
+      const lines = [`# HELP ${NAME} ${HELP}`, `# TYPE ${NAME} histogram`];
+      for (const { labels, counts, sum } of all()) {
+        let count = 0;
+        for (const [bucket, inBucket] of counts.entries()) {
+          count += inBucket;
+          lines.push(`${NAME}_bucket{le="${BOUNDS[bucket] ?? '+Inf'}",${labels}} ${count}`);
+        }
+        lines.push(`${NAME}_sum{${labels}} ${sum}`, `${NAME}_count{${labels}} ${count}`);
+      }
+      return `${lines.join('\n')}\n`;
+    },
+  };
+};
+
+const NAME = 'banks_http_request_duration_seconds';
+const HELP =
+  'Requests to the public listener, by route, method and class of the status; aborted: the client went away';
+const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5];
+
+const getOrMake = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, (value = make()));
+  return value;
+};
