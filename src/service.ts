@@ -8,6 +8,7 @@ import { createCors } from './http/cors.ts';
 import { createHotPath } from './http/hot-path.ts';
 import { createOperatorsApp } from './http/operators-app.ts';
 import { createPrepareAnswers } from './http/prepared-answers.ts';
+import { LIMITS } from './http/limits.ts';
 import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
@@ -162,14 +163,13 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
     variesByOrigin: cors.varies,
   });
+  const publicFace = { ...face, requestLog, cors, securityFields, prepareAnswers };
   const publicServer = createPublicServer({
     commonFields: [...securityFields, ...cors.fields(undefined)],
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
-    app: ({ isInExcess }) => {
-      const publicFace = { ...face, requestLog, cors, securityFields, prepareAnswers, isInExcess };
-      return createHotPath(publicFace, createPublicApp({ ...publicFace, fields: config.banks.fields }));
-    },
+    hotPath: createHotPath({ ...publicFace, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs }),
+    app: ({ isInExcess }) => createPublicApp({ ...publicFace, isInExcess, fields: config.banks.fields }),
   });
   const operatorsServer = createServer(
     createOperatorsApp({

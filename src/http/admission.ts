@@ -34,7 +34,7 @@ export const hasUnwantedBody = ({ headers }: IncomingMessage): boolean =>
   Number(headers['content-length'] ?? 0) > MAX_DROPPED_BODY_BYTES;
 
 /** RFC 3986's reg-name, IP literals and a port; an empty host is allowed. */
-const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
+export const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]/i;
 
 const countHosts = (rawHeaders: readonly string[]): number => {

@@ -1,11 +1,11 @@
-import type { IncomingMessage } from 'node:http';
 import proxyAddr from 'proxy-addr';
 import type { Config } from '../config.ts';
+import type { RequestHead } from './request-head.ts';
 
 // Which address a request came from, as far as the proxies in front are to be believed. For the log only: nothing is
 // decided by it.
 
-export type ClientAddress = (req: IncomingMessage) => string | undefined;
+export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
 /** The nearest address that is no trusted proxy's: Express's `req.ip`, by the package that makes it. */
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {
@@ -14,5 +14,5 @@ export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAdd
     typeof trustProxy === 'number'
       ? (_address: string, hops: number) => hops < trustProxy
       : proxyAddr.compile([...trustProxy]);
-  return (req) => proxyAddr(req, isTrusted);
+  return (head) => proxyAddr(head, isTrusted);
 };

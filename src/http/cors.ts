@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config.ts';
+import type { FlatFields } from './fields.ts';
 
 // Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.
-
-/** Names and values in turn, as `writeHead` takes them. */
-export type FlatFields = readonly string[];
 
 export interface Cors {
   /** The fields that tell the browser of `origin` whether it may read the answer. The same array for the same case. */

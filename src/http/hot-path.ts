@@ -1,17 +1,21 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { BankList } from '../banks/bank-list.ts';
-import { hasUnwantedBody, refusalOf } from './admission.ts';
 import { createNegotiate } from './content-coding.ts';
-import type { Cors, FlatFields } from './cors.ts';
+import type { Cors } from './cors.ts';
+import { toHead, type FlatFields } from './fields.ts';
 import { evaluatePreconditions } from './preconditions.ts';
 import { mapCodings, type PerCoding, type PrepareAnswers, type PreparedAnswer } from './prepared-answers.ts';
+import { readRequestHead, type RequestHead } from './request-head.ts';
 import type { RequestLog } from './request-log.ts';
 
-// GET and HEAD /banks without Express, for the ordinary request: a list is held, nothing about the request is to be
-// refused, and the connection is to stay. It skips routing and one `setHeader` per field, and nothing else: who is
-// admitted, the coding, the conditions, the fields and the log line come from the same functions as in Express's way,
-// which takes every other request. A table of tests holds the two ways to the same bytes.
+// GET and HEAD /banks straight from the socket, for the ordinary request while a list is held. It skips node:http and
+// Express, and nothing else: the coding, the conditions, the fields and the log line come from the same functions as in
+// Express's way. That is safe because it takes only what it knows for certain (see request-head.ts) and what it can
+// answer at once; with the first request that is anything else, the connection becomes Node's, untouched, for good. A
+// table of tests holds the two ways to the same bytes.
+
+/** For one connection: what answers `request` there and returns true, or does nothing and returns false. */
+export type HotPath = (socket: Socket) => (request: Buffer) => boolean;
 
 export interface HotPathOptions {
   readonly list: BankList;
@@ -19,79 +23,104 @@ export interface HotPathOptions {
   readonly cors: Cors;
   readonly securityFields: FlatFields;
   readonly requestLog: RequestLog;
-  readonly isInExcess: (socket: Socket) => boolean;
+  readonly keepAliveTimeoutMs: number;
   readonly isDraining: () => boolean;
 }
 
-/** Answers what is ordinary and hands `otherwise` the rest, untouched. */
-export const createHotPath = (options: HotPathOptions, otherwise: RequestListener): RequestListener => {
+export const createHotPath = (options: HotPathOptions): HotPath => {
   const { list, prepareAnswers, cors, requestLog } = options;
   const negotiate = createNegotiate();
-  const complete = createComplete(options.securityFields);
+  const withHeads = createWithHeads(options);
 
-  const answer = (req: IncomingMessage, res: ServerResponse): boolean => {
-    if (!isForBanks(req) || options.isDraining() || options.isInExcess(req.socket)) return false;
-    if (hasUnwantedBody(req) || refusalOf(req)) return false;
+  const answer = (head: RequestHead): boolean => {
     const served = list.served();
-    if (!served) return false;
-    const { headers } = req;
-    const answers = complete(prepareAnswers(served), cors.fields(headers.origin));
+    // A drain ends connections with their next answer, which is Express's to say.
+    if (!served || options.isDraining()) return false;
+    const { headers, socket } = head;
+    const answers = withHeads(prepareAnswers(served), cors.fields(headers.origin));
     const { body, validators, ok, notModified } =
       answers[negotiate(headers['accept-encoding'])] ?? answers.identity;
     const verdict = evaluatePreconditions(headers, validators);
     if (verdict === 'precondition_failed') return false;
 
-    const requestId = requestLog.identify(req);
+    const requestId = requestLog.identify(head);
+    const finished = requestLog.watch(head, requestId);
     if (verdict === 'not_modified') {
-      requestLog.watch(req, res, requestId, 0);
-      res.writeHead(304, withRequestId(notModified, requestId)).end();
+      socket.write(notModified(requestId), 'latin1');
+      whenTaken(socket, (isTaken) => finished(304, 0, isTaken));
     } else {
-      requestLog.watch(req, res, requestId, body.length);
-      res.writeHead(200, withRequestId(ok, requestId)).end(body);
+      // One system call for both.
+      socket.cork();
+      socket.write(ok(requestId), 'latin1');
+      if (head.method === 'GET') socket.write(body);
+      socket.uncork();
+      whenTaken(socket, (isTaken) => finished(200, body.length, isTaken));
     }
     return true;
   };
 
-  return (req, res) => {
-    if (!answer(req, res)) otherwise(req, res);
+  return (socket) => {
+    let newest: { readonly request: Buffer; readonly head: RequestHead } | undefined;
+    return (request) => {
+      // Most clients ask the same again, and the same bytes mean the same.
+      if (!newest?.request.equals(request)) {
+        const head = readRequestHead(request, socket);
+        newest = head && { request, head };
+      }
+      return newest !== undefined && answer(newest.head);
+    };
   };
 };
 
-const isForBanks = ({ method, url = '' }: IncomingMessage): boolean =>
-  (url === '/banks' || url.startsWith('/banks?')) && (method === 'GET' || method === 'HEAD');
-
-/** Answers with all their fields, but for the request's identifier, which goes into the second place. */
-interface WholeAnswer extends Pick<PreparedAnswer, 'body' | 'validators'> {
-  readonly ok: string[];
-  readonly notModified: string[];
-}
-
-/** `writeHead` has read the array when it returns, so that the next request may have it: no copy of 30 entries. */
-const withRequestId = (fields: string[], requestId: string): string[] => {
-  fields[1] = requestId;
-  return fields;
+/** Tells when the system has taken all that was written, mostly at once, or that it never will. */
+const whenTaken = (socket: Socket, tell: (isTaken: boolean) => void): void => {
+  if (socket.writableLength === 0) tell(socket.writable);
+  // Nothing more, but behind all the rest.
+  else socket.write('', (error) => tell(!error));
 };
 
-/** Joins prepared answers with what depends on the origin and what never changes, once for each pair. */
-const createComplete = (securityFields: FlatFields) => {
+/** A body with the two heads that it can be sent under. */
+interface WholeAnswer extends Pick<PreparedAnswer, 'body' | 'validators'> {
+  readonly ok: Head;
+  readonly notModified: Head;
+}
+
+type Head = (requestId: string) => string;
+
+/** No field can hold it. */
+const PLACE_OF_ID = '\0';
+
+/** Joins prepared answers with what depends on the origin and what never changes, once for each pair and second. */
+const createWithHeads = ({
+  securityFields,
+  keepAliveTimeoutMs,
+}: Pick<HotPathOptions, 'securityFields' | 'keepAliveTimeoutMs'>) => {
+  const keepAlive = Math.floor(keepAliveTimeoutMs / 1_000);
   let newest: PerCoding<PreparedAnswer> | undefined;
-  const joined = new Map<FlatFields, PerCoding<WholeAnswer>>();
+  const made = new Map<FlatFields, PerCoding<WholeAnswer>>();
 
   return (prepared: PerCoding<PreparedAnswer>, corsFields: FlatFields): PerCoding<WholeAnswer> => {
     if (newest !== prepared) {
       newest = prepared;
-      joined.clear();
+      made.clear();
     }
-    let answers = joined.get(corsFields);
+    let answers = made.get(corsFields);
     if (!answers) {
-      const common = ['X-Request-Id', '', ...securityFields, ...corsFields];
+      const first = ['X-Request-Id', PLACE_OF_ID, ...securityFields, ...corsFields];
+      // As node:http ends the head of an answer that keeps its connection.
+      const date = new Date().toUTCString();
+      const last = ['Date', date, 'Connection', 'keep-alive', 'Keep-Alive', `timeout=${keepAlive}`];
+      const prepareHead = (status: number, fields: FlatFields): Head => {
+        const [before = '', after = ''] = toHead(status, [...first, ...fields, ...last]).split(PLACE_OF_ID);
+        return (requestId) => before + requestId + after;
+      };
       answers = mapCodings(prepared, ({ body, validators, fields, notModifiedFields }) => ({
         body,
         validators,
-        ok: [...common, ...fields],
-        notModified: [...common, ...notModifiedFields],
+        ok: prepareHead(200, fields),
+        notModified: prepareHead(304, notModifiedFields),
       }));
-      joined.set(corsFields, answers);
+      made.set(corsFields, answers);
     }
     return answers;
   };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { FlatFields } from './cors.ts';
+import { toHead, type FlatFields } from './fields.ts';
 import { LINGER_MS, MAX_TARGET_LENGTH } from './limits.ts';
 import { problemAnswer, type ProblemCode } from './problems.ts';
 
@@ -36,8 +36,9 @@ export const answerParserErrors = (server: Server, { commonFields, onRefusal }: 
       // The last answer said that it is the last, and Node is closing the connection behind it.
       if (!socket.writable) return;
       onRefusal({ status: answer.status, code, requestId });
-      const all = [...commonFields, 'X-Request-Id', requestId, ...fields, ...answer.fields];
-      socket.end(`${toHead(answer.status, all)}${answer.body}`);
+      const own = ['X-Request-Id', requestId, ...fields, ...answer.fields];
+      const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
+      socket.end(`${toHead(answer.status, [...commonFields, ...own, ...last])}${answer.body}`);
       lingerThenDestroy(socket);
     };
     // Pipelined answers go out in order, so the newest one's end is the end of all.
@@ -61,12 +62,6 @@ export const answerParserErrors = (server: Server, { commonFields, onRefusal }: 
     socket.on('error', () => socket.destroy());
     refuse(socket, 'method_not_allowed', ['Allow', 'GET, HEAD, OPTIONS']);
   });
-};
-
-const toHead = (status: number, fields: FlatFields): string => {
-  const pairs = fields.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');
-  const date = new Date().toUTCString();
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${pairs}Date: ${date}\r\nConnection: close\r\n\r\n`;
 };
 
 const lingerThenDestroy = (socket: Duplex): void => {

@@ -1,7 +1,7 @@
 import type { BankList, HeldList, ServedList } from '../banks/bank-list.ts';
 import type { Coding, Representation } from '../banks/representation.ts';
 import { cacheControl, cacheStatus, type CachePolicy } from './cache-fields.ts';
-import type { FlatFields } from './cors.ts';
+import type { FlatFields } from './fields.ts';
 import type { Validators } from './preconditions.ts';
 
 // The successful answers of /banks, ready to be sent: all that they need is made once per list and second, and a

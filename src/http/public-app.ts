@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import type { Config } from '../config.ts';
 import { hasUnwantedBody, isServerWide, refusalOf } from './admission.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks-route.ts';
-import type { Cors, FlatFields } from './cors.ts';
+import type { Cors } from './cors.ts';
+import { setFields, type FlatFields } from './fields.ts';
 import { createHealthz, createReadyz, sendJson, type HealthOptions } from './health.ts';
 import { createOpenApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
@@ -58,11 +59,6 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
   app.use((_req, res) => sendProblem(res, 'not_found'));
   app.use(toProblem);
   return app;
-};
-
-export const setFields = (res: ServerResponse, fields: FlatFields): void => {
-  for (let index = 0; index + 1 < fields.length; index += 2)
-    res.setHeader(fields[index] ?? '', fields[index + 1] ?? '');
 };
 
 /** Defines read-only resources. Express answers HEAD by the GET handler; another method is told what is allowed. */

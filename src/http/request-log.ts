@@ -6,6 +6,7 @@ import type { DestinationStream, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import type { Redaction } from '../redaction.ts';
 import type { ClientAddress } from './client-address.ts';
+import type { RequestHead } from './request-head.ts';
 
 // One log line for each request, and the identifier that ties an answer to its line. No header and no query string
 // is logged: either may hold what a client did not mean to tell. Express's way logs with pino-http. The hot path
@@ -40,17 +41,23 @@ export interface RequestLog {
   /** For Express: sets `X-Request-Id`, and logs the request once it is finished. */
   readonly middleware: RequestHandler;
   /** The identifier for the answer's `X-Request-Id`: the client's own if it is well-formed, otherwise a new one. */
-  identify(req: IncomingMessage): string;
-  /** For the hot path: logs the request once it is finished. `bytes`: of the content that it is answered with. */
-  watch(req: IncomingMessage, res: ServerResponse, requestId: string, bytes: number): void;
+  identify(head: Pick<RequestHead, 'headers'>): string;
+  /** For the hot path, when a request begins: what logs it once it is finished. */
+  watch(head: RequestHead, requestId: string): LogFinished;
 }
+
+/**
+ * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`: whether the system has
+ * taken all of it, and not lost the client before.
+ */
+export type LogFinished = (status: number, contentBytes: number, isTaken: boolean) => void;
 
 export const createRequestLog = (options: RequestLogOptions): RequestLog => {
   const { logger, destination, redact, clientAddress, onFinished } = options;
   const isoTime = createIsoTime();
   const newRequestId = createRequestIds();
   const quote = (clientText: string): string => JSON.stringify(redact(clientText));
-  const textsOf = ({ headers }: IncomingMessage, requestId: string, path: string, address?: string) => {
+  const textsOf = ({ headers }: RequestHead, requestId: string, path: string, address?: string) => {
     const traceId = traceIdOf(headers['traceparent']);
     return {
       // The pattern of a client's one leaves nothing to escape, and our own has nothing to hide.
@@ -61,26 +68,26 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     };
   };
 
-  const identify = ({ headers }: IncomingMessage): string => {
+  const identify: RequestLog['identify'] = ({ headers }) => {
     const given = headers['x-request-id'];
     return typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId();
   };
 
-  const begin = (req: IncomingMessage): Begun => ({
+  const begin = (head: RequestHead): Begun => ({
     startedAtMs: performance.now(),
-    address: clientAddress(req),
-    path: pathOf(req),
+    method: head.method ?? '',
+    path: pathOf(head),
+    address: clientAddress(head),
   });
 
-  const end: End = (req, res, { startedAtMs, address, path }, contentBytes) => {
-    const { method = '' } = req;
+  const end: End = ({ startedAtMs, method, path, address }, status, contentBytes, isTaken) => {
     const finished = {
       method,
       path,
-      status: res.statusCode,
+      status,
       durationMs: Math.round((performance.now() - startedAtMs) * 1_000) / 1_000,
       bytes: method === 'HEAD' ? 0 : contentBytes,
-      aborted: !res.writableFinished,
+      aborted: !isTaken,
       address,
     };
     onFinished?.(finished);
@@ -90,36 +97,29 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
   return {
     middleware: createMiddleware(logger, identify, begin, end),
     identify,
-    watch: (req, res, requestId, contentBytes) => {
-      const begun = begin(req);
-      // After 'finish', and also where the connection ends before it.
-      res.on('close', () => {
-        const { method, path, status, durationMs, bytes, aborted, address } = end(
-          req,
-          res,
-          begun,
-          contentBytes,
-        );
+    watch: (head, requestId) => {
+      const begun = begin(head);
+      return (...ending) => {
+        const { method, path, status, durationMs, bytes, aborted, address } = end(begun, ...ending);
         if (!logger.isLevelEnabled('info')) return;
-        const texts = textsOf(req, requestId, path, address);
+        const texts = textsOf(head, requestId, path, address);
         destination.write(
           `{"level":30,"time":"${isoTime()}","requestId":"${texts.requestId}","method":"${method}",` +
             `"path":${texts.path},"status":${status},"durationMs":${durationMs},"bytes":${bytes}${texts.ip}${texts.trace}` +
             `${aborted ? ',"aborted":true' : ''},"msg":"request"}\n`,
         );
-      });
+      };
     },
   };
 };
 
 /** What is known of a request at its beginning only: Express rewrites the path, and the address goes. */
-interface Begun {
+interface Begun extends Pick<FinishedRequest, 'method' | 'path'> {
   readonly startedAtMs: number;
   readonly address: string | undefined;
-  readonly path: string;
 }
 
-type End = (req: IncomingMessage, res: ServerResponse, begun: Begun, contentBytes: number) => LoggedRequest;
+type End = (begun: Begun, ...ending: Parameters<LogFinished>) => LoggedRequest;
 
 interface LoggedRequest extends FinishedRequest {
   readonly address: string | undefined;
@@ -128,13 +128,14 @@ interface LoggedRequest extends FinishedRequest {
 const createMiddleware = (
   logger: Logger,
   identify: RequestLog['identify'],
-  begin: (req: IncomingMessage) => Begun,
+  begin: (head: RequestHead) => Begun,
   end: End,
 ): RequestHandler => {
   const begun = new WeakMap<IncomingMessage, Begun>();
   const toLine = (req: IncomingMessage, res: ServerResponse): object => {
     const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
-    const { address: ip, aborted, ...facts } = end(req, res, begun.get(req) ?? begin(req), contentBytes);
+    const ending = [res.statusCode, contentBytes, res.writableFinished] as const;
+    const { address: ip, aborted, ...facts } = end(begun.get(req) ?? begin(req), ...ending);
     return { ...facts, ip, traceId: traceIdOf(req.headers['traceparent']), ...(aborted && { aborted }) };
   };
   return pinoHttp({
@@ -172,7 +173,7 @@ const traceIdOf = (field: string | string[] | undefined): string | undefined =>
   typeof field === 'string' ? TRACE_PARENT.exec(field)?.[1] : undefined;
 
 /** The path without its query; a path can be as long as a header. */
-const pathOf = ({ url = '' }: IncomingMessage): string => {
+const pathOf = ({ url = '' }: RequestHead): string => {
   const end = url.indexOf('?');
   return url.slice(0, Math.min(end < 0 ? url.length : end, 256));
 };

@@ -1,7 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import helmet from 'helmet';
-import type { Cors, FlatFields } from './cors.ts';
+import type { Cors } from './cors.ts';
+import type { FlatFields } from './fields.ts';
 
 // Helmet's fields for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows.
 

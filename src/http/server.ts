@@ -1,13 +1,17 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
+import { serveHot } from './hot-connection.ts';
+import type { HotPath } from './hot-path.ts';
 import { LIMITS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, type Limits } from './limits.ts';
 import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts';
 
 // A listener's life: created with its limits, bound, drained, closed.
 
 export interface PublicServerOptions extends ParserErrorOptions {
-  /** Makes what answers every request whose head could be read. */
+  /** Gets the requests of each connection, up to the first that it does not take. */
+  readonly hotPath: HotPath;
+  /** Makes what answers every other request whose head could be read. */
   readonly app: (server: Pick<PublicServer, 'isInExcess'>) => RequestListener;
   readonly clock: Clock;
   readonly limits?: Limits;
@@ -30,12 +34,14 @@ interface DrainOptions {
 
 /** The public listener, on which no client can hold on for ever. */
 export const createPublicServer = ({
+  hotPath,
   app,
   clock,
   limits = LIMITS,
   ...options
 }: PublicServerOptions): PublicServer => {
   const open = new Set<Socket>();
+  const hot = new Set<Socket>();
   const silent = new Set<Socket>();
   const inExcess = new WeakSet<Socket>();
   const isInExcess = (socket: Socket): boolean => inExcess.has(socket);
@@ -57,21 +63,40 @@ export const createPublicServer = ({
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
 
-  server.on('connection', (socket: Socket) => {
-    if (open.size >= limits.connections) inExcess.add(socket);
-    open.add(socket);
+  // Node's own listener begins to read at once, so it must not hear of a connection before it is to have it.
+  const nodeListeners = server.listeners('connection');
+  server.removeAllListeners('connection');
+  const giveToNode = (socket: Socket): void => {
+    hot.delete(socket);
     silent.add(socket);
+    for (const listener of nodeListeners) Reflect.apply(listener, server, [socket]);
+  };
+  const onSilent = (socket: Socket): void => {
+    giveToNode(socket);
+    server.emit('clientError', new HeadersTimeout(), socket);
+  };
+  server.on('connection', (socket: Socket) => {
+    const hasPlace = open.size < limits.connections;
+    open.add(socket);
     socket.once('close', () => {
       open.delete(socket);
+      hot.delete(socket);
       silent.delete(socket);
     });
+    if (hasPlace) {
+      hot.add(socket);
+      serveHot(socket, { hotPath, limits, onOther: giveToNode, onSilent });
+    } else {
+      inExcess.add(socket);
+      giveToNode(socket);
+    }
   });
   server.prependListener('request', ({ socket }) => silent.delete(socket));
   cutOffSlowReaders(server, open, limits.slowReaderMs);
   return {
     server,
     isInExcess,
-    drain: (drainOptions) => drain(server, silent, drainOptions, clock),
+    drain: (drainOptions) => drain({ server, open, hot, silent, clock }, drainOptions),
   };
 };
 
@@ -114,12 +139,10 @@ const urlOf = (address: AddressInfo | string | null): string => {
  * of this time with `Connection: close`, which empties the connections from the safe side.
  */
 const drain = async (
-  server: Server,
-  silent: ReadonlySet<Socket>,
+  { server, open, hot, silent, clock }: Draining,
   { noticeMs, graceMs }: DrainOptions,
-  clock: Clock,
 ): Promise<void> => {
-  const cancelCutOff = clock.after(graceMs, () => server.closeAllConnections());
+  const cancelCutOff = clock.after(graceMs, () => open.forEach((socket) => socket.destroy()));
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
   // Node waits for a connection that never sent a request as for one with a request under way. Who has begun to send
@@ -127,12 +150,32 @@ const drain = async (
   for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
   const cancelHurry = clock.after(HALF_SENT_MS, () => silent.forEach((socket) => socket.destroy()));
   // A request that came before the drain has no Connection: close in its answer, and leaves an idle connection.
-  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
+  const closeIdle = (): void => {
+    server.closeIdleConnections();
+    for (const socket of hot) if (socket.writableLength === 0) socket.destroy();
+  };
+  closeIdle();
+  const sweep = setInterval(closeIdle, IDLE_SWEEP_MS);
   await closed;
   clearInterval(sweep);
   cancelHurry();
   cancelCutOff();
 };
+
+interface Draining {
+  readonly server: Server;
+  readonly open: ReadonlySet<Socket>;
+  /** Those on which the hot path answers: idle, but for an answer that is not yet taken. */
+  readonly hot: ReadonlySet<Socket>;
+  /** Those that Node reads, and that have sent no whole request yet. */
+  readonly silent: ReadonlySet<Socket>;
+  readonly clock: Clock;
+}
+
+/** As Node names its own. */
+class HeadersTimeout extends Error {
+  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
+}
 
 const HALF_SENT_MS = 1_000;
 const IDLE_SWEEP_MS = 100;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createRandom, mutate } from '../kit/random.ts';
 import { sendRaw, type RawAnswer } from '../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
@@ -164,14 +165,6 @@ test.each(ANSWERED)('answered: %s', async (_name, bytes, statuses) => {
   expect(answers.map(({ status }) => status)).toEqual(statuses);
 });
 
-/** Mulberry32: the same requests again for the same seed. */
-const createRandom = (seed: number) => (): number => {
-  seed = (seed + 0x6d2b79f5) | 0;
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-};
-
 const SEEDS_OF_LIFE = [
   '\r\n',
   '\n',
@@ -203,27 +196,13 @@ test('10,000 mutated requests bring no 5xx, no malformed answer and no hang', as
   const originals = [...REFUSED, ...ANSWERED]
     .map(([, bytes]) => bytes)
     .filter((bytes) => bytes.length > 0 && bytes.length < 2_000);
-  const mutate = (bytes: string): string => {
-    const at = Math.floor(random() * bytes.length);
-    const length = Math.floor(random() * 8);
-    switch (Math.floor(random() * 4)) {
-      case 0:
-        return bytes.slice(0, at) + bytes.slice(at + length);
-      case 1:
-        return bytes.slice(0, at) + (pick(SEEDS_OF_LIFE) ?? '') + bytes.slice(at);
-      case 2:
-        return bytes.slice(0, at) + String.fromCharCode(Math.floor(random() * 256)) + bytes.slice(at + 1);
-      default:
-        return bytes.slice(0, at) + bytes.slice(at, at + length).repeat(3) + bytes.slice(at + length);
-    }
-  };
   let left = 10_000;
   const seen = new Map<number, number>();
   const run = async (): Promise<void> => {
     while (left > 0) {
       left -= 1;
       let bytes = pick(originals) ?? '';
-      for (let times = 1 + random() * 3; times > 0; times -= 1) bytes = mutate(bytes);
+      for (let times = 1 + random() * 3; times > 0; times -= 1) bytes = mutate(bytes, random, SEEDS_OF_LIFE);
       const context = `seed ${seed}: ${JSON.stringify(bytes)}`;
       const methods = bytes.includes('HEAD') ? ['HEAD'] : [];
       const answers = await sendRaw(rig.url, Buffer.from(bytes, 'latin1'), { methods }).catch(

@@ -18,6 +18,7 @@ const clock = createManualClock();
 const start = async (limits: Partial<Limits>, app?: RequestListener): Promise<string> => {
   refusals = [];
   running = createPublicServer({
+    hotPath: () => () => false,
     app: ({ isInExcess }) => app ?? ((req, res) => res.end(isInExcess(req.socket) ? 'in excess' : 'welcome')),
     clock,
     commonFields: [],

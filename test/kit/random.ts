@@ -1,0 +1,23 @@
+/** Mulberry32: the same numbers in [0, 1) again for the same seed. */
+export const createRandom = (seed: number) => (): number => {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+};
+
+/** Cuts, repeats, replaces, or puts in one of `pieces` at some place. */
+export const mutate = (bytes: string, random: () => number, pieces: readonly string[]): string => {
+  const at = Math.floor(random() * bytes.length);
+  const length = Math.floor(random() * 8);
+  switch (Math.floor(random() * 4)) {
+    case 0:
+      return bytes.slice(0, at) + bytes.slice(at + length);
+    case 1:
+      return bytes.slice(0, at) + (pieces[Math.floor(random() * pieces.length)] ?? '') + bytes.slice(at);
+    case 2:
+      return bytes.slice(0, at) + String.fromCharCode(Math.floor(random() * 256)) + bytes.slice(at + 1);
+    default:
+      return bytes.slice(0, at) + bytes.slice(at, at + length).repeat(3) + bytes.slice(at + length);
+  }
+};
