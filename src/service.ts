@@ -6,10 +6,8 @@ import { secretsOf, type Config } from './config.ts';
 import { createClientAddress } from './http/client-address.ts';
 import { createCors } from './http/cors.ts';
 import { createHotPath } from './http/hot-path.ts';
-import { createOperatorsApp } from './http/operators-app.ts';
 import { createPrepareAnswers } from './http/prepared-answers.ts';
 import { LIMITS } from './http/limits.ts';
-import { createPublicApp } from './http/public-app.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
@@ -169,29 +167,45 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
     hotPath: createHotPath({ ...publicFace, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs }),
-    app: ({ isInExcess }) => createPublicApp({ ...publicFace, isInExcess, fields: config.banks.fields }),
   });
-  const operatorsServer = createServer(
-    createOperatorsApp({
-      ...face,
-      // Not counted: nobody's users come here.
-      requestLog: createRequestLog(requestLogOptions),
-      token: operatorsToken(config, redaction),
-      metrics,
-      statusPage: {
-        wallMs: () => clock.wallMs(),
-        policy: config.cache,
+  const operatorsServer = createServer();
+
+  /** Express is slow to load, and restoring a list is mostly other threads' work: they go side by side. */
+  const loadApps = async (): Promise<void> => {
+    const [{ createPublicApp }, { createOperatorsApp }] = await Promise.all([
+      import('./http/public-app.ts'),
+      import('./http/operators-app.ts'),
+    ]);
+    publicServer.serve(
+      createPublicApp({
+        ...publicFace,
+        isInExcess: (socket) => publicServer.isInExcess(socket),
         fields: config.banks.fields,
-        minutes: () => history.minutes(),
-      },
-    }),
-  );
+      }),
+    );
+    operatorsServer.on(
+      'request',
+      createOperatorsApp({
+        ...face,
+        // Not counted: nobody's users come here.
+        requestLog: createRequestLog(requestLogOptions),
+        token: operatorsToken(config, redaction),
+        metrics,
+        statusPage: {
+          wallMs: () => clock.wallMs(),
+          policy: config.cache,
+          fields: config.banks.fields,
+          minutes: () => history.minutes(),
+        },
+      }),
+    );
+  };
 
   return {
     list,
     start: async () => {
       fleet?.start();
-      const restoredFrom = await lastGoodList.restoreInto(list);
+      const [restoredFrom] = await Promise.all([lastGoodList.restoreInto(list), loadApps()]);
       const publicUrl = await listen(publicServer.server, config.listen);
       const operatorsUrl =
         config.management.listen && (await listen(operatorsServer, config.management.listen));

@@ -11,14 +11,14 @@ import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts'
 export interface PublicServerOptions extends ParserErrorOptions {
   /** Gets the requests of each connection, up to the first that it does not take. */
   readonly hotPath: HotPath;
-  /** Makes what answers every other request whose head could be read. */
-  readonly app: (server: Pick<PublicServer, 'isInExcess'>) => RequestListener;
   readonly clock: Clock;
   readonly limits?: Limits;
 }
 
 export interface PublicServer {
   readonly server: Server;
+  /** Gives all other requests whose head could be read to `app`. To be called once, before the server listens. */
+  serve(app: RequestListener): void;
   /** Whether this connection came when all places were taken. */
   isInExcess(socket: Socket): boolean;
   /** See {@link DrainOptions}. Resolves when the last connection is closed. */
@@ -35,7 +35,6 @@ interface DrainOptions {
 /** The public listener, on which no client can hold on for ever. */
 export const createPublicServer = ({
   hotPath,
-  app,
   clock,
   limits = LIMITS,
   ...options
@@ -58,7 +57,6 @@ export const createPublicServer = ({
   server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   server.maxConnections = limits.connections + limits.spareConnections;
   answerParserErrors(server, options);
-  server.on('request', app({ isInExcess }));
   // Node's own answers to these would be a 100 that invites a body, and a bare 417.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
@@ -95,6 +93,7 @@ export const createPublicServer = ({
   cutOffSlowReaders(server, open, limits.slowReaderMs);
   return {
     server,
+    serve: (app) => void server.on('request', app),
     isInExcess,
     drain: (drainOptions) => drain({ server, open, hot, silent, clock }, drainOptions),
   };

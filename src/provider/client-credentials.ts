@@ -1,11 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import {
-  allowInsecureRequests,
-  clientCredentialsGrantRequest,
-  ClientSecretBasic,
-  customFetch,
-  processClientCredentialsResponse,
-} from 'oauth4webapi';
 import { request, type Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import { retryDelayMs } from '../banks/schedule.ts';
@@ -159,15 +152,16 @@ const requestGrant = async (
     deadline.abort(new LoadError('timeout', `no complete answer within ${timeoutMs} ms`)),
   );
   try {
+    const oauth = await loadLibrary();
     const secret = await readSecret();
-    const response = await clientCredentialsGrantRequest(
+    const response = await oauth.clientCredentialsGrantRequest(
       server,
       client,
-      ClientSecretBasic(secret),
+      oauth.ClientSecretBasic(secret),
       scope === undefined ? {} : { scope },
       {
-        [allowInsecureRequests]: environment === 'sandbox',
-        [customFetch]: (href, { method, headers, body }) =>
+        [oauth.allowInsecureRequests]: environment === 'sandbox',
+        [oauth.customFetch]: (href, { method, headers, body }) =>
           ask(
             href,
             { dispatcher, method, headers, body: String(body), signal: deadline.signal },
@@ -175,7 +169,7 @@ const requestGrant = async (
           ),
       },
     );
-    const grant = await processClientCredentialsResponse(server, client, response);
+    const grant = await oauth.processClientCredentialsResponse(server, client, response);
     if (grant.token_type !== 'bearer' || !isBearerToken(grant.access_token)) {
       throw new LoadError('no_token', 'the grant is no bearer token');
     }
@@ -187,6 +181,9 @@ const requestGrant = async (
     cancel();
   }
 };
+
+/** Not at the start, which takes a tenth longer with it, and only where the token comes this way. */
+const loadLibrary = () => import('oauth4webapi');
 
 interface Asking {
   readonly dispatcher: Dispatcher;

@@ -128,12 +128,12 @@ describe('the listener', () => {
         if (isHot) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
         return isHot;
       },
-      app: () => (_req, res) => res.end('cold'),
       clock,
       commonFields: [],
       onRefusal: () => undefined,
       limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
     });
+    running.serve((_req, res) => res.end('cold'));
     return listen(running.server, { port: 0, host: '127.0.0.1' });
   };
   const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';

@@ -90,13 +90,14 @@ const startWay = async (toHotPath: (options: HotOptions) => HotPath): Promise<Wa
     way.expressCalls += 1;
     app(req, res);
   };
-  const { server } = createPublicServer({
+  const publicServer = createPublicServer({
     hotPath: toHotPath(options),
-    app: () => counted,
     clock: rig.clock,
     commonFields: [],
     onRefusal: () => undefined,
   });
+  publicServer.serve(counted);
+  const { server } = publicServer;
   const url = await listen(server, { port: 0, host: '127.0.0.1' });
   const way: Way = { url, server, lines, expressCalls: 0 };
   return way;

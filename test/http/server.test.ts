@@ -19,12 +19,13 @@ const start = async (limits: Partial<Limits>, app?: RequestListener): Promise<st
   refusals = [];
   running = createPublicServer({
     hotPath: () => () => false,
-    app: ({ isInExcess }) => app ?? ((req, res) => res.end(isInExcess(req.socket) ? 'in excess' : 'welcome')),
     clock,
     commonFields: [],
     onRefusal: (refusal) => refusals.push(refusal),
     limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
   });
+  const server = running;
+  server.serve(app ?? ((req, res) => res.end(server.isInExcess(req.socket) ? 'in excess' : 'welcome')));
   return listen(running.server, { port: 0, host: '127.0.0.1' });
 };
 afterEach(async () => {
