@@ -179,7 +179,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     publicServer.serve(
       createPublicApp({
         ...publicFace,
-        isInExcess: (socket) => publicServer.isInExcess(socket),
+        server: publicServer,
         fields: config.banks.fields,
       }),
     );

@@ -56,5 +56,10 @@ export const MAX_DROPPED_BODY_BYTES = 64 * 1024;
 /** How long a connection is still read after a refusal: closing on unread bytes resets it, and the answer is lost. */
 export const LINGER_MS = 1_000;
 
-// There is no limit of requests per connection: Node would answer the excess with a bare 503, and a connection that is
-// closed now and then costs a handshake and gains nothing here, where a connection holds no state.
+/**
+ * After so many requests that the hot path did not take, a connection ends, so that its client comes back on one that
+ * the hot path may take: a proxy that kept its connections through an outage would stay on the slow way for good.
+ * Closing one in a thousand requests costs nothing that can be measured; nginx does the same (`keepalive_requests`).
+ * Node's own bound would answer the excess with a bare 503. On the hot path there is none.
+ */
+export const MAX_REQUESTS_BY_NODE = 1_000;

@@ -1,6 +1,5 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Config } from '../config.ts';
 import { hasUnwantedBody, isServerWide, refusalOf } from './admission.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks-route.ts';
@@ -10,6 +9,7 @@ import { createHealthz, createReadyz, sendJson, type HealthOptions } from './hea
 import { createOpenApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 import type { RequestLog } from './request-log.ts';
+import type { PublicServer } from './server.ts';
 
 // The public listener's application: what exists, for which methods, and what every answer carries. It does not
 // listen, and it reads no body and no query string.
@@ -19,11 +19,11 @@ export interface PublicAppOptions extends BanksRouteOptions, HealthOptions {
   readonly fields: Config['banks']['fields'];
   readonly cors: Cors;
   readonly securityFields: FlatFields;
-  readonly isInExcess: (socket: Socket) => boolean;
+  readonly server: Pick<PublicServer, 'isInExcess' | 'isUsedUp'>;
 }
 
 export const createPublicApp = (options: PublicAppOptions): Express => {
-  const { cors } = options;
+  const { cors, server } = options;
   const app = express();
   app.set('query parser', false);
   app.set('etag', false);
@@ -36,9 +36,10 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
     setFields(res, options.securityFields);
     setFields(res, cors.fields(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
-    const isInExcess = options.isInExcess(req.socket);
+    const isInExcess = server.isInExcess(req.socket);
     // A connection that is reused after the drain has ended would lose its request.
-    if (isInExcess || options.isDraining() || hasUnwantedBody(req)) res.setHeader('Connection', 'close');
+    const isLast = isInExcess || server.isUsedUp(req.socket) || options.isDraining() || hasUnwantedBody(req);
+    if (isLast) res.setHeader('Connection', 'close');
     const refusal = refusalOf(req);
     if (refusal) {
       res.setHeader('Connection', 'close');

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { serveHot } from './hot-connection.ts';
 import type { HotPath } from './hot-path.ts';
-import { LIMITS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, type Limits } from './limits.ts';
+import { LIMITS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, MAX_REQUESTS_BY_NODE, type Limits } from './limits.ts';
 import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts';
 
 // A listener's life: created with its limits, bound, drained, closed.
@@ -21,6 +21,8 @@ export interface PublicServer {
   serve(app: RequestListener): void;
   /** Whether this connection came when all places were taken. */
   isInExcess(socket: Socket): boolean;
+  /** Whether this connection has had all the requests that Node may have from it (`MAX_REQUESTS_BY_NODE`). */
+  isUsedUp(socket: Socket): boolean;
   /** See {@link DrainOptions}. Resolves when the last connection is closed. */
   drain(options: DrainOptions): Promise<void>;
 }
@@ -89,12 +91,18 @@ export const createPublicServer = ({
       giveToNode(socket);
     }
   });
-  server.prependListener('request', ({ socket }) => silent.delete(socket));
+  const requestsByNode = new WeakMap<Socket, number>();
+  const countOf = (socket: Socket): number => requestsByNode.get(socket) ?? 0;
+  server.prependListener('request', ({ socket }) => {
+    silent.delete(socket);
+    requestsByNode.set(socket, countOf(socket) + 1);
+  });
   cutOffSlowReaders(server, open, limits.slowReaderMs);
   return {
     server,
     serve: (app) => void server.on('request', app),
     isInExcess,
+    isUsedUp: (socket) => countOf(socket) >= MAX_REQUESTS_BY_NODE,
     drain: (drainOptions) => drain({ server, open, hot, silent, clock }, drainOptions),
   };
 };

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Environment } from '../../src/config.ts';
-import { LIMITS, type Limits } from '../../src/http/limits.ts';
+import { LIMITS, MAX_REQUESTS_BY_NODE, type Limits } from '../../src/http/limits.ts';
 import { createPublicServer, listen, type PublicServer } from '../../src/http/server.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
 import { sendRaw } from '../kit/raw-http.ts';
@@ -86,6 +86,19 @@ describe('the whole service', () => {
     await eventually(() => answersIn(received()) === asked);
     expect(received().match(/Content-Length: (\d+)/g)).toHaveLength(asked);
     socket.destroy();
+  });
+
+  test('ends a connection that is on the slow way for long, and answers all that came on it', async () => {
+    await start();
+    const { socket, received } = await open(rig.url);
+    socket.write(HEALTH.repeat(MAX_REQUESTS_BY_NODE));
+    await once(socket, 'close');
+    expect(answersIn(received())).toBe(MAX_REQUESTS_BY_NODE);
+    expect(
+      received()
+        .match(/Connection: (keep-alive|close)/g)
+        ?.indexOf('Connection: close'),
+    ).toBe(MAX_REQUESTS_BY_NODE - 1);
   });
 
   test('logs a client that went away before it had the whole answer', async () => {

@@ -81,7 +81,7 @@ const startWay = async (toHotPath: (options: HotOptions) => HotPath): Promise<Wa
   };
   const app = createPublicApp({
     ...options,
-    isInExcess: () => false,
+    server: { isInExcess: () => false, isUsedUp: () => false },
     environment: 'sandbox',
     version: '0.0.0-test',
     fields: undefined,
