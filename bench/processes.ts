@@ -16,6 +16,7 @@ export interface Running {
 /** The processor of what is measured; the load comes from the other one. */
 const SERVER_CPU = '0';
 export const LOAD_CPU = '1';
+export const ALL_CPUS = '0,1';
 
 type Variables = Readonly<Record<string, string>>;
 
@@ -23,10 +24,11 @@ type Variables = Readonly<Record<string, string>>;
 export const start = async (
   commands: readonly (readonly string[])[],
   env: Variables = {},
+  processors = SERVER_CPU,
 ): Promise<Running> => {
   const children: ChildProcess[] = [];
   for (const command of commands) {
-    const child = spawn('taskset', ['-c', SERVER_CPU, ...command], {
+    const child = spawn('taskset', ['-c', processors, ...command], {
       stdio: ['ignore', 'ignore', 'ignore'],
       env: { PATH: '/usr/sbin:/usr/bin:/bin', ...env },
     });
