@@ -12,7 +12,7 @@ import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
 import { createAccessToken, tokenFile, withToken } from './provider/access-token.ts';
-import { createDispatcher, requestBanks, type ProviderAnswer } from './provider/client.ts';
+import { createConnections, requestBanks, type ProviderAnswer } from './provider/client.ts';
 import { processBanksAnswer } from './provider/contract.ts';
 import { createRedaction, redacting, type Redaction } from './redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
@@ -72,14 +72,14 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     history.onEvent(event);
   };
 
-  const dispatcher = createDispatcher();
+  const connections = createConnections();
   // A token endpoint that hangs must not hold up the list beside it.
-  const tokenDispatcher = createDispatcher();
+  const tokenConnections = createConnections();
   const accessToken = createAccessToken({
     source: config.provider.token,
     environment: config.provider.environment,
     timeoutMs: config.provider.timeoutMs,
-    dispatcher: tokenDispatcher,
+    connections: tokenConnections,
     clock,
     random,
     hide: redaction.hide,
@@ -101,7 +101,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
 
   const load: Load = async (signal, known) => {
     const answer = await withToken(accessToken, (token) =>
-      timed(requestBanks({ dispatcher, ...config.provider }, { accessToken: token, known, signal })),
+      timed(requestBanks({ connections, ...config.provider }, { accessToken: token, known, signal })),
     );
     return processBanksAnswer(answer, config.banks, clock.wallMs());
   };
@@ -232,7 +232,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       list.stop();
       operatorsServer.close();
       operatorsServer.closeAllConnections();
-      await Promise.all([lastGoodList.settled(), dispatcher.destroy(), tokenDispatcher.destroy()]);
+      await Promise.all([lastGoodList.settled(), connections.destroy(), tokenConnections.destroy()]);
       fleet?.stop();
       logger.info('stopped');
     },

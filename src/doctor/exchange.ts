@@ -6,7 +6,7 @@ import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { createAccessToken, withToken } from '../provider/access-token.ts';
-import { createDispatcher, requestBanks, type ProviderAnswer } from '../provider/client.ts';
+import { createConnections, requestBanks, type ProviderAnswer } from '../provider/client.ts';
 import { processBanksAnswer } from '../provider/contract.ts';
 import type { Redaction } from '../redaction.ts';
 
@@ -49,13 +49,13 @@ export const examine = async (config: Config, { hide }: Redaction): Promise<Fact
   let answer: ProviderAnswer | undefined;
   let answeredAfterMs: number | undefined;
 
-  const dispatcher = createDispatcher();
-  const tokenDispatcher = createDispatcher();
+  const connections = createConnections();
+  const tokenConnections = createConnections();
   const accessToken = createAccessToken({
     source: config.provider.token,
     environment: config.provider.environment,
     timeoutMs: config.provider.timeoutMs,
-    dispatcher: tokenDispatcher,
+    connections: tokenConnections,
     clock: systemClock,
     random: Math.random,
     hide,
@@ -65,7 +65,7 @@ export const examine = async (config: Config, { hide }: Redaction): Promise<Fact
     load: async (signal, known) => {
       answer = await withToken(accessToken, (token) => {
         tokenAfterMs ??= elapsedMs();
-        return requestBanks({ dispatcher, ...config.provider }, { accessToken: token, known, signal });
+        return requestBanks({ connections, ...config.provider }, { accessToken: token, known, signal });
       });
       answeredAfterMs = elapsedMs();
       return processBanksAnswer(answer, config.banks, systemClock.wallMs());
@@ -87,7 +87,7 @@ export const examine = async (config: Config, { hide }: Redaction): Promise<Fact
   const outcome = await list.arrival().catch((error: unknown) => LoadError.from(error));
   stopWatching();
   list.stop();
-  await Promise.all([dispatcher.destroy(), tokenDispatcher.destroy()]);
+  await Promise.all([connections.destroy(), tokenConnections.destroy()]);
   return {
     tokenWay: ways.token,
     providerWay: ways.provider,

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { request, type Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import { retryDelayMs } from '../banks/schedule.ts';
 import type { Clock } from '../clock.ts';
 import { isBearerToken, type TokenSource } from '../config.ts';
-import { codeOf, readBody } from './client.ts';
+import { codeOf, readBody, type Connections } from './client.ts';
 import { parseRetryAfter } from './contract.ts';
 
 // Tokens by the OAuth 2.0 client-credentials grant (RFC 6749 section 4.4), renewed ahead of their expiry by one request
@@ -17,7 +16,7 @@ export type TokenEvent =
   | { readonly type: 'token-renewal-failed'; readonly error: LoadError; readonly validForMs: number };
 
 export interface ClientCredentialsOptions {
-  readonly dispatcher: Dispatcher;
+  readonly connections: Connections;
   /** Only the sandbox may be asked over plain http. */
   readonly environment: 'sandbox' | 'production';
   /** Longest time for one exchange with the token endpoint, whoever waits for it. */
@@ -144,7 +143,7 @@ const requestGrant = async (
   readSecret: () => Promise<string>,
   options: ClientCredentialsOptions,
 ): Promise<Grant> => {
-  const { dispatcher, environment, clock, timeoutMs } = options;
+  const { connections, environment, clock, timeoutMs } = options;
   const server = { issuer: url.origin, token_endpoint: url.href };
   const client = { client_id: clientId };
   const deadline = new AbortController();
@@ -164,7 +163,7 @@ const requestGrant = async (
         [oauth.customFetch]: (href, { method, headers, body }) =>
           ask(
             href,
-            { dispatcher, method, headers, body: String(body), signal: deadline.signal },
+            { connections, method, headers, body: String(body), signal: deadline.signal },
             clock.wallMs(),
           ),
       },
@@ -186,7 +185,7 @@ const requestGrant = async (
 const loadLibrary = () => import('oauth4webapi');
 
 interface Asking {
-  readonly dispatcher: Dispatcher;
+  readonly connections: Connections;
   readonly method: 'POST';
   readonly headers: Record<string, string>;
   readonly body: string;
@@ -197,12 +196,16 @@ interface Asking {
  * The library's `fetch`, over the service's own connections and deadline: Node's would have neither. It gives the library
  * the answers that RFC 6749 section 5 speaks of, with nothing but their body and its type, and throws for all others.
  */
-const ask = async (href: string, asking: Asking, nowMs: number): Promise<Response> => {
+const ask = async (href: string, { connections, ...asking }: Asking, nowMs: number): Promise<Response> => {
   const { signal } = asking;
-  const response = await request(href, asking).catch((error: unknown) => {
-    signal.throwIfAborted();
-    throw new LoadError('unreachable', `no connection${codeOf(error)}`);
-  });
+  const { origin, pathname, search } = new URL(href);
+  const dispatcher = await connections.open();
+  const response = await dispatcher
+    .request({ ...asking, origin, path: `${pathname}${search}` })
+    .catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw new LoadError('unreachable', `no connection${codeOf(error)}`);
+    });
   const header = (name: string): string | undefined => [response.headers[name]].flat()[0];
   const status = response.statusCode;
   if (status !== 200 && status !== 400 && status !== 401) {

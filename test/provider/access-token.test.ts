@@ -397,7 +397,7 @@ describe('the seam itself', () => {
       },
       environment,
       timeoutMs: 5_000,
-      dispatcher,
+      connections: { open: () => Promise.resolve(dispatcher), destroy: () => dispatcher.destroy() },
       clock,
       random: () => 0.5,
       hide: () => undefined,
