@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { DestinationStream } from 'pino';
-import { createBankList, type BankList, type Load } from './banks/bank-list.ts';
+import { createBankList, type BankList } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config.ts';
 import { createClientAddress } from './http/client-address.ts';
@@ -11,9 +11,8 @@ import { LIMITS } from './http/limits.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
-import { createAccessToken, tokenFile, withToken } from './provider/access-token.ts';
-import { createConnections, requestBanks, type ProviderAnswer } from './provider/client.ts';
-import { processBanksAnswer } from './provider/contract.ts';
+import { tokenFile } from './provider/access-token.ts';
+import { createProvider } from './provider/provider.ts';
 import { createRedaction, redacting, type Redaction } from './redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
@@ -72,39 +71,24 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     history.onEvent(event);
   };
 
-  const connections = createConnections();
-  // A token endpoint that hangs must not hold up the list beside it.
-  const tokenConnections = createConnections();
-  const accessToken = createAccessToken({
-    source: config.provider.token,
-    environment: config.provider.environment,
-    timeoutMs: config.provider.timeoutMs,
-    connections: tokenConnections,
+  const provider = createProvider(config, {
     clock,
     random,
     hide: redaction.hide,
     onEvent: (event) => tell(event),
+    /** Tells how long an exchange took, and how it ended. */
+    exchange: async (ask) => {
+      const startedAtMs = clock.monotonicMs();
+      let status: number | undefined;
+      try {
+        const answer = await ask();
+        ({ status } = answer);
+        return answer;
+      } finally {
+        tell({ type: 'provider-called', status, durationMs: clock.monotonicMs() - startedAtMs });
+      }
+    },
   });
-
-  /** Tells how long one exchange with the provider took, and how it ended. */
-  const timed = async (exchange: Promise<ProviderAnswer>): Promise<ProviderAnswer> => {
-    const startedAtMs = clock.monotonicMs();
-    let status: number | undefined;
-    try {
-      const answer = await exchange;
-      ({ status } = answer);
-      return answer;
-    } finally {
-      tell({ type: 'provider-called', status, durationMs: clock.monotonicMs() - startedAtMs });
-    }
-  };
-
-  const load: Load = async (signal, known) => {
-    const answer = await withToken(accessToken, (token) =>
-      timed(requestBanks({ connections, ...config.provider }, { accessToken: token, known, signal })),
-    );
-    return processBanksAnswer(answer, config.banks, clock.wallMs());
-  };
   const lastGoodList = createLastGoodList({
     stores,
     ttlMs: config.cache.ttlMs,
@@ -121,7 +105,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       clock,
     });
   const list: BankList = createBankList({
-    load,
+    load: provider.load,
     takeTurn: fleet?.takeTurn,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
@@ -215,7 +199,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
           operatorsUrl,
           environment: config.provider.environment,
           version,
-          token: accessToken.variable,
+          token: provider.tokenVariable,
           fields: config.banks.fields?.map(({ name }) => name).join(',') ?? 'all',
           lastGoodList: restoredFrom ?? 'none',
         },
@@ -232,7 +216,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       list.stop();
       operatorsServer.close();
       operatorsServer.closeAllConnections();
-      await Promise.all([lastGoodList.settled(), connections.destroy(), tokenConnections.destroy()]);
+      await Promise.all([lastGoodList.settled(), provider.close()]);
       fleet?.stop();
       logger.info('stopped');
     },

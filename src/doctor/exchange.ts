@@ -5,9 +5,8 @@ import { createBankList, type ServedList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { createAccessToken, withToken } from '../provider/access-token.ts';
-import { createConnections, requestBanks, type ProviderAnswer } from '../provider/client.ts';
-import { processBanksAnswer } from '../provider/contract.ts';
+import type { ProviderAnswer } from '../provider/client.ts';
+import { createProvider } from '../provider/provider.ts';
 import type { Redaction } from '../redaction.ts';
 
 // One exchange with the provider, made by the service's own parts: its token, its connection, its contract, its list with
@@ -49,27 +48,22 @@ export const examine = async (config: Config, { hide }: Redaction): Promise<Fact
   let answer: ProviderAnswer | undefined;
   let answeredAfterMs: number | undefined;
 
-  const connections = createConnections();
-  const tokenConnections = createConnections();
-  const accessToken = createAccessToken({
-    source: config.provider.token,
-    environment: config.provider.environment,
-    timeoutMs: config.provider.timeoutMs,
-    connections: tokenConnections,
+  const provider = createProvider(config, {
     clock: systemClock,
     random: Math.random,
     hide,
     onEvent: () => undefined,
+    exchange: async (ask) => {
+      tokenAfterMs ??= elapsedMs();
+      // Of a repeated exchange that breaks off there is no answer, whatever the first one was.
+      answer = undefined;
+      answer = await ask();
+      answeredAfterMs = elapsedMs();
+      return answer;
+    },
   });
   const list = createBankList({
-    load: async (signal, known) => {
-      answer = await withToken(accessToken, (token) => {
-        tokenAfterMs ??= elapsedMs();
-        return requestBanks({ connections, ...config.provider }, { accessToken: token, known, signal });
-      });
-      answeredAfterMs = elapsedMs();
-      return processBanksAnswer(answer, config.banks, systemClock.wallMs());
-    },
+    load: provider.load,
     takeTurn: undefined,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
@@ -87,7 +81,7 @@ export const examine = async (config: Config, { hide }: Redaction): Promise<Fact
   const outcome = await list.arrival().catch((error: unknown) => LoadError.from(error));
   stopWatching();
   list.stop();
-  await Promise.all([connections.destroy(), tokenConnections.destroy()]);
+  await provider.close();
   return {
     tokenWay: ways.token,
     providerWay: ways.provider,
