@@ -79,8 +79,8 @@ const ready = async (url: string, tries = 400): Promise<void> => {
 
 /** Long enough for compilers that share the server's processor: a p99 settles after four to six seconds. */
 const warmUp = async (running: Running, url: string): Promise<void> => {
-  for (const { headers } of SCENARIOS)
-    await measure(running, { url, headers: headers('"none"'), seconds: 2 });
+  const { etag } = await look(url, CHROME);
+  for (const { headers } of SCENARIOS) await measure(running, { url, headers: headers(etag), seconds: 2 });
 };
 
 /** What one peer answers, checked: a proxy that has cached a refusal looks fast. */
