@@ -184,6 +184,7 @@ const compareSizes = async (emulator: Emulator, banks: readonly unknown[]): Prom
     const url = `http://127.0.0.1:${port}/banks`;
     const running = await startService(emulator, port);
     await ready(url);
+    await wait(2_000);
     const rssAtRestMb = running.rssMb();
     const { browser, identity } = await check(SERVICE, url, undefined);
     await warmUp(running, url);
