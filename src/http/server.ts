@@ -1,12 +1,13 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
+import { drain, type DrainOptions } from './drain.ts';
 import { serveHot } from './hot-connection.ts';
 import type { HotPath } from './hot-path.ts';
 import { LIMITS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, MAX_REQUESTS_BY_NODE, type Limits } from './limits.ts';
 import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts';
 
-// A listener's life: created with its limits, bound, drained, closed.
+// The public listener: its limits, and who gets a connection.
 
 export interface PublicServerOptions extends ParserErrorOptions {
   /** Gets the requests of each connection, up to the first that it does not take. */
@@ -25,13 +26,6 @@ export interface PublicServer {
   isUsedUp(socket: Socket): boolean;
   /** See {@link DrainOptions}. Resolves when the last connection is closed. */
   drain(options: DrainOptions): Promise<void>;
-}
-
-interface DrainOptions {
-  /** How long new requests are still taken, so that load balancers can see the 503 of /readyz first. */
-  readonly noticeMs: number;
-  /** When whatever is still open is cut off, counted from the beginning. */
-  readonly graceMs: number;
 }
 
 /** The public listener, on which no client can hold on for ever. */
@@ -140,49 +134,7 @@ const urlOf = (address: AddressInfo | string | null): string => {
   return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
 };
 
-/**
- * Closes `server` without losing a request. It first goes on serving for `noticeMs`: closing at once would cut an
- * idle keep-alive connection in the moment in which its client reuses it, and the application marks every answer
- * of this time with `Connection: close`, which empties the connections from the safe side.
- */
-const drain = async (
-  { server, open, hot, silent, clock }: Draining,
-  { noticeMs, graceMs }: DrainOptions,
-): Promise<void> => {
-  const cancelCutOff = clock.after(graceMs, () => open.forEach((socket) => socket.destroy()));
-  await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
-  const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-  // Node waits for a connection that never sent a request as for one with a request under way. Who has begun to send
-  // one gets a moment more.
-  for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
-  const cancelHurry = clock.after(HALF_SENT_MS, () => silent.forEach((socket) => socket.destroy()));
-  // A request that came before the drain has no Connection: close in its answer, and leaves an idle connection.
-  const closeIdle = (): void => {
-    server.closeIdleConnections();
-    for (const socket of hot) if (socket.writableLength === 0) socket.destroy();
-  };
-  closeIdle();
-  const sweep = setInterval(closeIdle, IDLE_SWEEP_MS);
-  await closed;
-  clearInterval(sweep);
-  cancelHurry();
-  cancelCutOff();
-};
-
-interface Draining {
-  readonly server: Server;
-  readonly open: ReadonlySet<Socket>;
-  /** Those on which the hot path answers: idle, but for an answer that is not yet taken. */
-  readonly hot: ReadonlySet<Socket>;
-  /** Those that Node reads, and that have sent no whole request yet. */
-  readonly silent: ReadonlySet<Socket>;
-  readonly clock: Clock;
-}
-
 /** As Node names its own. */
 class HeadersTimeout extends Error {
   readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
 }
-
-const HALF_SENT_MS = 1_000;
-const IDLE_SWEEP_MS = 100;
