@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { ConfigError, parseConfig, SECRET_VARIABLES, type Config, type Environment } from './config.ts';
+import { codeOf } from './error-code.ts';
 
 // The environment that a program of this product runs in, read once at its start. The service and its doctor read it
 // through here, so that the one examines what the other will use.
@@ -35,7 +36,3 @@ const whyUnreadable = (path: string): string | undefined => {
     return codeOf(error);
   }
 };
-
-/** Node's name for what went wrong, such as ENOENT; empty where the error has none. */
-export const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';

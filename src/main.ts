@@ -1,7 +1,8 @@
 import { writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { ConfigError } from './config.ts';
-import { codeOf, readConfig } from './environment.ts';
+import { readConfig } from './environment.ts';
+import { codeOf } from './error-code.ts';
 import { createLogDestination } from './log-destination.ts';
 import { createRedaction } from './redaction.ts';
 import { createService } from './service.ts';

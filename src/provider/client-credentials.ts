@@ -3,7 +3,7 @@ import { LoadError } from '../banks/load-error.ts';
 import { retryDelayMs } from '../banks/schedule.ts';
 import type { Clock } from '../clock.ts';
 import { isBearerToken, type TokenSource } from '../config.ts';
-import { codeOf, readBody, type Connections } from './client.ts';
+import { codeNote, readBody, type Connections } from './client.ts';
 import { parseRetryAfter } from './contract.ts';
 
 // Tokens by the OAuth 2.0 client-credentials grant (RFC 6749 section 4.4), renewed ahead of their expiry by one request
@@ -204,7 +204,7 @@ const ask = async (href: string, { connections, ...asking }: Asking, nowMs: numb
     .request({ ...asking, origin, path: `${pathname}${search}` })
     .catch((error: unknown) => {
       signal.throwIfAborted();
-      throw new LoadError('unreachable', `no connection${codeOf(error)}`);
+      throw new LoadError('unreachable', `no connection${codeNote(error)}`);
     });
   const header = (name: string): string | undefined => [response.headers[name]].flat()[0];
   const status = response.statusCode;

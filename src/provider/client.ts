@@ -4,6 +4,7 @@ import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import type { Validators } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
+import { codeOf } from '../error-code.ts';
 
 // One exchange with the provider: asks, and hands over the answer's bytes unjudged. The token goes to the given
 // address and nowhere else: undici's `request` follows no redirect, and no error from here carries a header.
@@ -142,7 +143,7 @@ export const readBody = async (
   } catch (error) {
     signal.throwIfAborted();
     // Leaving the loop early ends the pipeline with an error of its own.
-    if (bytes <= maxBytes) throw new LoadError('malformed', `the answer's body broke off${codeOf(error)}`);
+    if (bytes <= maxBytes) throw new LoadError('malformed', `the answer's body broke off${codeNote(error)}`);
   }
   if (bytes > maxBytes) throw new LoadError('too_large', `the answer has more than ${maxBytes} bytes`);
   return Buffer.concat(chunks);
@@ -164,14 +165,14 @@ const decoderFor = (contentEncoding = 'identity'): Duplex | undefined => {
 };
 
 const toConnectionError = (error: unknown): LoadError => {
-  const code = codeOf(error);
+  const code = codeNote(error);
   // What answers is there, but does not speak HTTP.
   if (/HPE_|HEADERS_OVERFLOW/.test(code)) return new LoadError('malformed', `the answer is not HTTP${code}`);
   return new LoadError('unreachable', `no connection to the provider${code}`);
 };
 
 /** The error's code as a note for people, such as ` (ECONNREFUSED)`; its message may hold more than should be seen. */
-export const codeOf = (error: unknown): string => {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+export const codeNote = (error: unknown): string => {
+  const code = codeOf(error);
   return /^[A-Z0-9_]{1,50}$/.test(code) ? ` (${code})` : '';
 };

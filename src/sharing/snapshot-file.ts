@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import writeFileAtomic from 'write-file-atomic';
+import { codeOf } from '../error-code.ts';
 import { open, seal } from './envelope.ts';
 import { StoreError, type ListStore } from './list-store.ts';
 
@@ -11,17 +12,16 @@ export const createSnapshotFile = (path: string, provenance: string): ListStore 
   read: async () => {
     const text = await readFile(path, 'utf8').catch((error: unknown) => {
       if (codeOf(error) === 'ENOENT') return undefined;
-      throw new StoreError(`cannot be read (${codeOf(error)})`);
+      throw new StoreError(`cannot be read (${codeOf(error) || 'unknown error'})`);
     });
     return text === undefined ? undefined : open(text, provenance);
   },
   write: async (list) => {
     // Readable by its owner only: nobody else has a use for it.
     await writeFileAtomic(path, seal(list, provenance), { mode: 0o600 }).catch((error: unknown) => {
-      throw new StoreError(`cannot be written (${codeOf(error)}); the service goes on without it`);
+      throw new StoreError(
+        `cannot be written (${codeOf(error) || 'unknown error'}); the service goes on without it`,
+      );
     });
   },
 });
-
-const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
