@@ -65,16 +65,7 @@ export const createOpenApi = ({ version, fields }: OpenApiOptions) => ({
         summary: 'Alive?',
         description: '200 whenever the process can answer, whatever the provider does.',
         responses: {
-          200: {
-            description: 'It is',
-            headers: COMMON_HEADERS,
-            content: {
-              'application/json': {
-                schema: { $ref: '#/components/schemas/Health' },
-                examples: { fresh: { summary: 'A fresh list is held', value: healthExample(version) } },
-              },
-            },
-          },
+          200: itIs('Health', { fresh: { summary: 'A fresh list is held', value: healthExample(version) } }),
           ...problemResponses(['bad_request']),
         },
       },
@@ -86,16 +77,7 @@ export const createOpenApi = ({ version, fields }: OpenApiOptions) => ({
         summary: 'Able to serve?',
         description: '200 while a list can be served and the service is not shutting down.',
         responses: {
-          200: {
-            description: 'It is',
-            headers: COMMON_HEADERS,
-            content: {
-              'application/json': {
-                schema: { $ref: '#/components/schemas/Readiness' },
-                examples: { ready: { summary: 'A list can be served', value: { status: 'ready' } } },
-              },
-            },
-          },
+          200: itIs('Readiness', { ready: { summary: 'A list can be served', value: { status: 'ready' } } }),
           ...problemResponses(['bad_request', 'not_ready', 'draining']),
         },
       },
@@ -194,5 +176,12 @@ const KNOWN_BANK: Readonly<Record<string, string>> = {
 
 const exampleBank = (fields: Config['banks']['fields']) =>
   fields ? Object.fromEntries(fields.map(({ name, from }) => [name, KNOWN_BANK[from] ?? null])) : KNOWN_BANK;
+
+/** The 200 of a resource that answers yes or no. */
+const itIs = (schema: 'Health' | 'Readiness', examples: Readonly<Record<string, object>>): object => ({
+  description: 'It is',
+  headers: COMMON_HEADERS,
+  content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, examples } },
+});
 
 const healthExample = (version: string) => ({ ...HEALTH_EXAMPLE, version });
