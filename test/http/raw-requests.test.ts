@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createRandom, mutate } from '../kit/random.ts';
+import { AWKWARD_BYTES, createRandom, mutate } from '../kit/random.ts';
 import { sendRaw, type RawAnswer } from '../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
@@ -166,18 +166,11 @@ test.each(ANSWERED)('answered: %s', async (_name, bytes, statuses) => {
 });
 
 const SEEDS_OF_LIFE = [
-  '\r\n',
-  '\n',
-  '\r',
-  '\0',
-  ' ',
-  '\t',
-  ':',
+  ...AWKWARD_BYTES,
   ',',
   '"',
   '*',
   '%',
-  '\xff',
   'chunked',
   '0',
   '-1',

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../../src/http/limits.ts';
 import { readRequestHead } from '../../src/http/request-head.ts';
-import { createRandom, mutate } from '../kit/random.ts';
+import { AWKWARD_BYTES, createRandom, mutate } from '../kit/random.ts';
 
 // What the hot path reads by itself, held against Node's parser: whatever it accepts, that parser must accept as one
 // whole request without content, of the same meaning.
@@ -52,18 +52,11 @@ const PIECES = [
   'Proxy-Connection: close\r\n',
   'Upgrade: h2c\r\n',
   'GET /banks HTTP/1.1\r\nHost: a\r\n\r\n',
+  ...AWKWARD_BYTES,
   '\r\n\r\n',
-  '\r\n',
-  '\n',
-  '\r',
-  '\0',
-  ' ',
-  '\t',
-  ':',
   ': ',
   '?',
   '#',
-  '\xff',
   '__proto__: a\r\n',
 ];
 const REQUEST = `GET /banks?a=b HTTP/1.1\r\n${FIELDS.join('\r\n')}\r\n\r\n`;

@@ -21,3 +21,6 @@ export const mutate = (bytes: string, random: () => number, pieces: readonly str
       return bytes.slice(0, at) + bytes.slice(at, at + length).repeat(3) + bytes.slice(at + length);
   }
 };
+
+/** At which readers of HTTP have stumbled. */
+export const AWKWARD_BYTES = ['\r\n', '\n', '\r', '\0', ' ', '\t', ':', '\xff'];
