@@ -97,18 +97,22 @@ const createWithHeads = ({
 }: Pick<HotPathOptions, 'securityFields' | 'keepAliveTimeoutMs'>) => {
   const keepAlive = Math.floor(keepAliveTimeoutMs / 1_000);
   let newest: PerCoding<PreparedAnswer> | undefined;
+  let second = 0;
   const made = new Map<FlatFields, PerCoding<WholeAnswer>>();
 
   return (prepared: PerCoding<PreparedAnswer>, corsFields: FlatFields): PerCoding<WholeAnswer> => {
-    if (newest !== prepared) {
+    // Caches subtract the Date from their own clock, so it has to be right whatever else has not changed.
+    const now = Math.floor(Date.now() / 1_000);
+    if (newest !== prepared || second !== now) {
       newest = prepared;
+      second = now;
       made.clear();
     }
     let answers = made.get(corsFields);
     if (!answers) {
       const first = ['X-Request-Id', PLACE_OF_ID, ...securityFields, ...corsFields];
       // As node:http ends the head of an answer that keeps its connection.
-      const date = new Date().toUTCString();
+      const date = new Date(now * 1_000).toUTCString();
       const last = ['Date', date, 'Connection', 'keep-alive', 'Keep-Alive', `timeout=${keepAlive}`];
       const prepareHead = (status: number, fields: FlatFields): Head => {
         const [before = '', after = ''] = toHead(status, [...first, ...fields, ...last]).split(PLACE_OF_ID);

@@ -248,6 +248,18 @@ describe('the hot path answers as Express does, byte for byte', () => {
   });
 });
 
+test('the Date is that of the answer, also while nothing else changes', async () => {
+  const dateOf = async (way: Way): Promise<number> => {
+    const [fields] = await send(way, get());
+    return Date.parse(/^date: (.*)$/im.exec(fields)?.[1] ?? '');
+  };
+  const first = await dateOf(hot);
+  await eventually(() => Date.now() >= first + 1_000);
+  const second = await dateOf(hot);
+  expect(second).toBeGreaterThan(first);
+  expect(Math.abs(second - (await dateOf(express)))).toBeLessThanOrEqual(1_000);
+});
+
 test('no secret that a client sent is in the log, and what else it told is', () => {
   expect(JSON.stringify([hot.lines, express.lines])).not.toContain(SECRET);
   expect(hot.lines).toContainEqual(expect.objectContaining({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736' }));
