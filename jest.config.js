@@ -4,6 +4,8 @@ export default {
   // Generous: real processes and browsers start slowly on a busy machine, and no test waits without a reason.
   testTimeout: 30_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // Loads, kills and soaks have a configuration of their own: npm run test:soak.
+  testPathIgnorePatterns: ['/node_modules/', '/test/soak/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['@swc/jest', { module: { type: 'es6' }, jsc: { target: 'es2022' } }] },
 };
