@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readRegularFile, readRegularFileSync } from '../src/regular-file.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const path = (name: string): string => join(directory, name);
+
+describe.each([
+  ['readRegularFile', readRegularFile],
+  ['readRegularFileSync', async (...args: [string, number]) => Promise.resolve(readRegularFileSync(...args))],
+])('%s', (_name, read) => {
+  test.each(['', 'a', 'eight by'])('gives what the file holds: %j', async (content) => {
+    writeFileSync(path('data'), content);
+    symlinkSync('data', path('link'));
+    expect((await read(path('link'), 8)).toString()).toBe(content);
+  });
+
+  test('refuses more bytes than are allowed', async () => {
+    writeFileSync(path('data'), 'nine byte');
+    await expect(read(path('data'), 8)).rejects.toMatchObject({
+      code: 'FILE_TOO_LARGE',
+      message: 'has more than 8 bytes',
+    });
+  });
+
+  test('refuses a file of unknown size once it has more', async () => {
+    expect((await read('/proc/self/status', 100_000)).length).toBeGreaterThan(100);
+    await expect(read('/proc/self/status', 100)).rejects.toMatchObject({ code: 'FILE_TOO_LARGE' });
+  });
+
+  test('neither waits for a pipe nor reads a device or a directory', async () => {
+    execFileSync('mkfifo', [path('pipe')]);
+    for (const file of [path('pipe'), '/dev/zero', directory]) {
+      // oxlint-disable-next-line no-await-in-loop -- one file after the other
+      await expect(read(file, 8)).rejects.toMatchObject({ code: 'NOT_A_REGULAR_FILE' });
+    }
+  });
+
+  test("passes on Node's error when there is none", async () => {
+    await expect(read(path('missing'), 8)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
