@@ -3,7 +3,7 @@ import { diagnose } from './doctor/diagnosis.ts';
 import { examine } from './doctor/exchange.ts';
 import { render } from './doctor/report.ts';
 import { readConfig } from './environment.ts';
-import { createRedaction } from './redaction.ts';
+import { createRedaction } from './secrets/redaction.ts';
 
 // The doctor as a program: makes one exchange with the configured provider and tells a person what came of it. Exit
 // status 0 means that this configuration can serve a list, and nothing else does. It binds no port and keeps nothing.

@@ -4,7 +4,7 @@ import { ConfigError } from './config.ts';
 import { readConfig } from './environment.ts';
 import { codeOf } from './error-code.ts';
 import { createLogDestination } from './log-destination.ts';
-import { createRedaction } from './redaction.ts';
+import { createRedaction } from './secrets/redaction.ts';
 import { createService } from './service.ts';
 import { forPeople } from './telemetry/terminal.ts';
 

@@ -13,7 +13,7 @@ import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
 import { tokenFile } from './provider/access-token.ts';
 import { createProvider } from './provider/provider.ts';
-import { createRedaction, redacting, type Redaction } from './redaction.ts';
+import { createRedaction, redacting, type Redaction } from './secrets/redaction.ts';
 import { provenanceId } from './sharing/envelope.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
 import { createFleet } from './sharing/fleet.ts';

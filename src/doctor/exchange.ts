@@ -7,7 +7,7 @@ import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { ProviderAnswer } from '../provider/client.ts';
 import { createProvider } from '../provider/provider.ts';
-import type { Redaction } from '../redaction.ts';
+import type { Redaction } from '../secrets/redaction.ts';
 
 // One exchange with the provider, made by the service's own parts: its token, its connection, its contract, its list with
 // its deadline and guard. The doctor only looks on, so what it sees is what the service would get.

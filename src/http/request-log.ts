@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 import type { RequestHandler } from 'express';
 import type { DestinationStream, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
-import type { Redaction } from '../redaction.ts';
+import type { Redaction } from '../secrets/redaction.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { RequestHead } from './request-head.ts';
 

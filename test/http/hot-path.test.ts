@@ -11,7 +11,7 @@ import { createPublicApp } from '../../src/http/public-app.ts';
 import { createRequestLog } from '../../src/http/request-log.ts';
 import { createSecurityFields } from '../../src/http/security-fields.ts';
 import { createPublicServer, listen } from '../../src/http/server.ts';
-import { createRedaction, redacting } from '../../src/redaction.ts';
+import { createRedaction, redacting } from '../../src/secrets/redaction.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createRedaction } from '../src/redaction.ts';
+import { createRedaction } from '../../src/secrets/redaction.ts';
 
 const SECRETS = {
   'a plain token': 'emulator-access-token',

@@ -1,0 +1,138 @@
+import { describe, expect, test } from '@jest/globals';
+import { createRedaction, isLookedFor, MAX_TEXT_CHARS, redacting } from '../../src/secrets/redaction.ts';
+import { createSecretScanner } from '../../src/secrets/secret-scanner.ts';
+import { createRandom } from '../kit/random.ts';
+
+// Secrets from all characters, in texts that are made to be hard to search. What a search costs is counted in
+// characters looked at, which no busy machine can change.
+
+const ALPHABETS = {
+  'all of ASCII': Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)),
+  'signs that encoders touch': Array.from('\\\\"/%+-_ \n\t%25=&u00né秘🔑'),
+  'two letters': Array.from('ab'),
+  'other scripts': Array.from('éü秘密🔑ß\ud83d\udd11'),
+  'a pair of backslash and u': ['\\', 'u', 'd', '8', '3'],
+};
+
+const random = createRandom(77);
+const below = (limit: number): number => Math.floor(random() * limit);
+const pick = <T>(list: readonly T[]): T => {
+  const item = list[below(list.length)];
+  if (item === undefined) throw new Error('an empty list');
+  return item;
+};
+const textOf = (alphabet: readonly string[], length: number): string =>
+  Array.from({ length }, () => pick(alphabet)).join('');
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const ENCODERS: Record<string, (secret: string) => string> = {
+  plain: (secret) => secret,
+  JSON: (secret) => JSON.stringify(secret).slice(1, -1),
+  'JSON in JSON': (secret) => JSON.stringify(JSON.stringify(secret)).slice(3, -3),
+  percent: encodeURIComponent,
+  form: (secret) => new URLSearchParams({ v: secret }).toString().slice(2),
+  'Basic credentials': (secret) => base64(`${textOf(Array.from('abc'), below(4))}:${secret}`),
+  'Basic credentials of a percent-encoded secret': (secret) => base64(`id:${encodeURIComponent(secret)}`),
+};
+
+describe.each(Object.entries(ALPHABETS))('secrets of %s', (_name, alphabet) => {
+  test('are taken out, whatever stands beside them', () => {
+    for (let round = 0; round < 400; round += 1) {
+      const secret = Buffer.from(textOf(alphabet, 8 + below(80))).toString();
+      if (!isLookedFor(secret)) continue;
+      const { hide, redact } = createRedaction();
+      hide('TOKEN', secret);
+      const [encoding, encode] = pick(Object.entries(ENCODERS));
+      // A % or a backslash without what belongs to it comes from no encoder.
+      const before = textOf(alphabet, below(5)).replaceAll(/[%\\].*/gs, '');
+      const after = textOf(alphabet, below(5));
+      const written = encode(secret);
+      const redacted = redact(`${before}${written}${after}`);
+      expect([encoding, secret, redacted.includes('[redacted]')]).toEqual([encoding, secret, true]);
+      expect(redacted).not.toContain(secret);
+    }
+  });
+
+  test('cost steps that grow with the text only', () => {
+    for (let round = 0; round < 40; round += 1) {
+      const secrets = Array.from({ length: 4 }, () => textOf(alphabet, 8 + below(400)));
+      const pieces = [
+        ...secrets.map((secret) => secret.slice(0, 1 + below(secret.length))),
+        ...secrets.map((secret) => encodeURIComponent(Buffer.from(secret).toString())),
+        ...secrets,
+        ...secrets.map((secret) => base64(secret)),
+        '\\'.repeat(1 + below(2_000)),
+        String.raw`\ud83d`,
+        '%25',
+      ];
+      let text = '';
+      while (text.length < 10_000) text += pick(pieces);
+      const { steps } = createSecretScanner(secrets).scan(text);
+      expect(steps).toBeLessThanOrEqual(12 * text.length);
+    }
+  });
+});
+
+test.each([
+  ['one character over and over', 'a'.repeat(8_192), 'a'.repeat(100_000)],
+  ['a beginning over and over', `${'a'.repeat(4_000)}b`, 'a'.repeat(100_000)],
+  ['backslashes', `+${'x'.repeat(20)}\\"`, `+${'\\'.repeat(60_000)}xxx`],
+  [
+    'halves of surrogate pairs and backslashes',
+    'a-secret-token',
+    `secret${`\\ud83d${'\\'.repeat(100)}`.repeat(500)}`,
+  ],
+  ['per cent signs', '%%%%%%%%%%%%25', '%25'.repeat(30_000)],
+])('%s cost no more', (_what, secret, text) => {
+  expect(createSecretScanner([secret]).scan(text).steps).toBeLessThanOrEqual(12 * text.length);
+});
+
+test('a secret of any length from any characters is taken out, and none breaks the search', () => {
+  for (const secret of [
+    'x'.repeat(40_000),
+    '!"§$%&/()=?'.repeat(4_000),
+    '秘'.repeat(8_000),
+    `${'\\'.repeat(9_000)}abc-1234`,
+  ]) {
+    const { hide, redact } = createRedaction();
+    hide('TOKEN', secret);
+    expect(redact(`{"before":${JSON.stringify(secret)},"after":1}`)).toBe(
+      '{"before":"[redacted]","after":1}',
+    );
+  }
+  const { hide, redact } = createRedaction();
+  hide('TOKEN', 'half of a pair: \ud83d');
+  expect(redact('an ordinary line')).toBe('an ordinary line');
+});
+
+test('a secret whose end was cut off is taken out', () => {
+  const { hide, redact } = createRedaction();
+  hide('TOKEN', `head-${'0123456789'.repeat(20)}`);
+  expect(redact(`{"field":"head-${'0123456789'.repeat(5)}…"}`)).toBe('{"field":"[redacted]…"}');
+});
+
+test.each(['wrong', 'e', '', '2026', '----', '\\\\\\\\\\\\\\\\'])(
+  '%j is no secret that a log could be searched for',
+  (word) => {
+    const { hide, redact } = createRedaction();
+    hide('TOKEN', word);
+    const line = '{"level":40,"time":"2026-11-21","msg":"---- the token is wrong \\\\\\\\\\\\\\\\"}';
+    expect(redact(line)).toBe(line);
+  },
+);
+
+test('a text beyond the bound is cut off, and a line beyond it replaced', () => {
+  const redaction = createRedaction();
+  const lines: string[] = [];
+  const destination = redacting({ write: (line) => void lines.push(line) }, redaction);
+  const line = `{"level":40,"time":"2026-11-21T10:00:00.000Z","text":"${'x'.repeat(MAX_TEXT_CHARS)}"}\n`;
+  destination.write(line);
+  expect(lines.map((text): unknown => JSON.parse(text))).toEqual([
+    {
+      level: 40,
+      time: '2026-11-21T10:00:00.000Z',
+      msg: `log: a line of ${line.length} characters was left out`,
+    },
+  ]);
+  expect(redaction.redact(line)).toHaveLength(MAX_TEXT_CHARS + '… (cut off)\n'.length);
+});
