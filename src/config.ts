@@ -1,4 +1,12 @@
 import { isIP } from 'node:net';
+import proxyAddr from 'proxy-addr';
+import {
+  MANAGEMENT_TOKEN_RULE,
+  MAX_SECRET_BYTES,
+  providerSecretRule,
+  secretProblem,
+  type SecretRule,
+} from './secrets/secret-rules.ts';
 
 // The environment, read once: text in, a typed and frozen Config out, or every problem at once.
 // It never touches the process or a file, and no problem it reports repeats a value: a secret pasted
@@ -194,7 +202,11 @@ export const parseConfig = (
 
   for (const name of SECRET_FILE_VARIABLES) {
     const reason = optional(name, whyUnreadable);
-    if (reason) report(name, `cannot be read (${reason}); name a file that this user may read`);
+    if (reason)
+      report(
+        name,
+        `cannot be read (${reason}); name a regular file of at most ${MAX_SECRET_BYTES} bytes that this user may read`,
+      );
   }
 
   const environment = optional('PROVIDER_ENVIRONMENT', toEnvironment);
@@ -227,15 +239,22 @@ export const parseConfig = (
           'or PROVIDER_CLIENT_SECRET_FILE',
       );
     }
-    const token = optional('PROVIDER_ACCESS_TOKEN', toSecret);
+    const token = optional(
+      'PROVIDER_ACCESS_TOKEN',
+      toSecret(providerSecretRule(environment, { bearer: true })),
+    );
     if (token) return { kind: 'fixed', token };
     const path = text('PROVIDER_ACCESS_TOKEN_FILE');
     if (path) return { kind: 'file', path };
     if (!ways[2]) return undefined;
 
     const url = optional('PROVIDER_TOKEN_URL', production ? toHttpsUrl : toHttpUrl);
-    const clientId = optional('PROVIDER_CLIENT_ID', String);
-    const clientSecret = secretOrFile('PROVIDER_CLIENT_SECRET', 'PROVIDER_CLIENT_SECRET_FILE', toAnySecret);
+    const clientId = optional('PROVIDER_CLIENT_ID', toText);
+    const clientSecret = secretOrFile(
+      'PROVIDER_CLIENT_SECRET',
+      'PROVIDER_CLIENT_SECRET_FILE',
+      toSecret(providerSecretRule(environment, { bearer: false })),
+    );
     if (!text('PROVIDER_TOKEN_URL'))
       report('PROVIDER_TOKEN_URL', 'is required for the client-credentials grant');
     if (!clientId) report('PROVIDER_CLIENT_ID', 'is required for the client-credentials grant');
@@ -245,7 +264,7 @@ export const parseConfig = (
         'or PROVIDER_CLIENT_SECRET_FILE is required for the client-credentials grant',
       );
     }
-    const scope = optional('PROVIDER_TOKEN_SCOPE', String);
+    const scope = optional('PROVIDER_TOKEN_SCOPE', toText);
     if (!url || !clientId || !clientSecret) return undefined;
     return { kind: 'client-credentials', url, clientId, clientSecret, scope };
   };
@@ -268,19 +287,19 @@ export const parseConfig = (
   const managementPort = withDefault('MANAGEMENT_PORT', toPortOrOff);
   if (port !== 0 && port === managementPort)
     report('MANAGEMENT_PORT', 'is the same as PORT; choose another one');
-  const managementHost = withDefault('MANAGEMENT_HOST', String);
+  const managementHost = withDefault('MANAGEMENT_HOST', toText);
 
   const config = {
-    listen: { port, host: withDefault('HOST', String) },
+    listen: { port, host: withDefault('HOST', toText) },
     management: {
       listen: managementPort === 'off' ? undefined : { port: managementPort, host: managementHost },
-      token: secretOrFile('MANAGEMENT_TOKEN', 'MANAGEMENT_TOKEN_FILE', toSecret),
+      token: secretOrFile('MANAGEMENT_TOKEN', 'MANAGEMENT_TOKEN_FILE', toSecret(MANAGEMENT_TOKEN_RULE)),
     },
     banks: { fields, requiredFields },
     cache: {
       ttlMs: withDefault('CACHE_TTL', toDurationMs),
       maxStaleMs: withDefault('CACHE_MAX_STALE', toDurationMs),
-      snapshotFile: optional('CACHE_SNAPSHOT_FILE', String),
+      snapshotFile: optional('CACHE_SNAPSHOT_FILE', toText),
       redisUrl: optional('CACHE_REDIS_URL', toRedisUrl),
     },
     guard: {
@@ -370,23 +389,48 @@ const toRedisUrl = (value: string): Secret => {
       'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379',
     );
   }
-  return { reveal: () => value };
-};
-
-/** A token as it can stand in an `Authorization` field: visible ASCII, no blank (RFC 6750 section 2.1 is narrower still). */
-const toSecret = (value: string): Secret => {
-  if (!isBearerToken(value)) {
-    throw new InvalidValue(
-      'has a character that a header field cannot carry, such as a blank or a line break',
-    );
+  const credentials = [url.username, url.password];
+  if (!credentials.every(isPercentEncoded)) {
+    throw new InvalidValue('has a % in its user or password that begins no code; write %25 for it');
   }
+  if (Buffer.byteLength(value) > MAX_SECRET_BYTES)
+    throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
   return { reveal: () => value };
 };
 
-const toAnySecret = (value: string): Secret => ({ reveal: () => value });
+/** Whether `text` can be decoded (RFC 3986 section 2.1), to UTF-8. */
+const isPercentEncoded = (text: string): boolean => {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
 
-/** Whether `value` can be sent as a bearer token. */
-export const isBearerToken = (value: string): boolean => /^[\x21-\x7e]+$/.test(value);
+const toSecret =
+  (rule: SecretRule) =>
+  (value: string): Secret => {
+    const problem = secretProblem(value, rule);
+    if (problem !== undefined) throw new InvalidValue(`${problem}; it needs ${describeRule(rule)}`);
+    return { reveal: () => value };
+  };
+
+const describeRule = ({ minChars, bearer }: SecretRule): string =>
+  `${minChars} to ${MAX_SECRET_BYTES} ${bearer ? 'letters, digits and signs of ASCII' : 'bytes of text'}`;
+
+/** A name, a path or an identifier, taken as it is. */
+const toText = (value: string): string => {
+  // Not even a file's name can hold a NUL; other control characters have got there by mistake.
+  if (/[\0-\x1f\x7f]/.test(value))
+    throw new InvalidValue('has a control character, such as a line break; remove it');
+  if (Buffer.byteLength(value) > MAX_TEXT_BYTES)
+    throw new InvalidValue(`has more than ${MAX_TEXT_BYTES} bytes`);
+  return value;
+};
+
+/** The longest path that Linux takes. */
+const MAX_TEXT_BYTES = 4_096;
 
 const MS_PER_UNIT = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -466,17 +510,23 @@ const toTrustedProxies = (value: string): number | string[] => {
     const address = item.trim();
     if (!isAddressRange(address)) {
       // `true` would believe every client's X-Forwarded-For.
-      throw new InvalidValue('must be the number of proxies in front, or their addresses such as 10.0.0.0/8');
+      throw new InvalidValue(
+        'must be the number of proxies in front, or their addresses such as 10.0.0.0/8; a range of all addresses is none',
+      );
     }
     return address;
   });
 };
 
+/** As the package that will use it reads it: a range of all addresses, for example, is refused. */
 const isAddressRange = (value: string): boolean => {
-  const [address = '', prefix, ...rest] = value.split('/');
-  const bits = isIP(address) === 6 ? 128 : 32;
-  const validPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
-  return isIP(address) !== 0 && validPrefix && rest.length === 0;
+  if (isIP(value.split('/')[0] ?? '') === 0) return false;
+  try {
+    proxyAddr.compile([value]);
+    return true;
+  } catch {
+    return false;
+  }
 };
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;

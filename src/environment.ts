@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { ConfigError, parseConfig, SECRET_VARIABLES, type Config, type Environment } from './config.ts';
 import { codeOf } from './error-code.ts';
+import { readRegularFileSync } from './regular-file.ts';
+import { reasonOf } from './secrets/secret-file.ts';
+import { MAX_SECRET_BYTES } from './secrets/secret-rules.ts';
 
 // The environment that a program of this product runs in, read once at its start. The service and its doctor read it
 // through here, so that the one examines what the other will use.
@@ -21,18 +23,27 @@ export const readConfig = (): Config => {
 
 const readDotEnv = (): Environment => {
   try {
-    return parseEnv(readFileSync('.env', 'utf8'));
+    return parseEnv(UTF_8.decode(readRegularFileSync('.env', MAX_DOT_ENV_BYTES)));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
-    throw new ConfigError([`.env: cannot be read (${codeOf(error)}); make it readable or remove it`]);
+    const reason = codeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'not UTF-8' : reasonOf(error);
+    throw new ConfigError([
+      `.env: cannot be read (${reason}); make it a readable, regular file in UTF-8, or remove it`,
+    ]);
   }
 };
 
+/** Far more than all variables take. */
+const MAX_DOT_ENV_BYTES = 262_144;
+
+/** Drops a byte order mark, as some editors set it: it would become part of the first variable's name. */
+const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+
 const whyUnreadable = (path: string): string | undefined => {
   try {
-    readFileSync(path);
+    readRegularFileSync(path, MAX_SECRET_BYTES);
     return undefined;
   } catch (error) {
-    return codeOf(error);
+    return reasonOf(error);
   }
 };

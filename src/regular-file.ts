@@ -59,7 +59,7 @@ const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTT
  * grown to more than twice its size is in the middle of being written, and refused as too large.
  */
 const bufferFor = (stats: Stats, maxBytes: number): Buffer => {
-  if (!stats.isFile()) throw new UnusableFile('NOT_A_REGULAR_FILE', 'is not a regular file');
+  if (!stats.isFile()) throw new UnusableFile('NOT_A_REGULAR_FILE', 'not a regular file');
   if (stats.size > maxBytes) throw tooLarge(maxBytes);
   return Buffer.allocUnsafe(Math.min(maxBytes, Math.max(2 * stats.size, 65_536)) + 1);
 };
@@ -70,4 +70,4 @@ const filled = (buffer: Buffer, length: number): Buffer => {
 };
 
 const tooLarge = (maxBytes: number): UnusableFile =>
-  new UnusableFile('FILE_TOO_LARGE', `has more than ${maxBytes} bytes`);
+  new UnusableFile('FILE_TOO_LARGE', `more than ${maxBytes} bytes`);

@@ -11,9 +11,10 @@ import { LIMITS } from './http/limits.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
-import { tokenFile } from './provider/access-token.ts';
 import { createProvider } from './provider/provider.ts';
 import { createRedaction, redacting, type Redaction } from './secrets/redaction.ts';
+import { createSecretFile } from './secrets/secret-file.ts';
+import { MANAGEMENT_TOKEN_RULE } from './secrets/secret-rules.ts';
 import { provenanceId } from './sharing/envelope.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
 import { createFleet } from './sharing/fleet.ts';
@@ -255,6 +256,11 @@ const operatorsToken = (
 ): (() => Promise<string>) | undefined => {
   if (token === undefined) return undefined;
   return 'path' in token
-    ? tokenFile('MANAGEMENT_TOKEN_FILE', token.path, hide)
+    ? createSecretFile({
+        variable: 'MANAGEMENT_TOKEN_FILE',
+        path: token.path,
+        rule: MANAGEMENT_TOKEN_RULE,
+        hide,
+      })
     : () => Promise.resolve(token.reveal());
 };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { ConfigError, parseConfig, VARIABLES, type Environment } from '../src/config.ts';
+import { createClientAddress } from '../src/http/client-address.ts';
 
 const SANDBOX = {
   PROVIDER_ENVIRONMENT: 'sandbox',
@@ -10,7 +11,7 @@ const SANDBOX = {
 const PRODUCTION = {
   PROVIDER_ENVIRONMENT: 'production',
   PROVIDER_PRODUCTION_BASE_URL: 'https://api.example.com',
-  PROVIDER_ACCESS_TOKEN: 'a-token',
+  PROVIDER_ACCESS_TOKEN: 'a-longer-token',
   BANK_FIELDS: 'code,name',
 };
 
@@ -71,6 +72,11 @@ describe('each malformed value is refused, its variable is named and the value i
     ['MANAGEMENT_PORT', { MANAGEMENT_PORT: MARK }],
     ['MANAGEMENT_PORT', { MANAGEMENT_PORT: '3000' }],
     ['MANAGEMENT_TOKEN', { MANAGEMENT_TOKEN: `${MARK} with blank` }],
+    ['MANAGEMENT_TOKEN', { MANAGEMENT_TOKEN: 'fifteen-letters' }],
+    ['MANAGEMENT_TOKEN', { MANAGEMENT_TOKEN: `${MARK}${'x'.repeat(8_192)}` }],
+    ['MANAGEMENT_HOST', { MANAGEMENT_HOST: `${MARK}\0` }],
+    ['HOST', { HOST: MARK.repeat(1_000) }],
+    ['CACHE_SNAPSHOT_FILE', { CACHE_SNAPSHOT_FILE: `/${MARK}\0` }],
     ['MANAGEMENT_TOKEN_FILE', { MANAGEMENT_TOKEN: MARK, MANAGEMENT_TOKEN_FILE: `/${MARK}` }],
     ['PROVIDER_ENVIRONMENT', { PROVIDER_ENVIRONMENT: MARK }],
     ['PROVIDER_ENVIRONMENT', { PROVIDER_ENVIRONMENT: '' }],
@@ -83,6 +89,7 @@ describe('each malformed value is refused, its variable is named and the value i
     ['PROVIDER_PRODUCTION_BASE_URL', { PROVIDER_PRODUCTION_BASE_URL: `http://${MARK}` }],
     ['PROVIDER_ACCESS_TOKEN', { PROVIDER_ACCESS_TOKEN: '' }],
     ['PROVIDER_ACCESS_TOKEN', { PROVIDER_ACCESS_TOKEN: `${MARK}\nX-Injected: yes` }],
+    ['PROVIDER_ACCESS_TOKEN', { PROVIDER_ACCESS_TOKEN: `${MARK}${'x'.repeat(8_192)}` }],
     ['PROVIDER_ACCESS_TOKEN_FILE', { PROVIDER_ACCESS_TOKEN: MARK, PROVIDER_ACCESS_TOKEN_FILE: '/token' }],
     ['PROVIDER_TOKEN_URL', { PROVIDER_ACCESS_TOKEN: MARK, PROVIDER_CLIENT_ID: 'id' }],
     ['PROVIDER_CLIENT_SECRET', { PROVIDER_ACCESS_TOKEN: '', PROVIDER_CLIENT_ID: MARK }],
@@ -101,6 +108,8 @@ describe('each malformed value is refused, its variable is named and the value i
     ['CACHE_TTL', { CACHE_TTL: '367d' }],
     ['CACHE_MAX_STALE', { CACHE_MAX_STALE: MARK }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `http://:${MARK}@host` }],
+    ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `redis://:${MARK}%zz@host` }],
+    ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `redis://:${MARK}${'x'.repeat(8_192)}@host` }],
     ['GUARD_MIN_BANKS', { GUARD_MIN_BANKS: '1.5' }],
     ['GUARD_MAX_SHRINK', { GUARD_MAX_SHRINK: '0.2' }],
     ['GUARD_MAX_SHRINK', { GUARD_MAX_SHRINK: '101%' }],
@@ -136,12 +145,55 @@ test('production wants https, for the token endpoint too, and the published fiel
     PROVIDER_ACCESS_TOKEN: '',
     PROVIDER_TOKEN_URL: 'http://login.example.com/token',
     PROVIDER_CLIENT_ID: 'id',
-    PROVIDER_CLIENT_SECRET: 'secret',
+    PROVIDER_CLIENT_SECRET: 'a-longer-secret',
   };
   expect(problemsOf({ ...PRODUCTION, ...grant })).toContainEqual(
     expect.stringMatching(/^PROVIDER_TOKEN_URL: must be https/),
   );
 });
+
+test.each(['PROVIDER_ACCESS_TOKEN', 'PROVIDER_CLIENT_SECRET'])(
+  'production wants eight characters of %s; for a rehearsal any will do',
+  (name) => {
+    const grant = {
+      PROVIDER_TOKEN_URL: 'https://login.example.com/token',
+      PROVIDER_CLIENT_ID: 'id',
+      PROVIDER_ACCESS_TOKEN: '',
+    };
+    const way = { ...(name === 'PROVIDER_CLIENT_SECRET' && grant), [name]: 'seven-7' };
+    expect(problemsOf({ ...SANDBOX, ...way })).toEqual([]);
+    expect(problemsOf({ ...PRODUCTION, ...way })).toContainEqual(
+      expect.stringMatching(new RegExp(`^${name}: has fewer than 8 characters`)),
+    );
+  },
+);
+
+test.each([
+  '0.0.0.0/0',
+  '::/0',
+  '10.0.0.1/00',
+  '::1.2.3.4',
+  '10.0.0.0/33',
+  '10.0.0.0/8/8',
+  '::1/129',
+  'x',
+  '',
+])(
+  'TRUST_PROXY=10.0.0.0/8,%s, which the package that reads it refuses, is a problem of the configuration',
+  (address) => {
+    expect(problemsOf({ ...SANDBOX, TRUST_PROXY: `10.0.0.0/8,${address}` })).toEqual([
+      expect.stringMatching(/^TRUST_PROXY: must be the number of proxies/),
+    ]);
+  },
+);
+
+test.each(['10.0.0.0/8', '2001:db8::/32', '::ffff:10.0.0.1', 'fe80::1%eth0', '127.0.0.1,::1'])(
+  'TRUST_PROXY=%s is taken',
+  (addresses) => {
+    const { trustProxy } = parseConfig({ ...SANDBOX, TRUST_PROXY: addresses });
+    expect(() => createClientAddress(trustProxy)).not.toThrow();
+  },
+);
 
 test('a secret prints as nothing', () => {
   const config = parseConfig({ ...SANDBOX, PROVIDER_ACCESS_TOKEN: 'MARKED-VALUE' });

@@ -104,7 +104,7 @@ describe('the commands that ask a running service', () => {
   test.each(PAGES.filter((page) => exchangesOf(page).some(isRunHere)))(
     'of %s give what the page shows',
     async (page) => {
-      rig = await startRig({ env: { CACHE_TTL: '10s', MANAGEMENT_TOKEN: 'rehearsal' } });
+      rig = await startRig({ env: { CACHE_TTL: '10s', MANAGEMENT_TOKEN: 'an-outage-rehearsal' } });
       const isIdle = (): boolean => rig.service.list.status().nextLoadInMs > 0;
       await eventually(isIdle);
       const shown: string[] = [];

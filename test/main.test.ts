@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -89,6 +89,64 @@ describe('a configuration that cannot work', () => {
     expect(await exit).toBe(1);
     expect(output()).toMatch(/^ {2}PROVIDER_ACCESS_TOKEN_FILE: cannot be read \(ENOENT\)/m);
   });
+});
+
+describe('a file that is no file', () => {
+  const pipe = (name: string): string => {
+    const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+    execFileSync('mkfifo', [join(directory, name)]);
+    return directory;
+  };
+
+  test.each(['PROVIDER_ACCESS_TOKEN_FILE', 'MANAGEMENT_TOKEN_FILE'])(
+    'is refused as %s instead of being waited for',
+    async (name) => {
+      const { exit, output } = run({
+        ...SERVICE,
+        PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
+        ...(name === 'MANAGEMENT_TOKEN_FILE' && { PROVIDER_ACCESS_TOKEN: 'emulator-access-token' }),
+        [name]: join(pipe('token'), 'token'),
+      });
+      expect(await exit).toBe(1);
+      expect(output()).toMatch(new RegExp(`^ {2}${name}: cannot be read \\(not a regular file\\)`, 'm'));
+    },
+  );
+
+  test('is refused as .env', async () => {
+    const { exit, output } = run(SERVICE, pipe('.env'));
+    expect(await exit).toBe(1);
+    expect(output()).toContain('.env: cannot be read (not a regular file)');
+  });
+});
+
+test('a configuration that only a library refuses is told like any other', async () => {
+  const { exit, output } = run({
+    ...SERVICE,
+    PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+    TRUST_PROXY: '0.0.0.0/0',
+    CACHE_REDIS_URL: 'redis://:%zz@127.0.0.1',
+  });
+  expect(await exit).toBe(1);
+  expect(output()).toMatch(/^ {2}TRUST_PROXY: must be/m);
+  expect(output()).toMatch(/^ {2}CACHE_REDIS_URL: has a %/m);
+  expect(output()).not.toMatch(/^ +at /m);
+});
+
+test('a byte order mark hides no variable of a .env', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  writeFileSync(join(cwd, '.env'), '\ufeffPROVIDER_ACCESS_TOKEN=two words\n');
+  const { exit, output } = run(SERVICE, cwd);
+  expect(await exit).toBe(1);
+  expect(output()).toContain('PROVIDER_ACCESS_TOKEN: has a character');
+});
+
+test('a .env in another encoding is refused', async () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  writeFileSync(join(cwd, '.env'), Buffer.from('\ufeffPORT=1\n', 'utf16le'));
+  const { exit, output } = run(SERVICE, cwd);
+  expect(await exit).toBe(1);
+  expect(output()).toContain('.env: cannot be read (not UTF-8)');
 });
 
 test('a .env file is read, and the environment wins over it', async () => {

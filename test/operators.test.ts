@@ -10,11 +10,13 @@ import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 let rig: Rig;
 afterEach(() => rig.close());
 
-const start = async (options: RigOptions = { env: { MANAGEMENT_TOKEN: 'operator' } }): Promise<void> => {
+const start = async (
+  options: RigOptions = { env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' } },
+): Promise<void> => {
   rig = await startRig(options);
   await eventually(() => rig.service.list.status().nextLoadInMs > 0);
 };
-const refresh = (query = '', token = 'operator') =>
+const refresh = (query = '', token = 'operator-token-for-tests') =>
   supertest(rig.operatorsUrl).post(`/refresh${query}`).set('Authorization', `Bearer ${token}`);
 const count = async (): Promise<unknown> => {
   const { body } = await supertest(rig.url).get('/banks').expect(200);
@@ -47,12 +49,12 @@ test('without a configured token nobody can refresh', async () => {
 
 test('the token can come from a file, which may be rotated', async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'token');
-  writeFileSync(path, 'first\n');
+  writeFileSync(path, 'first-management-token\n');
   await start({ env: { MANAGEMENT_TOKEN_FILE: path } });
-  await refresh('', 'first').expect(200);
-  writeFileSync(path, 'second\n');
-  await refresh('', 'first').expect(401);
-  await refresh('', 'second').expect(200);
+  await refresh('', 'first-management-token').expect(200);
+  writeFileSync(path, 'second-management-token\n');
+  await refresh('', 'first-management-token').expect(401);
+  await refresh('', 'second-management-token').expect(200);
 });
 
 test('a shrunken list is refused until an operator accepts it, once', async () => {
@@ -79,7 +81,7 @@ test('accepting a shrunken list accepts no other fault', async () => {
 });
 
 test('a refresh is not answered from what the provider says has not changed', async () => {
-  await start({ env: { MANAGEMENT_TOKEN: 'operator' }, emulator: { validators: true } });
+  await start({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' }, emulator: { validators: true } });
   await refresh().expect(200);
   expect(rig.emulator.calls.map(({ status }) => status)).toEqual([200, 200]);
 });

@@ -27,7 +27,7 @@ describe.each([
     writeFileSync(path('data'), 'nine byte');
     await expect(read(path('data'), 8)).rejects.toMatchObject({
       code: 'FILE_TOO_LARGE',
-      message: 'has more than 8 bytes',
+      message: 'more than 8 bytes',
     });
   });
 

@@ -142,13 +142,16 @@ describe('a load that never settles', () => {
 
 describe('one call at a time', () => {
   test('holds for requests, renewals and forced refreshes together', async () => {
-    await start({ env: { MANAGEMENT_TOKEN: 'operator' } });
+    await start({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' } });
     await rig.emulator.behave('slow', { delayMs: 20 });
     rig.clock.next();
     await Promise.all([
       ...Array.from({ length: 20 }, () => supertest(rig.url).get('/banks').expect(200)),
       ...Array.from({ length: 3 }, () =>
-        supertest(rig.operatorsUrl).post('/refresh').set('Authorization', 'Bearer operator').expect(200),
+        supertest(rig.operatorsUrl)
+          .post('/refresh')
+          .set('Authorization', 'Bearer operator-token-for-tests')
+          .expect(200),
       ),
     ]);
     expect(rig.emulator.maxConcurrentListCalls).toBe(1);

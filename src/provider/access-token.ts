@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { LoadError } from '../banks/load-error.ts';
-import { isBearerToken, type TokenSource } from '../config.ts';
+import type { TokenSource } from '../config.ts';
+import { createSecretFile } from '../secrets/secret-file.ts';
+import { providerSecretRule } from '../secrets/secret-rules.ts';
 import type { ProviderAnswer } from './client.ts';
-import { createClientCredentials, type ClientCredentialsOptions } from './client-credentials.ts';
+import { createClientCredentials, orNoToken, type ClientCredentialsOptions } from './client-credentials.ts';
 
 // Where the access token comes from, and what is done when the provider rejects it. A token is handed to the one
 // exchange that needs it and to nothing else.
@@ -29,7 +30,7 @@ export const createAccessToken = ({ source, ...options }: AccessTokenOptions): A
     case 'fixed':
       return fixed(source.token.reveal());
     case 'file':
-      return fromFile(source.path, options.hide);
+      return fromFile(source.path, options);
     case 'client-credentials':
       return createClientCredentials(source, options);
   }
@@ -63,9 +64,13 @@ const fixed = (token: string): AccessToken => ({
   newerThan: () => Promise.resolve(undefined),
 });
 
-const fromFile = (path: string, hide: ClientCredentialsOptions['hide']): AccessToken => {
+const fromFile = (
+  path: string,
+  { environment, hide }: Pick<ClientCredentialsOptions, 'environment' | 'hide'>,
+): AccessToken => {
   const variable = 'PROVIDER_ACCESS_TOKEN_FILE';
-  const current = tokenFile(variable, path, hide);
+  const rule = providerSecretRule(environment, { bearer: true });
+  const current = orNoToken(createSecretFile({ variable, path, rule, hide }));
   return {
     variable,
     current,
@@ -73,26 +78,5 @@ const fromFile = (path: string, hide: ClientCredentialsOptions['hide']): AccessT
       const token = await current();
       return token === rejected ? undefined : token;
     },
-  };
-};
-
-/**
- * Reads the file at each use, which is rare: a rotated file and a swapped symbolic link need no watcher. While it is
- * missing or empty, as in the middle of a swap, the last good token stays in use.
- * @throws {LoadError} `no_token` when there has never been a usable one
- */
-export const tokenFile = (
-  variable: 'PROVIDER_ACCESS_TOKEN_FILE' | 'MANAGEMENT_TOKEN_FILE',
-  path: string,
-  hide: ClientCredentialsOptions['hide'],
-): (() => Promise<string>) => {
-  let last: string | undefined;
-  return async () => {
-    const text = await readFile(path, 'utf8').catch(() => '');
-    const token = text.trim();
-    if (isBearerToken(token)) last = token;
-    if (last === undefined) throw new LoadError('no_token', `${variable} holds no usable token`);
-    hide(variable, last);
-    return last;
   };
 };

@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { LoadError } from '../banks/load-error.ts';
 import { retryDelayMs } from '../banks/schedule.ts';
 import type { Clock } from '../clock.ts';
-import { isBearerToken, type TokenSource } from '../config.ts';
+import type { TokenSource } from '../config.ts';
+import { createSecretFile, SecretFileError } from '../secrets/secret-file.ts';
+import { providerSecretRule, secretProblem } from '../secrets/secret-rules.ts';
 import { codeNote, readBody, type Connections } from './client.ts';
 import { parseRetryAfter } from './contract.ts';
 
@@ -46,7 +47,7 @@ interface HeldToken {
 export const createClientCredentials = (source: ClientCredentials, options: ClientCredentialsOptions) => {
   const { clock, random, hide, onEvent } = options;
   const variable = 'PROVIDER_TOKEN_URL';
-  const readSecret = createSecretReader(source.clientSecret, hide);
+  const readSecret = createSecretReader(source.clientSecret, options);
   let held: HeldToken | undefined;
   let flight: Promise<string> | undefined;
   let failuresInARow = 0;
@@ -111,23 +112,24 @@ export const createClientCredentials = (source: ClientCredentials, options: Clie
  */
 const renewalShare = (random: number): number => 0.8 + 0.1 * random;
 
-/** Reads the secret anew for each request, so that it can be rotated; in the middle of a swap the last one is used. */
+/** Reads the secret anew for each request, so that it can be rotated. */
 const createSecretReader = (
   secret: ClientCredentials['clientSecret'],
-  hide: ClientCredentialsOptions['hide'],
+  { environment, hide }: Pick<ClientCredentialsOptions, 'environment' | 'hide'>,
 ): (() => Promise<string>) => {
   if ('reveal' in secret) return () => Promise.resolve(secret.reveal());
   const variable = 'PROVIDER_CLIENT_SECRET_FILE';
-  let last = '';
-  return async () => {
-    const text = await readFile(secret.path, 'utf8').catch(() => '');
-    // An editor's line break is no part of the secret; blanks may be.
-    last = text.replace(/(?:\r?\n)+$/, '') || last;
-    if (!last) throw new LoadError('no_token', `${variable} holds no secret`);
-    hide(variable, last);
-    return last;
-  };
+  const rule = providerSecretRule(environment, { bearer: false });
+  return orNoToken(createSecretFile({ variable, path: secret.path, rule, hide }));
 };
+
+/** `read`, with a file that holds no secret as a reason for having no list. */
+export const orNoToken =
+  (read: () => Promise<string>): (() => Promise<string>) =>
+  () =>
+    read().catch((error: unknown) => {
+      throw error instanceof SecretFileError ? new LoadError('no_token', error.message) : error;
+    });
 
 interface Grant {
   readonly token: string;
@@ -169,9 +171,10 @@ const requestGrant = async (
       },
     );
     const grant = await oauth.processClientCredentialsResponse(server, client, response);
-    if (grant.token_type !== 'bearer' || !isBearerToken(grant.access_token)) {
-      throw new LoadError('no_token', 'the grant is no bearer token');
-    }
+    const rule = providerSecretRule(environment, { bearer: true });
+    const problem =
+      grant.token_type === 'bearer' ? secretProblem(grant.access_token, rule) : 'is no bearer token';
+    if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);
     // The library has checked that it is a number, sent as one or as digits (RFC 6749 section 5.1 wants a number).
     return { token: grant.access_token, lifetimeMs: (grant.expires_in ?? Infinity) * 1_000 };
   } catch (error) {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -109,11 +110,21 @@ describe('a token file', () => {
     expect(lastKind()).toBeUndefined();
   });
 
+  test('may begin with a byte order mark', async () => {
+    await writeFile(file(), '\ufefftoken-0\n');
+    await startWithFile();
+    await eventually(hasList);
+    expect(tokensSent()).toEqual(['token-0']);
+  });
+
   test.each([
     ['missing', () => rm(file())],
     ['empty', () => writeFile(file(), '')],
     ['only a line break', () => writeFile(file(), '\n')],
     ['no text that a header can carry', () => writeFile(file(), 'two words')],
+    ['too long', () => writeFile(file(), 'x'.repeat(8_193))],
+    ['a pipe', async () => (await rm(file()), execFileSync('mkfifo', [file()]))],
+    ['not UTF-8', () => writeFile(file(), Buffer.from([0xff, 0xfe, 0x61, 0x00]))],
   ])('that is %s for a while leaves the last token in use', async (_what, spoil) => {
     await writeFile(file(), 'token-0');
     await startWithFile();
@@ -223,7 +234,7 @@ describe('the client-credentials grant', () => {
       'the token endpoint refuses the client (invalid_client); check PROVIDER_CLIENT_ID',
     ],
     ['html', 502, 'the token endpoint gives no usable grant; check PROVIDER_TOKEN_URL'],
-    ['other-type', 502, 'the token endpoint: the grant is no bearer token'],
+    ['other-type', 502, 'the token endpoint: the granted token is no bearer token'],
     ['redirect', 502, 'the token endpoint: it answers with status 307'],
   ])('tells clients and operators apart what %s means', async (behaviour, status, message) => {
     await startGranted({ before: (emulator) => emulator.behaveToken(behaviour) });

@@ -28,7 +28,7 @@ const start = async (options: RigOptions = {}): Promise<Rig> => {
     // The first that starts is also the first whose renewal is due.
     random: () => draw,
     ...options,
-    env: { CACHE_REDIS_URL: redis.url, MANAGEMENT_TOKEN: 'operator', ...options.env },
+    env: { CACHE_REDIS_URL: redis.url, MANAGEMENT_TOKEN: 'operator-token-for-tests', ...options.env },
   });
   rigs.push(rig);
   await eventually(() => rig.service.list.status().nextLoadInMs > 0);
@@ -41,7 +41,9 @@ const count = async (rig: Rig): Promise<unknown> => {
 const held = (rig: Rig): number | undefined => rig.service.list.status().held?.count;
 const receivedAt = (rig: Rig): number | undefined => rig.service.list.status().held?.receivedAtMs;
 const refresh = (rig: Rig, query = '') =>
-  supertest(rig.operatorsUrl).post(`/refresh${query}`).set('Authorization', 'Bearer operator');
+  supertest(rig.operatorsUrl)
+    .post(`/refresh${query}`)
+    .set('Authorization', 'Bearer operator-token-for-tests');
 const aboutRedis = (rig: Rig): string[] => rig.told().filter((message) => message.startsWith('CACHE_REDIS'));
 /**
  * The key under which the list is, as soon as it is there and its writer has given the lease back: a load that falls due
