@@ -180,6 +180,11 @@ export const tokenBehaviours = {
     description: '429 with Retry-After: 30',
     fail: (req, res) => sendFailure(req, res, 429, 'rate_limited', { 'retry-after': '30' }),
   },
+  'huge-token': {
+    description: 'a token of 40,000 characters',
+    grant: (grant) => ({ ...grant, access_token: '!'.repeat(40_000) }),
+    accepted: true,
+  },
   'other-type': {
     description: 'token_type is "DPoP"',
     grant: (grant) => ({ ...grant, token_type: 'DPoP' }),

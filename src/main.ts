@@ -1,9 +1,9 @@
-import { writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { LONGEST_TIMER_MS } from './clock.ts';
 import { ConfigError } from './config.ts';
 import { readConfig } from './environment.ts';
 import { codeOf } from './error-code.ts';
-import { createLogDestination } from './log-destination.ts';
+import { createLogDestination, openNonBlocking, writeWithin } from './log-destination.ts';
 import { createRedaction } from './secrets/redaction.ts';
 import { createService } from './service.ts';
 import { forPeople } from './telemetry/terminal.ts';
@@ -11,24 +11,32 @@ import { forPeople } from './telemetry/terminal.ts';
 // The process: its signals, its standard output, its exit status. Nothing else touches these.
 
 const redaction = createRedaction();
+const stdoutFd = openNonBlocking(process.stdout);
+const stderrFd = openNonBlocking(process.stderr);
+
+/** How long the end may wait for somebody to read the last lines, in milliseconds: as much again for the last words. */
+const LAST_LINES_MS = 250;
+/** What a drain may take beyond SHUTDOWN_GRACE: closing connections, and files under way. */
+const STOP_MARGIN_MS = 2_000;
 
 const main = async (): Promise<void> => {
   const config = readConfig();
-  const output = createLogDestination(1);
+  const output = createLogDestination(stdoutFd);
+  process.on('exit', () => output.flushSync(LAST_LINES_MS));
   const logDestination = process.stdout.isTTY ? forPeople(output) : output;
   const service = createService(config, { version: readVersion(), logDestination, redaction });
-  process.on('uncaughtException', (error) => {
-    // What was logged before tells how it came to this.
-    attempt(() => logDestination.flushSync());
-    exitWith(`banks-bff ended by an error that it did not foresee. ${stacksOf(error)}`);
-  });
+  process.on('uncaughtException', (error) =>
+    exitWith(`banks-bff ended by an error that it did not foresee. ${stacksOf(error)}`),
+  );
   let stopping = false;
   const stop = async (noticeMs: number): Promise<void> => {
     // A second signal means now.
     if (stopping) process.exit(1);
     stopping = true;
+    const longestMs = Math.min(config.shutdownGraceMs + STOP_MARGIN_MS, LONGEST_TIMER_MS);
+    setTimeout(() => exitWith(`banks-bff did not stop within ${longestMs} ms.`), longestMs);
     await service.stop({ noticeMs });
-    logDestination.flushSync();
+    await output.drained(LAST_LINES_MS);
     process.exit(0);
   };
   // For good, not once: while the snapshot is being written its library listens too, and where it finds itself alone
@@ -55,6 +63,9 @@ const explain = (error: unknown): string => {
     case 'EACCES':
       return `PORT or MANAGEMENT_PORT: ${portOf(error)} may not be bound by this user; choose one above 1023`;
     case 'EADDRNOTAVAIL':
+    case 'EAFNOSUPPORT':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
     case 'ENOTFOUND':
       return 'HOST or MANAGEMENT_HOST: is no address of this machine; use 0.0.0.0 for all of them';
     default:
@@ -74,19 +85,10 @@ const trail = (error: unknown, depth = 0): string[] => {
   return [...stack, ...('cause' in error ? trail(error.cause, depth + 1) : [])];
 };
 
-/** Ends the process with the last words it may say: by the synchronous call, since nothing asynchronous would be seen. */
+/** Ends the process with the last words it may say, before the log's last lines: those may find no reader. */
 const exitWith = (words: string): never => {
-  attempt(() => writeSync(2, `${redaction.redact(words)}\n`));
+  writeWithin(stderrFd, Buffer.from(`${redaction.redact(words)}\n`), LAST_LINES_MS);
   process.exit(1);
-};
-
-/** Runs the last steps of a process that ends anyway: a closed standard error must not keep it. */
-const attempt = (step: () => unknown): void => {
-  try {
-    step();
-  } catch {
-    // There is nobody left to tell.
-  }
 };
 
 try {

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import { eventually } from './kit/rig.ts';
 
 // The built process, with real signals and a real standard output.
 
@@ -120,4 +121,74 @@ test('SIGTERM in the middle of writing the snapshot drains as at any other time'
   expect(await once(child, 'exit')).toEqual([0, null]);
   expect(await readdir(directory)).toEqual(['snapshot']);
   await rm(directory, { recursive: true });
+});
+
+describe('the end comes whatever standard output and standard error do', () => {
+  /** Keeps them full, as a reader does that has stopped. Asking for the streams makes them not block. */
+  const fill = (...fds: number[]): string => `
+    import { writeSync } from 'node:fs';
+    const bytes = Buffer.alloc(1_024, 10);
+    const fill = () => { for (const fd of ${JSON.stringify(fds)}) try { for (;;) writeSync(fd, bytes); } catch {} };
+    void process.stdout, process.stderr;
+    setInterval(fill, 1).unref();
+    process.on('SIGUSR2', () => { fill(); throw new Error('a crash'); });`;
+
+  /** Nothing is read from it, except from standard error where `reads` says so. */
+  const startUnread = async (preload: string, reads?: 'stderr'): Promise<() => string> => {
+    emulator = await startEmulator();
+    child = spawn(process.execPath, ['dist/src/main.js'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        HOST: '127.0.0.1',
+        PORT: '0',
+        MANAGEMENT_PORT: '0',
+        PROVIDER_ENVIRONMENT: 'sandbox',
+        PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+        PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+        SHUTDOWN_GRACE: '300ms',
+        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}`,
+      },
+    });
+    let words = '';
+    if (reads) child.stderr?.on('data', (chunk: Buffer) => (words += chunk.toString()));
+    // It listens before it asks for the list.
+    await eventually(() => emulator.listCalls() > 0);
+    return () => words;
+  };
+
+  const ENDS: [what: string, signals: NodeJS.Signals[], status: number][] = [
+    ['SIGTERM', ['SIGTERM'], 0],
+    ['a second SIGTERM', ['SIGTERM', 'SIGTERM'], 1],
+    ['a crash', ['SIGUSR2'], 1],
+    ['a crash during the drain', ['SIGTERM', 'SIGUSR2'], 1],
+  ];
+
+  const end = async (signals: readonly NodeJS.Signals[]): Promise<unknown[]> => {
+    const exited = once(child, 'exit');
+    for (const signal of signals) {
+      child.kill(signal);
+      // Two equal signals at once would arrive as one.
+      // oxlint-disable-next-line no-await-in-loop -- one signal after the other
+      await sleep(50);
+    }
+    return exited;
+  };
+
+  test.each(ENDS)('both full: %s', async (_what, signals, status) => {
+    await startUnread(fill(1, 2));
+    expect(await end(signals)).toEqual([status, null]);
+  });
+
+  test.each(ENDS)('both closed: %s', async (_what, signals, status) => {
+    await startUnread(fill());
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    expect(await end(signals)).toEqual([status, null]);
+  });
+
+  test('the last words are written though the log is full', async () => {
+    const words = await startUnread(fill(1), 'stderr');
+    expect(await end(['SIGUSR2'])).toEqual([1, null]);
+    await eventually(() => words().includes('Error: a crash'));
+  });
 });

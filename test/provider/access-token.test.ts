@@ -235,6 +235,7 @@ describe('the client-credentials grant', () => {
     ],
     ['html', 502, 'the token endpoint gives no usable grant; check PROVIDER_TOKEN_URL'],
     ['other-type', 502, 'the token endpoint: the granted token is no bearer token'],
+    ['huge-token', 502, 'the token endpoint: the granted token has more than 8192 bytes'],
     ['redirect', 502, 'the token endpoint: it answers with status 307'],
   ])('tells clients and operators apart what %s means', async (behaviour, status, message) => {
     await startGranted({ before: (emulator) => emulator.behaveToken(behaviour) });
