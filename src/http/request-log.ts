@@ -77,7 +77,7 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     startedAtMs: performance.now(),
     method: head.method ?? '',
     path: pathOf(head),
-    address: clientAddress(head),
+    address: clientAddress(head)?.slice(0, MAX_ADDRESS_CHARS),
   });
 
   const end: End = ({ startedAtMs, method, path, address }, status, contentBytes, isTaken) => {
@@ -157,6 +157,9 @@ const createMiddleware = (
     customErrorObject: toLine,
   });
 };
+
+/** An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can be anything. */
+const MAX_ADDRESS_CHARS = 64;
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
 /** Twelve random characters for this process and a number for the request: unique, and a tenth of a UUID's cost. */

@@ -5,6 +5,7 @@ import { compareLists } from '../banks/list-change.ts';
 import type { LogLevel } from '../config.ts';
 import type { TokenEvent } from '../provider/client-credentials.ts';
 import type { ServiceEvent } from './events.ts';
+import { listNames } from './printable.ts';
 
 // What operators read. It says each change of state once, and nothing about the retries in between.
 
@@ -38,14 +39,18 @@ export const createEventLog = (
       const { fieldsAppeared, fieldsVanished, ...counts } = compareLists(previous, list);
       if (counts.added + counts.removed > 0) logger.info({ ...counts, count: list.count }, 'list: changed');
       if (fieldsAppeared.length + fieldsVanished.length > 0) {
-        logger.warn({ fieldsAppeared, fieldsVanished }, 'list: the provider sends other fields than before');
+        const names = {
+          fieldsAppeared: listNames(fieldsAppeared),
+          fieldsVanished: listNames(fieldsVanished),
+        };
+        logger.warn(names, 'list: the provider sends other fields than before');
       }
     }
     if (list.heldBack !== (previous?.heldBack ?? 0)) {
       logger.warn({ heldBack: list.heldBack }, 'list: unusable entries are held back');
     }
     if (!suggested && list.upstreamFields.length > 0) {
-      const suggestion = `BANK_FIELDS=${list.upstreamFields.join(',')}`;
+      const suggestion = `BANK_FIELDS=${listNames(list.upstreamFields).join(',')}`;
       logger.warn(`every field of the provider is published; choose from these: ${suggestion}`);
       suggested = true;
     }

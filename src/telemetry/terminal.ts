@@ -1,8 +1,9 @@
 import type { DestinationStream } from 'pino';
+import { printable } from './printable.ts';
 
 // The log for a person at a terminal: the same lines as elsewhere, in words instead of JSON.
 
-/** `destination`, which is given each line of JSON as text for people; what is no such line passes as it is. */
+/** `destination`, which is given each line of JSON as text for people. No escape sequence of others reaches it. */
 export const forPeople = <D extends DestinationStream>(destination: D): D => ({
   ...destination,
   write: (line: string) => destination.write(toText(line)),
@@ -10,7 +11,7 @@ export const forPeople = <D extends DestinationStream>(destination: D): D => ({
 
 const toText = (line: string): string => {
   const entry = parse(line);
-  if (!entry) return line;
+  if (!entry) return `${printable(line.trimEnd())}\n`;
   const { level, time, msg, ...facts } = entry;
   const clockTime = String(time).slice(11, 19);
   const mark = Number(level) >= 50 ? 'ERROR  ' : Number(level) >= 40 ? 'WARN  ' : '';
@@ -34,7 +35,7 @@ const start = (facts: Readonly<Record<string, unknown>>): string[] => {
 };
 
 const indent = (clockTime: string, lines: readonly string[]): string =>
-  lines.map((text, index) => `${index === 0 ? clockTime : ' '.repeat(8)}  ${text}\n`).join('');
+  lines.map((text, index) => `${index === 0 ? clockTime : ' '.repeat(8)}  ${printable(text)}\n`).join('');
 
 const say = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
