@@ -51,6 +51,7 @@ export const REFUSED: readonly Shape[] = [
   ['a list of Hosts', 'GET /banks HTTP/1.1\r\nHost: a, b\r\n\r\n', [400]],
   ['an asterisk for GET', `GET * HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['a target of another scheme', `GET file:///etc/passwd HTTP/1.1\r\n${HOST}\r\n`, [400]],
+  ['an absolute target with a malformed port', `GET http://a:b/banks HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['an unknown method', `FOO /banks HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['a method in lower case', `get /banks HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['HTTP/0.9', 'GET /banks\r\n', [400]],
