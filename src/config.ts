@@ -20,6 +20,7 @@ export const VARIABLES = {
   HOST: '0.0.0.0',
   MANAGEMENT_PORT: '3001',
   MANAGEMENT_HOST: '127.0.0.1',
+  MANAGEMENT_HOSTS: undefined,
   MANAGEMENT_TOKEN: undefined,
   MANAGEMENT_TOKEN_FILE: undefined,
   PROVIDER_ENVIRONMENT: undefined,
@@ -112,6 +113,8 @@ export interface Config {
   readonly listen: { readonly port: number; readonly host: string };
   readonly management: {
     readonly listen: { readonly port: number; readonly host: string } | undefined;
+    /** Names that `Host` may have besides those that are always allowed; in lower case, without a trailing dot. */
+    readonly hosts: readonly string[];
     readonly token: Secret | { readonly path: string } | undefined;
   };
   readonly provider: {
@@ -293,6 +296,7 @@ export const parseConfig = (
     listen: { port, host: withDefault('HOST', toText) },
     management: {
       listen: managementPort === 'off' ? undefined : { port: managementPort, host: managementHost },
+      hosts: optional('MANAGEMENT_HOSTS', toHostNames) ?? [],
       token: secretOrFile('MANAGEMENT_TOKEN', 'MANAGEMENT_TOKEN_FILE', toSecret(MANAGEMENT_TOKEN_RULE)),
     },
     banks: { fields, requiredFields },
@@ -354,6 +358,21 @@ const toPortOrOff = (value: string): number | 'off' => {
     throw new InvalidValue('is not a port; use a number from 0 to 65535, or off');
   }
 };
+
+const toHostNames = (value: string): string[] =>
+  value.split(',').map((item) => {
+    const name = item.trim().toLowerCase().replace(/\.$/, '');
+    // RFC 1123 section 2.1, and the underscore that some internal names have.
+    if (
+      name.length > 253 ||
+      !/^[a-z\d_]([\w-]{0,61}[a-z\d_])?(\.[a-z\d_]([\w-]{0,61}[a-z\d_])?)*$/.test(name)
+    ) {
+      throw new InvalidValue(
+        'is not a list of host names; use names without scheme or port, such as banks-ops.internal.example.com',
+      );
+    }
+    return name;
+  });
 
 const toEnvironment = (value: string): 'sandbox' | 'production' => {
   if (value !== 'sandbox' && value !== 'production') throw new InvalidValue('must be sandbox or production');

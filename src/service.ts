@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import type { DestinationStream } from 'pino';
 import { createBankList, type BankList } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
@@ -8,6 +7,8 @@ import { createCors } from './http/cors.ts';
 import { createHotPath } from './http/hot-path.ts';
 import { createPrepareAnswers } from './http/prepared-answers.ts';
 import { LIMITS } from './http/limits.ts';
+import { createManagementServer } from './http/management-server.ts';
+import type { ParserRefusal } from './http/parser-errors.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
@@ -147,13 +148,20 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     variesByOrigin: cors.varies,
   });
   const publicFace = { ...face, requestLog, cors, securityFields, prepareAnswers };
+  const onRefusal = (refusal: ParserRefusal): void => logger.info(refusal, 'request refused');
   const publicServer = createPublicServer({
     commonFields: [...securityFields, ...cors.fields(undefined)],
-    onRefusal: (refusal) => logger.info(refusal, 'request refused'),
+    onRefusal,
     clock,
     hotPath: createHotPath({ ...publicFace, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs }),
   });
-  const operatorsServer = createServer();
+  const noCors = createCors([]);
+  const managementFace = { cors: noCors, securityFields: createSecurityFields(noCors) };
+  const managementServer = createManagementServer({
+    commonFields: managementFace.securityFields,
+    onRefusal,
+    clock,
+  });
 
   /** Express is slow to load, and restoring a list is mostly other threads' work: they go side by side. */
   const loadApps = async (): Promise<void> => {
@@ -168,10 +176,13 @@ export const createService = (config: Config, options: ServiceOptions): Service 
         fields: config.banks.fields,
       }),
     );
-    operatorsServer.on(
-      'request',
+    managementServer.serve(
       createOperatorsApp({
         ...face,
+        ...managementFace,
+        server: managementServer,
+        hosts: config.management.hosts,
+        clock,
         // Not counted: nobody's users come here.
         requestLog: createRequestLog(requestLogOptions),
         token: operatorsToken(config, redaction),
@@ -193,7 +204,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       const [restoredFrom] = await Promise.all([lastGoodList.restoreInto(list), loadApps()]);
       const publicUrl = await listen(publicServer.server, config.listen);
       const operatorsUrl =
-        config.management.listen && (await listen(operatorsServer, config.management.listen));
+        config.management.listen && (await managementServer.listen(config.management.listen));
       logger.info(
         {
           url: publicUrl,
@@ -215,8 +226,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       // The operators' listener answers to the end: somebody may be watching the drain.
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       list.stop();
-      operatorsServer.close();
-      operatorsServer.closeAllConnections();
+      managementServer.close();
       await Promise.all([lastGoodList.settled(), provider.close()]);
       fleet?.stop();
       logger.info('stopped');

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
@@ -9,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour, TokenBehaviour } from '../emulator/behaviours.ts';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../emulator/emulator.ts';
+import { runNode } from './kit/program.ts';
 import { CERTIFICATE, KEY } from './kit/self-signed.ts';
 import { clientCredentialsEnv } from './kit/rig.ts';
 
@@ -34,21 +34,18 @@ afterEach(async () => {
 
 /** Runs the doctor, and sees to it that it shows no secret, in any of the usual codings. */
 const doctor = async (env: Env): Promise<Told> => {
-  const child = spawn(process.execPath, [resolve('dist/src/doctor.js')], {
+  const { exit, output } = runNode(resolve('dist/src/doctor.js'), {
     cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
     env: { PROVIDER_ENVIRONMENT: 'sandbox', BANK_FIELDS: 'code,ispb,name', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  const [status]: unknown[] = await once(child, 'close');
+  const status = await exit;
+  const text = output();
   for (const secret of SECRETS) {
     expect(text).not.toContain(secret);
     expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(0, -2));
   }
   return {
-    status: Number(status),
+    status: status ?? NaN,
     text,
     steps: (verdict) =>
       [...text.matchAll(new RegExp(`^${verdict} +(\\S+)`, 'gm'))].map(([, name = '']) => name),

@@ -1,48 +1,25 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startEmulator } from '../emulator/emulator.ts';
+import { runNode, type Program } from './kit/program.ts';
 
 // The built process as an operator sees it: exit status, signals, what it writes.
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 
-interface Run {
-  readonly child: ChildProcess;
-  readonly output: () => string;
-  /** Resolves with the exit status once everything has been written. */
-  readonly exit: Promise<number | null>;
-  /** Resolves with the first match of `pattern` in the output. */
-  readonly says: (pattern: RegExp) => Promise<RegExpExecArray>;
-}
-
-const children: ChildProcess[] = [];
+const programs: Program[] = [];
 afterEach(() => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+  for (const { child } of programs.splice(0)) child.kill('SIGKILL');
 });
 
-const run = (env: Record<string, string>, cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'))): Run => {
-  const child = spawn(process.execPath, [MAIN], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-  children.push(child);
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  return {
-    child,
-    output: () => output,
-    exit: once(child, 'close').then(([code]: unknown[]) => (typeof code === 'number' ? code : null)),
-    says: async (pattern) => {
-      for (;;) {
-        const match = pattern.exec(output);
-        if (match) return match;
-        await once(child.stdout, 'data');
-      }
-    },
-  };
+const run = (env: Record<string, string>, cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'))): Program => {
+  const program = runNode(MAIN, { env, cwd });
+  programs.push(program);
+  return program;
 };
 
 const SERVICE = {

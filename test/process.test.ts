@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 import { eventually } from './kit/rig.ts';
+import { startProcess } from './kit/process.ts';
 
 // The built process, with real signals and a real standard output.
 
@@ -20,26 +21,14 @@ afterEach(async () => {
 
 const start = async (env: Readonly<Record<string, string>> = {}): Promise<string> => {
   emulator = await startEmulator();
-  child = spawn(process.execPath, ['dist/src/main.js'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: {
-      PATH: '/usr/bin:/bin',
-      HOST: '127.0.0.1',
-      PORT: '0',
-      PROVIDER_ENVIRONMENT: 'sandbox',
-      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-      ...env,
-    },
+  const service = await startProcess({
+    PROVIDER_ENVIRONMENT: 'sandbox',
+    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+    ...env,
   });
-  const url = await new Promise<string>((resolve) => {
-    let text = '';
-    child.stdout?.on('data', (chunk: Buffer) => {
-      text = text.length < 10_000 ? text + String(chunk) : text;
-      const found = /"url":"(http:[^"]+)"/.exec(text)?.[1];
-      if (found) resolve(found);
-    });
-  });
+  child = service.child;
+  const [url = ''] = service.urls();
   await fetch(`${url}/banks`);
   return url;
 };

@@ -1,26 +1,22 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulatorProcess, startProcess } from './kit/process.ts';
+import { runProgram, type Program } from './kit/program.ts';
 import { describeWithPromtool } from './kit/promtool.ts';
-import { freePort } from './kit/redis-server.ts';
 
 // A heavy proof: a real Prometheus scrapes the built service through an outage, and the rules as they are deployed
 // fire and clear. Only their waits are shortened, as the list's lifetime is.
 
 const RULES = new URL('../deploy/prometheus/banks-bff.rules.yml', import.meta.url);
 
-let prometheus: ChildProcess | undefined;
+let prometheus: Program | undefined;
 let directory: string;
 afterEach(async () => {
-  if (prometheus?.exitCode === null) {
-    prometheus.kill('SIGKILL');
-    await once(prometheus, 'close');
-  }
+  prometheus?.child.kill('SIGKILL');
+  await prometheus?.exit;
   rmSync(directory, { recursive: true, force: true });
 });
 
@@ -35,17 +31,13 @@ const startPrometheus = async (target: string): Promise<() => Promise<string[]>>
     scrape_configs: [{ job_name: 'banks-bff', static_configs: [{ targets: [target] }] }],
   };
   writeFileSync(join(directory, 'prometheus.yml'), JSON.stringify(config));
-  const address = `127.0.0.1:${await freePort()}`;
-  prometheus = spawn(
-    'prometheus',
-    [
-      '--config.file=prometheus.yml',
-      `--web.listen-address=${address}`,
-      '--storage.tsdb.path=data',
-      '--log.level=error',
-    ],
-    { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] },
-  );
+  const args = [
+    '--config.file=prometheus.yml',
+    '--web.listen-address=127.0.0.1:0',
+    '--storage.tsdb.path=data',
+  ];
+  prometheus = runProgram('prometheus', { args, cwd: directory });
+  const [, address] = await prometheus.says(/msg="Listening on" address=(\S+)/);
   return async () => {
     const answer = await fetch(`http://${address}/api/v1/alerts`).catch(() => undefined);
     if (!answer) return ['Prometheus does not answer'];

@@ -15,7 +15,7 @@ export const refusalOf = (req: IncomingMessage): ProblemCode | undefined => {
   if (hosts > 1 || (hosts === 0 && httpVersion !== '1.0') || !HOST.test(headers.host ?? ''))
     return 'bad_request';
   // Origin-form, absolute-form and the asterisk of OPTIONS (sections 3.2.1, 3.2.2 and 3.2.4); CONNECT never comes here.
-  if (!url.startsWith('/') && !ABSOLUTE_FORM.test(url) && !isServerWide(method, url)) return 'bad_request';
+  if (!url.startsWith('/') && !isAbsoluteForm(url) && !isServerWide(method, url)) return 'bad_request';
   const { expect } = headers;
   return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : 'expectation_failed';
 };
@@ -35,7 +35,8 @@ export const hasUnwantedBody = ({ headers }: IncomingMessage): boolean =>
 
 /** RFC 3986's reg-name, IP literals and a port; an empty host is allowed. */
 export const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
-const ABSOLUTE_FORM = /^https?:\/\/[^/?#]/i;
+/** Express would hand one with a malformed authority to Node's old parser, which is going to throw. */
+const isAbsoluteForm = (url: string): boolean => /^https?:\/\/[^/?#]/i.test(url) && URL.canParse(url);
 
 const countHosts = (rawHeaders: readonly string[]): number => {
   let count = 0;

@@ -1,14 +1,16 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type Express, type RequestHandler } from 'express';
 import type { BankList } from '../banks/bank-list.ts';
+import type { Clock } from '../clock.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Cors } from './cors.ts';
+import type { FlatFields } from './fields.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
+import { isForManagementHost } from './management-host.ts';
+import type { ManagementServer } from './management-server.ts';
+import { createTokenCheck } from './management-token.ts';
 import { sendProblem } from './problems.ts';
-import { setFields } from './fields.ts';
-import { createResource, toProblem } from './public-app.ts';
+import { createAdmission, createResource, toProblem } from './public-app.ts';
 import type { RequestLog } from './request-log.ts';
-import { createSecurityFields } from './security-fields.ts';
-import { createCors } from './cors.ts';
 import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
 
 // The operators' listener: what must not be public. It is on loopback unless told otherwise, and what it can change
@@ -16,9 +18,16 @@ import { createStatusPage, type StatusPageOptions } from './status-page/status-p
 
 export interface OperatorsAppOptions extends HealthOptions {
   readonly requestLog: RequestLog;
+  readonly server: Pick<ManagementServer, 'isInExcess' | 'isUsedUp'>;
+  /** Names that `Host` may have, besides those that are always allowed. */
+  readonly hosts: readonly string[];
+  /** Allows no other origin. */
+  readonly cors: Cors;
+  readonly securityFields: FlatFields;
   /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
   readonly token: (() => Promise<string>) | undefined;
-  readonly metrics: Pick<Metrics, 'contentType' | 'exposition'>;
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, 'contentType' | 'exposition' | 'onManagementRefusal'>;
   readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions>;
 }
 
@@ -26,16 +35,14 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   const app = express();
   app.set('query parser', 'simple');
   app.set('etag', false);
+  app.disable('x-powered-by');
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
   app.use(options.requestLog.middleware);
-  const securityFields = createSecurityFields(NO_CORS);
-  app.use((_req, res, next) => {
-    setFields(res, securityFields);
-    next();
-  });
-  const resource = createResource(app, NO_CORS);
+  app.use(createAdmission(options));
+  app.use(createHostCheck(options));
+  const resource = createResource(app, options.cors);
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
   resource('/metrics', async (_req, res) => {
@@ -48,7 +55,10 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
     resource(path, handler);
   app
     .route('/refresh')
-    .post(createAuthorization(options.token), createRefresh(options.list))
+    .post(
+      createTokenCheck({ ...options, onRefusal: options.metrics.onManagementRefusal }),
+      createRefresh(options.list),
+    )
     .all((_req, res) => {
       res.set('Allow', 'POST');
       sendProblem(res, 'method_not_allowed');
@@ -58,30 +68,18 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
   return app;
 };
 
-/** No page of another origin has any business here. */
-const NO_CORS = createCors([]);
-
-/** Lets a request through that carries the token (RFC 6750 section 2.1). */
-const createAuthorization =
-  (token: OperatorsAppOptions['token']): RequestHandler =>
-  async (req, res, next) => {
-    if (token === undefined) {
-      sendProblem(res, 'refresh_disabled');
-      return;
-    }
-    const [, given = ''] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
-    if (isSame(given, await token())) {
+/** Refuses what asks under another name: a page that reaches this port by DNS rebinding. */
+const createHostCheck = ({ hosts, metrics }: OperatorsAppOptions): RequestHandler => {
+  const names = new Set(hosts);
+  return (req, res, next) => {
+    if (isForManagementHost(req, names)) {
       next();
       return;
     }
-    res.set('WWW-Authenticate', 'Bearer');
-    sendProblem(res, 'unauthorized');
+    metrics.onManagementRefusal('host');
+    sendProblem(res, 'host_not_allowed');
   };
-
-/** Compares in a time that tells nothing about either text. */
-const isSame = (given: string, expected: string): boolean => timingSafeEqual(sha256(given), sha256(expected));
-
-const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+};
 
 /** `POST /refresh`: loads now; `?accept=shrunk` takes this one list even if the guard would refuse it for its size. */
 const createRefresh =

@@ -26,6 +26,11 @@ const PROBLEMS = {
     title: 'Refresh is off',
     detail: 'No token authorises this operation; set MANAGEMENT_TOKEN or MANAGEMENT_TOKEN_FILE.',
   },
+  cross_origin: {
+    status: 403,
+    title: 'Cross-origin request',
+    detail: 'A page of another origin may not use this operation.',
+  },
   not_found: {
     status: 404,
     title: 'Not found',
@@ -60,6 +65,17 @@ const PROBLEMS = {
     status: 417,
     title: 'Expectation failed',
     detail: 'The only expectation that this service knows is 100-continue.',
+  },
+  host_not_allowed: {
+    status: 421,
+    title: 'Host not allowed',
+    detail:
+      'This port answers to IP addresses, localhost, names without a dot and the names in MANAGEMENT_HOSTS only.',
+  },
+  too_many_attempts: {
+    status: 429,
+    title: 'Too many attempts',
+    detail: 'Too many wrong tokens came from this address; try again after the time in Retry-After.',
   },
   headers_too_large: {
     status: 431,

@@ -14,25 +14,22 @@ import type { PublicServer } from './server.ts';
 // The public listener's application: what exists, for which methods, and what every answer carries. It does not
 // listen, and it reads no body and no query string.
 
-export interface PublicAppOptions extends BanksRouteOptions, HealthOptions {
+export interface PublicAppOptions extends BanksRouteOptions, HealthOptions, AdmissionOptions {
   readonly requestLog: RequestLog;
   readonly fields: Config['banks']['fields'];
+}
+
+export interface AdmissionOptions {
   readonly cors: Cors;
   readonly securityFields: FlatFields;
   readonly server: Pick<PublicServer, 'isInExcess' | 'isUsedUp'>;
+  readonly isDraining: () => boolean;
 }
 
-export const createPublicApp = (options: PublicAppOptions): Express => {
-  const { cors, server } = options;
-  const app = express();
-  app.set('query parser', false);
-  app.set('etag', false);
-  app.disable('x-powered-by');
-  app.enable('case sensitive routing');
-  app.enable('strict routing');
-
-  app.use(options.requestLog.middleware);
-  app.use((req, res, next) => {
+/** What every request meets first: the headers of every answer, and the refusals that do not depend on the resource. */
+export const createAdmission =
+  ({ cors, server, ...options }: AdmissionOptions): RequestHandler =>
+  (req, res, next) => {
     setFields(res, options.securityFields);
     setFields(res, cors.fields(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
@@ -50,7 +47,19 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
       sendProblem(res, 'too_many_connections');
     } else if (isServerWide(req.method, req.url)) sendOptions(res);
     else next();
-  });
+  };
+
+export const createPublicApp = (options: PublicAppOptions): Express => {
+  const { cors } = options;
+  const app = express();
+  app.set('query parser', false);
+  app.set('etag', false);
+  app.disable('x-powered-by');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+
+  app.use(options.requestLog.middleware);
+  app.use(createAdmission(options));
   const resource = createResource(app, cors);
   resource('/banks', createBanksRoute(options));
   resource('/healthz', createHealthz(options));

@@ -14,9 +14,15 @@ export interface Metrics {
   readonly contentType: string;
   onEvent(event: ServiceEvent): void;
   onRequest(request: FinishedRequest): void;
+  /** A request to the management port was refused. */
+  onManagementRefusal(reason: ManagementRefusal): void;
   /** All metrics in Prometheus's text format. */
   exposition(): Promise<string>;
 }
+
+/** Why a request to the management port is refused. */
+const MANAGEMENT_REFUSALS = ['host', 'cross_origin', 'no_token', 'wrong_token', 'too_many_attempts'] as const;
+export type ManagementRefusal = (typeof MANAGEMENT_REFUSALS)[number];
 
 export interface MetricsOptions {
   readonly status: () => ListStatus;
@@ -86,6 +92,14 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
     storeUp.set({ store: STORE_LABELS[name] }, 1);
   }
 
+  const managementRefusals = new Counter({
+    name: 'banks_management_refusals_total',
+    help: 'Requests to the management port that were refused, by reason',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of MANAGEMENT_REFUSALS) managementRefusals.inc({ reason }, 0);
+
   const requests = createRequestDurations();
   // Counted by hand for the same reason as those.
   const servedBy: Record<Freshness, number> = { empty: 0, fresh: 0, stale: 0, expired: 0 };
@@ -115,6 +129,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
       const isAnswerOfList = status === 200 || status === 304 || status >= 500;
       if (path === '/banks' && isAnswerOfList && !aborted) servedBy[options.state()] += 1;
     },
+    onManagementRefusal: (reason) => managementRefusals.inc({ reason }),
     onEvent: (event) => {
       switch (event.type) {
         case 'list-renewed':

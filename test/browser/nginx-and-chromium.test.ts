@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,6 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
+import { onFreePort } from '../kit/free-port.ts';
+import { runProgram, type Program } from '../kit/program.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
 // nginx as a caching proxy in front of the service, and a real Chromium in front of nginx, on a page of another origin.
@@ -26,7 +27,7 @@ const suite = isInstalled || isRequired ? describe : describe.skip;
 
 let rig: Rig;
 let folder: string;
-let nginx: ChildProcess;
+let nginx: Program;
 let frontend: Server;
 let browser: Browser;
 let page: Page;
@@ -67,8 +68,8 @@ beforeAll(async () => {
 afterAll(async () => {
   if (!isInstalled && !isRequired) return;
   await browser.close();
-  nginx.kill('SIGTERM');
-  await once(nginx, 'exit');
+  nginx.child.kill('SIGTERM');
+  await nginx.exit;
   frontend.close();
   await rig.close();
   await rm(folder, { recursive: true });
@@ -77,17 +78,14 @@ afterAll(async () => {
 const startNginx = async (): Promise<void> => {
   folder = await mkdtemp(join(tmpdir(), 'banks-nginx-'));
   await mkdir(join(folder, 'cache'));
-  // A free port, found by asking for one: nginx cannot tell which it got.
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const port = portOf(probe);
-  await new Promise((resolve) => probe.close(resolve));
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (kind) => `${kind}_temp_path ${folder}/${kind};`,
-  );
-  await writeFile(
-    join(folder, 'nginx.conf'),
-    `${process.getuid?.() === 0 ? 'user root;' : ''} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; worker_processes 1;
+  // nginx cannot tell which port it got.
+  await onFreePort(async (port) => {
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (kind) => `${kind}_temp_path ${folder}/${kind};`,
+    );
+    await writeFile(
+      join(folder, 'nginx.conf'),
+      `${process.getuid?.() === 0 ? 'user root;' : ''} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; worker_processes 1;
     events { worker_connections 256; }
     http {
       access_log off; ${temporary.join(' ')}
@@ -105,12 +103,17 @@ const startNginx = async (): Promise<void> => {
         }
       }
     }`,
-  );
-  nginx = spawn(NGINX, ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
-    stdio: 'inherit',
+    );
+    nginx = runProgram(NGINX, {
+      args: ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')],
+    });
+    let hasEnded = false;
+    void nginx.exit.then(() => (hasEnded = true));
+    // It writes its process id once it listens.
+    await eventually(() => hasEnded || existsSync(join(folder, 'pid')));
+    if (hasEnded) throw new Error(`nginx ended: ${nginx.output()}`);
+    proxyUrl = `http://127.0.0.1:${port}`;
   });
-  proxyUrl = `http://127.0.0.1:${port}`;
-  await eventually(() => existsSync(join(folder, 'pid')));
 };
 
 /** What the proxy says of one answer: MISS, HIT, STALE, REVALIDATED or, on the way, UPDATING. */

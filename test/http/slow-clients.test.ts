@@ -9,24 +9,28 @@ afterEach(async () => {
   await rig.close();
 });
 
-/** The p99 of 300 requests one after the other, in milliseconds. */
+/** The p99 of 300 requests one after the other, in milliseconds: the best of three times, so that a pause of the machine counts as none. */
 const measureP99 = async (): Promise<number> => {
-  const durations: number[] = [];
-  for (let count = 0; count < 300; count += 1) {
-    const startedMs = performance.now();
-    const response = await fetch(`${rig.url}/banks`);
-    await response.arrayBuffer();
-    expect(response.status).toBe(200);
-    durations.push(performance.now() - startedMs);
+  const figures: number[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const durations: number[] = [];
+    for (let count = 0; count < 300; count += 1) {
+      const startedMs = performance.now();
+      const response = await fetch(`${rig.url}/banks`);
+      await response.arrayBuffer();
+      expect(response.status).toBe(200);
+      durations.push(performance.now() - startedMs);
+    }
+    figures.push(durations.toSorted((a, b) => a - b)[296] ?? NaN);
   }
-  return durations.toSorted((a, b) => a - b)[296] ?? NaN;
+  return Math.min(...figures);
 };
 
 test('500 clients that send their heads byte by byte slow nobody down', async () => {
   rig = await startRig();
   await eventually(() => rig.service.list.served() !== undefined);
   await measureP99();
-  const without = await measureP99();
+  const alone = await measureP99();
   const { port } = new URL(rig.url);
   for (let count = 0; count < 500; count += 1) {
     const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
@@ -41,9 +45,8 @@ test('500 clients that send their heads byte by byte slow nobody down', async ()
   }, 50);
   const beside = await measureP99();
   clearInterval(dribble);
-  // The figure depends on the machine, so it is told and not asserted: both ends share one process here.
-  process.stdout.write(
-    `p99 ${without.toFixed(2)} ms alone, ${beside.toFixed(2)} ms beside 500 slow clients\n`,
-  );
+  process.stdout.write(`p99 ${alone.toFixed(2)} ms alone, ${beside.toFixed(2)} ms beside 500 slow clients\n`);
+  // Both ends share one process, and writing 50 pieces takes it a few milliseconds as well.
+  expect(beside).toBeLessThan(2 * alone + 10);
   expect(slow.every((socket) => !socket.destroyed)).toBe(true);
-}, 20_000);
+}, 30_000);

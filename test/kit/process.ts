@@ -1,10 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import type { Behaviour } from '../../emulator/behaviours.ts';
+import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config.ts';
-import { eventually } from './rig.ts';
+import { runNode } from './program.ts';
 
 // The built service and the built emulator as processes of their own, as they run for people, with every byte that
 // they write.
@@ -21,61 +20,57 @@ export interface ServiceProcess {
 
 /** Starts it; resolves when it listens. `preload` is a module's source that runs in the process before the service. */
 export const startProcess = async (env: Environment, preload = ''): Promise<ServiceProcess> => {
-  const child = spawn(
-    process.execPath,
-    ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, resolve('dist/src/main.js')],
+  const program = runNode(resolve('dist/src/main.js'), {
+    args: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`],
     // Away from the repository, where a person's .env file may be.
-    {
-      cwd: tmpdir(),
-      env: { HOST: '127.0.0.1', PORT: '0', MANAGEMENT_PORT: '0', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
-  const chunks: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const closed = once(child, 'close');
-  const written = (): string => Buffer.concat(chunks).toString();
+    cwd: tmpdir(),
+    env: { HOST: '127.0.0.1', PORT: '0', MANAGEMENT_PORT: '0', ...env },
+  });
+  await program.says(/"listening"[^\n]*\n/);
+  const { child, exit } = program;
+  const written = (): string => program.output();
   const urls = (): string[] =>
     written()
       .split('\n')
       .filter((line) => line.includes('"listening"'))
       .flatMap((line) => line.match(/http:\/\/127\.0\.0\.1:\d+/g) ?? []);
-  await eventually(() => urls().length > 0 || child.exitCode !== null);
-  if (child.exitCode !== null) throw new Error(`the service did not start: ${written()}`);
   return {
     child,
     written,
     urls,
-    end: async (signal) => {
+    end: (signal) => {
       child.kill(signal);
-      await closed;
-      return child.exitCode;
+      return exit;
     },
   };
 };
 
 export interface EmulatorProcess {
   readonly baseUrl: string;
+  readonly tokenUrl: string;
   behave(name: Behaviour): Promise<void>;
+  behaveToken(name: TokenBehaviour): Promise<void>;
   listCalls(): Promise<number>;
   end(): void;
 }
 
 /** Starts the emulator's program; resolves when it listens. */
 export const startEmulatorProcess = async (): Promise<EmulatorProcess> => {
-  const child = spawn(process.execPath, [resolve('dist/emulator/main.js')], {
+  const emulator = runNode(resolve('dist/emulator/main.js'), {
     env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const [output]: unknown[] = await once(child.stdout, 'data');
-  const [baseUrl = '', , controlUrl = ''] = String(output).match(/http:\/\/[\d.]+:\d+/g) ?? [];
+  const { input } = await emulator.says(/its control .*\n/);
+  const [baseUrl = '', , controlUrl = ''] = input.match(/http:\/\/[\d.]+:\d+/g) ?? [];
   return {
     baseUrl,
+    tokenUrl: `${baseUrl}/oauth/token`,
+    behaveToken: async (name) =>
+      void (await fetch(`${controlUrl}/token-behaviour/${name}`, { method: 'PUT' })),
     behave: async (name) => void (await fetch(`${controlUrl}/behaviour/${name}`, { method: 'PUT' })),
     listCalls: async () => {
       const state: unknown = await (await fetch(controlUrl)).json();
       return Number(/"list":(\d+)/.exec(JSON.stringify(state))?.[1]);
     },
-    end: () => void child.kill(),
+    end: () => void emulator.child.kill(),
   };
 };

@@ -1,8 +1,9 @@
 import { describe, expect } from '@jest/globals';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, connect } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
+import { connect } from 'node:net';
+import { onFreePort } from './free-port.ts';
+import { runProgram, type Program } from './program.ts';
 
 // A real redis-server of a test's own, on a free port, which keeps nothing on disk; never the machine's. Where none is
 // installed these tests are left out, and say so; where CI=true that is a failure.
@@ -36,40 +37,30 @@ export interface RedisServer {
   resume(): void;
 }
 
-export const startRedis = async (options: readonly string[] = []): Promise<RedisServer> => {
-  const port = await freePort();
-  let child: ChildProcess;
-  const revive = async (): Promise<void> => {
+export const startRedis = (options: readonly string[] = []): Promise<RedisServer> =>
+  onFreePort(async (port) => {
     const own = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    child = spawn(PROGRAM ?? '', [...own, ...options], { stdio: 'ignore' });
-    while (!/PONG|NOAUTH/.test(await tell(port, 'PING').catch(() => ''))) await setTimeout(10);
-  };
-  await revive();
-  return {
-    port,
-    url: `redis://127.0.0.1:${port}`,
-    tell: (command) => tell(port, command),
-    kill: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const exit = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exit;
-    },
-    revive,
-    stall: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
-  };
-};
-
-/** A port that nobody listens on. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
-};
+    const start = async (): Promise<Program> => {
+      const program = runProgram(PROGRAM ?? '', { args: [...own, ...options] });
+      await program.says(/Ready to accept connections/);
+      return program;
+    };
+    let running = await start();
+    return {
+      port,
+      url: `redis://127.0.0.1:${port}`,
+      tell: (command) => tell(port, command),
+      kill: async () => {
+        running.child.kill('SIGKILL');
+        await running.exit;
+      },
+      revive: async () => {
+        running = await start();
+      },
+      stall: () => void running.child.kill('SIGSTOP'),
+      resume: () => void running.child.kill('SIGCONT'),
+    };
+  });
 
 const tell = async (port: number, command: string): Promise<string> => {
   const socket = connect(port, '127.0.0.1');

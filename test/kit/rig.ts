@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig, type Environment } from '../../src/config.ts';
 import { createService, type Service } from '../../src/service.ts';
@@ -92,7 +92,7 @@ export const eventually = async (condition: () => boolean): Promise<void> => {
   const giveUpAtMs = performance.now() + 20_000;
   while (!condition()) {
     if (performance.now() > giveUpAtMs) throw new Error(`never came true: ${condition.toString()}`);
-    await setImmediate();
+    await setTimeout(1);
   }
 };
 

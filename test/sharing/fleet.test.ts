@@ -5,6 +5,7 @@ import { createFleet } from '../../src/sharing/fleet.ts';
 import { createLastGoodList } from '../../src/sharing/last-good-list.ts';
 import { createFleetStore, type Fault } from '../kit/fleet-store.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
+import { createRandom } from '../kit/random.ts';
 
 // Fifty replicas on one simulated clock for a thousand lifetimes of the list: everything but HTTP, the provider and
 // Redis is the real thing. Faults come from a seed that is printed; FLEET_SEED repeats a run.
@@ -14,14 +15,6 @@ const LIFETIMES = 1_000;
 const TTL_MS = 3_600_000;
 const LOAD_MS = 200;
 const LOAD_TIMEOUT_MS = 5_000;
-
-/** A small generator of numbers in [0, 1) (mulberry32), so that a run can be repeated. */
-const createRandom = (seed: number) => (): number => {
-  seed = (seed + 0x6d2b79f5) | 0;
-  let bits = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-  bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
-  return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-};
 
 const simulate = async (seed: number, { faults }: { readonly faults: boolean }) => {
   const random = createRandom(seed);

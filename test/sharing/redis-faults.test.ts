@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import supertest from 'supertest';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import { startProcess } from '../kit/process.ts';
-import { describeWithRedis, freePort, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
 import { CERTIFICATE, KEY } from '../kit/self-signed.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
@@ -263,12 +263,10 @@ describeWithRedis('replicas that share Redis', () => {
     ['something that never answers', () => undefined],
     ['something that hangs up', (server) => server.on('connection', (socket) => socket.destroy())],
   ])('%s at its address costs one line and less than a second', async (_name, behave) => {
-    const port = await freePort();
-    const server = createServer((socket) => void socket.on('error', () => undefined)).listen(
-      port,
-      '127.0.0.1',
-    );
+    const server = createServer((socket) => void socket.on('error', () => undefined)).listen(0, '127.0.0.1');
     await once(server, 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
     behave(server);
     const rig = await start({ env: { CACHE_REDIS_URL: `redis://127.0.0.1:${port}` } });
     expect(await count(rig)).toBe(513);

@@ -5,13 +5,13 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { INTERNAL_DETAIL } from '../emulator/answers.ts';
-import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from '../emulator/behaviours.ts';
-import { startEmulator, type Emulator } from '../emulator/emulator.ts';
-import type { Environment } from '../src/config.ts';
-import { leaksIn } from './kit/leaks.ts';
-import { startProcess, type ServiceProcess } from './kit/process.ts';
-import { eventually, startRig } from './kit/rig.ts';
+import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
+import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from '../../emulator/behaviours.ts';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Environment } from '../../src/config.ts';
+import { leaksIn } from '../kit/leaks.ts';
+import { startProcess, type ServiceProcess } from '../kit/process.ts';
+import { eventually, startRig } from '../kit/rig.ts';
 
 // The secrets' custody, of the whole process: it goes through everything that the provider can do to it, and every
 // byte that it writes or answers is searched for the secrets, in every encoding.

@@ -6,17 +6,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createSnapshotFile } from '../src/sharing/snapshot-file.ts';
+import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
+import { createRandom } from '../kit/random.ts';
 
 // SIGKILL in the middle of writing, again and again: what is found afterwards is whole.
 
-const WRITER = fileURLToPath(new URL('kit/snapshot-writer.js', import.meta.url));
+const WRITER = fileURLToPath(new URL('../kit/snapshot-writer.js', import.meta.url));
 const KILLS = 200;
 
 test(`after each of ${KILLS} kills at random moments the file holds a whole list`, async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   process.stdout.write(`seed ${seed}\n`);
-  const random = seeded(seed);
+  const random = createRandom(seed);
   const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
   const file = createSnapshotFile(path, 'test');
   let newest = 0;
@@ -35,9 +36,3 @@ test(`after each of ${KILLS} kills at random moments the file holds a whole list
   }
   expect(newest).toBeGreaterThan(1);
 }, 120_000);
-
-/** Numbers in [0, 1) that a seed repeats: a linear congruential generator (Numerical Recipes). */
-const seeded = (seed: number) => {
-  let state = seed >>> 0;
-  return (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
-};

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { eventually, startRig, type Rig } from './kit/rig.ts';
+import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
 // What stays in memory after many renewals and requests: nothing.
 

@@ -1,14 +1,14 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { Agent, request } from 'undici';
-import type { Behaviour } from '../emulator/behaviours.ts';
-import { DEFAULT_ACCESS_TOKEN } from '../emulator/emulator.ts';
+import type { Behaviour } from '../../emulator/behaviours.ts';
+import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
 import {
   startEmulatorProcess,
   startProcess,
   type EmulatorProcess,
   type ServiceProcess,
-} from './kit/process.ts';
+} from '../kit/process.ts';
 
 // Load that never pauses, from before a failure to after it, in real time: what its clients see. The latencies are
 // printed, not judged: a test machine's are its own.

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, get } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { brotliCompressSync } from 'node:zlib';
 import { afterEach, expect, test } from '@jest/globals';
-import { eventually, startRig, type Rig } from './kit/rig.ts';
+import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
 // What many clients at once may not bring about. Heavier than other tests, a few seconds each; no absolute time is
 // asserted, for neighbours share the machine.

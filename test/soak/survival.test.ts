@@ -1,0 +1,224 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { mkdtempSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from '../../emulator/behaviours.ts';
+import {
+  startEmulatorProcess,
+  startProcess,
+  type EmulatorProcess,
+  type ServiceProcess,
+} from '../kit/process.ts';
+import { createRandom, mutate } from '../kit/random.ts';
+import { sendRaw } from '../kit/raw-http.ts';
+import { ANSWERED, PIECES_OF_REQUESTS, REFUSED } from '../kit/raw-requests.ts';
+import { eventually } from '../kit/rig.ts';
+
+// The built process with a heap of 96 MB, through everything that the provider and clients can do to it at once: more
+// renewals than an hour brings, every behaviour of the emulator, and hostile requests to both ports all the while.
+
+/** Retries are a second apart at the closest, so an hour has no more loads than this. */
+const LOADS = 3_600;
+const HEAP_MB = 96;
+/** The container's limit in deploy/kubernetes. */
+const MAX_RSS_MB = 256;
+const TOKEN = 'operator-token-0123456789';
+
+/** On a signal: what is still held after all garbage has been collected, in and outside the heap. */
+const TELLS_MEMORY = `
+  import { setFlagsFromString } from 'node:v8';
+  import { runInNewContext } from 'node:vm';
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc');
+  process.on('SIGUSR2', () => {
+    for (let turn = 0; turn < 3; turn += 1) collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    process.stdout.write('held ' + (heapUsed + external) + '\\n');
+  });
+`;
+
+let service: ServiceProcess | undefined;
+let emulator: EmulatorProcess | undefined;
+const stopping = new AbortController();
+afterEach(() => {
+  stopping.abort();
+  service?.child.kill('SIGKILL');
+  emulator?.end();
+});
+
+const start = async (): Promise<{ running: ServiceProcess; provider: EmulatorProcess }> => {
+  const provider = await startEmulatorProcess();
+  emulator = provider;
+  const env = {
+    NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
+    PROVIDER_ENVIRONMENT: 'sandbox',
+    PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+    PROVIDER_TOKEN_URL: provider.tokenUrl,
+    PROVIDER_CLIENT_ID: 'emulator-client',
+    PROVIDER_CLIENT_SECRET: 'emulator-secret',
+    PROVIDER_TIMEOUT: '500ms',
+    BANK_FIELDS: 'code,ispb,name',
+    // Every list that can be used replaces the one before, so that renewals do all their work.
+    GUARD_MAX_SHRINK: '100%',
+    CACHE_TTL: '10ms',
+    CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
+    MANAGEMENT_TOKEN: TOKEN,
+  };
+  const running = await startProcess(env, TELLS_MEMORY);
+  service = running;
+  return { running, provider };
+};
+
+/** Megabytes that the process holds. */
+const heldMb = async (running: ServiceProcess): Promise<number> => {
+  const figures = (): string[] =>
+    [...running.written().matchAll(/^held (\d+)$/gm)].map(([, bytes = '']) => bytes);
+  const before = figures().length;
+  running.child.kill('SIGUSR2');
+  await eventually(() => figures().length > before);
+  return Number(figures().at(-1)) / 2 ** 20;
+};
+
+const sampleOf = (exposition: string, name: string): number =>
+  [...exposition.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? ([\\d.e+]+)$`, 'gm'))].reduce(
+    (sum, [, value]) => sum + Number(value),
+    0,
+  );
+
+/** The probes of /healthz, every 50 ms: how long the slowest took. Rejects as soon as one is not answered with 200. */
+const watchHealth = (url: string, signal: AbortSignal) => {
+  const seen = { slowestMs: 0, count: 0 };
+  const probe = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const startedAtMs = performance.now();
+      const { status } = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) });
+      if (status !== 200) throw new Error(`/healthz answered ${status}`);
+      seen.slowestMs = Math.max(seen.slowestMs, performance.now() - startedAtMs);
+      seen.count += 1;
+      await setTimeout(50);
+    }
+  };
+  return { seen, done: probe() };
+};
+
+/** Clients that send each hostile request, as it is and mutated, until told to stop. */
+const attack = (urls: readonly string[], seed: number, signal: AbortSignal) => {
+  const random = createRandom(seed);
+  const pick = <T>(items: readonly T[]): T | undefined => items[Math.floor(random() * items.length)];
+  const shapes = [...REFUSED, ...ANSWERED].map(([, bytes]) => bytes);
+  const seen = { requests: 0, statuses: new Map<number, number>() };
+
+  const sendShape = async (url: string): Promise<void> => {
+    let bytes = shapes[seen.requests % shapes.length] ?? '';
+    if (random() < 0.5 && bytes.length < 2_000)
+      for (let times = 1 + random() * 3; times > 0; times -= 1)
+        bytes = mutate(bytes, random, PIECES_OF_REQUESTS);
+    const methods = bytes.includes('HEAD') ? ['HEAD'] : [];
+    for (const { status } of await sendRaw(url, Buffer.from(bytes, 'latin1'), { methods }))
+      seen.statuses.set(status, (seen.statuses.get(status) ?? 0) + 1);
+  };
+  /** Goes away in the middle of a head, or before it has read any of 20 answers. */
+  const leaveEarly = async (url: string): Promise<void> => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
+    const whole = `GET /banks HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(20);
+    socket.write(random() < 0.5 ? whole : whole.slice(0, Math.floor(random() * 30)));
+    await setTimeout(random() * 50);
+    socket.resetAndDestroy();
+  };
+  const guessToken = async (url: string): Promise<void> => {
+    const headers = { authorization: `Bearer ${random()}` };
+    const { status } = await fetch(`${url}/refresh`, { method: 'POST', headers });
+    seen.statuses.set(status, (seen.statuses.get(status) ?? 0) + 1);
+  };
+  const client = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const url = pick(urls) ?? '';
+      const choice = random();
+      seen.requests += 1;
+      if (choice < 0.8) await sendShape(url);
+      else if (choice < 0.95) await leaveEarly(url);
+      else await guessToken(url);
+    }
+  };
+  return { seen, done: Promise.all(Array.from({ length: 8 }, client)) };
+};
+
+test(`with a heap of ${HEAP_MB} MB nothing that comes from outside ends it, fills it or keeps it from answering`, async () => {
+  const { running, provider } = await start();
+  const [publicUrl = '', managementUrl = ''] = running.urls();
+  const scrape = async (): Promise<string> => (await fetch(`${managementUrl}/metrics`)).text();
+  const loads = async (): Promise<number> => sampleOf(await scrape(), 'banks_refreshes_total');
+  const rssMb = async (): Promise<number> =>
+    sampleOf(await scrape(), 'process_resident_memory_bytes') / 2 ** 20;
+  let highestMb = 0;
+
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  const health = watchHealth(publicUrl, stopping.signal);
+  const attackers = attack([publicUrl, managementUrl], seed, stopping.signal);
+
+  /** Some loads while the provider does as it was told, in at most a second where they are quick. */
+  const someLoads = async (): Promise<void> => {
+    const before = await loads();
+    const quickUntilMs = performance.now() + 500;
+    const isEnough = (count: number): boolean =>
+      count >= 60 || (count >= 2 && performance.now() > quickUntilMs);
+    while (!isEnough((await loads()) - before)) await setTimeout(20);
+    highestMb = Math.max(highestMb, await rssMb());
+  };
+  /** All that the provider can do, once. */
+  const sweep = async (): Promise<void> => {
+    for (const name of Object.keys(listBehaviours).filter(isBehaviour)) {
+      await provider.behave(name);
+      await someLoads();
+    }
+    // A rejected token is renewed, so the token endpoint is asked as well.
+    await provider.behave('unauthorized');
+    for (const name of Object.keys(tokenBehaviours).filter(isTokenBehaviour)) {
+      await provider.behaveToken(name);
+      await someLoads();
+    }
+    await provider.behaveToken('healthy');
+    await provider.behave('healthy');
+    await someLoads();
+  };
+  const run = async (): Promise<{ firstMb: number; lastMb: number }> => {
+    await sweep();
+    const firstMb = await heldMb(running);
+    await sweep();
+    for (let turn = 0; (await loads()) < LOADS; turn += 1) {
+      await provider.behave(turn % 2 === 0 ? 'few' : 'healthy');
+      await someLoads();
+    }
+    return { firstMb, lastMb: await heldMb(running) };
+  };
+  const ended = new Promise<never>((_resolve, reject) =>
+    running.child.once('exit', (code, signal) =>
+      reject(new Error(`the process ended: ${code ?? signal}\n${running.written().slice(-2_000)}`)),
+    ),
+  );
+  const startedAtMs = performance.now();
+  const { firstMb, lastMb } = await Promise.race([
+    run(),
+    ended,
+    health.done.then(() => ended),
+    attackers.done.then(() => ended),
+  ]);
+  stopping.abort();
+  await Promise.all([health.done, attackers.done]);
+  const written = running.written();
+  process.stdout.write(
+    `seed ${seed}, ${Math.round((performance.now() - startedAtMs) / 1_000)} s: ${await loads()} loads, ` +
+      `${attackers.seen.requests} hostile requests, answers ${JSON.stringify(Object.fromEntries(attackers.seen.statuses))}, ` +
+      `slowest of ${health.seen.count} probes ${health.seen.slowestMs.toFixed(0)} ms, ` +
+      `holds ${firstMb.toFixed(1)}, then ${lastMb.toFixed(1)} MB; at most ${highestMb.toFixed(0)} MB resident\n`,
+  );
+  expect(highestMb).toBeLessThan(MAX_RSS_MB);
+  expect(lastMb).toBeLessThan(firstMb + 5);
+  expect(Math.max(...attackers.seen.statuses.keys())).toBeLessThan(500);
+  expect(health.seen.slowestMs).toBeLessThan(1_000);
+  expect(written).not.toMatch(/"status":500|"level":60|unforeseen|Warning:/);
+  expect((await fetch(`${publicUrl}/banks`)).status).toBe(200);
+  expect(await running.end('SIGINT')).toBe(0);
+}, 180_000);
