@@ -1,5 +1,5 @@
 import { startBankPicker } from '../examples/bank-picker/server.ts';
-import { parseConfig } from '../src/config.ts';
+import { parseConfig } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from './emulator.ts';
 

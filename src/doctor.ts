@@ -1,8 +1,8 @@
-import { ConfigError, secretsOf } from './config.ts';
+import { ConfigError, secretsOf } from './config/config.ts';
 import { diagnose } from './doctor/diagnosis.ts';
 import { examine } from './doctor/exchange.ts';
 import { render } from './doctor/report.ts';
-import { readConfig } from './environment.ts';
+import { readConfig } from './config/environment.ts';
 import { createRedaction } from './secrets/redaction.ts';
 
 // The doctor as a program: makes one exchange with the configured provider and tells a person what came of it. Exit

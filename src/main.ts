@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { LONGEST_TIMER_MS } from './clock.ts';
-import { ConfigError } from './config.ts';
-import { readConfig } from './environment.ts';
+import { ConfigError } from './config/config.ts';
+import { readConfig } from './config/environment.ts';
 import { codeOf } from './error-code.ts';
 import { createLogDestination, openNonBlocking, writeWithin } from './log-destination.ts';
 import { createRedaction } from './secrets/redaction.ts';

@@ -1,7 +1,7 @@
 import type { DestinationStream } from 'pino';
 import { createBankList, type BankList } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { secretsOf, type Config } from './config.ts';
+import { secretsOf, type Config } from './config/config.ts';
 import { createClientAddress } from './http/client-address.ts';
 import { createCors } from './http/cors.ts';
 import { createHotPath } from './http/hot-path.ts';

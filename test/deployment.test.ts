@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { parse, parseAllDocuments } from 'yaml';
-import { parseConfig, SECRET_VARIABLES, VARIABLES } from '../src/config.ts';
+import { parseConfig } from '../src/config/config.ts';
+import { SECRET_VARIABLES } from '../src/config/variables.ts';
+import { VARIABLES } from '../src/config/variables.ts';
 import { startRig } from './kit/rig.ts';
 
 // What deploy/ and the compose files say, held against the code: a renamed variable, a moved port or a probe of a path

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
-import type { Environment } from '../src/config.ts';
+import type { Environment } from '../src/config/reader.ts';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 

@@ -1,5 +1,5 @@
 import type { LoadError } from '../banks/load-error.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { banksUrl } from '../provider/client.ts';
 import { assertJsonType, parseJson } from '../provider/contract.ts';
 import type { Facts, Way } from './exchange.ts';

@@ -1,6 +1,6 @@
 import type { ServedList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { advise, entriesOf, entryHints, STEPS, type StepName } from './advice.ts';
 import type { Facts } from './exchange.ts';
 import { surveyFields, type FieldSeen } from './fields.ts';

@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls';
 import { createBankList, type ServedList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { ProviderAnswer } from '../provider/client.ts';
 import { createProvider } from '../provider/provider.ts';
 import type { Redaction } from '../secrets/redaction.ts';

@@ -1,5 +1,5 @@
 import proxyAddr from 'proxy-addr';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { RequestHead } from './request-head.ts';
 
 // Which address a request came from, as far as the proxies in front are to be believed. For the log only: nothing is

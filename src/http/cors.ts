@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { FlatFields } from './fields.ts';
 
 // Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { HEALTH_EXAMPLE, HEALTH_SCHEMA } from './health.ts';
 import { PROBLEM_CODES, PROBLEM_OF_LOAD_ERROR, problemOf, type ProblemCode } from './problems.ts';
 

@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { ServerResponse } from 'node:http';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { hasUnwantedBody, isServerWide, refusalOf } from './admission.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks-route.ts';
 import type { Cors } from './cors.ts';

@@ -1,7 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
-import type { TokenSource } from '../config.ts';
+import type { TokenSource } from '../config/config.ts';
 import { createSecretFile } from '../secrets/secret-file.ts';
-import { providerSecretRule } from '../secrets/secret-rules.ts';
+import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret-rules.ts';
 import type { ProviderAnswer } from './client.ts';
 import { createClientCredentials, orNoToken, type ClientCredentialsOptions } from './client-credentials.ts';
 
@@ -69,7 +69,7 @@ const fromFile = (
   { environment, hide }: Pick<ClientCredentialsOptions, 'environment' | 'hide'>,
 ): AccessToken => {
   const variable = 'PROVIDER_ACCESS_TOKEN_FILE';
-  const rule = providerSecretRule(environment, { bearer: true });
+  const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
   const current = orNoToken(createSecretFile({ variable, path, rule, hide }));
   return {
     variable,

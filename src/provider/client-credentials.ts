@@ -1,9 +1,9 @@
 import { LoadError } from '../banks/load-error.ts';
 import { retryDelayMs } from '../banks/schedule.ts';
 import type { Clock } from '../clock.ts';
-import type { TokenSource } from '../config.ts';
+import type { TokenSource } from '../config/config.ts';
 import { createSecretFile, SecretFileError } from '../secrets/secret-file.ts';
-import { providerSecretRule, secretProblem } from '../secrets/secret-rules.ts';
+import { PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret-rules.ts';
 import { codeNote, readBody, type Connections } from './client.ts';
 import { parseRetryAfter } from './contract.ts';
 
@@ -119,7 +119,7 @@ const createSecretReader = (
 ): (() => Promise<string>) => {
   if ('reveal' in secret) return () => Promise.resolve(secret.reveal());
   const variable = 'PROVIDER_CLIENT_SECRET_FILE';
-  const rule = providerSecretRule(environment, { bearer: false });
+  const rule = ruleIn(environment, PROVIDER_SECRET_RULE);
   return orNoToken(createSecretFile({ variable, path: secret.path, rule, hide }));
 };
 
@@ -171,7 +171,7 @@ const requestGrant = async (
       },
     );
     const grant = await oauth.processClientCredentialsResponse(server, client, response);
-    const rule = providerSecretRule(environment, { bearer: true });
+    const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
     const problem =
       grant.token_type === 'bearer' ? secretProblem(grant.access_token, rule) : 'is no bearer token';
     if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);

@@ -1,7 +1,7 @@
 import type { LoadedList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Bank } from '../banks/representation.ts';
-import type { PublishedField } from '../config.ts';
+import type { PublishedField } from '../config/values.ts';
 import type { ProviderAnswer } from './client.ts';
 
 // Unknown bytes in; checked, narrowed banks out, or a LoadError that says why not. Pure: no network, no time.

@@ -1,5 +1,5 @@
 import type { Load } from '../banks/bank-list.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { createAccessToken, withToken } from './access-token.ts';
 import { createConnections, requestBanks, type ProviderAnswer } from './client.ts';
 import type { ClientCredentialsOptions } from './client-credentials.ts';

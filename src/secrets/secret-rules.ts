@@ -15,11 +15,13 @@ export interface SecretRule {
   readonly bearer: boolean;
 }
 
-/** For the secrets that the provider issues. */
-export const providerSecretRule = (
-  environment: 'sandbox' | 'production' | undefined,
-  kind: { readonly bearer: boolean },
-): SecretRule => ({ ...kind, minChars: environment === 'production' ? MIN_PRODUCTION_CHARS : 1 });
+/** In the sandbox; see {@link ruleIn}. */
+export const PROVIDER_TOKEN_RULE: SecretRule = { bearer: true, minChars: 1 };
+export const PROVIDER_SECRET_RULE: SecretRule = { bearer: false, minChars: 1 };
+
+/** A rule of the provider's secrets as it is in `environment`. */
+export const ruleIn = (environment: 'sandbox' | 'production' | undefined, rule: SecretRule): SecretRule =>
+  environment === 'production' ? { ...rule, minChars: MIN_PRODUCTION_CHARS } : rule;
 
 export const MANAGEMENT_TOKEN_RULE: SecretRule = { bearer: true, minChars: MIN_MANAGEMENT_TOKEN_CHARS };
 
@@ -28,7 +30,7 @@ export const secretProblem = (secret: string, { minChars, bearer }: SecretRule):
   if (Buffer.byteLength(secret) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;
   // Visible ASCII (RFC 6750 section 2.1 is narrower still).
   if (bearer && !/^[\x21-\x7e]*$/.test(secret))
-    return 'has a character that a header field cannot carry, such as a blank or a line break';
+    return 'has a character that a header cannot carry, such as a space or a line break';
   if (secret.includes('\0')) return 'has a NUL character';
   if (secret === '') return 'is empty';
   // Encoders multiply backslashes, so the log is searched without them.

@@ -2,7 +2,7 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import type { HeldList } from '../banks/bank-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
 import { compareLists } from '../banks/list-change.ts';
-import type { LogLevel } from '../config.ts';
+import type { LogLevel } from '../config/values.ts';
 import type { TokenEvent } from '../provider/client-credentials.ts';
 import type { ServiceEvent } from './events.ts';
 import { listNames } from './printable.ts';

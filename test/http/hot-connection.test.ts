@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { Environment } from '../../src/config.ts';
+import type { Environment } from '../../src/config/reader.ts';
 import { LIMITS, MAX_REQUESTS_BY_NODE, type Limits } from '../../src/http/limits.ts';
 import { createPublicServer, listen, type PublicServer } from '../../src/http/server.ts';
 import { createManualClock } from '../kit/manual-clock.ts';

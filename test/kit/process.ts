@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
-import type { Environment } from '../../src/config.ts';
+import type { Environment } from '../../src/config/reader.ts';
 import { runNode } from './program.ts';
 
 // The built service and the built emulator as processes of their own, as they run for people, with every byte that

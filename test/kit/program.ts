@@ -1,7 +1,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import type { Environment } from '../../src/config.ts';
+import type { Environment } from '../../src/config/reader.ts';
 
 // A program as a process of its own, with everything that it writes.
 

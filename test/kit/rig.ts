@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
-import { parseConfig, type Environment } from '../../src/config.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import type { Environment } from '../../src/config/reader.ts';
 import { createService, type Service } from '../../src/service.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from '../../emulator/behaviours.ts';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config.ts';
+import type { Environment } from '../../src/config/reader.ts';
 import { leaksIn } from '../kit/leaks.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { eventually, startRig } from '../kit/rig.ts';

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { RequestHandler } from 'express';
 import type { ListStatus } from '../../banks/bank-list.ts';
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
-import type { PublishedField } from '../../config.ts';
+import type { PublishedField } from '../../config/values.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import type { HealthOptions } from '../health.ts';
 import { html, type Html } from './html.ts';

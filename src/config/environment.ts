@@ -1,15 +1,17 @@
 import { parseEnv } from 'node:util';
-import { ConfigError, parseConfig, SECRET_VARIABLES, type Config, type Environment } from './config.ts';
-import { codeOf } from './error-code.ts';
-import { readRegularFileSync } from './regular-file.ts';
-import { reasonOf } from './secrets/secret-file.ts';
-import { MAX_SECRET_BYTES } from './secrets/secret-rules.ts';
+import { codeOf } from '../error-code.ts';
+import { readRegularFileSync } from '../regular-file.ts';
+import { reasonOf } from '../secrets/secret-file.ts';
+import { MAX_SECRET_BYTES } from '../secrets/secret-rules.ts';
+import { ConfigError, parseConfig, type Config } from './config.ts';
+import type { Environment } from './reader.ts';
+import { SECRET_VARIABLES } from './variables.ts';
 
-// The environment that a program of this product runs in, read once at its start. The service and its doctor read it
-// through here, so that the one examines what the other will use.
+// The process's environment and the .env file, read once at the start. The service and its doctor both read them here,
+// so that the doctor examines what the service will use.
 
 /**
- * Reads the environment, and before it a `.env` file where there is one. Secrets do not stay in the environment.
+ * Reads the environment, which wins over a `.env` file where there is one. Secrets do not stay in the environment.
  * @throws {ConfigError} with every problem
  */
 export const readConfig = (): Config => {
@@ -36,7 +38,7 @@ const readDotEnv = (): Environment => {
 /** Far more than all variables take. */
 const MAX_DOT_ENV_BYTES = 262_144;
 
-/** Drops a byte order mark, as some editors set it: it would become part of the first variable's name. */
+/** Drops a byte order mark, which some editors write: it would become part of the first variable's name. */
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
 const whyUnreadable = (path: string): string | undefined => {

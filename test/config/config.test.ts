@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { ConfigError, parseConfig, VARIABLES, type Environment } from '../src/config.ts';
-import { createClientAddress } from '../src/http/client-address.ts';
+import { ConfigError, parseConfig } from '../../src/config/config.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { createClientAddress } from '../../src/http/client-address.ts';
 
 const SANDBOX = {
   PROVIDER_ENVIRONMENT: 'sandbox',
@@ -206,14 +208,44 @@ test.each(['10.0.0.0/8', '2001:db8::/32', '::ffff:10.0.0.1', 'fe80::1%eth0', '12
   },
 );
 
+describe('a name that is close to one of our variables', () => {
+  test.each([
+    ['CORS_ORIGIN', 'CORS_ORIGINS'],
+    ['LOGLEVEL', 'LOG_LEVEL'],
+    ['TRUST_PROXI', 'TRUST_PROXY'],
+    ['SHUTDOWN_GRACE_', 'SHUTDOWN_GRACE'],
+    ['PROVIDER_TIMEOT', 'PROVIDER_TIMEOUT'],
+  ])('%s is a problem that suggests %s', (name, suggestion) => {
+    expect(problemsOf({ ...SANDBOX, [name]: 'value' })).toEqual([
+      `${name}: is not a variable of this service; did you mean ${suggestion}?`,
+    ]);
+  });
+
+  test.each([
+    'HOME',
+    'PATH',
+    'HOSTS',
+    'LOGNAME',
+    'HOSTNAME',
+    'FTP_PROXY',
+    'ftp_proxy',
+    'ALL_PROXY',
+    'CORS_ORIG',
+  ])('%s is not', (name) => {
+    expect(problemsOf({ ...SANDBOX, [name]: 'value' })).toEqual([]);
+  });
+});
+
 test('a secret prints as nothing', () => {
   const config = parseConfig({ ...SANDBOX, PROVIDER_ACCESS_TOKEN: 'MARKED-VALUE' });
   expect(JSON.stringify(config)).not.toContain('MARKED-VALUE');
 });
 
 describe('no document drifts from the code', () => {
-  const read = (name: string): string => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
-  const defaults = Object.fromEntries(Object.entries(VARIABLES).map(([name, value]) => [name, value ?? '']));
+  const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+  const defaults = Object.fromEntries(
+    Object.entries(VARIABLES).map(([name, row]) => [name, row.default ?? '']),
+  );
 
   test('.env.example has every variable once, with its default', () => {
     const lines = [...read('.env.example').matchAll(/^(#?)([A-Z_]+)=(.*)$/gm)];

@@ -1,0 +1,279 @@
+import {
+  MAX_SECRET_BYTES,
+  PROVIDER_SECRET_RULE,
+  PROVIDER_TOKEN_RULE,
+  ruleIn,
+  secretProblem,
+  type SecretRule,
+} from '../secrets/secret-rules.ts';
+import type { Secret } from '../secrets/secret.ts';
+import { createReader, type Environment, type Reader, type SecretSource } from './reader.ts';
+import { closestVariable, isUnknownVariable } from './unknown-variables.ts';
+import type { LogLevel, PublishedField } from './values.ts';
+import { VARIABLE_NAMES, VARIABLES, type VariableName } from './variables.ts';
+
+// The environment as the service uses it: text in, a typed and frozen Config out, or every problem at once. It never
+// touches the process or a file, and no problem repeats a value: a misplaced secret must not reach a log.
+
+export interface Config {
+  readonly listen: { readonly port: number; readonly host: string };
+  readonly management: {
+    /** Undefined: there is no management port. */
+    readonly listen: { readonly port: number; readonly host: string } | undefined;
+    /** Names that `Host` may have besides those that are always allowed; lower case, no trailing dot. */
+    readonly hosts: readonly string[];
+    readonly token: SecretSource | undefined;
+  };
+  readonly provider: {
+    readonly environment: 'sandbox' | 'production';
+    readonly baseUrl: URL;
+    readonly token: TokenSource;
+    readonly timeoutMs: number;
+    readonly maxBodyBytes: number;
+  };
+  readonly banks: {
+    /** Undefined: every field is published (sandbox only). */
+    readonly fields: readonly PublishedField[] | undefined;
+    readonly requiredFields: readonly string[];
+  };
+  readonly cache: {
+    readonly ttlMs: number;
+    readonly maxStaleMs: number;
+    readonly snapshotFile: string | undefined;
+    readonly redisUrl: Secret | undefined;
+  };
+  /** `maxShrink` is a share from 0 to 1. */
+  readonly guard: { readonly minBanks: number; readonly maxShrink: number };
+  readonly browserMaxAgeMs: number;
+  readonly corsOrigins: '*' | readonly string[];
+  readonly trustProxy: number | readonly string[] | undefined;
+  readonly logLevel: LogLevel;
+  readonly shutdownGraceMs: number;
+}
+
+/** Where the access token comes from. */
+export type TokenSource =
+  | { readonly kind: 'fixed'; readonly token: Secret }
+  | { readonly kind: 'file'; readonly path: string }
+  | {
+      readonly kind: 'client-credentials';
+      readonly url: URL;
+      readonly clientId: string;
+      readonly clientSecret: SecretSource;
+      readonly scope: string | undefined;
+    };
+
+/** The environment is unusable. `problems` holds one line for each: the variable, what is wrong, what would be right. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(`The configuration has ${problems.length} problem${problems.length === 1 ? '' : 's'}:`);
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads the whole configuration from `env`. An empty string counts as unset.
+ * @param whyUnreadable the error code (such as ENOENT) with which a file cannot be read, or undefined if it can
+ * @throws {ConfigError} with every problem, not only the first
+ */
+export const parseConfig = (
+  env: Environment,
+  whyUnreadable: (path: string) => string | undefined = () => undefined,
+): Config => {
+  const reader = createReader(env);
+  reportUnknownVariables(env, reader);
+  reportUnreadableFiles(reader, whyUnreadable);
+  const provider = readProvider(reader);
+  const config = {
+    ...readListeners(reader),
+    banks: readBanks(reader, provider.environment),
+    cache: {
+      ttlMs: reader.defaulted('CACHE_TTL'),
+      maxStaleMs: reader.defaulted('CACHE_MAX_STALE'),
+      snapshotFile: reader.optional('CACHE_SNAPSHOT_FILE'),
+      redisUrl: reader.optional('CACHE_REDIS_URL'),
+    },
+    guard: {
+      minBanks: reader.defaulted('GUARD_MIN_BANKS'),
+      maxShrink: reader.defaulted('GUARD_MAX_SHRINK'),
+    },
+    browserMaxAgeMs: reader.defaulted('BROWSER_MAX_AGE'),
+    corsOrigins: reader.optional('CORS_ORIGINS') ?? [],
+    trustProxy: reader.optional('TRUST_PROXY'),
+    logLevel: reader.defaulted('LOG_LEVEL'),
+    shutdownGraceMs: reader.defaulted('SHUTDOWN_GRACE'),
+  };
+  const { environment, baseUrl, token } = provider;
+  if (reader.problems.length > 0 || !environment || !baseUrl || !token)
+    throw new ConfigError(reader.problems);
+  return Object.freeze({ ...config, provider: { ...provider, environment, baseUrl, token } });
+};
+
+const reportUnknownVariables = (env: Environment, { report }: Reader): void => {
+  for (const name of Object.keys(env).filter((key) => env[key] && isUnknownVariable(key))) {
+    const closest = closestVariable(name);
+    report(
+      name,
+      closest
+        ? `is not a variable of this service; did you mean ${closest}?`
+        : 'is not a variable of this service; .env.example lists them all',
+    );
+  }
+};
+
+const reportUnreadableFiles = (
+  { optional, report }: Reader,
+  whyUnreadable: (path: string) => string | undefined,
+): void => {
+  for (const name of VARIABLE_NAMES.filter((key) => VARIABLES[key].isSecretFile)) {
+    const path = optional(name);
+    const reason = typeof path === 'string' ? whyUnreadable(path) : undefined;
+    if (reason)
+      report(
+        name,
+        `cannot be read (${reason}); name a regular file of at most ${MAX_SECRET_BYTES} bytes that this user may read`,
+      );
+  }
+};
+
+const readListeners = (reader: Reader): Pick<Config, 'listen' | 'management'> => {
+  const port = reader.defaulted('PORT');
+  const managementPort = reader.defaulted('MANAGEMENT_PORT');
+  const managementHost = reader.defaulted('MANAGEMENT_HOST');
+  if (port !== 0 && port === managementPort)
+    reader.report('MANAGEMENT_PORT', 'is the same as PORT; choose another one');
+  return {
+    listen: { port, host: reader.defaulted('HOST') },
+    management: {
+      listen: managementPort === 'off' ? undefined : { port: managementPort, host: managementHost },
+      hosts: reader.optional('MANAGEMENT_HOSTS') ?? [],
+      token: reader.secret('MANAGEMENT_TOKEN'),
+    },
+  };
+};
+
+const readProvider = (reader: Reader) => {
+  const environment = reader.optional('PROVIDER_ENVIRONMENT');
+  if (!reader.isSet('PROVIDER_ENVIRONMENT'))
+    reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
+  // Both are parsed, so that a mistake in the one that is not used yet is found today.
+  const baseUrls = {
+    sandbox: reader.optional('PROVIDER_SANDBOX_BASE_URL'),
+    production: reader.optional('PROVIDER_PRODUCTION_BASE_URL'),
+  };
+  if (environment) {
+    const name = environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
+    if (!reader.isSet(name)) reader.report(name, `is required when PROVIDER_ENVIRONMENT is ${environment}`);
+  }
+  return {
+    environment,
+    baseUrl: environment && baseUrls[environment],
+    token: readTokenSource(reader, environment),
+    timeoutMs: reader.defaulted('PROVIDER_TIMEOUT'),
+    maxBodyBytes: reader.defaulted('PROVIDER_MAX_BODY'),
+  };
+};
+
+const checkLength = (reader: Reader, name: VariableName, secret: Secret, rule: SecretRule): void => {
+  const problem = secretProblem(secret.reveal(), rule);
+  if (problem) reader.report(name, `${problem}; in production a secret needs at least ${rule.minChars}`);
+};
+
+const CLIENT_CREDENTIALS = [
+  'PROVIDER_TOKEN_URL',
+  'PROVIDER_CLIENT_ID',
+  'PROVIDER_CLIENT_SECRET',
+  'PROVIDER_CLIENT_SECRET_FILE',
+  'PROVIDER_TOKEN_SCOPE',
+] as const;
+
+type ProviderEnvironment = Config['provider']['environment'];
+
+const readTokenSource = (
+  reader: Reader,
+  environment: ProviderEnvironment | undefined,
+): TokenSource | undefined => {
+  const hasCredentials = CLIENT_CREDENTIALS.some(reader.isSet);
+  const ways = [
+    reader.isSet('PROVIDER_ACCESS_TOKEN'),
+    reader.isSet('PROVIDER_ACCESS_TOKEN_FILE'),
+    hasCredentials,
+  ];
+  if (ways.filter(Boolean).length !== 1) {
+    reader.report(
+      'PROVIDER_ACCESS_TOKEN, PROVIDER_ACCESS_TOKEN_FILE, PROVIDER_TOKEN_URL',
+      `${ways.includes(true) ? 'more than one is' : 'none is'} configured; configure exactly one way to a token: ` +
+        'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET ' +
+        'or PROVIDER_CLIENT_SECRET_FILE',
+    );
+  }
+  const token = reader.optional('PROVIDER_ACCESS_TOKEN');
+  if (token) {
+    checkLength(reader, 'PROVIDER_ACCESS_TOKEN', token, ruleIn(environment, PROVIDER_TOKEN_RULE));
+    return { kind: 'fixed', token };
+  }
+  const path = reader.optional('PROVIDER_ACCESS_TOKEN_FILE');
+  if (path) return { kind: 'file', path };
+  return hasCredentials ? readClientCredentials(reader, environment) : undefined;
+};
+
+const readClientCredentials = (
+  reader: Reader,
+  environment: ProviderEnvironment | undefined,
+): TokenSource | undefined => {
+  const url = reader.optional('PROVIDER_TOKEN_URL');
+  const clientId = reader.optional('PROVIDER_CLIENT_ID');
+  const clientSecret = reader.secret('PROVIDER_CLIENT_SECRET');
+  const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
+  const grant = 'for the client-credentials grant';
+  if (!reader.isSet('PROVIDER_TOKEN_URL')) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
+  if (url && url.protocol !== 'https:' && environment === 'production')
+    reader.report('PROVIDER_TOKEN_URL', 'must be https: in production; the client secret is sent there');
+  if (!clientId) reader.report('PROVIDER_CLIENT_ID', `is required ${grant}`);
+  if (!clientSecret)
+    reader.report('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE is required ${grant}`);
+  if (clientSecret && 'reveal' in clientSecret)
+    checkLength(reader, 'PROVIDER_CLIENT_SECRET', clientSecret, ruleIn(environment, PROVIDER_SECRET_RULE));
+  if (!url || !clientId || !clientSecret) return undefined;
+  return { kind: 'client-credentials', url, clientId, clientSecret, scope };
+};
+
+const readBanks = (reader: Reader, environment: ProviderEnvironment | undefined): Config['banks'] => {
+  const fields = reader.optional('BANK_FIELDS');
+  if (environment === 'production' && !reader.isSet('BANK_FIELDS')) {
+    reader.report(
+      'BANK_FIELDS',
+      'is required in production: the fields that browsers may see, such as code,ispb,name',
+    );
+  }
+  const requiredFields = reader.optional('BANK_REQUIRED_FIELDS') ?? [];
+  const unpublished = requiredFields.filter((name) => fields && !fields.some((field) => field.name === name));
+  if (unpublished.length > 0) {
+    reader.report(
+      'BANK_REQUIRED_FIELDS',
+      `names ${unpublished.join(', ')}, which BANK_FIELDS does not publish`,
+    );
+  }
+  return { fields, requiredFields };
+};
+
+/** The secrets that `config` holds, each with its variable. Those in files become known when they are read. */
+export const secretsOf = (config: Config): readonly (readonly [VariableName, string])[] => {
+  const { token } = config.provider;
+  const secrets: [VariableName, string][] = [];
+  const add = (name: VariableName, source: SecretSource | undefined): void => {
+    if (source && 'reveal' in source) secrets.push([name, source.reveal()]);
+  };
+  if (token.kind === 'fixed') add('PROVIDER_ACCESS_TOKEN', token.token);
+  if (token.kind === 'client-credentials') add('PROVIDER_CLIENT_SECRET', token.clientSecret);
+  add('MANAGEMENT_TOKEN', config.management.token);
+  const { redisUrl } = config.cache;
+  // Only the password of the address is secret; errors quote it without the rest.
+  const password = redisUrl && new URL(redisUrl.reveal()).password;
+  if (password)
+    secrets.push(['CACHE_REDIS_URL', password], ['CACHE_REDIS_URL', decodeURIComponent(password)]);
+  return secrets;
+};

@@ -1,0 +1,229 @@
+import { isIP } from 'node:net';
+import proxyAddr from 'proxy-addr';
+import { MAX_SECRET_BYTES, secretProblem, type SecretRule } from '../secrets/secret-rules.ts';
+import { toSecret, type Secret } from '../secrets/secret.ts';
+
+// One parser for each kind of value: text in, a typed value out, or an InvalidValue. Pure.
+
+/** What is wrong with a value and what would be right; never the value itself, which may be a misplaced secret. */
+export class InvalidValue extends Error {
+  override readonly name = 'InvalidValue';
+}
+
+export const toPort = (text: string): number => {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
+  if (!(port <= 65_535))
+    throw new InvalidValue('is not a port; use a number from 0 to 65535 (0 picks a free one)');
+  return port;
+};
+
+export const toPortOrOff = (text: string): number | 'off' => {
+  if (text === 'off') return text;
+  try {
+    return toPort(text);
+  } catch {
+    throw new InvalidValue('is not a port; use a number from 0 to 65535, or off');
+  }
+};
+
+/** Names as `Host` may have them: in lower case, without a trailing dot. */
+export const toHostNames = (text: string): string[] =>
+  text.split(',').map((item) => {
+    const name = item.trim().toLowerCase().replace(/\.$/, '');
+    if (name.length > 253 || !name.split('.').every((label) => HOST_LABEL.test(label))) {
+      throw new InvalidValue(
+        'is not a list of host names; use names without scheme or port, such as banks-ops.internal.example.com',
+      );
+    }
+    return name;
+  });
+
+/** RFC 1123 section 2.1, and the underscore that some internal names have. */
+const HOST_LABEL = /^[a-z\d_](?:[\w-]{0,61}[a-z\d_])?$/;
+
+/** One of `choices`, exactly as written there. */
+export const toOneOf =
+  <const C extends string>(choices: readonly C[]) =>
+  (text: string): C => {
+    const choice = choices.find((known) => known === text);
+    if (choice === undefined) throw new InvalidValue(`must be one of ${choices.join(', ')}`);
+    return choice;
+  };
+
+export const toHttpUrl = (text: string): URL => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new InvalidValue('is not an address; use one such as https://api.example.com');
+  }
+  if (url.username || url.password || url.search || url.hash || /[?#]/.test(text)) {
+    throw new InvalidValue(
+      'must have no user info, query or fragment; use one such as https://api.example.com',
+    );
+  }
+  return url;
+};
+
+export const toHttpsUrl = (text: string): URL => {
+  const url = toHttpUrl(text);
+  if (url.protocol !== 'https:')
+    throw new InvalidValue('must be https: in production; the token is sent there');
+  return url;
+};
+
+/** The whole address is a secret, because it may hold a password. */
+export const toRedisUrl = (text: string): Secret => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isRedis = url?.protocol === 'redis:' || url?.protocol === 'rediss:';
+  // The path is the number of a database.
+  if (!isRedis || !url.hostname || !/^\/?\d{0,5}$/.test(url.pathname)) {
+    throw new InvalidValue(
+      'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379',
+    );
+  }
+  if (![url.username, url.password].every(isPercentEncoded))
+    throw new InvalidValue('has a % in its user or password that starts no escape; write %25 for it');
+  if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
+    throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
+  return toSecret(text);
+};
+
+/** Whether `text` can be decoded (RFC 3986 section 2.1) to UTF-8. */
+const isPercentEncoded = (text: string): boolean => {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** A secret that satisfies `rule`. */
+export const toSecretWith =
+  (rule: SecretRule) =>
+  (text: string): Secret => {
+    const problem = secretProblem(text, rule);
+    if (problem !== undefined) throw new InvalidValue(`${problem}; it needs ${describeRule(rule)}`);
+    return toSecret(text);
+  };
+
+const describeRule = ({ minChars, bearer }: SecretRule): string =>
+  `${minChars} to ${MAX_SECRET_BYTES} ${bearer ? 'visible ASCII characters' : 'bytes of text'}`;
+
+/** A name, a path or an identifier, taken as it is. */
+export const toText = (text: string): string => {
+  // No file name can hold a NUL; other control characters got there by mistake.
+  if (/[\0-\x1f\x7f]/.test(text))
+    throw new InvalidValue('has a control character, such as a line break; remove it');
+  if (Buffer.byteLength(text) > MAX_TEXT_BYTES)
+    throw new InvalidValue(`has more than ${MAX_TEXT_BYTES} bytes`);
+  return text;
+};
+
+/** The longest path that Linux takes. */
+const MAX_TEXT_BYTES = 4_096;
+
+const MS_PER_UNIT = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+export const toDurationMs = (text: string): number => {
+  const [, digits, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
+  const ms = isUnit(MS_PER_UNIT, unit) ? Math.round(Number(digits) * MS_PER_UNIT[unit]) : NaN;
+  // Below 10 ms a rehearsal measures the timer, not the service; above a year the value is a mistake.
+  if (!(ms >= 10 && ms <= 366 * MS_PER_UNIT.d)) {
+    throw new InvalidValue(
+      'is not a duration; use a number with a unit from 10ms to 366d, such as 250ms, 30s, 5m, 1h or 7d',
+    );
+  }
+  return ms;
+};
+
+const BYTES_PER_UNIT = { b: 1, kb: 1024, mb: 1024 * 1024 };
+
+export const toBytes = (text: string): number => {
+  const [, digits, unit] = /^(\d+(?:\.\d+)?)(b|kb|mb)$/.exec(text.toLowerCase()) ?? [];
+  const bytes = isUnit(BYTES_PER_UNIT, unit) ? Math.round(Number(digits) * BYTES_PER_UNIT[unit]) : NaN;
+  // The body is in memory several times while it is checked: at 256 MB that becomes an outage of its own.
+  if (!(bytes >= 1 && bytes <= 256 * BYTES_PER_UNIT.mb)) {
+    throw new InvalidValue('is not a size; use a number with a unit up to 256mb, such as 512kb or 5mb');
+  }
+  return bytes;
+};
+
+const isUnit = <T extends object>(units: T, unit: string | undefined): unit is keyof T & string =>
+  unit !== undefined && Object.hasOwn(units, unit);
+
+export const toCount = (text: string): number => {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidValue('is not a count; use a whole number such as 100');
+  return Number(text);
+};
+
+/** A percentage as a share from 0 to 1. */
+export const toShare = (text: string): number => {
+  const share = /^\d+(\.\d+)?%$/.test(text) ? Number(text.slice(0, -1)) / 100 : NaN;
+  if (!(share <= 1)) throw new InvalidValue('is not a share; use a percentage from 0% to 100%, such as 20%');
+  return share;
+};
+
+/** A field as browsers see it (`name`) and as the provider sends it (`from`). */
+export interface PublishedField {
+  readonly name: string;
+  readonly from: string;
+}
+
+export const toFields = (text: string): PublishedField[] => {
+  const fields = text.split(',').map((item) => {
+    const [name = '', from = name, ...rest] = item.trim().split(':');
+    const isValid = [name, from].every((part) => /^[^\s"\\]+$/.test(part) && part !== '__proto__');
+    if (!isValid || rest.length > 0) {
+      throw new InvalidValue(
+        'is not a list of fields; use names such as code,ispb,name, or id:ispb to rename',
+      );
+    }
+    return { name, from };
+  });
+  if (new Set(fields.map((field) => field.name)).size !== fields.length) {
+    throw new InvalidValue('publishes one name twice; give each field a name of its own');
+  }
+  return fields;
+};
+
+export const toFieldNames = (text: string): string[] => toFields(text).map((field) => field.name);
+
+export const toOrigins = (text: string): '*' | string[] => {
+  if (text === '*') return text;
+  return text.split(',').map((item) => {
+    const origin = item.trim();
+    if (!URL.canParse(origin) || !/^https?:/.test(origin) || new URL(origin).origin !== origin) {
+      throw new InvalidValue(
+        'must be *, or exact origins such as https://app.example.com,http://localhost:5173',
+      );
+    }
+    return origin;
+  });
+};
+
+/** The number of proxies in front, or their addresses. `true` would believe every client's X-Forwarded-For. */
+export const toTrustedProxies = (text: string): number | string[] => {
+  if (/^\d{1,2}$/.test(text)) return Number(text);
+  return text.split(',').map((item) => {
+    const address = item.trim();
+    if (!isAddressRange(address))
+      throw new InvalidValue(
+        'must be the number of proxies in front, or their addresses such as 10.0.0.0/8; not all addresses',
+      );
+    return address;
+  });
+};
+
+/** Judged by the package that will use it, which refuses a range of all addresses, for example. */
+const isAddressRange = (text: string): boolean => {
+  if (isIP(text.split('/')[0] ?? '') === 0) return false;
+  try {
+    proxyAddr.compile([text]);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
