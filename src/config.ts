@@ -200,6 +200,10 @@ export const parseConfig = (
     );
   }
 
+  // Node has read it before any of our code runs, so it cannot be undone.
+  if (env['NODE_DEBUG'])
+    report('NODE_DEBUG', 'makes Node print what passes through it, secrets included; unset it');
+
   for (const name of SECRET_FILE_VARIABLES) {
     const reason = optional(name, whyUnreadable);
     if (reason)
