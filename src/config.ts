@@ -426,7 +426,7 @@ const describeRule = ({ minChars, bearer }: SecretRule): string =>
 /** A name, a path or an identifier, taken as it is. */
 const toText = (value: string): string => {
   // Not even a file's name can hold a NUL; other control characters have got there by mistake.
-  if (/[\0-\x1f\x7f]/.test(value))
+  if (/\p{Cc}/u.test(value))
     throw new InvalidValue('has a control character, such as a line break; remove it');
   if (Buffer.byteLength(value) > MAX_TEXT_BYTES)
     throw new InvalidValue(`has more than ${MAX_TEXT_BYTES} bytes`);
