@@ -94,8 +94,13 @@ export const createLogDestination = (fd: number): LogDestination => {
       handOverIfIdle();
       if (state === 'idle') return;
       await new Promise<void>((resolve) => {
-        onDrained.add(resolve);
-        setTimeout(resolve, withinMs);
+        const done = (): void => {
+          clearTimeout(timer);
+          onDrained.delete(done);
+          resolve();
+        };
+        const timer = setTimeout(done, withinMs);
+        onDrained.add(done);
       });
     },
     flushSync: (withinMs) => {

@@ -96,6 +96,17 @@ describe('a file that is no file', () => {
   });
 });
 
+test('NODE_DEBUG, which prints bodies with their tokens, keeps the service from starting', async () => {
+  const { exit, output } = run({
+    ...SERVICE,
+    PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+    NODE_DEBUG: 'stream',
+  });
+  expect(await exit).toBe(1);
+  expect(output()).toMatch(/^ {2}NODE_DEBUG: makes Node print/m);
+});
+
 test('a configuration that only a library refuses is told like any other', async () => {
   const { exit, output } = run({
     ...SERVICE,

@@ -175,6 +175,13 @@ describe('the end comes whatever standard output and standard error do', () => {
     expect(await end(signals)).toEqual([status, null]);
   });
 
+  test('a drain that hangs is given up, with a word about it', async () => {
+    const hang = `import { Server } from 'node:net'; Server.prototype.close = function () { return this; };`;
+    const words = await startUnread(hang, 'stderr');
+    expect(await end(['SIGTERM'])).toEqual([1, null]);
+    await eventually(() => words().includes('banks-bff did not stop within 2300 ms.'));
+  });
+
   test('the last words are written though the log is full', async () => {
     const words = await startUnread(fill(1), 'stderr');
     expect(await end(['SIGUSR2'])).toEqual([1, null]);

@@ -85,6 +85,9 @@ export const parseConfig = (
 ): Config => {
   const reader = createReader(env);
   reportUnknownVariables(env, reader);
+  // Node reads it before any code of ours runs, so it cannot be undone.
+  if (env['NODE_DEBUG'])
+    reader.report('NODE_DEBUG', 'makes Node print what passes through it, secrets included; unset it');
   reportUnreadableFiles(reader, whyUnreadable);
   const provider = readProvider(reader);
   const config = {

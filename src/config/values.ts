@@ -112,7 +112,7 @@ const describeRule = ({ minChars, bearer }: SecretRule): string =>
 /** A name, a path or an identifier, taken as it is. */
 export const toText = (text: string): string => {
   // No file name can hold a NUL; other control characters got there by mistake.
-  if (/[\0-\x1f\x7f]/.test(text))
+  if (/\p{Cc}/u.test(text))
     throw new InvalidValue('has a control character, such as a line break; remove it');
   if (Buffer.byteLength(text) > MAX_TEXT_BYTES)
     throw new InvalidValue(`has more than ${MAX_TEXT_BYTES} bytes`);

@@ -69,6 +69,7 @@ describe('each malformed value is refused, its variable is named and the value i
   const MARK = 'MARKED-VALUE';
   test.each<[string, Environment]>([
     ['PORT', { PORT: MARK }],
+    ['NODE_DEBUG', { NODE_DEBUG: 'stream' }],
     ['PORT', { PORT: '65536' }],
     ['PORT', { PORT: '-1' }],
     ['MANAGEMENT_PORT', { MANAGEMENT_PORT: MARK }],
