@@ -11,6 +11,7 @@ import { LIMITS } from './http/limits.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
+import type { DrainTimes } from './http/status-page/verdict.ts';
 import { tokenFile } from './provider/access-token.ts';
 import { createProvider } from './provider/provider.ts';
 import { createRedaction, redacting, type Redaction } from './redaction.ts';
@@ -118,7 +119,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     },
   });
 
-  let draining = false;
+  let drain: DrainTimes | undefined;
   const requestLogOptions = {
     logger,
     destination: options.logDestination,
@@ -136,7 +137,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     list,
     version,
     environment: config.provider.environment,
-    isDraining: () => draining,
+    isDraining: () => drain !== undefined,
   };
   const cors = createCors(config.corsOrigins);
   const securityFields = createSecurityFields(cors);
@@ -180,6 +181,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
           policy: config.cache,
           fields: config.banks.fields,
           minutes: () => history.minutes(),
+          drain: () => drain,
         },
       }),
     );
@@ -210,7 +212,8 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     },
     stop: async ({ noticeMs }) => {
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');
-      draining = true;
+      const nowMs = clock.wallMs();
+      drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
       // The operators' listener answers to the end: somebody may be watching the drain.
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       list.stop();

@@ -19,7 +19,7 @@ export interface OperatorsAppOptions extends HealthOptions {
   /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
   readonly token: (() => Promise<string>) | undefined;
   readonly metrics: Pick<Metrics, 'contentType' | 'exposition'>;
-  readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions>;
+  readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions | 'isRefreshEnabled'>;
 }
 
 export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
@@ -44,7 +44,8 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
       .writeHead(200, { 'Content-Type': options.metrics.contentType, 'Cache-Control': 'no-store' })
       .end(text);
   });
-  for (const [path, handler] of createStatusPage({ ...options, ...options.statusPage }))
+  const isRefreshEnabled = options.token !== undefined;
+  for (const [path, handler] of createStatusPage({ ...options, ...options.statusPage, isRefreshEnabled }))
     resource(path, handler);
   app
     .route('/refresh')
