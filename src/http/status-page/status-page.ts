@@ -25,7 +25,7 @@ export interface StatusPageOptions extends HealthOptions {
   readonly isRefreshEnabled: boolean;
 }
 
-/** The page and its two files, by path. */
+/** The page and its files, by path. */
 export const createStatusPage = (
   options: StatusPageOptions,
 ): readonly (readonly [string, RequestHandler])[] => {
@@ -43,8 +43,9 @@ export const createStatusPage = (
   };
   return [
     ['/', page],
-    ['/status-page.css', file('text/css')],
-    ['/status-page.js', file('text/javascript')],
+    ['/status-page.css', file('status-page.css', 'text/css')],
+    ['/plots.css', file('plots.css', 'text/css')],
+    ['/status-page.js', file('status-page.js', 'text/javascript')],
   ];
 };
 
@@ -70,8 +71,7 @@ const send = (res: Response, type: string, text: string): void => {
 };
 
 /** By package.json's `imports`: the compiled service finds the same files as its source. */
-const file = (type: string): RequestHandler => {
-  const name = type === 'text/css' ? 'status-page.css' : 'status-page.js';
+const file = (name: string, type: string): RequestHandler => {
   const text = readFileSync(createRequire(import.meta.url).resolve(`#status-page/${name}`), 'utf8');
   return (_req, res) => send(res, type, text);
 };
