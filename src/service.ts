@@ -12,6 +12,7 @@ import type { ParserRefusal } from './http/parser-errors.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createSecurityFields } from './http/security-fields.ts';
 import { createPublicServer, listen } from './http/server.ts';
+import type { DrainTimes } from './http/status-page/verdict.ts';
 import { createProvider } from './provider/provider.ts';
 import { createRedaction, redacting, type Redaction } from './secrets/redaction.ts';
 import { createSecretFile } from './secrets/secret-file.ts';
@@ -120,7 +121,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     },
   });
 
-  let draining = false;
+  let drain: DrainTimes | undefined;
   const requestLogOptions = {
     logger,
     destination: options.logDestination,
@@ -138,7 +139,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     list,
     version,
     environment: config.provider.environment,
-    isDraining: () => draining,
+    isDraining: () => drain !== undefined,
   };
   const cors = createCors(config.corsOrigins);
   const securityFields = createSecurityFields(cors);
@@ -192,6 +193,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
           policy: config.cache,
           fields: config.banks.fields,
           minutes: () => history.minutes(),
+          drain: () => drain,
         },
       }),
     );
@@ -222,7 +224,8 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     },
     stop: async ({ noticeMs }) => {
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');
-      draining = true;
+      const nowMs = clock.wallMs();
+      drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
       // The operators' listener answers to the end: somebody may be watching the drain.
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       list.stop();

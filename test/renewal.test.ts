@@ -112,6 +112,24 @@ describe('while the provider fails', () => {
     });
   });
 
+  test('health warns while loads fail, although the list is fresh, and says since when', async () => {
+    const health = async (): Promise<unknown> => (await supertest(rig.url).get('/healthz').expect(200)).body;
+    await start();
+    expect(await health()).toMatchObject({ status: 'pass', list: { failingSince: null } });
+    await rig.emulator.behave('unavailable');
+    await nextLoad();
+    const failingSince = new Date(rig.clock.wallMs()).toISOString();
+    await nextLoad();
+    await nextLoad();
+    expect(await health()).toMatchObject({ status: 'warn', list: { state: 'fresh', failingSince } });
+    expect(status().failing?.attempts).toBe(3);
+    expect(status().failure?.upstreamStatus).toBe(503);
+    await rig.emulator.behave('healthy');
+    await nextLoad();
+    expect(await health()).toMatchObject({ status: 'pass', list: { failingSince: null } });
+    expect(status().failing).toBeUndefined();
+  });
+
   test('what happens is told once, and not once per retry', async () => {
     await start();
     await rig.emulator.behave('unavailable');

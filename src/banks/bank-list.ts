@@ -77,10 +77,20 @@ export interface ListStatus {
   readonly ageMs: number | undefined;
   /** The failure that no success has followed yet. */
   readonly failure: LoadError | undefined;
+  /** Undefined when the last load succeeded. */
+  readonly failing: FailingLoads | undefined;
   /** The newest failure, whether or not a success has followed. */
   readonly lastFailure: { readonly kind: LoadErrorKind; readonly atMs: number } | undefined;
   /** Milliseconds until the provider is asked again; 0 while it is being asked. */
   readonly nextLoadInMs: number;
+}
+
+/** Loads that failed one after the other, without a success in between. */
+export interface FailingLoads {
+  /** Wall-clock milliseconds of the first failure. */
+  readonly sinceMs: number;
+  /** The failed loads so far, at least 1. */
+  readonly attempts: number;
 }
 
 export type ListEvent =
@@ -161,7 +171,7 @@ export const createBankList = (options: BankListOptions): BankList => {
   });
   let failure: LoadError | undefined;
   let lastFailure: ListStatus['lastFailure'];
-  let failuresInARow = 0;
+  let failing: FailingLoads | undefined;
   let flight: Promise<void> | undefined;
   let nextLoadAtMs = 0;
   let cancelTimer = (): void => {};
@@ -239,15 +249,16 @@ export const createBankList = (options: BankListOptions): BankList => {
       const list = acceptShrunk ? { ...loadedList, acceptedAtMs: clock.wallMs() } : loadedList;
       cache.set('banks', list, { start });
       failure = undefined;
-      failuresInARow = 0;
+      failing = undefined;
       const isUnchanged = list.representations === previous?.representations;
       const outcome = loaded === 'not-modified' ? 'not_modified' : isUnchanged ? 'unchanged' : 'changed';
       onEvent({ type: 'list-renewed', list, previous, outcome, durationMs: durationMs() });
     } catch (error) {
       failure = LoadError.from(error);
       if (stopping.signal.aborted) return;
-      lastFailure = { kind: failure.kind, atMs: clock.wallMs() };
-      failuresInARow += 1;
+      const atMs = clock.wallMs();
+      lastFailure = { kind: failure.kind, atMs };
+      failing = { sinceMs: failing?.sinceMs ?? atMs, attempts: (failing?.attempts ?? 0) + 1 };
       onEvent({ type: 'list-load-failed', error: failure, state: state(), durationMs: durationMs() });
     }
   };
@@ -257,6 +268,7 @@ export const createBankList = (options: BankListOptions): BankList => {
     throw new LoadError(
       'unexpected_status',
       'the provider says that nothing changed, but was not asked that',
+      { upstreamStatus: 304 },
     );
   };
 
@@ -301,7 +313,7 @@ export const createBankList = (options: BankListOptions): BankList => {
     cache.set('banks', list, { start: sentAtMs || -1 });
     if (state() === 'fresh') {
       failure = undefined;
-      failuresInARow = 0;
+      failing = undefined;
     }
     onEvent({ type: 'list-restored', list, previous, state: state() });
     if (isStarted && !flight) schedule();
@@ -310,7 +322,7 @@ export const createBankList = (options: BankListOptions): BankList => {
 
   const schedule = (): void => {
     const delayMs = failure
-      ? retryDelayMs(failuresInARow, failure.retryAfterMs, policy.ttlMs, random())
+      ? retryDelayMs(failing?.attempts ?? 1, failure.retryAfterMs, policy.ttlMs, random())
       : renewalDelayMs(freshForMs(), policy.ttlMs, random());
     nextLoadAtMs = clock.monotonicMs() + delayMs;
     cancelTimer();
@@ -339,6 +351,7 @@ export const createBankList = (options: BankListOptions): BankList => {
       held: held(),
       ageMs: ageMs(),
       failure,
+      failing,
       lastFailure,
       nextLoadInMs: flight ? 0 : Math.max(0, nextLoadAtMs - clock.monotonicMs()),
     }),

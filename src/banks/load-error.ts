@@ -42,15 +42,22 @@ export class LoadError extends Error {
   readonly kind: LoadErrorKind;
   /** How long the provider asked to be left alone (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** The status of the provider's answer, where the status is what was wrong with it. */
+  readonly upstreamStatus: number | undefined;
 
   constructor(
     kind: LoadErrorKind,
     message: string,
-    options: { cause?: unknown; retryAfterMs?: number | undefined } = {},
+    options: {
+      cause?: unknown;
+      retryAfterMs?: number | undefined;
+      upstreamStatus?: number | undefined;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
+    this.upstreamStatus = options.upstreamStatus;
   }
 
   static from(error: unknown): LoadError {

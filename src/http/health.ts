@@ -15,9 +15,9 @@ export interface HealthOptions {
 export const createHealthz =
   ({ list, environment, version }: HealthOptions) =>
   (_req: IncomingMessage, res: ServerResponse): void => {
-    const { state, held, ageMs, lastFailure } = list.status();
+    const { state, held, ageMs, failing, lastFailure } = list.status();
     sendJson(res, {
-      status: state === 'fresh' ? 'pass' : 'warn',
+      status: state === 'fresh' && !failing ? 'pass' : 'warn',
       environment,
       version,
       list: {
@@ -27,6 +27,7 @@ export const createHealthz =
         lastSuccess: toIso(held?.receivedAtMs),
         lastFailure: lastFailure?.kind ?? null,
         lastFailureAt: toIso(lastFailure?.atMs),
+        failingSince: toIso(failing?.sinceMs),
       },
     });
   };
@@ -35,7 +36,11 @@ export const createHealthz =
 export const HEALTH_SCHEMA = {
   type: 'object',
   properties: {
-    status: { type: 'string', enum: ['pass', 'warn'], description: 'warn: the list is not fresh' },
+    status: {
+      type: 'string',
+      enum: ['pass', 'warn'],
+      description: 'warn: the list is not fresh, or loads are failing',
+    },
     environment: { type: 'string', enum: ['sandbox', 'production'] },
     version: { type: 'string' },
     list: {
@@ -47,8 +52,21 @@ export const HEALTH_SCHEMA = {
         lastSuccess: { type: ['string', 'null'], format: 'date-time' },
         lastFailure: { type: ['string', 'null'], description: 'The kind of the newest failure' },
         lastFailureAt: { type: ['string', 'null'], format: 'date-time' },
+        failingSince: {
+          type: ['string', 'null'],
+          format: 'date-time',
+          description: 'The first failure since the last success; null when the last load succeeded',
+        },
       },
-      required: ['state', 'count', 'ageSeconds', 'lastSuccess', 'lastFailure', 'lastFailureAt'],
+      required: [
+        'state',
+        'count',
+        'ageSeconds',
+        'lastSuccess',
+        'lastFailure',
+        'lastFailureAt',
+        'failingSince',
+      ],
       additionalProperties: false,
     },
   },
@@ -66,6 +84,7 @@ export const HEALTH_EXAMPLE = {
     lastSuccess: '2026-01-01T12:00:00.000Z',
     lastFailure: null,
     lastFailureAt: null,
+    failingSince: null,
   },
 };
 

@@ -28,7 +28,7 @@ export interface OperatorsAppOptions extends HealthOptions {
   readonly token: (() => Promise<string>) | undefined;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, 'contentType' | 'exposition' | 'onManagementRefusal'>;
-  readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions>;
+  readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions | 'isRefreshEnabled'>;
 }
 
 export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
@@ -51,7 +51,8 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
       .writeHead(200, { 'Content-Type': options.metrics.contentType, 'Cache-Control': 'no-store' })
       .end(text);
   });
-  for (const [path, handler] of createStatusPage({ ...options, ...options.statusPage }))
+  const isRefreshEnabled = options.token !== undefined;
+  for (const [path, handler] of createStatusPage({ ...options, ...options.statusPage, isRefreshEnabled }))
     resource(path, handler);
   app
     .route('/refresh')

@@ -55,6 +55,7 @@ export const withToken = async (
   throw new LoadError(
     'unauthorized',
     `the provider does not accept the token (401); check ${accessToken.variable}`,
+    { upstreamStatus: 401 },
   );
 };
 

@@ -41,12 +41,20 @@ export const processBanksAnswer = (
 
 const assertSuccess = ({ status, retryAfter }: ProviderAnswer, nowMs: number): void => {
   if (status === 200) return;
+  const upstreamStatus = status;
+  if (status === 401)
+    throw new LoadError('unauthorized', 'the provider does not accept the token (401)', { upstreamStatus });
   const retryAfterMs = parseRetryAfter(retryAfter, nowMs);
-  if (status === 401) throw new LoadError('unauthorized', 'the provider does not accept the token (401)');
   if (status === 429)
-    throw new LoadError('rate_limited', 'the provider limits the rate (429)', { retryAfterMs });
-  if (status >= 500) throw new LoadError('unavailable', `the provider fails (${status})`, { retryAfterMs });
-  throw new LoadError('unexpected_status', `the provider answers with status ${status} instead of 200`);
+    throw new LoadError('rate_limited', 'the provider limits the rate (429)', {
+      retryAfterMs,
+      upstreamStatus,
+    });
+  if (status >= 500)
+    throw new LoadError('unavailable', `the provider fails (${status})`, { retryAfterMs, upstreamStatus });
+  throw new LoadError('unexpected_status', `the provider answers with status ${status} instead of 200`, {
+    upstreamStatus,
+  });
 };
 
 /** `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date (RFC 9110 section 10.2.3); junk is no value. */

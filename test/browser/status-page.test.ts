@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { hostname } from 'node:os';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
@@ -8,6 +11,8 @@ import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 // The status page as a person sees it, in each state of the service.
 
 const HOUR_MS = 3_600_000;
+/** An address on which nobody listens. */
+const NOBODY = 'https://127.0.0.1:1';
 
 describeInBrowser('the status page', () => {
   let browser: Browser;
@@ -51,6 +56,18 @@ describeInBrowser('the status page', () => {
   };
   const headline = (): Promise<string> => page.getByRole('heading', { level: 1 }).innerText();
 
+  const expectAccessible = async (): Promise<void> => {
+    await page.evaluate(axe.source);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(
+        await page.evaluate(`axe.run().then(({ violations }) =>
+          violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`),
+      ).toEqual([]);
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+  };
+
   const STATES: Record<string, { enter: () => Promise<void>; says: RegExp }> = {
     fresh: { enter: () => start(), says: /Users get the current list\./ },
     failing: {
@@ -58,7 +75,7 @@ describeInBrowser('the status page', () => {
         await start();
         await fail('unavailable');
       },
-      says: /but its renewal fails/,
+      says: /but it cannot be renewed/,
     },
     stale: {
       enter: async () => {
@@ -74,11 +91,11 @@ describeInBrowser('the status page', () => {
         await rig.emulator.behave('refuse');
         rig.clock.skip(8 * 24 * HOUR_MS);
       },
-      says: /Users get errors: the list is too old\./,
+      says: /Users get errors: the cached list has expired\./,
     },
     empty: {
       enter: () => start({ before: (emulator) => emulator.behave('html') }),
-      says: /Users get errors: there is no list yet\./,
+      says: /Users get errors: there is no cached list\./,
     },
     refused: {
       enter: async () => {
@@ -87,9 +104,14 @@ describeInBrowser('the status page', () => {
       },
       says: /a new one was refused/,
     },
-    'with entries held back': {
+    'with rejected entries': {
       enter: () => start({ before: (emulator) => emulator.behave('some-unusable') }),
-      says: /without 26 entries/,
+      says: /without 26 rejected entries/,
+    },
+    'in production': {
+      enter: () =>
+        start({ env: { PROVIDER_ENVIRONMENT: 'production', PROVIDER_PRODUCTION_BASE_URL: NOBODY } }),
+      says: /there is no cached list/,
     },
   };
 
@@ -98,14 +120,7 @@ describeInBrowser('the status page', () => {
       await enter();
       await open();
       expect(await headline()).toMatch(says);
-      await page.evaluate(axe.source);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        expect(
-          await page.evaluate(`axe.run().then(({ violations }) =>
-            violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`),
-        ).toEqual([]);
-      }
+      await expectAccessible();
       expect(complaints).toEqual([]);
       expect(new Set(asked.map((url) => new URL(url).origin))).toEqual(new Set([rig.operatorsUrl]));
     });
@@ -125,27 +140,126 @@ describeInBrowser('the status page', () => {
     await page.reload();
     await page.getByRole('link', { name: 'Metrics' }).focus();
     await page.evaluate(`document.querySelector('#headline').firstChild.mark = 'old'`);
+    rig.clock.skip(1_000);
+    const asOf = new Date(rig.clock.wallMs()).toISOString().slice(11, 19);
     await page.clock.runFor(6_000);
-    await page.locator('#lost:empty').waitFor({ state: 'attached' });
+    await page.locator('#as-of', { hasText: asOf }).waitFor();
     expect(await page.evaluate(`document.querySelector('#headline').firstChild.mark`)).toBe('old');
 
     await fail('unavailable');
     await page.clock.runFor(6_000);
-    await page.locator('#headline', { hasText: /renewal fails/ }).waitFor();
-    expect(await page.title()).toMatch(/renewal fails/);
+    await page.locator('#headline', { hasText: /cannot be renewed/ }).waitFor();
+    expect(await page.title()).toMatch(/^! .*cannot be renewed/);
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Metrics');
     expect(complaints).toEqual([]);
   });
 
-  test('it says so when the service does not answer it any more', async () => {
+  test('without contact it turns grey, takes its verdict back, and recovers by itself', async () => {
     await start();
     await open();
     await page.clock.install();
     await page.reload();
+    // Of the sign beside the headline, and of a renewal in the plots.
+    const colours = (): Promise<unknown> =>
+      page.evaluate(`[
+        getComputedStyle(document.querySelector('h1'), '::before').backgroundColor,
+        getComputedStyle(document.querySelector('rect.ok')).fill,
+      ]`);
+    const [sign, renewal] = [await colours()].flat();
     await page.route('**/*', (route) => route.abort());
     await page.clock.runFor(6_000);
-    await page.locator('#lost', { hasText: /does not answer/ }).waitFor();
-    expect(await headline()).toMatch(/current list/);
+    await page.locator('#headline', { hasText: 'No contact with this instance.' }).waitFor();
+    expect(await page.title()).toMatch(/^\? sandbox: No contact/);
+    expect(await page.locator('#meaning').innerText()).toContain(
+      `since ${await page.locator('#as-of time').innerText()} UTC`,
+    );
+    expect(await colours()).toEqual([
+      expect.not.stringContaining(String(sign)),
+      expect.not.stringContaining(String(renewal)),
+    ]);
+    await page.unroute('**/*');
+    await expectAccessible();
+
+    await page.clock.runFor(6_000);
+    await page.locator('#headline', { hasText: 'Users get the current list.' }).waitFor();
+    expect(await page.title()).toMatch(/^✓/);
+    expect(await colours()).toEqual([sign, renewal]);
+  });
+
+  test('it says since when loads have failed, how often, and with which status', async () => {
+    await start();
+    await fail('unavailable');
+    const since = new Date(rig.clock.wallMs()).toISOString().slice(11, 19);
+    for (let attempts = 2; attempts <= 3; attempts += 1) {
+      rig.clock.next();
+      await eventually(() => rig.service.list.status().failing?.attempts === attempts);
+    }
+    await open();
+    expect(await page.locator('#advice').innerText()).toMatch(
+      new RegExp(`Failing since ${since} \\(\\d+\\ss\\), 3 attempts, HTTP 503\\.`),
+    );
+    // One renewal and three failures within a minute: the bars are drawn to one scale.
+    const renewals = page.locator('figure', { hasText: 'Renewals' });
+    expect(await renewals.locator('.y-axis span').allInnerTexts()).toEqual(['3', '0', '3']);
+    const heightOf = async (name: string): Promise<number> =>
+      Number(await renewals.locator(`rect.${name}`).last().getAttribute('height'));
+    expect((await heightOf('failed')) / (await heightOf('ok'))).toBeCloseTo(3, 1);
+  });
+
+  test('it names the host and the version, and the environment loudly only in production', async () => {
+    await start();
+    await open();
+    expect(await page.locator('header').innerText()).toContain(`0.0.0-test on ${hostname()}, sandbox`);
+    expect(await page.locator('.production').count()).toBe(0);
+    await rig.close();
+    await start({ env: { PROVIDER_ENVIRONMENT: 'production', PROVIDER_PRODUCTION_BASE_URL: NOBODY } });
+    await open();
+    expect(await page.locator('.production').innerText()).toBe('PRODUCTION');
+    expect(await page.title()).toContain('PRODUCTION');
+  });
+
+  test('while draining it says until when connections are accepted, and what users get', async () => {
+    await start();
+    const stopped = rig.service.stop({ noticeMs: 3_000 });
+    const at = (ms: number): string => new Date(rig.clock.wallMs() + ms).toISOString().slice(11, 19);
+    await open();
+    expect(await headline()).toBe('This instance is shutting down.');
+    const meaning = await page.locator('#meaning').innerText();
+    expect(meaning).toContain(`accepts new connections until ${at(3_000)}`);
+    expect(meaning).toContain(`can finish until ${at(10_000)}`);
+    expect(meaning).toContain('For now: Users get the current list.');
+    await supertest(rig.url).get('/banks').expect(200);
+    rig.clock.advance(10_000);
+    await stopped;
+  });
+
+  describe('the command that accepts a list', () => {
+    test('works as it is pasted, and does nothing where the token is not set', async () => {
+      await start({ env: { MANAGEMENT_TOKEN: 'a-management-token' } });
+      await fail('shrunk');
+      await open();
+      const command = await page.locator('code', { hasText: 'curl' }).innerText();
+      const run = (env: Readonly<Record<string, string>>) =>
+        promisify(execFile)('/bin/sh', ['-c', command], { env });
+      await expect(run({})).rejects.toThrow(/MANAGEMENT_TOKEN: is not set/);
+      const { stdout } = await run({ MANAGEMENT_TOKEN: 'a-management-token' });
+      expect(JSON.parse(stdout)).toMatchObject({ outcome: 'changed' });
+    });
+
+    test('has the address of the tunnel through which the page was reached', async () => {
+      await start();
+      await fail('shrunk');
+      const { text } = await supertest(rig.operatorsUrl).get('/').set('Host', 'localhost:9999');
+      expect(text).toContain('&#39;http://localhost:9999/refresh?accept=shrunk&#39;');
+      expect(text).toContain('POST /refresh is disabled');
+    });
+
+    test('holds nothing of a hostile Host', async () => {
+      await start();
+      await fail('shrunk');
+      const { text } = await supertest(rig.operatorsUrl).get('/').set('Host', `x';touch y;'`);
+      expect(text).not.toContain('touch');
+    });
   });
 
   test('without scripts it is whole', async () => {

@@ -137,7 +137,7 @@ const refusals = async (running: ServiceProcess): Promise<void> => {
 };
 
 const PER_REQUEST =
-  /\["(?:date|x-request-id|etag|last-modified)","[^\]]*\]|"(?:lastSuccess|lastFailureAt)":"[^"]*"/g;
+  /\["(?:date|x-request-id|etag|last-modified)","[^\]]*\]|"(?:lastSuccess|lastFailureAt|failingSince)":"[^"]*"/g;
 
 /** Two more loads: the first one that began after this was called has then ended. */
 const loads = async (): Promise<void> => {

@@ -1,38 +1,51 @@
 // Renews the page in place: only the parts that have changed are replaced, so nothing flickers, scrolls or loses the
-// focus. When the service does not answer, the page says that what it shows is old.
+// focus. Without an answer the page turns grey and says so. It does that in background tabs too: their titles are read.
 
-const EVERY_MS = 5_000;
-const LIVE = ['as-of', 'headline', 'meaning', 'advice', 'facts', 'plots'];
+const INTERVAL_MS = 5_000;
+const VERDICT = ['headline', 'meaning', 'advice'];
+const REST = ['as-of', 'facts', 'plots'];
 
-const part = (page, id) => page.getElementById(id);
+const root = document.documentElement;
+let noContact = document.querySelector('template');
 
-const lost = part(document, 'lost');
-let since = '';
+/** Whether somebody is selecting text in `element`, such as a command. */
+const isSelected = (element) => {
+  const selection = document.getSelection();
+  return selection && !selection.isCollapsed && selection.containsNode(element, true);
+};
 
-const replaceChanged = (next) => {
-  for (const id of LIVE) {
-    const [shown, renewed] = [part(document, id), part(next, id)];
-    if (shown.innerHTML !== renewed.innerHTML) shown.replaceChildren(...renewed.childNodes);
+const replaceParts = (source, ids, title) => {
+  for (const id of ids) {
+    const shown = document.getElementById(id);
+    const renewed = source.getElementById(id);
+    if (shown.innerHTML === renewed.innerHTML || isSelected(shown)) continue;
+    shown.replaceChildren(...renewed.cloneNode(true).childNodes);
   }
-  part(document, 'verdict').dataset.tone = part(next, 'verdict').dataset.tone;
-  document.title = next.title;
+  document.getElementById('verdict').dataset.severity = source.getElementById('verdict').dataset.severity;
+  document.title = title;
 };
 
 const renew = async () => {
-  // Somebody is copying a command.
-  const isSelecting = !document.getSelection()?.isCollapsed;
-  if (document.hidden || isSelecting) return;
   try {
-    const answer = await fetch('./', { cache: 'no-store', signal: AbortSignal.timeout(EVERY_MS) });
-    if (!answer.ok) throw new Error('no page');
-    replaceChanged(new DOMParser().parseFromString(await answer.text(), 'text/html'));
-    since = '';
-    lost.textContent = '';
+    const answer = await fetch('./', { cache: 'no-store', signal: AbortSignal.timeout(INTERVAL_MS) });
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    // Another version has other parts, and another script.
+    if (next.documentElement.dataset.version !== root.dataset.version) return location.reload();
+    noContact = next.querySelector('template');
+    replaceParts(next, [...VERDICT, ...REST], next.title);
+    delete root.dataset.contact;
   } catch {
-    since ||= document.querySelector('#as-of time').textContent;
-    lost.textContent = `The service does not answer. What you see below was true at ${since}.`;
+    replaceParts(noContact.content, VERDICT, noContact.dataset.title);
+    root.dataset.contact = 'lost';
   }
 };
 
-setInterval(() => void renew(), EVERY_MS);
-document.addEventListener('visibilitychange', () => void renew());
+let renewing;
+const renewOnce = () => (renewing ??= renew().finally(() => (renewing = undefined)));
+
+const renewLater = () => setTimeout(() => void renewOnce().then(renewLater), INTERVAL_MS);
+
+renewLater();
+// Browsers slow down the timers of background tabs.
+document.addEventListener('visibilitychange', () => document.hidden || renewOnce());

@@ -1,0 +1,166 @@
+import type { ListStatus } from '../../banks/bank-list.ts';
+import type { FreshnessPolicy } from '../../banks/freshness.ts';
+import type { PublishedField } from '../../config/values.ts';
+import type { Minute } from '../../telemetry/history.ts';
+import type { Commands } from './commands.ts';
+import { FAILURE_ADVICE, type Action } from './failures.ts';
+import { formatCount, formatDuration, formatTime } from './format.ts';
+import { html, type Html } from './html.ts';
+import { renderPlots } from './plots.ts';
+import { judge, noContact, type DrainTimes, type Problem, type Verdict } from './verdict.ts';
+
+// The page's HTML. The script looks its parts up by id.
+
+export interface PageContent {
+  readonly environment: string;
+  readonly version: string;
+  readonly hostName: string;
+  readonly policy: FreshnessPolicy;
+  readonly fields: readonly PublishedField[] | undefined;
+  readonly nowMs: number;
+  readonly status: ListStatus;
+  readonly minutes: readonly Minute[];
+  readonly drain: DrainTimes | undefined;
+  readonly commands: Commands;
+}
+
+export const renderPage = (content: PageContent): Html => {
+  const { environment, version, hostName, minutes, policy, nowMs, commands } = content;
+  const isProduction = environment === 'production';
+  const verdict = judge(content);
+  const lost = noContact(formatTime(nowMs, nowMs));
+  const titleOf = ({ severity, headline }: Verdict): string =>
+    `${SIGNS[severity]} ${isProduction ? 'PRODUCTION' : environment}: ${headline} – ${hostName}`;
+  return html`<!doctype html>
+    <html lang="en" data-version="${version}">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${titleOf(verdict)}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href="status-page.css" />
+        <link rel="stylesheet" href="plots.css" />
+        <script src="status-page.js" type="module"></script>
+        <noscript><meta http-equiv="refresh" content="30" /></noscript>
+      </head>
+      <body>
+        ${isProduction ? html`<aside class="production" aria-label="Environment"><b>PRODUCTION</b></aside>` : undefined}
+        <header>
+          <p>
+            <b>banks-bff</b> ${version} on
+            <b>${hostName}</b>${isProduction ? undefined : html`, ${environment}`}
+          </p>
+          <p id="as-of">as of ${time(nowMs, nowMs)} UTC</p>
+        </header>
+        <main>
+          ${renderVerdict(verdict, commands)} ${renderFacts(content)}
+          <section class="plots" id="plots" aria-label="The last hours">
+            ${renderPlots(minutes, policy)}
+          </section>
+        </main>
+        <footer>
+          <p>
+            All times are UTC. <a href="metrics">Metrics</a> <a href="healthz">Health</a>
+            <a href="readyz">Readiness</a>
+          </p>
+        </footer>
+        <template id="no-contact" data-title="${titleOf(lost)}">${renderVerdict(lost, commands)}</template>
+      </body>
+    </html> `;
+};
+
+/** For the title; the style sheet shows the same signs beside the headline, for people who cannot tell colours apart. */
+const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const satisfies Record<
+  Verdict['severity'],
+  string
+>;
+
+const renderVerdict = (
+  { severity, headline, meaning, problem, actions }: Verdict,
+  commands: Commands,
+): Html =>
+  html` <section class="verdict" id="verdict" data-severity="${severity}">
+    <h1><span id="headline" role="status">${headline}</span></h1>
+    <div id="meaning">${meaning.map((paragraph) => html`<p>${paragraph}</p>`)}</div>
+    <div id="advice">
+      ${problem && renderProblem(problem)}
+      ${
+        actions.length === 0
+          ? undefined
+          : html`<h2>What to do</h2>
+              <ul>
+                ${actions.map((action) => renderAction(action, commands))}
+              </ul>`
+      }
+    </div>
+  </section>`;
+
+const renderProblem = ({ summary, history, details }: Problem): Html =>
+  html`<h2>What is wrong</h2>
+    <p>${summary}</p>
+    ${history === undefined ? undefined : html`<p class="failing">${history}</p>`}
+    ${details === undefined ? undefined : html`<p class="details">Details: ${details}.</p>`}`;
+
+const renderAction = ({ text, command }: Action, commands: Commands): Html => {
+  if (command === undefined) return html`<li>${text}</li>`;
+  const { line, requirement } = commands[command];
+  return html`<li>${text} <code>${line}</code> <small>${requirement}</small></li>`;
+};
+
+const renderFacts = (content: PageContent): Html =>
+  html` <dl class="facts" id="facts">
+    ${servedFact(content)} ${ageFact(content)} ${nextLoadFact(content)} ${failureFact(content)}
+  </dl>`;
+
+const fact = (term: string, value: string | Html, note: string | Html): Html =>
+  html`<div>
+    <dt>${term}</dt>
+    <dd><b>${value}</b> ${note}</dd>
+  </div>`;
+
+const servedFact = ({ status: { held, state, failure }, fields }: PageContent): Html => {
+  if (!held && !failure) return fact('Users get', 'nothing yet', 'requests wait for the first list');
+  const isServed = held && (state === 'fresh' || state === 'stale');
+  if (!isServed) return fact('Users get', 'errors', 'instead of a list');
+  const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
+  const rejected =
+    held.heldBack === 0 ? '' : `; ${formatCount(held.heldBack, 'rejected entry', 'rejected entries')}`;
+  return fact('Users get', formatCount(held.count, 'bank', 'banks'), `${names}${rejected}`);
+};
+
+const ageFact = ({ status: { ageMs, state }, policy, nowMs }: PageContent): Html => {
+  if (ageMs === undefined) return fact('Age of the list', 'no list', 'since the start');
+  const overdueMs = ageMs - policy.ttlMs;
+  const note =
+    state === 'fresh'
+      ? `current for another ${formatDuration(-overdueMs)}`
+      : state === 'stale'
+        ? `renewal overdue for ${formatDuration(overdueMs)}`
+        : `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
+  return fact('Age of the list', formatDuration(ageMs), html`from ${time(nowMs - ageMs, nowMs)}, ${note}`);
+};
+
+const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent): Html => {
+  const term = failure ? 'Next attempt' : 'Next renewal';
+  return nextLoadInMs === 0
+    ? fact(term, 'in progress', '')
+    : fact(term, `in ${formatDuration(nextLoadInMs)}`, html`at ${time(nowMs + nextLoadInMs, nowMs)}`);
+};
+
+const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): Html => {
+  if (failing) {
+    const attempts = formatCount(failing.attempts, 'attempt', 'attempts');
+    const note = html`since ${time(failing.sinceMs, nowMs)}, ${attempts}`;
+    return fact('Loads failing for', formatDuration(nowMs - failing.sinceMs), note);
+  }
+  if (!lastFailure) return fact('Last failed load', 'none', 'since the start');
+  return fact(
+    'Last failed load',
+    `${formatDuration(nowMs - lastFailure.atMs)} ago`,
+    html`at ${time(lastFailure.atMs, nowMs)}, over now. ${FAILURE_ADVICE[lastFailure.kind].summary}`,
+  );
+};
+
+const time = (wallMs: number, nowMs: number): Html =>
+  html`<time datetime="${new Date(wallMs).toISOString()}">${formatTime(wallMs, nowMs)}</time>`;
