@@ -35,7 +35,7 @@ export const hasUnwantedBody = ({ headers }: IncomingMessage): boolean =>
 
 /** RFC 3986's reg-name, IP literals and a port; an empty host is allowed. */
 export const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
-/** Express would hand one with a malformed authority to Node's old parser, which is going to throw. */
+/** With an authority that can be read: Node's old parser, which Express routes by, takes any and warns of it. */
 const isAbsoluteForm = (url: string): boolean => /^https?:\/\/[^/?#]/i.test(url) && URL.canParse(url);
 
 const countHosts = (rawHeaders: readonly string[]): number => {
