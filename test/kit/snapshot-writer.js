@@ -8,11 +8,11 @@ const contract = { fields: undefined, requiredFields: [], maxBytes: 5 * 1024 * 1
 const file = createSnapshotFile(path, createEnvelope({ provenance: 'test', contract }));
 // Made beforehand: what is to be killed is the writing.
 const lists = [];
-for (let list = 0; list < 10; list += 1) {
+for (let list = 0; list < 3; list += 1) {
   const banks = Array.from({ length: 2_000 }, (_, index) => ({ code: String(index), version: list }));
   lists.push(await readList(Buffer.from(JSON.stringify(banks)), contract));
 }
 process.stdout.write('writing\n');
 for (let version = 1; ; version += 1) {
-  await file.write({ ...lists[version % 10], receivedAtMs: version, changedAtMs: version });
+  await file.write({ ...lists[version % 3], receivedAtMs: version, changedAtMs: version });
 }
