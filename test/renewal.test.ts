@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import supertest from 'supertest';
 import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
@@ -7,6 +7,13 @@ import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 // How fresh, and who waits: the whole service on a clock that the tests move.
 
 const HOUR = 3_600_000;
+
+const DATES = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 02 Jan 2026 00:00:00 GMT'];
+
+const sendBanks = (res: ServerResponse, count: number, headers: OutgoingHttpHeaders = {}): void => {
+  res.writeHead(200, { 'content-type': 'application/json', ...headers });
+  res.end(JSON.stringify(Array.from({ length: count }, (_, index) => ({ code: String(index) }))));
+};
 
 let rig: Rig;
 afterEach(() => rig.close());
@@ -188,6 +195,81 @@ describe('a provider that names versions of its list', () => {
     await nextLoad();
     expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 200 });
     expect(status().held?.count).toBe(500);
+  });
+
+  test.each([500, 412, 431])(
+    'and that answers %d whenever it is asked that is asked for the whole list by the first retry',
+    async (statusCode) => {
+      await start({ emulator: { validators: true } });
+      rig.emulator.respondWith((req, res) => {
+        const isConditional = 'if-none-match' in req.headers || 'if-modified-since' in req.headers;
+        if (isConditional) res.writeHead(statusCode).end();
+        else sendBanks(res, 513);
+      });
+      await nextLoad();
+      expect(status().failure?.kind).toBeDefined();
+      await nextLoad();
+      expect(status()).toMatchObject({ state: 'fresh', failure: undefined });
+      expect(calls()).toBe(3);
+    },
+  );
+
+  test.each<[string, OutgoingHttpHeaders, OutgoingHttpHeaders]>([
+    ['entity tag', { etag: '"one"' }, { etag: '"another"' }],
+    ['date', { 'last-modified': DATES[0] }, { 'last-modified': DATES[1] }],
+    ['overlong entity tag', { etag: '"one"' }, { etag: `"${'x'.repeat(10_000)}"` }],
+  ])('and that says 304 with another %s is not believed', async (_name, before, after) => {
+    await start({ before: (emulator) => emulator.respondWith((_req, res) => sendBanks(res, 513, before)) });
+    const receivedAtMs = status().held?.receivedAtMs;
+    rig.emulator.respondWith((req, res) => {
+      if ('if-none-match' in req.headers || 'if-modified-since' in req.headers)
+        res.writeHead(304, after).end();
+      else sendBanks(res, 500, after);
+    });
+    await nextLoad();
+    expect(status()).toMatchObject({ failure: { kind: 'malformed' }, held: { receivedAtMs } });
+    await nextLoad();
+    expect(status()).toMatchObject({ failure: undefined, held: { count: 500 } });
+  });
+
+  test.each<[string, OutgoingHttpHeaders, OutgoingHttpHeaders]>([
+    ['without one', { etag: '"one"', 'last-modified': DATES[0] }, {}],
+    ['with the weak form of it', { etag: '"one"' }, { etag: 'W/"one"' }],
+    [
+      'with the same tag and another date',
+      { etag: '"one"', 'last-modified': DATES[0] },
+      { etag: '"one"', 'last-modified': DATES[1] },
+    ],
+    ['with the same date', { 'last-modified': DATES[0] }, { 'last-modified': DATES[0] }],
+  ])('and that says 304 %s is believed', async (_name, before, after) => {
+    await start({ before: (emulator) => emulator.respondWith((_req, res) => sendBanks(res, 513, before)) });
+    rig.emulator.respondWith((_req, res) => res.writeHead(304, after).end());
+    await nextLoad();
+    expect(status()).toMatchObject({ failure: undefined, ageMs: 0 });
+  });
+
+  test.each(['x'.repeat(10_000), 'café', ''])('by the entity tag %j is not asked for it', async (etag) => {
+    await start({
+      before: (emulator) => emulator.respondWith((_req, res) => sendBanks(res, 513, { etag: `"${etag}"` })),
+    });
+    await nextLoad();
+    expect(status().failure).toBeUndefined();
+    expect(rig.emulator.calls.map(({ headers }) => headers['if-none-match'])).toEqual(
+      etag === '' ? [undefined, '""'] : [undefined, undefined],
+    );
+  });
+
+  test('is asked for the whole list at every 24th renewal, and once a day', async () => {
+    const wholeLoads = () => rig.emulator.calls.map(({ status: code }) => code);
+    await start({ emulator: { validators: true } });
+    for (let renewal = 0; renewal < 48; renewal += 1) await nextLoad();
+    const statuses = wholeLoads();
+    expect(statuses.filter((code) => code === 200)).toHaveLength(3);
+    expect([statuses[24], statuses[48]]).toEqual([200, 200]);
+    await rig.close();
+    await start({ emulator: { validators: true }, env: { CACHE_TTL: '10h' } });
+    for (let renewal = 0; renewal < 4; renewal += 1) await nextLoad();
+    expect(wholeLoads()).toEqual([200, 304, 304, 200, 304]);
   });
 
   test('is asked for the whole list when nothing is held, and cannot say 304 then', async () => {

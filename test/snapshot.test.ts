@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
@@ -115,7 +117,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     mkdirSync(path);
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (EISDIR)');
+    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: is not a regular file; ignored');
   });
 
   test.each<[string, Environment]>([
@@ -153,4 +155,80 @@ test('the file holds the published fields and no secret', async () => {
   const text = readFileSync(path, 'utf8');
   expect(text).toContain('BCO DO BRASIL S.A.');
   expect(text).not.toMatch(/fullName|document|website|emulator-access-token|127\.0\.0\.1/);
+});
+
+describe('a snapshot that somebody else wrote, with the right checksum,', () => {
+  /** Replaces what the checksum covers, and the checksum. */
+  const forge = (change: (list: string) => string): void => {
+    const [headText = '', list = ''] = readFileSync(path, 'utf8').split('\n');
+    const forged = change(list);
+    const checksum = createHash('sha256').update(forged).digest('base64url');
+    const head = headText.replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`);
+    writeFileSync(path, `${head}\n${forged}\n`);
+  };
+  const FUTURE = String(Date.UTC(9000, 0, 1));
+
+  test.each<[string, (list: string) => string]>([
+    ['with a field that is not published', (list) => list.replace('{"code"', '{"document":"secret","code"')],
+    ['with empty entries', (list) => list.replace('"banks":[', '"banks":[{},')],
+    ['with entries that are not objects', (list) => list.replace('"banks":[', '"banks":[7,')],
+    [
+      'with a number that would be altered',
+      (list) => list.replace('"code":"001"', '"code":9007199254740993'),
+    ],
+    ['with another white space', (list) => list.replace('"banks":[', '"banks":[ ')],
+    ['with a key twice', (list) => list.replace('"code"', '"code":"0","code"')],
+    ['nested too deep', (list) => list.replace('"code":"001"', `"code":${'['.repeat(99)}${']'.repeat(99)}`)],
+    ['with too many entries', (list) => list.replace('"banks":[', `"banks":[${'1,'.repeat(50_000)}`)],
+    ['that is no list', (list) => list.replace(/"banks":.*/, '"banks":{"a":1}}')],
+    ['that is not JSON', (list) => list.replace(/\]\}$/, ']]')],
+    ['with more members', (list) => list.replace(/\}$/, ',"x":1}')],
+    ['from the year 275760', (list) => list.replace(/"receivedAtMs":\d+/, '"receivedAtMs":8640000000000000')],
+    ['from no time at all', (list) => list.replace(/"receivedAtMs":\d+/, '"receivedAtMs":9007199254740991')],
+    ['from before 1970', (list) => list.replace(/"receivedAtMs":\d+/, '"receivedAtMs":-1')],
+  ])('%s is ignored', async (_name, change) => {
+    await leaveSnapshot();
+    forge(change);
+    const rig = await startDown();
+    await eventually(() => rig.service.list.status().failure !== undefined);
+    await supertest(rig.url).get('/banks').expect(503);
+    await supertest(rig.url).get('/healthz').expect(200);
+    expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: holds'))).toHaveLength(1);
+  });
+
+  test('from a distant future is served, answers every question, and can be replaced and accepted', async () => {
+    await leaveSnapshot();
+    forge((list) =>
+      list.replace(
+        /("receivedAtMs":)\d+,("changedAtMs":)\d+/,
+        `$1${FUTURE},$2${FUTURE},"acceptedAtMs":${FUTURE}`,
+      ),
+    );
+    const rig = await startDown({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' } });
+    const { headers } = await supertest(rig.url).get('/banks').expect(200);
+    expect(Date.parse(headers['last-modified'] ?? '')).toBeLessThanOrEqual(rig.clock.wallMs());
+    await supertest(rig.url).get('/healthz').expect(200);
+    await provider.behave('shrunk');
+    const refresh = (query: string) =>
+      supertest(rig.operatorsUrl).post(`/refresh${query}`).set('Authorization', 'Bearer operator-token-for-tests');
+    await refresh('').expect(502);
+    await refresh('?accept=shrunk').expect(200);
+    expect(rig.service.list.status().held?.acceptedAtMs).toBeLessThanOrEqual(rig.clock.wallMs());
+  });
+
+  test('larger than any list is not read', async () => {
+    await leaveSnapshot();
+    truncateSync(path, 200 * 1024 * 1024);
+    const rig = await startDown();
+    expect(rig.told()).toContainEqual(
+      expect.stringMatching(/^CACHE_SNAPSHOT_FILE: holds more than \d+ bytes; ignored$/),
+    );
+  });
+
+  test('and that is a pipe without a writer does not hold up the start', async () => {
+    expect(spawnSync('mkfifo', [path]).status).toBe(0);
+    const rig = await startDown();
+    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: is not a regular file; ignored');
+    await supertest(rig.url).get('/healthz').expect(200);
+  });
 });

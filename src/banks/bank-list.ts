@@ -3,20 +3,17 @@ import type { Clock } from '../clock.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import { guard, type GuardPolicy } from './guard.ts';
 import { LoadError, type LoadErrorKind } from './load-error.ts';
-import { represent, type Bank, type Representations } from './representation.ts';
-import { renewalDelayMs, retryDelayMs } from './schedule.ts';
+import type { ReadList } from './list-reader.ts';
+import { believable, shouldReplace, type Replacement } from './replacement.ts';
+import { represent, type Representations } from './representation.ts';
+import { mayBeConditional, renewalDelayMs, retryDelayMs } from './schedule.ts';
 
 // The one list that the service holds, and the only mutable state of the product. It renews itself ahead of its
 // expiry with one load at a time, whoever asks and however many; a failed load never replaces what is held, and
 // nobody waits for the provider once something is.
 
 /** What one load brings: checked and narrowed banks. */
-export interface LoadedList {
-  readonly banks: readonly Bank[];
-  /** How many entries were unusable and are not among the banks. */
-  readonly heldBack: number;
-  /** The names of all fields that the provider sent. */
-  readonly upstreamFields: readonly string[];
+export interface LoadedList extends ReadList {
   readonly validators: Validators | undefined;
 }
 
@@ -50,7 +47,6 @@ export type Turn = { readonly mayLoad: true; readonly end: () => void } | { read
 
 export interface HeldList extends LoadedList {
   readonly representations: Representations;
-  readonly count: number;
   /** Wall-clock milliseconds at which the provider had sent it. */
   readonly receivedAtMs: number;
   /** Wall-clock milliseconds at which this very content was first received. */
@@ -63,7 +59,10 @@ export interface HeldList extends LoadedList {
 }
 
 /** What outlives the process: enough to serve the list again. */
-export type KeptList = Pick<HeldList, 'banks' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'>;
+export type KeptList = Pick<
+  HeldList,
+  'json' | 'count' | 'entryDigests' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'
+>;
 
 /** A list that may be given out now. `freshForMs` is negative once it is stale. */
 export interface ServedList {
@@ -172,6 +171,8 @@ export const createBankList = (options: BankListOptions): BankList => {
   let failure: LoadError | undefined;
   let lastFailure: ListStatus['lastFailure'];
   let failing: FailingLoads | undefined;
+  /** When the provider last sent the cached list itself, and how often it has said since that nothing changed. */
+  let whole = { atMs: -Infinity, confirmations: 0 };
   let flight: Promise<void> | undefined;
   let nextLoadAtMs = 0;
   let cancelTimer = (): void => {};
@@ -240,14 +241,22 @@ export const createBankList = (options: BankListOptions): BankList => {
     const durationMs = (): number => clock.monotonicMs() - startedAtMs;
     try {
       const previous = held();
-      const known = forced ? undefined : previous?.validators;
+      const isConditional =
+        !forced && !failure && mayBeConditional(whole.confirmations, startedAtMs - whole.atMs);
+      const known = isConditional ? previous?.validators : undefined;
       const loaded = await bounded((signal) => load(signal, known), limitMs, clock, stopping.signal);
       // The age counts from here: encoding a large list takes its time.
       const start = clock.monotonicMs();
       const loadedList =
         loaded === 'not-modified' ? renewed(previous) : await toHeld(loaded, previous, acceptShrunk);
-      const list = acceptShrunk ? { ...loadedList, acceptedAtMs: clock.wallMs() } : loadedList;
+      // Later than any decision before, whatever the clocks that dated those: replicas compare them.
+      const acceptedAtMs = Math.max(clock.wallMs(), (loadedList.acceptedAtMs ?? 0) + 1);
+      const list = acceptShrunk ? { ...loadedList, acceptedAtMs } : loadedList;
       cache.set('banks', list, { start });
+      whole =
+        loaded === 'not-modified'
+          ? { ...whole, confirmations: whole.confirmations + 1 }
+          : { atMs: startedAtMs, confirmations: 0 };
       failure = undefined;
       failing = undefined;
       const isUnchanged = list.representations === previous?.representations;
@@ -265,11 +274,7 @@ export const createBankList = (options: BankListOptions): BankList => {
 
   const renewed = (previous: HeldList | undefined): HeldList => {
     if (previous) return { ...previous, receivedAtMs: clock.wallMs() };
-    throw new LoadError(
-      'unexpected_status',
-      'the provider says that nothing changed, but was not asked that',
-      { upstreamStatus: 304 },
-    );
+    throw new LoadError('internal', 'nothing is cached that could be unchanged');
   };
 
   const toHeld = async (
@@ -279,36 +284,41 @@ export const createBankList = (options: BankListOptions): BankList => {
   ): Promise<HeldList> => {
     guard(loaded, acceptShrunk ? undefined : previous, options.guard);
     const receivedAtMs = clock.wallMs();
-    const representations = await represent(loaded.banks, previous?.representations);
+    const representations = await represent(loaded.json, previous?.representations);
     const isUnchanged = representations === previous?.representations;
     return {
       ...loaded,
+      // The very bytes that are served, so that an unchanged list is in memory once.
+      json: representations.identity.body,
       representations,
-      count: loaded.banks.length,
       receivedAtMs,
       changedAtMs: isUnchanged ? previous.changedAtMs : receivedAtMs,
       acceptedAtMs: previous?.acceptedAtMs,
     };
   };
 
-  const restore = async (kept: KeptList, keptAgeMs: number): Promise<boolean> => {
-    const isAccepted = (kept.acceptedAtMs ?? 0) > (held()?.acceptedAtMs ?? 0);
+  const restore = async (stored: KeptList, keptAgeMs: number): Promise<boolean> => {
+    const kept = believable(stored, clock.wallMs());
     // Time passes while a long list is encoded; the moment at which it was sent stays.
     const sentAtMs = clock.monotonicMs() - keptAgeMs;
-    const isWanted = (): boolean => {
-      const ownAgeMs = ageMs();
-      if (ownAgeMs === undefined || isAccepted) return true;
-      const isOther = held()?.receivedAtMs !== kept.receivedAtMs;
-      return isOther && sentAtMs > clock.monotonicMs() - ownAgeMs;
+    const verdict = (): Replacement => {
+      const [list, ownAgeMs = 0] = [held(), ageMs()];
+      return shouldReplace(list && { ...list, ageMs: ownAgeMs }, {
+        ...kept,
+        ageMs: clock.monotonicMs() - sentAtMs,
+      });
     };
-    if (!isWanted()) return false;
+    const first = verdict();
+    if (first === 'no') return false;
     const previous = held();
     // What only the provider knows is as it was, or unknown.
     const { heldBack, upstreamFields } = previous ?? { heldBack: 0, upstreamFields: [] };
-    const loaded = { banks: kept.banks, heldBack: 0, upstreamFields, validators: undefined };
-    const list = { ...(await toHeld(loaded, previous, isAccepted)), ...kept, heldBack };
+    const loaded = { ...kept, heldBack: 0, upstreamFields, validators: undefined };
+    const encoded = await toHeld(loaded, previous, first === 'accepted');
+    const { receivedAtMs, changedAtMs, acceptedAtMs } = kept;
+    const list = { ...encoded, receivedAtMs, changedAtMs, acceptedAtMs, heldBack };
     // A load may have ended meanwhile.
-    if (!isWanted()) return false;
+    if (verdict() === 'no') return false;
     // 0 would mean "no start" to the library.
     cache.set('banks', list, { start: sentAtMs || -1 });
     if (state() === 'fresh') {

@@ -10,27 +10,24 @@ export interface GuardPolicy {
 }
 
 interface Candidate {
-  readonly banks: readonly unknown[];
+  readonly count: number;
   readonly heldBack: number;
 }
 
 /** @throws {LoadError} `unusable_entries`, `too_few` or `shrunk`: the list must not be served */
 export const guard = (
-  { banks, heldBack }: Candidate,
+  { count, heldBack }: Candidate,
   held: { readonly count: number } | undefined,
   { minBanks, maxShrink }: GuardPolicy,
 ): void => {
-  const received = banks.length + heldBack;
+  const received = count + heldBack;
   if (heldBack > maxShrink * received) {
     throw new LoadError('unusable_entries', `${heldBack} of ${received} entries are unusable`);
   }
-  if (banks.length < minBanks) {
-    throw new LoadError(
-      'too_few',
-      `the list has ${banks.length} usable entries; GUARD_MIN_BANKS is ${minBanks}`,
-    );
+  if (count < minBanks) {
+    throw new LoadError('too_few', `the list has ${count} usable entries; GUARD_MIN_BANKS is ${minBanks}`);
   }
-  if (held && held.count - banks.length > maxShrink * held.count) {
-    throw new LoadError('shrunk', `the list shrank from ${held.count} to ${banks.length} entries`);
+  if (held && held.count - count > maxShrink * held.count) {
+    throw new LoadError('shrunk', `the list shrank from ${held.count} to ${count} entries`);
   }
 };

@@ -19,7 +19,7 @@ export const LOAD_ERROR_KINDS = [
   'malformed',
   /** JSON, but not a list. */
   'not_a_list',
-  /** More than PROVIDER_MAX_BODY. */
+  /** More than PROVIDER_MAX_BODY, received or published, or more entries than any list has. */
   'too_large',
   /** Fewer entries than GUARD_MIN_BANKS. */
   'too_few',

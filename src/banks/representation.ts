@@ -5,9 +5,6 @@ import * as zlib from 'node:zlib';
 // The published list as bytes, in every content coding, each with the validator that names it. Made once for each new
 // list, off the event loop, and never per request.
 
-/** One bank as browsers see it: the published fields, with the provider's values. */
-export type Bank = Readonly<Record<string, unknown>>;
-
 export type Coding = 'identity' | 'gzip' | 'zstd' | 'br';
 
 /** The list in one content coding. */
@@ -27,14 +24,10 @@ export type Representations = Readonly<Record<Exclude<Coding, 'zstd'>, Represent
 };
 
 /**
- * Encodes a list that has been checked and narrowed. Where its bytes are those of `previous`, that is what it gives
- * back: most renewals bring the same list.
+ * Encodes the JSON of a list that has been checked and narrowed. Where its bytes are those of `previous`, that is what it
+ * gives back: most renewals bring the same list.
  */
-export const represent = async (
-  banks: readonly Bank[],
-  previous?: Representations,
-): Promise<Representations> => {
-  const bytes = Buffer.from(JSON.stringify(banks));
+export const represent = async (bytes: Buffer, previous?: Representations): Promise<Representations> => {
   const identity = named('identity', bytes);
   if (previous?.identity.etag === identity.etag) return previous;
   const [gz, br, zstd] = await Promise.all([gzip(bytes, { level: 9 }), brotli(bytes), zstandard?.(bytes)]);

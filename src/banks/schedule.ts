@@ -8,6 +8,16 @@
 export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number): number =>
   Math.max(0, freshForMs - ttlMs * (0.002 + 0.008 * random));
 
+const MAX_CONFIRMATIONS = 23;
+const WHOLE_LIST_EVERY_MS = 86_400_000;
+
+/**
+ * Whether the provider may be asked if anything changed, instead of for the whole list. It is asked for that at every
+ * 24th renewal, and when it last sent it a day ago: what it says about versions may be wrong, and nothing else would show.
+ */
+export const mayBeConditional = (confirmations: number, sinceWholeMs: number): boolean =>
+  confirmations < MAX_CONFIRMATIONS && sinceWholeMs < WHOLE_LIST_EVERY_MS;
+
 /** The shortest wait after a failure: with less, full jitter could put several calls into an outage's first second. */
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;

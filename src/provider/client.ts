@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import type { Duplex, Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import type { Validators } from '../banks/bank-list.ts';
@@ -28,7 +29,7 @@ export interface BanksRequestOptions {
 
 export interface BanksRequest {
   readonly accessToken: string;
-  /** Makes the request conditional (RFC 9110 section 13): the provider may answer 304. */
+  /** Makes the request conditional (RFC 9110 section 13): the provider may answer 304. See {@link toCondition}. */
   readonly known: Validators | undefined;
   /** Ends the whole exchange, a body that drips included: the deadline is its owner's. */
   readonly signal: AbortSignal;
@@ -121,7 +122,20 @@ const requestOverLiveConnection = async (
 const toValidators = (etag: string | undefined, lastModified: string | undefined): Validators | undefined =>
   etag === undefined && lastModified === undefined ? undefined : { etag, lastModified };
 
-/** Collects a body as it is decompressed, chunk by chunk, so that a bomb costs no more memory than the limit. */
+/**
+ * The validators that may be sent back. A longer or odder one than a kilobyte of printable ASCII would make the request
+ * itself the thing that fails, in a proxy or at the provider: then the whole list is asked for.
+ */
+export const toCondition = (known: Validators | undefined): Validators | undefined => {
+  const usable = (value: string | undefined): string | undefined =>
+    value !== undefined && /^[\x20-\x7e]{1,1024}$/.test(value) ? value : undefined;
+  return toValidators(usable(known?.etag), usable(known?.lastModified));
+};
+
+/**
+ * Collects a body as it is decompressed, in one buffer: neither a bomb nor a body in pieces of one byte, each of which
+ * would be an object, costs more memory than twice the limit.
+ */
 export const readBody = async (
   source: Readable,
   contentEncoding: string | undefined,
@@ -129,13 +143,24 @@ export const readBody = async (
   signal: AbortSignal,
 ): Promise<Buffer> => {
   const decoder = decoderFor(contentEncoding);
-  const chunks: Buffer[] = [];
+  let body = Buffer.allocUnsafe(Math.min(FIRST_BODY_BYTES, maxBytes));
   let bytes = 0;
+  let chunks = 0;
   const collect = async (decoded: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of decoded) {
+      const start = bytes;
       bytes += chunk.length;
       if (bytes > maxBytes) return;
-      chunks.push(chunk);
+      if (bytes > body.length) {
+        const grown = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(bytes, body.length * 2)));
+        body.copy(grown, 0, 0, start);
+        body = grown;
+      }
+      chunk.copy(body, start);
+      chunks += 1;
+      // What is buffered is iterated without a pause, and in pieces of one byte that takes half a second.
+      // oxlint-disable-next-line no-await-in-loop -- one chunk after the other
+      if (chunks % CHUNKS_PER_TURN === 0) await setImmediate();
     }
   };
   try {
@@ -146,8 +171,11 @@ export const readBody = async (
     if (bytes <= maxBytes) throw new LoadError('malformed', `the answer's body broke off${codeNote(error)}`);
   }
   if (bytes > maxBytes) throw new LoadError('too_large', `the answer has more than ${maxBytes} bytes`);
-  return Buffer.concat(chunks);
+  return body.subarray(0, bytes);
 };
+
+const FIRST_BODY_BYTES = 64 * 1024;
+const CHUNKS_PER_TURN = 1_000;
 
 /** Only the path changes: resolved as a reference, a base path that begins with `//` would name another host. */
 export const banksUrl = (baseUrl: URL): URL => {
@@ -166,8 +194,14 @@ const decoderFor = (contentEncoding = 'identity'): Duplex | undefined => {
 
 const toConnectionError = (error: unknown): LoadError => {
   const code = codeNote(error);
-  // What answers is there, but does not speak HTTP.
-  if (/HPE_|HEADERS_OVERFLOW/.test(code)) return new LoadError('malformed', `the answer is not HTTP${code}`);
+  // What answers is there, but does not speak HTTP. undici's parser errors have a code or not, depending on the byte.
+  const name = error instanceof Error ? error.name : '';
+  if (name === 'HTTPParserError' || /HPE_|HEADERS_OVERFLOW/.test(code))
+    return new LoadError('malformed', `the answer is not HTTP${code}`);
+  // undici ends a connection on which it reads 100 (Continue) or an unasked upgrade. RFC 9110 section 15.2 wants a client
+  // to go on to the final answer; undici cannot, and other interim answers do no harm.
+  if (error instanceof Error && error.message === 'bad response' && codeOf(error) === 'UND_ERR_SOCKET')
+    return new LoadError('malformed', 'the provider sent an interim answer (100) that nobody asked for');
   return new LoadError('unreachable', `no connection to the provider${code}`);
 };
 

@@ -1,43 +1,64 @@
-import type { LoadedList } from '../banks/bank-list.ts';
+import type { LoadedList, Validators } from '../banks/bank-list.ts';
+import { MAX_DEPTH, readList, type ListContract } from '../banks/list-reader.ts';
 import { LoadError } from '../banks/load-error.ts';
-import type { Bank } from '../banks/representation.ts';
-import type { PublishedField } from '../config/values.ts';
 import type { ProviderAnswer } from './client.ts';
 
-// Unknown bytes in; checked, narrowed banks out, or a LoadError that says why not. Pure: no network, no time.
-// All that is assumed of an entry is that it is a JSON object; only published fields get through.
+// What the provider's answers mean: an answer in; checked, narrowed banks out, or a LoadError that says why not. No
+// network, no time. All that is assumed of an entry is that it is a JSON object; only published fields get through.
 
-export interface BanksContract {
-  /** Undefined: every field passes. */
-  readonly fields: readonly PublishedField[] | undefined;
-  /** Published names without which an entry is held back. */
-  readonly requiredFields: readonly string[];
+/** What was asked, as far as the answer's meaning depends on it. */
+export interface Question {
+  /** What the request was conditional on, if anything. */
+  readonly known: Validators | undefined;
+  /** Wall-clock milliseconds, against which a dated `Retry-After` is read. */
+  readonly nowMs: number;
+  readonly signal?: AbortSignal;
 }
 
 /**
  * Judges an answer of `GET /api/v1/banks`.
- * @param nowMs wall-clock milliseconds, against which a dated `Retry-After` is read
- * @throws {LoadError} when it is neither a list nor a 304
+ * @throws {LoadError} when it is neither a list nor a 304 to the question
  */
-export const processBanksAnswer = (
+export const processBanksAnswer = async (
   answer: ProviderAnswer,
-  contract: BanksContract,
-  nowMs: number,
-): LoadedList | 'not-modified' => {
-  if (answer.status === 304) return 'not-modified';
+  contract: ListContract,
+  { known, nowMs, signal }: Question,
+): Promise<LoadedList | 'not-modified'> => {
+  if (answer.status === 304) {
+    assertNotModified(answer.validators, known);
+    return 'not-modified';
+  }
   assertSuccess(answer, nowMs);
   assertJsonType(answer.contentType);
-  const entries = parseList(answer.body);
-  const objects = entries.filter(isJsonObject);
-  const narrowed = objects.map((entry) => narrow(entry, contract.fields));
-  const banks = narrowed.filter((bank) => isUsable(bank, contract.requiredFields));
-  return {
-    banks,
-    heldBack: entries.length - banks.length,
-    upstreamFields: [...new Set(objects.flatMap((entry) => Object.keys(entry)))],
-    validators: answer.validators,
-  };
+  return { ...(await readList(answer.body, contract, signal)), validators: answer.validators };
 };
+
+/**
+ * A 304 names the version that the client has, if it names one (RFC 9110 section 15.4.5). One that names another, or
+ * that answers a request without a condition, says nothing about the cached list.
+ */
+const assertNotModified = (named: Validators | undefined, known: Validators | undefined): void => {
+  if (!known)
+    throw new LoadError(
+      'unexpected_status',
+      'the provider says that nothing changed (304), but was not asked that',
+      { upstreamStatus: 304 },
+    );
+  const isSame =
+    named?.etag !== undefined && known.etag !== undefined
+      ? opaqueTag(named.etag) === opaqueTag(known.etag)
+      : (named?.lastModified ?? known.lastModified) === known.lastModified ||
+        known.lastModified === undefined;
+  if (!isSame)
+    throw new LoadError(
+      'malformed',
+      'the provider says that nothing changed (304), but names another version than it was asked about',
+      { upstreamStatus: 304 },
+    );
+};
+
+/** An entity tag for the weak comparison (RFC 9110 section 8.8.3.2). */
+const opaqueTag = (etag: string): string => etag.replace(/^W\//, '');
 
 const assertSuccess = ({ status, retryAfter }: ProviderAnswer, nowMs: number): void => {
   if (status === 200) return;
@@ -78,19 +99,13 @@ export const assertJsonType = (contentType: string | undefined): void => {
   }
 };
 
-/** Deeper than any bank could be; JSON.parse would take 100,000 levels, and JSON.stringify would then throw. */
-const MAX_DEPTH = 32;
-
-const parseList = (body: Buffer): unknown[] => {
-  const value = parseJson(body);
-  if (!Array.isArray(value)) throw new LoadError('not_a_list', 'the answer is JSON, but not a list');
-  return value;
-};
-
-/** The one way in which the provider's bytes become values. @throws {LoadError} `malformed` */
+/**
+ * JSON bytes that are not the list, as a value: a token endpoint's grant, or what the doctor looks at.
+ * @throws {LoadError} `malformed`
+ */
 export const parseJson = (body: Buffer): unknown => {
   try {
-    // Strict: an invalid sequence is an error, not U+FFFD in a bank's name. One leading BOM is dropped (RFC 8259 section 8.1).
+    // Strict: an invalid sequence is an error. One leading BOM is dropped (RFC 8259 section 8.1).
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
     assertShallow(body);
     return JSON.parse(text);
@@ -119,33 +134,3 @@ const assertShallow = (json: Buffer): void => {
 };
 
 const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = Buffer.from('"\\[]{}');
-
-type JsonObject = Readonly<Record<string, unknown>>;
-
-const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** The published fields of one entry, in their configured order; a field that the entry lacks is null. */
-const narrow = (entry: JsonObject, fields: readonly PublishedField[] | undefined): Bank =>
-  Object.fromEntries(
-    fields
-      ? fields.map(({ name, from }) => [name, Object.hasOwn(entry, from) ? entry[from] : null])
-      : // Assigned anywhere in a browser, this key would change an object's prototype.
-        Object.entries(entry).filter(([name]) => name !== '__proto__'),
-  );
-
-/**
- * Whether a narrowed entry may be published: it has its required fields, something to show, and no number beyond
- * the integers that a double holds exactly (2^53 - 1), since such a one may be another number already.
- */
-const isUsable = (bank: Bank, requiredFields: readonly string[]): boolean =>
-  requiredFields.every((name) => isPresent(bank[name])) &&
-  Object.values(bank).some(isPresent) &&
-  !Object.values(bank).some(isInexact);
-
-const isPresent = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
-
-const isInexact = (value: unknown): boolean => {
-  if (typeof value === 'object' && value !== null) return Object.values(value).some(isInexact);
-  return typeof value === 'number' && (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER);
-};

@@ -1,7 +1,7 @@
 import type { Load } from '../banks/bank-list.ts';
 import type { Config } from '../config/config.ts';
 import { createAccessToken, withToken } from './access-token.ts';
-import { createConnections, requestBanks, type ProviderAnswer } from './client.ts';
+import { createConnections, requestBanks, toCondition, type ProviderAnswer } from './client.ts';
 import type { ClientCredentialsOptions } from './client-credentials.ts';
 import { processBanksAnswer } from './contract.ts';
 
@@ -38,11 +38,13 @@ export const createProvider = (
     ...options,
   });
   return {
-    load: async (signal, known) => {
+    load: async (signal, validators) => {
+      const known = toCondition(validators);
       const answer = await withToken(accessToken, (token) =>
         exchange(() => requestBanks({ connections, ...provider }, { accessToken: token, known, signal })),
       );
-      return processBanksAnswer(answer, banks, options.clock.wallMs());
+      const contract = { ...banks, maxBytes: provider.maxBodyBytes };
+      return processBanksAnswer(answer, contract, { known, nowMs: options.clock.wallMs(), signal });
     },
     tokenVariable: accessToken.variable,
     close: async () => {

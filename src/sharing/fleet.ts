@@ -49,12 +49,28 @@ export const createFleet = (options: FleetOptions): Fleet => {
 
   /** The younger of both lists becomes the list of both: another's write may have come after, and be older. */
   const reconcile = async (): Promise<void> => {
-    const kept = await lastGoodList.takeFrom(store, list());
+    const restored = await lastGoodList.takeFrom(store, list());
     for (const wake of waiting) wake();
-    const { held } = list().status();
-    // What is refused here may be right for the others; to overwrite it would begin a quarrel.
-    if (kept === 'failed' || !held) return;
-    if (held.receivedAtMs > (kept?.receivedAtMs ?? 0)) lastGoodList.keep(held);
+    const { held, ageMs = 0 } = list().status();
+    // What is refused here may be right for the others: replicas would overwrite each other.
+    if (restored === 'failed' || !held) return;
+    if (!restored.isTaken && held.receivedAtMs !== restored.kept?.receivedAtMs)
+      lastGoodList.keep(held, ageMs);
+  };
+
+  let reconciling: Promise<void> | undefined;
+  let hasNews = false;
+  /** However many messages come, the store is read once at a time, and once more for those that came meanwhile. */
+  const onNews = (): void => {
+    hasNews = true;
+    reconciling ??= (async () => {
+      while (hasNews) {
+        hasNews = false;
+        // oxlint-disable-next-line no-await-in-loop -- one at a time
+        await reconcile();
+      }
+      reconciling = undefined;
+    })();
   };
 
   const takeTurn: TakeTurn = async ({ isDue, patienceMs, signal }): Promise<Turn> => {
@@ -77,7 +93,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
   };
 
   return {
-    start: () => store.open(() => void reconcile()),
+    start: () => store.open(onNews),
     stop: () => store.close(),
     takeTurn,
   };

@@ -1,7 +1,13 @@
 import type { BankList, KeptList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import { StoreError, type ListStore, type StoreEvent, type StoreName } from './list-store.ts';
+import {
+  StoreError,
+  type ListStore,
+  type StoredList,
+  type StoreEvent,
+  type StoreName,
+} from './list-store.ts';
 
 // Brings the last good list into the service, at its start and from other replicas, and keeps each renewed one,
 // without anybody waiting. Every failure of a store ends here, as an event.
@@ -18,11 +24,14 @@ export interface LastGoodList {
   restoreInto(list: BankList): Promise<StoreName | undefined>;
   /**
    * Gives `list` what `store` holds, if that is younger, and keeps it in the other stores. Never rejects.
-   * @returns what the store holds; 'failed' if that could not be read or is refused
+   * @returns what the store holds, and whether it was taken; 'failed' if it could not be read or is refused
    */
-  takeFrom(store: ListStore, list: BankList): Promise<KeptList | undefined | 'failed'>;
-  /** Writes to every store in the background; while one is being written, only the newest list waits for its turn. */
-  keep(list: KeptList, except?: ListStore): void;
+  takeFrom(store: ListStore, list: BankList): Promise<Restored | 'failed'>;
+  /**
+   * Writes a list that is `ageMs` old to every store in the background; while one is being written, only the newest list
+   * waits for its turn.
+   */
+  keep(list: KeptList, ageMs: number, except?: ListStore): void;
   /** What `operation` gives, or 'failed' if it rejects. */
   attempt<T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'>;
   /** Resolves when nothing is being written any more. */
@@ -30,8 +39,9 @@ export interface LastGoodList {
 }
 
 /**
- * How far a list may come from the future and count as new. Replicas' clocks differ by some milliseconds, and without
- * this each would renew at once what another has just brought; it is also how much too old an answer may get.
+ * How far a list may come from the future and count as new, where only clocks can tell its age. Clocks differ by some
+ * milliseconds, and without this a list that was just brought would be renewed at once; it is also how much too old an
+ * answer may get.
  */
 const CLOCK_TOLERANCE_MS = 1_000;
 
@@ -40,11 +50,12 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     onEvent({ type: 'store-failed', store: store.name, reason: reasonOf(error) });
 
   /**
-   * Counts from when the provider sent the list. A list from the future means that a clock was wrong, then or now:
-   * it is used, but as one that must be renewed at once.
+   * Counts from when the provider sent the list. Where only the clocks can tell, a list from the future means that one
+   * was wrong, then or now: it is used, but as one that must be renewed at once.
    */
-  const ageMs = ({ receivedAtMs }: KeptList): number => {
-    const age = clock.wallMs() - receivedAtMs;
+  const ageOf = ({ list, ageMs }: StoredList): number => {
+    if (ageMs !== undefined) return Math.max(0, ageMs);
+    const age = clock.wallMs() - list.receivedAtMs;
     return age < -CLOCK_TOLERANCE_MS ? ttlMs + 1 : Math.max(0, age);
   };
 
@@ -58,29 +69,30 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   };
 
   const writers = stores.map((store) => {
-    let next: KeptList | undefined;
+    let next: { readonly list: KeptList; readonly sentAtMs: number } | undefined;
     let writing: Promise<void> | undefined;
     const writeAll = async (): Promise<void> => {
       while (next) {
-        const list = next;
+        const { list, sentAtMs } = next;
         next = undefined;
-        if ((await attempt(store, () => store.write(list))) !== 'failed')
+        if ((await attempt(store, () => store.write(list, clock.monotonicMs() - sentAtMs))) !== 'failed')
           onEvent({ type: 'store-recovered', store: store.name });
       }
       writing = undefined;
     };
     return {
       store,
-      write: (list: KeptList): void => {
-        next = list;
+      write: (list: KeptList, sentAtMs: number): void => {
+        next = { list, sentAtMs };
         writing ??= writeAll();
       },
       settled: async (): Promise<void> => writing,
     };
   });
 
-  const keep = (list: KeptList, except?: ListStore): void => {
-    for (const { store, write } of writers) if (store !== except) write(list);
+  const keep = (list: KeptList, ageMs: number, except?: ListStore): void => {
+    const sentAtMs = clock.monotonicMs() - ageMs;
+    for (const { store, write } of writers) if (store !== except) write(list, sentAtMs);
   };
 
   const unreadable = new Set<ListStore>();
@@ -88,8 +100,9 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   /** What `store` holds, and whether `list` has taken it. */
   const restore = async (store: ListStore, list: BankList): Promise<Restored | 'failed'> => {
     const restored = await attempt(store, async () => {
-      const kept = await store.read();
-      const isTaken = kept !== undefined && (await list.restore(kept, ageMs(kept)));
+      const stored = await store.read();
+      const kept = stored?.list;
+      const isTaken = stored !== undefined && (await list.restore(stored.list, ageOf(stored)));
       // A store that can be read again may still not be writable: only what failed has recovered.
       if (kept && unreadable.delete(store)) onEvent({ type: 'store-recovered', store: store.name });
       return { kept, isTaken };
@@ -113,10 +126,9 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     },
     takeFrom: async (store, list) => {
       const restored = await restore(store, list);
-      if (restored === 'failed') return restored;
-      const { kept, isTaken } = restored;
-      if (kept && isTaken) keep(kept, store);
-      return kept;
+      if (restored !== 'failed' && restored.kept && restored.isTaken)
+        keep(restored.kept, list.status().ageMs ?? 0, store);
+      return restored;
     },
     keep,
     attempt,
@@ -131,7 +143,7 @@ interface Kept {
   readonly kept: KeptList | undefined;
 }
 
-interface Restored {
+export interface Restored {
   readonly kept: KeptList | undefined;
   readonly isTaken: boolean;
 }

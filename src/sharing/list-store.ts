@@ -5,13 +5,22 @@ import type { KeptList } from '../banks/bank-list.ts';
 
 export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL';
 
+export interface StoredList {
+  readonly list: KeptList;
+  /** Milliseconds since the provider sent it, where the store can tell; otherwise the clocks must. */
+  readonly ageMs?: number | undefined;
+}
+
 export interface ListStore {
   /** The variable that configures it. */
   readonly name: StoreName;
   /** The kept list; undefined when there is none. @throws {StoreError} when there is one that cannot be used */
-  read(): Promise<KeptList | undefined>;
-  /** @throws {StoreError} when the list could not be kept */
-  write(list: KeptList): Promise<void>;
+  read(): Promise<StoredList | undefined>;
+  /**
+   * @param ageMs milliseconds since the provider sent the list
+   * @throws {StoreError} when the list could not be kept
+   */
+  write(list: KeptList, ageMs: number): Promise<void>;
 }
 
 /** A store that several replicas use. Each of its operations settles within a deadline of its own. */

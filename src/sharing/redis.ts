@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import { ENVELOPE_VERSION, open, seal } from './envelope.ts';
+import { ENVELOPE_VERSION, tooLarge, type Envelope } from './envelope.ts';
 import { StoreError, type SharedStore, type StoreEvent } from './list-store.ts';
 
 // The shared list in Redis or Valkey (6 or newer: RESP3 carries commands and news on one connection). One connection,
@@ -13,12 +13,15 @@ export interface RedisStoreOptions {
   readonly url: string;
   /** See {@link import('./envelope.ts').provenanceId}. */
   readonly provenance: string;
-  /** How long Redis keeps a list that nobody renews, in milliseconds. */
-  readonly keepForMs: number;
+  readonly envelope: Envelope;
+  /** How long after the provider sent a list Redis drops it, in milliseconds. */
+  readonly lifeMs: number;
   /** Measures the deadlines of real input and output. */
   readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
+  /** False where time is moved by hand, which Redis does not notice: then a list's age is not asked of it. */
+  readonly tellsAges?: boolean;
   readonly onEvent: (event: StoreEvent) => void;
 }
 
@@ -35,7 +38,7 @@ const LONGEST_RECONNECT_MS = 2_000;
 const RELEASE = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`;
 
 export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
-  const { provenance, clock, random, onEvent } = options;
+  const { provenance, envelope, lifeMs, clock, random, onEvent, tellsAges = true } = options;
   const name = 'CACHE_REDIS_URL';
   // Another version or another configuration lives under other keys, so that a rolling deployment has both.
   const prefix = `banks-bff:${ENVELOPE_VERSION}:${provenance}`;
@@ -96,7 +99,7 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       destroy(candidate);
       return;
     }
-    client = { redis: candidate, goOffline };
+    client = { redis: candidate, binary: asBytes(library, candidate), goOffline };
     keepAlive();
     if (isOfflineTold) onEvent({ type: 'store-recovered', store: name });
     isOfflineTold = false;
@@ -152,12 +155,21 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       whyOffline = 'is closed';
     },
     read: async () => {
-      const text = await operate(({ redis }) => redis.get(keys.list));
-      return text === null ? undefined : open(text, provenance);
+      // The remaining life first: if another list comes in between, it seems older than it is, never younger.
+      const [leftMs, bytes] = await operate(({ redis, binary }) =>
+        Promise.all([redis.pTTL(keys.list), binary.getRange(keys.list, 0, envelope.maxBytes)]),
+      );
+      if (bytes === null || bytes.length === 0) return undefined;
+      if (bytes.length > envelope.maxBytes) throw tooLarge(envelope.maxBytes);
+      const opened = await envelope.open(bytes);
+      // Negative: without an expiry, or gone.
+      const isKnown = tellsAges && leftMs >= 0;
+      return { list: opened.list, ageMs: isKnown ? (opened.lifeMs ?? lifeMs) - leftMs : undefined };
     },
-    write: async (list) => {
-      const expiration = { type: 'PX', value: options.keepForMs } as const;
-      await operate(({ redis }) => redis.set(keys.list, seal(list, provenance), { expiration }));
+    write: async (list, ageMs) => {
+      // The rest of its life also tells the other replicas its age, whatever their clocks say.
+      const expiration = { type: 'PX', value: Math.max(1, Math.round(lifeMs - ageMs)) } as const;
+      await operate(({ redis }) => redis.set(keys.list, envelope.seal(list, lifeMs), { expiration }));
       await operate(({ redis }) => redis.publish(keys.news, ownId));
     },
     claim: async (forMs) => {
@@ -190,9 +202,14 @@ const createRedis = ({ createClient }: Library, url: string) =>
 
 type Redis = ReturnType<typeof createRedis>;
 
+/** The same connection, with values as bytes: a list is not made a string before it is known to be one. */
+const asBytes = ({ RESP_TYPES }: Library, redis: Redis) =>
+  redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+
 /** A connection that has been made, and what ends its use. */
 interface Client {
   readonly redis: Redis;
+  readonly binary: ReturnType<typeof asBytes>;
   readonly goOffline: (error: unknown) => void;
 }
 

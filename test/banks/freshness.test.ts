@@ -68,11 +68,7 @@ describe('the guard, with at least 2 banks and a shrink of at most 20 %', () => 
   const policy = { minBanks: 2, maxShrink: 0.2 };
   const judge = (count: number, heldBack: number, held?: number): string => {
     try {
-      guard(
-        { banks: Array.from({ length: count }), heldBack },
-        held === undefined ? undefined : { count: held },
-        policy,
-      );
+      guard({ count, heldBack }, held === undefined ? undefined : { count: held }, policy);
       return 'accepted';
     } catch (error) {
       return typeof error === 'object' && error !== null && 'kind' in error ? String(error.kind) : 'unknown';

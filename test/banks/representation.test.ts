@@ -6,7 +6,7 @@ const BANKS = Array.from({ length: 50 }, (_, index) => ({ code: String(index), n
 const json = JSON.stringify(BANKS);
 
 test('every coding decodes to the same JSON, and is named by an entity tag of its own', async () => {
-  const { identity, gzip, br, zstd } = await represent(BANKS);
+  const { identity, gzip, br, zstd } = await represent(Buffer.from(json));
   expect(identity.body.toString()).toBe(json);
   expect(gunzipSync(gzip.body).toString()).toBe(json);
   expect(brotliDecompressSync(br.body).toString()).toBe(json);
@@ -17,9 +17,9 @@ test('every coding decodes to the same JSON, and is named by an entity tag of it
 
 test('the same list has the same entity tags wherever it is encoded, and another list has others', async () => {
   const [first, again, other] = await Promise.all([
-    represent(BANKS),
-    represent(structuredClone(BANKS)),
-    represent(BANKS.slice(1)),
+    represent(Buffer.from(json)),
+    represent(Buffer.from(json)),
+    represent(Buffer.from(JSON.stringify(BANKS.slice(1)))),
   ]);
   expect(again).toEqual(first);
   expect(other.identity.etag).not.toBe(first.identity.etag);
@@ -27,8 +27,8 @@ test('the same list has the same entity tags wherever it is encoded, and another
 });
 
 test('a list that has not changed is not encoded again', async () => {
-  const first = await represent(BANKS);
-  expect(await represent(structuredClone(BANKS), first)).toBe(first);
+  const first = await represent(Buffer.from(json));
+  expect(await represent(Buffer.from(json), first)).toBe(first);
 });
 
 test('encoding leaves the event loop free', async () => {
@@ -38,7 +38,7 @@ test('encoding leaves the event loop free', async () => {
   }));
   let turns = 0;
   const count = setInterval(() => (turns += 1), 1);
-  await represent(many);
+  await represent(Buffer.from(JSON.stringify(many)));
   clearInterval(count);
   expect(turns).toBeGreaterThan(10);
 });

@@ -19,7 +19,7 @@ export type Fault = 'refuses' | 'stalls' | 'deaf';
 const DEADLINE_MS = 500;
 
 export const createFleetStore = (clock: Clock): FleetStore => {
-  let held: KeptList | undefined;
+  let held: { readonly list: KeptList; readonly sentAtMs: number } | undefined;
   let lease: { readonly owner: symbol; readonly untilMs: number } | undefined;
   const listeners = new Map<number, () => void>();
   const faults = new Map<number, Fault>();
@@ -34,11 +34,11 @@ export const createFleetStore = (clock: Clock): FleetStore => {
       name: 'CACHE_REDIS_URL',
       read: async () => {
         await reach(replica);
-        return held;
+        return held && { list: held.list, ageMs: clock.monotonicMs() - held.sentAtMs };
       },
-      write: async (list) => {
+      write: async (list, ageMs) => {
         await reach(replica);
-        held = list;
+        held = { list, sentAtMs: clock.monotonicMs() - ageMs };
         for (const [other, onChange] of listeners) if (other !== replica && !faults.has(other)) onChange();
       },
       claim: async (forMs): Promise<Lease | undefined> => {

@@ -6,6 +6,7 @@ import { createLastGoodList } from '../../src/sharing/last-good-list.ts';
 import { createFleetStore, type Fault } from '../kit/fleet-store.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
 import { createRandom } from '../kit/random.ts';
+import { readBanks } from '../kit/read-banks.ts';
 
 // Fifty replicas on one simulated clock for a thousand lifetimes of the list: everything but HTTP, the provider and
 // Redis is the real thing. Faults come from a seed that is printed; FLEET_SEED repeats a run.
@@ -15,6 +16,7 @@ const LIFETIMES = 1_000;
 const TTL_MS = 3_600_000;
 const LOAD_MS = 200;
 const LOAD_TIMEOUT_MS = 5_000;
+const ANSWER = await readBanks([{ code: '001' }]);
 
 const simulate = async (seed: number, { faults }: { readonly faults: boolean }) => {
   const random = createRandom(seed);
@@ -43,7 +45,7 @@ const simulate = async (seed: number, { faults }: { readonly faults: boolean }) 
         new Promise((resolve) => {
           callsOf[replica] = (callsOf[replica] ?? 0) + 1;
           // Always the same: encoding another one is real work in other threads, which a simulated clock outruns.
-          const answer = { banks: [{ code: '001' }], heldBack: 0, upstreamFields: [], validators: undefined };
+          const answer = { ...ANSWER, validators: undefined };
           clock.after(LOAD_MS, () => resolve(answer));
         }),
       takeTurn: fleet.takeTurn,
@@ -53,7 +55,7 @@ const simulate = async (seed: number, { faults }: { readonly faults: boolean }) 
       clock,
       random,
       onEvent: (event) => {
-        if (event.type === 'list-renewed') lastGoodList.keep(event.list);
+        if (event.type === 'list-renewed') lastGoodList.keep(event.list, 0);
         // A list is oldest when it is replaced.
         if (event.type !== 'list-load-failed' && event.previous)
           oldestMs = Math.max(oldestMs, clock.wallMs() - event.previous.receivedAtMs);

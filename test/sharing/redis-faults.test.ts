@@ -198,6 +198,41 @@ describeWithRedis('replicas that share Redis', () => {
     expect(aboutRedis(one)).toContain('CACHE_REDIS_URL: holds something else than a list; ignored');
   });
 
+  test('a value of a hundred megabytes is not fetched', async () => {
+    const one = await start();
+    const key = await keyOfList();
+    await redis.tell(`SETRANGE ${key} 100000000 x`);
+    const outputBefore = Number(/total_net_output_bytes:(\d+)/.exec(await redis.tell('INFO stats'))?.[1]);
+    await refresh(one).expect(200);
+    await redis.tell(`SETRANGE ${key} 100000000 x`);
+    await redis.tell(`PUBLISH ${key.replace(/list$/, 'news')} x`);
+    await eventually(() => aboutRedis(one).some((line) => /holds more than \d+ bytes; ignored/.test(line)));
+    const outputAfter = Number(/total_net_output_bytes:(\d+)/.exec(await redis.tell('INFO stats'))?.[1]);
+    expect(outputAfter - outputBefore).toBeLessThan(20_000_000);
+    expect(await count(one)).toBe(513);
+  });
+
+  test('100,000 messages cost some reads, one after the other', async () => {
+    const one = await start();
+    const key = await keyOfList();
+    const news = key.replace(/list$/, 'news');
+    const reads = async (): Promise<number> =>
+      Number(/cmdstat_getrange:calls=(\d+)/.exec(await redis.tell('INFO commandstats'))?.[1]);
+    const before = await reads();
+    const socket = connect(redis.port, '127.0.0.1');
+    socket.resume();
+    socket.end(`PUBLISH ${news} x\r\n`.repeat(100_000));
+    await once(socket, 'close');
+    // Its turn comes after all of them: the connection is one.
+    provider.setBanks(Array.from({ length: 500 }, (_, index) => ({ code: String(index) })));
+    clock.advance(1);
+    await refresh(one).expect(200);
+    const two = await start();
+    expect(held(two)).toBe(500);
+    expect((await reads()) - before).toBeLessThan(5_000);
+    expect(one.service.list.status().failure).toBeUndefined();
+  });
+
   test('absent at the start, it delays nothing and is found when it comes', async () => {
     await redis.kill();
     const one = await start();

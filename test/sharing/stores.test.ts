@@ -2,17 +2,27 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { KeptList } from '../../src/banks/bank-list.ts';
 import { systemClock } from '../../src/clock.ts';
+import { createEnvelope, type Envelope } from '../../src/sharing/envelope.ts';
 import { StoreError, type ListStore, type SharedStore } from '../../src/sharing/list-store.ts';
 import { createRedisStore } from '../../src/sharing/redis.ts';
 import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
 import { createFleetStore, type FleetStore } from '../kit/fleet-store.ts';
+import { EVERY_FIELD, readBanks } from '../kit/read-banks.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { eventually } from '../kit/rig.ts';
 
 // What every store promises, held against each of them: the file, a real Redis, and the one that fails on command.
 
-const LIST = { banks: [{ code: '001', name: 'Ação "1"\n' }], receivedAtMs: 2, changedAtMs: 1 };
+const kept = async (banks: readonly unknown[], acceptedAtMs?: number): Promise<KeptList> => {
+  const { json, count, entryDigests } = await readBanks(banks);
+  return { json, count, entryDigests, receivedAtMs: 2, changedAtMs: 1, acceptedAtMs };
+};
+const BANKS = [{ code: '001', name: 'Ação "1"\n' }];
+const LIST = await kept(BANKS);
+const EMPTY = await kept([]);
+const envelopeOf = (provenance: string): Envelope => createEnvelope({ provenance, contract: EVERY_FIELD });
 
 interface Subject {
   readonly store: ListStore;
@@ -29,16 +39,16 @@ const keepsItsPromises = (start: () => Promise<Subject> | Subject): void =>
     });
 
     test('it gives back the list that was written last, to the byte', async () => {
-      await subject.store.write({ ...LIST, banks: [] });
-      await subject.store.write(LIST);
-      expect(await subject.store.read()).toEqual(LIST);
-      await subject.store.write({ ...LIST, acceptedAtMs: 7 });
-      expect(await subject.store.read()).toEqual({ ...LIST, acceptedAtMs: 7 });
+      await subject.store.write(EMPTY, 0);
+      await subject.store.write(LIST, 0);
+      expect((await subject.store.read())?.list).toMatchObject(LIST);
+      await subject.store.write({ ...LIST, acceptedAtMs: 7 }, 0);
+      expect((await subject.store.read())?.list).toMatchObject({ ...LIST, acceptedAtMs: 7 });
     });
 
     test('a failure is a StoreError', async () => {
       await subject.breakDown();
-      await expect(subject.store.write(LIST)).rejects.toThrow(StoreError);
+      await expect(subject.store.write(LIST, 0)).rejects.toThrow(StoreError);
       await expect(subject.store.read()).rejects.toThrow(StoreError);
     });
   });
@@ -47,12 +57,12 @@ describe('the snapshot file', () => {
   keepsItsPromises(() => {
     const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
     let path = join(directory, 'snapshot');
-    const store = (): ListStore => createSnapshotFile(path, 'provenance');
+    const store = (): ListStore => createSnapshotFile(path, envelopeOf('provenance'));
     return {
       store: {
         name: 'CACHE_SNAPSHOT_FILE',
         read: () => store().read(),
-        write: (list) => store().write(list),
+        write: (list, ageMs) => store().write(list, ageMs),
       },
       breakDown: () => void (path = directory),
     };
@@ -97,7 +107,8 @@ describeWithRedis('Redis', () => {
     const store = createRedisStore({
       url: server.url,
       provenance,
-      keepForMs: 60_000,
+      envelope: envelopeOf(provenance),
+      lifeMs: 60_000,
       clock: systemClock,
       random: () => 0.5,
       onEvent: () => undefined,
@@ -123,18 +134,18 @@ describeWithRedis('Redis', () => {
     const [one, two, another] = [open('one'), open('two'), open('another', 'other fields')];
     await eventually(() => heard.length === 3);
     heard.length = 0;
-    await one.write(LIST);
+    await one.write(LIST, 0);
     await eventually(() => heard.length > 0);
     expect(heard).toEqual(['two']);
-    expect(await two.read()).toEqual(LIST);
+    expect((await two.read())?.list).toMatchObject(LIST);
     expect(await another.read()).toBeUndefined();
   });
 
   test('lists of another version and of other fields live beside each other', async () => {
     const [one, another] = [open('one'), open('another', 'other fields')];
-    await one.write(LIST);
-    await another.write({ ...LIST, banks: [] });
-    expect(await one.read()).toEqual(LIST);
+    await one.write(LIST, 0);
+    await another.write(EMPTY, 0);
+    expect((await one.read())?.list).toMatchObject(LIST);
     expect(await server.tell('KEYS *')).toMatch(/banks-bff:1:provenance:list/);
   });
 
@@ -146,7 +157,7 @@ describeWithRedis('Redis', () => {
     await store.read();
     await server.tell(command);
     await expect(store.read()).rejects.toThrow('holds something else than a list; ignored');
-    await store.write(LIST);
-    expect(await store.read()).toEqual(LIST);
+    await store.write(LIST, 0);
+    expect((await store.read())?.list).toMatchObject(LIST);
   });
 });

@@ -28,7 +28,8 @@ const setUp = () => {
     restore: (oldMs: number) => {
       receivedAtMs = clock.monotonicMs() - oldMs;
       const list = {
-        banks: [],
+        json: Buffer.from('[]'),
+        entryDigests: new Float64Array(),
         heldBack: 0,
         upstreamFields: [],
         validators: undefined,

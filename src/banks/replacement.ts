@@ -1,0 +1,34 @@
+// May a list that was kept elsewhere replace the cached one? Pure: two lists' times in, a verdict out.
+
+export interface KeptTimes {
+  /** Wall-clock milliseconds of the replica that received it: with all lists of one provider, its name. */
+  readonly receivedAtMs: number;
+  readonly changedAtMs: number;
+  readonly acceptedAtMs?: number | undefined;
+}
+
+type Candidate = Pick<KeptTimes, 'receivedAtMs' | 'acceptedAtMs'> & { readonly ageMs: number };
+
+/** `accepted`: an operator accepted it after the cached list, so the guard does not compare the two. */
+export type Replacement = 'no' | 'younger' | 'accepted';
+
+export const shouldReplace = (cached: Candidate | undefined, kept: Candidate): Replacement => {
+  if ((kept.acceptedAtMs ?? 0) > (cached?.acceptedAtMs ?? 0)) return 'accepted';
+  if (!cached) return 'younger';
+  // The same list, read again: its age is measured anew, and always differs a little.
+  if (cached.receivedAtMs === kept.receivedAtMs) return 'no';
+  return kept.ageMs < cached.ageMs ? 'younger' : 'no';
+};
+
+/** How far apart replicas' clocks may be for a decision of an operator to reach all of them. */
+const MAX_ACCEPTANCE_LEAD_MS = 86_400_000;
+
+/**
+ * A kept list's times as far as they can be true at `nowMs`: content is not first seen after it is received or after
+ * now, and a decision from a distant future, which would outrank every later one, is none.
+ */
+export const believable = <T extends KeptTimes>(kept: T, nowMs: number): T => ({
+  ...kept,
+  changedAtMs: Math.min(kept.changedAtMs, kept.receivedAtMs, nowMs),
+  acceptedAtMs: (kept.acceptedAtMs ?? 0) > nowMs + MAX_ACCEPTANCE_LEAD_MS ? undefined : kept.acceptedAtMs,
+});

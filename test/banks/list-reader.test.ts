@@ -1,0 +1,174 @@
+import { describe, expect, test } from '@jest/globals';
+import { LoadError } from '../../src/banks/load-error.ts';
+import { MAX_ENTRIES, MAX_ENTRY_BYTES, readList, type ListContract } from '../../src/banks/list-reader.ts';
+import { compareLists } from '../../src/banks/list-change.ts';
+import { EVERY_FIELD, readBanks } from '../kit/read-banks.ts';
+
+const MEBIBYTE = 1024 * 1024;
+const read = (text: string, contract: ListContract = EVERY_FIELD) => readList(Buffer.from(text), contract);
+const entries = (count: number, entry = '{"a":1}'): string => `[${Array(count).fill(entry).join(',')}]`;
+
+/** A deterministic text of at most `length` pieces that JSON is made of. */
+const piecesOf = (seed: number, length: number): string => {
+  const pieces = [
+    '[',
+    ']',
+    '{',
+    '}',
+    ',',
+    ':',
+    '"a"',
+    '"',
+    '\\',
+    '1',
+    '-',
+    '0.5',
+    'e3',
+    'null',
+    ' ',
+    '\n',
+    '{"a":1}',
+  ];
+  let state = seed;
+  const next = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0);
+  return Array.from({ length: next() % length }, () => pieces[(next() >>> 8) % pieces.length]).join('');
+};
+
+describe('what is read is what JSON.parse reads', () => {
+  const verdicts = async (text: string): Promise<readonly [unknown, unknown]> => {
+    let expected: unknown;
+    try {
+      const value: unknown = JSON.parse(text);
+      expected = Array.isArray(value) ? value.length : 'not_a_list';
+    } catch {
+      expected = 'malformed';
+    }
+    const actual = await read(text).then(
+      ({ count, heldBack }) => count + heldBack,
+      (error: unknown) => LoadError.from(error).kind,
+    );
+    return [actual, expected];
+  };
+
+  test('for 100,000 texts made of its pieces', async () => {
+    for (let seed = 1; seed <= 100_000; seed += 1) {
+      const text = piecesOf(seed, 8);
+      for (const each of [text, `[${text}]`]) {
+        const [actual, expected] = await verdicts(each);
+        // A condition first: a hundred thousand expectations are slow.
+        if (actual !== expected) expect([each, actual]).toEqual([each, expected]);
+      }
+    }
+    expect(await verdicts('[1]')).toEqual([1, 1]);
+  });
+
+  test('wherever the entries are cut into groups', async () => {
+    const filler = ' '.repeat(20_000);
+    for (const text of [
+      `[1${filler},2,3${filler}]`,
+      `[1${filler},]`,
+      `[${filler},1]`,
+      `[1${filler},,2]`,
+      `[1${filler},2${filler},]`,
+      `[${filler}]`,
+      `[${filler}1}`,
+      `[1${filler},2]]`,
+      `[1${filler},2] []`,
+    ]) {
+      const [actual, expected] = await verdicts(text);
+      expect(actual).toBe(expected);
+    }
+  });
+
+  test('in the order of the provider, to the byte, over many groups', async () => {
+    const banks = Array.from({ length: 20_000 }, (_, index) => ({
+      code: index,
+      name: `Banço "${index}" [,]{}\\`,
+    }));
+    const { json, count } = await readBanks(banks);
+    expect(count).toBe(20_000);
+    expect(json.toString()).toBe(JSON.stringify(banks));
+  });
+});
+
+describe('bounds', () => {
+  test(`${MAX_ENTRIES} entries are read, one more is too large`, async () => {
+    expect(await read(entries(MAX_ENTRIES))).toMatchObject({ count: MAX_ENTRIES });
+    await expect(read(entries(MAX_ENTRIES + 1))).rejects.toMatchObject({ kind: 'too_large' });
+    // Unusable ones count as well.
+    await expect(read(entries(MAX_ENTRIES + 1, '{}'))).rejects.toMatchObject({ kind: 'too_large' });
+  });
+
+  test('an entry of 64 KiB is read, a larger one is too large', async () => {
+    const entry = (bytes: number): string => `[{"a":"${'x'.repeat(bytes - 8)}"}]`;
+    expect(await read(entry(MAX_ENTRY_BYTES))).toMatchObject({ count: 1 });
+    await expect(read(entry(MAX_ENTRY_BYTES + 1))).rejects.toMatchObject({ kind: 'too_large' });
+  });
+
+  test('a list that grows when it is narrowed is bounded in its published bytes', async () => {
+    const fields = Array.from({ length: 50 }, (_, index) => ({
+      name: `field${index}`,
+      from: `field${index}`,
+    }));
+    const contract = { fields, requiredFields: [], maxBytes: MEBIBYTE };
+    const text = entries(10_000, '{"field0":1}');
+    expect(text.length).toBeLessThan(MEBIBYTE / 4);
+    await expect(read(text, contract)).rejects.toMatchObject({ kind: 'too_large' });
+    const small = { ...contract, maxBytes: 11 };
+    expect(
+      (await read('[{"field0":1}]', { ...small, fields: fields.slice(0, 1), maxBytes: 14 })).json,
+    ).toHaveLength(14);
+    await expect(
+      read('[{"field0":1}]', { ...small, fields: fields.slice(0, 1), maxBytes: 13 }),
+    ).rejects.toMatchObject({
+      kind: 'too_large',
+    });
+  });
+
+  test('of the field names the first 200 are collected, and none that is longer than 100 characters', async () => {
+    const names = Array.from({ length: 5_000 }, (_, index) => `f${index}`);
+    const entry = Object.fromEntries([['x'.repeat(101), 1], ...names.map((name) => [name, 1])]);
+    const { upstreamFields, count } = await readBanks([entry, { later: 1 }]);
+    expect(count).toBe(2);
+    expect(upstreamFields).toEqual(names.slice(0, 200));
+  });
+
+  test('long numbers and strings cost no more than their length', async () => {
+    for (const value of [
+      `0.${'0'.repeat(30_000)}1${'0'.repeat(30_000)}`,
+      `${'1'.repeat(60_000)}`,
+      `["${'\\\\'.repeat(30_000)}",4503599627370497.75]`,
+    ]) {
+      const startedAtMs = performance.now();
+      await read(`[${`{"a":${value}},`.repeat(40)}{"a":"kept"}]`);
+      // Quadratic, each would take minutes.
+      expect(performance.now() - startedAtMs).toBeLessThan(5_000);
+    }
+  });
+
+  test('a large list gives the event loop back, and stops when nobody wants it any more', async () => {
+    let turns = 0;
+    const controller = new AbortController();
+    const count = setInterval(() => (turns += 1), 1);
+    const text = Buffer.from(entries(MAX_ENTRIES, `{"a":"${'x'.repeat(90)}"}`));
+    await readList(text, EVERY_FIELD);
+    clearInterval(count);
+    expect(turns).toBeGreaterThan(2);
+    const reading = readList(text, EVERY_FIELD, controller.signal);
+    controller.abort(new LoadError('timeout', 'given up'));
+    await expect(reading).rejects.toMatchObject({ kind: 'timeout' });
+  });
+});
+
+test('two lists are compared by what they publish', async () => {
+  const [before, after] = await Promise.all([
+    readBanks([{ a: 1 }, { a: 2 }, { b: 3 }]),
+    readBanks([{ a: 2 }, { a: 4 }]),
+  ]);
+  expect(compareLists(before, after)).toEqual({
+    added: 1,
+    removed: 2,
+    fieldsAppeared: [],
+    fieldsVanished: ['b'],
+  });
+});

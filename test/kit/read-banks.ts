@@ -1,0 +1,8 @@
+import { readList, type ListContract, type ReadList } from '../../src/banks/list-reader.ts';
+
+/** Every field passes. */
+export const EVERY_FIELD: ListContract = { fields: undefined, requiredFields: [], maxBytes: 5 * 1024 * 1024 };
+
+/** Banks as the service holds them after it has read them. */
+export const readBanks = (banks: readonly unknown[]): Promise<ReadList> =>
+  readList(Buffer.from(JSON.stringify(banks)), EVERY_FIELD);

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { isBehaviour, listBehaviours } from '../../emulator/behaviours.ts';
+import { startProcess, type ServiceProcess } from '../kit/process.ts';
+import { eventually } from '../kit/rig.ts';
+
+// The largest and the worst lists within PROVIDER_MAX_BODY, against the built service with a small heap: it lives, its
+// event loop is never held for long, and its memory fits the container.
+
+const MAX_BODY = 5 * 1024 * 1024;
+const OLD_SPACE_MB = 96;
+const CONTAINER_MB = 256;
+const LONGEST_HOLD_MS = 100;
+/** The machine may hold the loop as well; of some renewals one is undisturbed. */
+const RENEWALS = 5;
+
+/** On SIGUSR2 it tells the longest hold of its event loop since the last time, and its memory. */
+const INSTRUMENT = `
+  import { monitorEventLoopDelay } from 'node:perf_hooks';
+  import { readFileSync } from 'node:fs';
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  process.on('SIGUSR2', () => {
+    const peakKb = /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1];
+    process.stderr.write('seen ' + JSON.stringify({ holdMs: delay.max / 1e6, peakMb: peakKb / 1024 }) + '\\n');
+    delay.reset();
+  });`;
+
+let provider: Emulator;
+let service: ServiceProcess;
+beforeAll(async () => {
+  provider = await startEmulator();
+  service = await startProcess(
+    {
+      PROVIDER_ENVIRONMENT: 'sandbox',
+      PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+      PROVIDER_TIMEOUT: '10s',
+      BANK_FIELDS: 'code,ispb,name',
+      MANAGEMENT_TOKEN: 'operator-of-the-soak-test-0123456789',
+      GUARD_MAX_SHRINK: '100%',
+      NODE_OPTIONS: `--max-old-space-size=${OLD_SPACE_MB}`,
+    },
+    INSTRUMENT,
+  );
+});
+afterAll(async () => {
+  await service.end('SIGTERM');
+  await provider.close();
+});
+
+const refresh = async (): Promise<string> => {
+  const answer = await fetch(`${service.urls()[1]}/refresh`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer operator-of-the-soak-test-0123456789' },
+  });
+  return answer.text();
+};
+
+const look = async (): Promise<{ holdMs: number; peakMb: number }> => {
+  const seen = () => [...service.written().matchAll(/seen (\{.*\})/g)].map(([, json]) => json ?? '');
+  const before = seen().length;
+  service.child.kill('SIGUSR2');
+  await eventually(() => seen().length > before || service.child.exitCode !== null);
+  return JSON.parse(seen().at(-1) ?? '') as { holdMs: number; peakMb: number };
+};
+
+const send = (res: ServerResponse, body: string): void =>
+  void res.writeHead(200, { 'content-type': 'application/json' }).end(body);
+/** As many copies of an entry as fit, in an array. */
+const fill = (entry: string, most = Infinity, maxBytes = MAX_BODY): string => {
+  const count = Math.min(most, Math.floor((maxBytes - 2) / (Buffer.byteLength(entry) + 1)));
+  return `[${Array<string>(count).fill(entry).join(',')}]`;
+};
+/** Different entries up to both bounds. */
+const largest = (round: number): string =>
+  `[${Array.from({ length: 50_000 }, (_, index) => {
+    const entry = `{"code":"${index}","ispb":"${round}","name":"`;
+    return `${entry}${'é'.repeat((101 - entry.length) / 2)}"}`;
+  }).join(',')}]`;
+const inOneEntry = (value: string): string => fill(`{"code":${fill(value, Infinity, 65_000)}}`);
+const keys = (): string =>
+  fill(`{"code":1,${Array.from({ length: 6_000 }, (_, key) => `"k${key}":0`).join(',')}}`);
+
+test.each<[string, (round: number) => string, RegExp]>([
+  ['a list at the bounds of entries and bytes', largest, /"count":50000/],
+  ['5 MB of empty objects', () => fill('{}'), /too_large/],
+  ['5 MB of the smallest usable entries', () => fill('{"code":1}'), /too_large/],
+  ['5 MB of numbers', () => fill('1'), /too_large/],
+  ['5 MB of empty objects in a published field', () => inOneEntry('{}'), /"count":80/],
+  ['5 MB of empty lists in a published field', () => inOneEntry('[]'), /"count":80/],
+  ['5 MB of short strings in a published field', () => inOneEntry('"ab"'), /"count":80/],
+  ['5 MB of numbers in a published field', () => inOneEntry('1.5'), /"count":80/],
+  ['5 MB of field names', keys, /"count":\d/],
+  ['5 MB of one number', () => `[{"code":${'7'.repeat(MAX_BODY - 20)}}]`, /too_large/],
+  ['an object of 5 MB', () => `{"data":${fill('{}', Infinity, MAX_BODY - 20)}}`, /not_a_list/],
+  ['a string of 5 MB', () => `"${'\\u0000'.repeat(800_000)}"`, /not_a_list/],
+])('%s', async (name, bodyOf, outcome) => {
+  const holds: number[] = [];
+  let peakMb = 0;
+  await look();
+  for (let round = 0; round < RENEWALS; round += 1) {
+    const body = bodyOf(round);
+    provider.respondWith((_req, res) => send(res, body));
+    expect(await refresh()).toMatch(outcome);
+    const seen = await look();
+    holds.push(seen.holdMs);
+    peakMb = seen.peakMb;
+  }
+  process.stdout.write(
+    `${name}: holds of ${holds.map(Math.round).join(', ')} ms, peak ${Math.round(peakMb)} MB\n`,
+  );
+  expect(Math.min(...holds)).toBeLessThan(LONGEST_HOLD_MS);
+  expect(peakMb).toBeLessThan(CONTAINER_MB);
+});
+
+test('5 MB in chunks of one byte', async () => {
+  await look();
+  provider.respondWith((_req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json' });
+    res.flushHeaders();
+    const piece = Buffer.from('1\r\n \r\n'.repeat(10_000));
+    let left = 500;
+    const write = (): void => {
+      while (left > 0) {
+        left -= 1;
+        if (!res.socket?.write(piece)) {
+          res.socket?.once('drain', write);
+          return;
+        }
+      }
+      res.socket?.end('d\r\n[{"code":"1"}\r\n1\r\n]\r\n0\r\n\r\n');
+    };
+    write();
+  });
+  const outcome = await refresh();
+  const { holdMs, peakMb } = await look();
+  process.stdout.write(
+    `chunks of one byte: ${outcome}, ${Math.round(holdMs)} ms, peak ${Math.round(peakMb)} MB\n`,
+  );
+  expect(peakMb).toBeLessThan(CONTAINER_MB);
+});
+
+test('every behaviour of the emulator, one after the other, three times', async () => {
+  provider.respondWith(undefined);
+  await look();
+  for (let round = 0; round < 3; round += 1) {
+    for (const behaviour of Object.keys(listBehaviours).filter(isBehaviour)) {
+      await provider.behave(behaviour, { delayMs: 10 });
+      await refresh();
+    }
+    await provider.behave('healthy');
+    expect(await refresh()).toMatch(/"count":513/);
+  }
+  const { holdMs, peakMb } = await look();
+  process.stdout.write(`every behaviour: ${Math.round(holdMs)} ms, peak ${Math.round(peakMb)} MB\n`);
+  expect(peakMb).toBeLessThan(CONTAINER_MB);
+});
