@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { resolve } from 'node:path';
 import { createBrotliDecompress, createGunzip, gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Agent, request } from 'undici';
@@ -589,5 +591,37 @@ describe('close()', () => {
     await expect(startEmulator({ port, controlPort })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await restart({ port });
     expect(await askList()).toMatchObject({ status: 200 });
+  });
+});
+
+describe('the program', () => {
+  /** Runs `npm run emulator` as built; resolves with its exit status and standard error. */
+  const run = async (env: Record<string, string>): Promise<{ status: unknown; message: string }> => {
+    const child = spawn(process.execPath, [resolve('dist/emulator/main.js')], {
+      env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0', ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let message = '';
+    child.stderr.on('data', (text: Buffer) => (message += String(text)));
+    const [status]: unknown[] = await once(child, 'close');
+    return { status, message };
+  };
+
+  test('does not start in a production environment', async () => {
+    const { status, message } = await run({ PROVIDER_ENVIRONMENT: 'Production' });
+    expect(status).toBe(1);
+    expect(message).toMatch(/^The emulator cannot start: PROVIDER_ENVIRONMENT is production;/);
+  });
+
+  test('names the variable of a port that is wrong or in use', async () => {
+    const wrong = await run({ EMULATOR_PORT: '70000' });
+    expect(wrong).toEqual({
+      status: 1,
+      message: 'The emulator cannot start: EMULATOR_PORT must be a port from 0 to 65535, not "70000"\n',
+    });
+    const { port } = new URL(emulator.baseUrl);
+    const inUse = await run({ EMULATOR_CONTROL_PORT: port });
+    expect(inUse.status).toBe(1);
+    expect(inUse.message).toContain(`port ${port} is in use; set EMULATOR_PORT or EMULATOR_CONTROL_PORT`);
   });
 });
