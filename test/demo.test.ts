@@ -1,20 +1,15 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { runNode, type Program } from './kit/program.ts';
 
 // The built demo as a newcomer uses it: only by what it prints.
 
-interface Demo {
-  readonly child: ChildProcess;
-  output(): string;
-  /** Resolves with the exit status once all output has been read. */
-  readonly exit: Promise<number | null>;
-  /** Resolves when the output contains `text`, or when the demo has ended. */
-  prints(text: string): Promise<void>;
+interface Demo extends Program {
   /** The address on the printed line that begins with `label`. */
   url(label: string): string;
   /** Runs the printed command that contains `text`, in a shell, and gives its output. */
@@ -27,33 +22,20 @@ afterEach(() => {
 });
 
 const startDemo = (env: Readonly<Record<string, string>> = {}): Demo => {
-  const child = spawn(process.execPath, [resolve('dist/emulator/demo.js')], {
+  const program = runNode(resolve('dist/emulator/demo.js'), {
     // Away from the repository, where a developer's .env file may be.
     cwd: tmpdir(),
     env: { PATH: '/usr/bin:/bin', PORT: '0', MANAGEMENT_PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  cleanUp.push(() => child.kill('SIGKILL'));
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (text: Buffer) => (output += String(text)));
-  const exit = once(child, 'close').then(() => child.exitCode);
+  cleanUp.push(() => program.child.kill('SIGKILL'));
+  const { output } = program;
   return {
-    child,
-    output: () => output,
-    exit,
-    prints: async (text) => {
-      while (!output.includes(text)) {
-        // oxlint-disable-next-line no-await-in-loop
-        const event = await Promise.race([once(child.stdout, 'data'), exit]);
-        if (!Array.isArray(event)) return;
-      }
-    },
+    ...program,
     url: (label) =>
-      new RegExp(`^ +${label} +(http://\\S+)$`, 'm').exec(output)?.[1] ?? `no ${label} in ${output}`,
+      new RegExp(`^ +${label} +(http://\\S+)$`, 'm').exec(output())?.[1] ?? `no ${label} in ${output()}`,
     paste: async (text) => {
-      const command =
-        output.split('\n').find((line) => line.startsWith('    ') && line.includes(text)) ?? 'false';
+      const lines = output().split('\n');
+      const command = lines.find((line) => line.startsWith('    ') && line.includes(text)) ?? 'false';
       return (await promisify(execFile)('bash', ['-c', command])).stdout;
     },
   };
@@ -61,7 +43,7 @@ const startDemo = (env: Readonly<Record<string, string>> = {}): Demo => {
 
 const startAndRead = async (env: Readonly<Record<string, string>> = {}): Promise<Demo> => {
   const demo = startDemo(env);
-  await demo.prints('Ctrl-C stops everything.');
+  await demo.says(/Ctrl-C stops everything\./);
   return demo;
 };
 
@@ -111,8 +93,9 @@ test('the printed commands break it and repair it, and the list is served throug
 test('many calls are counted instead of printed, and requests to the service are not printed', async () => {
   const demo = await startAndRead({ CACHE_TTL: '10ms' });
   await fetch(demo.url('Bank list'));
-  await demo.prints('more before it');
-  await demo.prints(`${new Date(Date.now() + 2_000).toISOString().slice(11, 19)}  emulator`);
+  await demo.says(/and \d+ more before it/);
+  const inTwoSeconds = new Date(Date.now() + 2_000).toISOString().slice(11, 19);
+  await demo.says(new RegExp(`^${inTwoSeconds}  emulator`, 'm'));
   const linesBySecond = new Map<string, number>();
   for (const time of demo.output().match(/^[\d:]{8}(?= {2}emulator)/gm) ?? [])
     linesBySecond.set(time, (linesBySecond.get(time) ?? 0) + 1);

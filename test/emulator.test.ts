@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { resolve } from 'node:path';
@@ -9,6 +8,7 @@ import { isBehaviour, listBehaviours } from '../emulator/behaviours.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../emulator/emulator.ts';
 import type { Emulator, EmulatorOptions } from '../emulator/emulator.ts';
+import { runNode } from './kit/program.ts';
 import { eventually } from './kit/rig.ts';
 
 // The emulator over real HTTP: the service's tests rely on it, so it is tested itself.
@@ -595,16 +595,13 @@ describe('close()', () => {
 });
 
 describe('the program', () => {
-  /** Runs `npm run emulator` as built; resolves with its exit status and standard error. */
+  /** Runs the built program until it ends. */
   const run = async (env: Record<string, string>): Promise<{ status: unknown; message: string }> => {
-    const child = spawn(process.execPath, [resolve('dist/emulator/main.js')], {
+    const main = resolve('dist/emulator/main.js');
+    const { exit, output } = runNode(main, {
       env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0', ...env },
-      stdio: ['ignore', 'ignore', 'pipe'],
     });
-    let message = '';
-    child.stderr.on('data', (text: Buffer) => (message += String(text)));
-    const [status]: unknown[] = await once(child, 'close');
-    return { status, message };
+    return { status: await exit, message: output() };
   };
 
   test('does not start in a production environment', async () => {
