@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// The programs that the service is compared with, each configured by its best practices for this one list, with access
-// logs on.
+// The programs that the service is compared with, each tuned for this one list, with access logs on.
 
 export interface Stage {
   /** A directory for configuration and caches, on a RAM disk if there is one. */

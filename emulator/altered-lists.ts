@@ -1,6 +1,6 @@
 import { INTERNAL_DETAIL } from './answers.ts';
 
-// Bank lists that went wrong in one specific way each. Pure functions from a list to a list; always the same result.
+// Bank lists that are each wrong in one way: pure functions, without randomness.
 
 /** The list with every field `from` renamed to `to`. */
 export function renameField(banks: readonly unknown[], from: string, to: string): unknown[] {

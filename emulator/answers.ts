@@ -42,7 +42,7 @@ export function sendFailure(
   sendJson(res, status, { error, detail: INTERNAL_DETAIL, authorization }, headers);
 }
 
-/** Sends an HTML maintenance page with status 200, as a proxy in front of the provider might, as `contentType`. */
+/** Sends the HTML maintenance page of a proxy, with status 200 and the given Content-Type. */
 export function sendMaintenancePage(req: IncomingMessage, res: ServerResponse, contentType: string): void {
   const page =
     '<!doctype html><title>maintenance</title><h1>Down for maintenance</h1>' +

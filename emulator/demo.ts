@@ -15,7 +15,7 @@ const HOST = '127.0.0.1';
 const MANAGEMENT_PORT = 3001;
 const CONTROL_PORT = 4001;
 
-/** The variables that the demo reads. Those of a real provider are ignored: its credentials must not be sent here. */
+/** The demo reads five variables. It ignores PROVIDER_*: real credentials must not be sent to the emulator. */
 // oxlint-disable-next-line node/no-process-env -- a program of its own
 const { env } = process;
 const PORT = env['PORT'] || '3000';
@@ -42,7 +42,7 @@ const run = async (): Promise<void> => {
   const log = forPeople({ write });
   const service = createService(config, {
     version: readVersion(),
-    // A person at a terminal wants the changes of state, not every request; LOG_LEVEL brings the requests back.
+    // By default only changes of state are shown; with LOG_LEVEL set, everything at that level.
     logDestination: env['LOG_LEVEL'] ? log : { write: (line) => void (isRoutine(line) || log.write(line)) },
   });
 
@@ -96,7 +96,7 @@ const withOrigin = (origins: string | undefined, origin: string): string => {
   return origins.trim() === '*' ? origins : `${origin},${origins}`;
 };
 
-/** Whether a log line reports a request, or what the guide says better. */
+/** Whether a log line reports an ordinary request or the start, which the guide describes. */
 const isRoutine = (line: string): boolean =>
   line.startsWith('{"level":30') && /"msg":"(?:request|listening)"/.test(line);
 
@@ -112,7 +112,7 @@ interface Urls {
   readonly controlUrl: string;
 }
 
-/** What a newcomer reads. Every line that is indented by four spaces can be pasted into a shell. */
+/** The text printed at start. Lines indented by four spaces can be pasted into a shell. */
 const guide = ({ publicUrl, managementUrl, pickerUrl, controlUrl }: Urls, { cache }: Config): string => {
   const retryWithin = cache.ttlMs > 60_000 ? '1m' : CACHE_TTL;
   const management =

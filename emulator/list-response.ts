@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerR
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { send } from './answers.ts';
 
-// How the emulated provider sends a list that it has: compressed if configured, with validators if switched on.
+// How the emulated provider sends its list: compressed if configured, with validators if switched on.
 
 /** How lists are sent. */
 export interface ListResponseOptions {
