@@ -77,16 +77,16 @@ test('the printed commands break it and repair it, and the list is served throug
   expect(demo.output()).toContain('Within 1s (CACHE_TTL) the status page turns amber');
   const statusPage = async (): Promise<string> => (await fetch(demo.url('Status page'))).text();
   expect(await (await fetch(demo.url('Bank list'))).json()).toHaveLength(513);
-  expect(await statusPage()).toContain('data-tone="good"');
+  expect(await statusPage()).toContain('data-severity="ok"');
 
   await demo.paste('/unavailable');
   await until(async () => (await demo.paste('/healthz')).includes('"status":"warn"'));
-  expect(await statusPage()).toContain('data-tone="attention"');
+  expect(await statusPage()).toContain('data-severity="warning"');
   expect(await (await fetch(demo.url('Bank list'))).json()).toHaveLength(513);
 
   await demo.paste('/healthy');
   await until(async () => (await demo.paste('/healthz')).includes('"status":"pass"'));
-  expect(await statusPage()).toContain('data-tone="good"');
+  expect(await statusPage()).toContain('data-severity="ok"');
   expect(demo.output()).toContain('emulator: GET /api/v1/banks -> 503\n');
 });
 
