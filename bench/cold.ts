@@ -1,35 +1,34 @@
 import { Agent, request } from 'undici';
-import { CHROME, look, type Looked } from './load.ts';
+import { CHROME, inspect, type Inspected } from './load.ts';
 
-// What the bench asks of the service besides being fast: its answers, to be sent by others, and a flood before the
-// first list.
+// The service's responses in a form that other servers can send, and a flood of requests before the first list.
 
 const PER_REQUEST = /^(date|connection|keep-alive|x-request-id)$/i;
 
-/** The service's answers in the form that bench/peers read. */
-export const answersIn = async (
+/** The service's responses in the form that the servers in bench/peers read. */
+export const recordResponses = async (
   url: string,
-  { browser, identity }: Record<'browser' | 'identity', Looked>,
+  { browser, identity }: Record<'browser' | 'identity', Inspected>,
 ) => {
-  const fieldsOf = ({ rawHeaders }: Looked): string[][] =>
+  const headersOf = ({ rawHeaders }: Inspected): string[][] =>
     rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : []));
-  const toAnswer = async (looked: Looked) => {
-    const held = await look(url, { ...CHROME, 'If-None-Match': looked.etag });
-    const kept = (fields: string[][]): string[][] => [
+  const toResponse = async (ok: Inspected) => {
+    const notModified = await inspect(url, { ...CHROME, 'If-None-Match': ok.etag });
+    const withFixedId = (headers: string[][]): string[][] => [
       ['X-Request-Id', 'AbCdEfGhIjKl-123456'],
-      ...fields.filter(([name = '']) => !PER_REQUEST.test(name)),
+      ...headers.filter(([name = '']) => !PER_REQUEST.test(name)),
     ];
     return {
-      etag: looked.etag,
-      body: looked.body.toString('base64'),
-      fields: kept(fieldsOf(looked)),
-      notModifiedFields: kept(fieldsOf(held)),
+      etag: ok.etag,
+      body: ok.body.toString('base64'),
+      headers: withFixedId(headersOf(ok)),
+      notModifiedHeaders: withFixedId(headersOf(notModified)),
     };
   };
-  return { br: await toAnswer(browser), identity: await toAnswer(identity) };
+  return { br: await toResponse(browser), identity: await toResponse(identity) };
 };
 
-/** Sends all requests at once, as soon as the service listens; tells how they ended. */
+/** Sends all requests at once as soon as the service listens; `good` counts the responses with status 200. */
 export const floodCold = async (
   origin: string,
   { requests, connections }: { readonly requests: number; readonly connections: number },

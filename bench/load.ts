@@ -4,17 +4,18 @@ import { get } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { LOAD_CPU, type Running } from './processes.ts';
 
-// Requests: one that is looked at closely, then very many that are timed.
+// HTTP requests: single ones that are inspected, and load from wrk that is measured.
 
-export type Fields = Readonly<Record<string, string>>;
+export type RequestHeaders = Readonly<Record<string, string>>;
 
-export interface Looked {
+export interface Inspected {
   readonly status: number;
   readonly rawHeaders: readonly string[];
-  readonly coding: string;
+  /** The Content-Encoding, or `identity`. */
+  readonly encoding: string;
   readonly etag: string;
   readonly body: Buffer;
-  /** Head and content as they went over the wire. */
+  /** Bytes received, head and body. */
   readonly wireBytes: number;
 }
 
@@ -26,8 +27,8 @@ export interface Sample {
   readonly rssMb: number;
 }
 
-/** Chromium's fields on a fetch of its own origin. */
-export const CHROME: Fields = {
+/** The headers of a same-origin fetch in Chromium. */
+export const CHROME: RequestHeaders = {
   Connection: 'keep-alive',
   'sec-ch-ua-platform': '"Linux"',
   'User-Agent':
@@ -43,7 +44,8 @@ export const CHROME: Fields = {
   'Accept-Language': 'pt-BR,pt;q=0.9,en-US;q=0.8,en;q=0.7',
 };
 
-export const look = (url: string, headers: Fields): Promise<Looked> =>
+/** Sends one GET request on a connection of its own. */
+export const inspect = (url: string, headers: RequestHeaders): Promise<Inspected> =>
   new Promise((resolve, reject) => {
     const request = get(url, { headers, agent: false }, (res) => {
       const chunks: Buffer[] = [];
@@ -54,7 +56,7 @@ export const look = (url: string, headers: Fields): Promise<Looked> =>
         resolve({
           status: res.statusCode ?? 0,
           rawHeaders: res.rawHeaders,
-          coding: res.headers['content-encoding'] ?? 'identity',
+          encoding: res.headers['content-encoding'] ?? 'identity',
           etag: res.headers.etag ?? '',
           body: Buffer.concat(chunks),
           wireBytes: socket.bytesRead,
@@ -64,20 +66,23 @@ export const look = (url: string, headers: Fields): Promise<Looked> =>
     request.on('error', reject);
   });
 
-export const decode = ({ coding, body }: Looked): Buffer => {
-  if (coding === 'br') return brotliDecompressSync(body);
-  return coding === 'gzip' ? gunzipSync(body) : body;
+export const decode = ({ encoding, body }: Inspected): Buffer => {
+  if (encoding === 'br') return brotliDecompressSync(body);
+  return encoding === 'gzip' ? gunzipSync(body) : body;
 };
 
 export interface Load {
   readonly url: string;
-  readonly headers: Fields;
+  readonly headers: RequestHeaders;
   readonly seconds: number;
 }
 
 const CONNECTIONS = 64;
 
-/** @throws {Error} when any answer had another status than 2xx or 3xx, or the connection failed */
+/**
+ * Runs wrk against a running program.
+ * @throws {Error} if a response had a status other than 2xx or 3xx, or a connection failed
+ */
 export const measure = async (running: Running, { url, headers, seconds }: Load): Promise<Sample> => {
   const before = running.cpuUs();
   const { stdout } = await promisify(execFile)('taskset', [

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { DEFAULT_ACCESS_TOKEN, startEmulator, type Emulator } from '../emulator/emulator.ts';
-import { answersIn, floodCold } from './cold.ts';
-import { CHROME, decode, look, measure, type Fields, type Sample } from './load.ts';
+import { floodCold, recordResponses } from './cold.ts';
+import { CHROME, decode, inspect, measure, type RequestHeaders, type Sample } from './load.ts';
 import { PEERS, type Peer, type Stage } from './peers.ts';
 import { ALL_CPUS, freePort, start, type Running } from './processes.ts';
 import { median, summarise, toMarkdown, toSvg, type Result } from './report.ts';
 
-// npm run bench: this service beside its peers, in one run, interleaved, on one processor, the load on the other.
-// docs/performance.md says how to read it.
+// npm run bench: compares the service with other programs in one run. They take turns on one CPU; the load runs on the
+// other. docs/performance.md explains the method and the figures.
 
 const { values } = parseArgs({
   options: {
@@ -28,19 +28,19 @@ const only = new Set(values.only.split(','));
 
 const SERVICE = 'banks-bff';
 const RESULTS = 'bench/results';
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface Scenario {
   readonly name: string;
-  readonly headers: (etag: string) => Fields;
+  readonly headers: (etag: string) => RequestHeaders;
   readonly status: number;
 }
 
-const { 'Accept-Encoding': _, ...withoutCodings } = CHROME;
+const { 'Accept-Encoding': _, ...withoutEncodings } = CHROME;
 const SCENARIOS: readonly Scenario[] = [
   { name: 'browser, 200 compressed', headers: () => CHROME, status: 200 },
   { name: 'revalidation, 304', headers: (etag) => ({ ...CHROME, 'If-None-Match': etag }), status: 304 },
-  { name: 'identity, 200', headers: () => withoutCodings, status: 200 },
+  { name: 'identity, 200', headers: () => withoutEncodings, status: 200 },
 ];
 
 const serviceEnv = (emulator: Emulator, port: number): Record<string, string> => ({
@@ -60,65 +60,65 @@ const startService = (
   emulator: Emulator,
   port: number,
   env: Record<string, string> = {},
-  processors?: string,
+  cpuList?: string,
 ): Promise<Running> =>
-  start([[process.execPath, 'dist/src/main.js']], { ...serviceEnv(emulator, port), ...env }, processors);
+  start([[process.execPath, 'dist/src/main.js']], { ...serviceEnv(emulator, port), ...env }, cpuList);
 
-/** Waits until `url` answers 200. */
-const ready = async (url: string, tries = 400): Promise<void> => {
+/** Waits until `url` answers with 200. */
+const waitUntilReady = async (url: string, tries = 400): Promise<void> => {
   for (let left = tries; left > 0; left -= 1) {
-    const status = await look(url, CHROME).then(
-      (looked) => looked.status,
+    const status = await inspect(url, CHROME).then(
+      (response) => response.status,
       () => 0,
     );
     if (status === 200) return;
     await wait(50);
   }
-  throw new Error(`${url} never answered`);
+  throw new Error(`${url} never answered with 200`);
 };
 
-/** Long enough for compilers that share the server's processor: a p99 settles after four to six seconds. */
+/** Long enough for Node's compilers, which share the server's CPU: the p99 settles after four to six seconds. */
 const warmUp = async (running: Running, url: string): Promise<void> => {
-  const { etag } = await look(url, CHROME);
+  const { etag } = await inspect(url, CHROME);
   for (const { headers } of SCENARIOS) await measure(running, { url, headers: headers(etag), seconds: 2 });
 };
 
-/** What one peer answers, checked: a proxy that has cached a refusal looks fast. */
+/** Checks a program's responses: a proxy that has cached an error would look fast. */
 const check = async (name: string, url: string, expected: Buffer | undefined) => {
-  const browser = await look(url, CHROME);
-  const identity = await look(url, withoutCodings);
-  const held = await look(url, { ...CHROME, 'If-None-Match': browser.etag });
+  const browser = await inspect(url, CHROME);
+  const identity = await inspect(url, withoutEncodings);
+  const notModified = await inspect(url, { ...CHROME, 'If-None-Match': browser.etag });
   const isGood =
     browser.status === 200 &&
-    browser.coding !== 'identity' &&
+    browser.encoding !== 'identity' &&
     identity.status === 200 &&
-    identity.coding === 'identity' &&
+    identity.encoding === 'identity' &&
     decode(browser).equals(identity.body) &&
     (expected === undefined || expected.equals(identity.body)) &&
-    held.status === 304 &&
-    held.body.length === 0;
+    notModified.status === 304 &&
+    notModified.body.length === 0;
   if (!isGood) {
-    const told = [browser, identity, held].map(
-      ({ status, coding, body }) => `${status} ${coding} ${body.length}`,
+    const responses = [browser, identity, notModified].map(
+      ({ status, encoding, body }) => `${status} ${encoding} ${body.length} bytes`,
     );
-    throw new Error(`${name} answers wrongly: ${told.join(', ')}`);
+    throw new Error(`${name} sends wrong responses: ${responses.join(', ')}`);
   }
-  return { browser, identity, held, wire: [browser, held, identity].map(({ wireBytes }) => wireBytes) };
+  return { browser, identity, wire: [browser, notModified, identity].map(({ wireBytes }) => wireBytes) };
 };
 
 const comparePeers = async (emulator: Emulator, directory: string): Promise<Result[]> => {
   const servicePort = await freePort();
   const url = `http://127.0.0.1:${servicePort}/banks`;
   const probe = await startService(emulator, servicePort);
-  await ready(url);
+  await waitUntilReady(url);
   const own = await check(SERVICE, url, undefined);
-  const answersFile = join(directory, 'answers.json');
-  writeFileSync(answersFile, JSON.stringify(await answersIn(url, own)));
+  const responsesFile = join(directory, 'responses.json');
+  writeFileSync(responsesFile, JSON.stringify(await recordResponses(url, own)));
   await probe.stop();
 
   const stage: Stage = {
     directory,
-    answersFile,
+    responsesFile,
     originPort: await freePort(),
     gzipOriginPort: await freePort(),
   };
@@ -126,43 +126,43 @@ const comparePeers = async (emulator: Emulator, directory: string): Promise<Resu
     [
       process.execPath,
       'bench/peers/origin.js',
-      answersFile,
+      responsesFile,
       String(stage.originPort),
       String(stage.gzipOriginPort),
     ],
   ]);
-  await ready(`http://127.0.0.1:${stage.originPort}/`);
+  await waitUntilReady(`http://127.0.0.1:${stage.originPort}/`);
 
   const results = new Map<string, { wireBytes: number; samples: Sample[] }>();
-  const service: Peer = { name: SERVICE, isNode: true, commands: () => [] };
+  const service: Peer = { name: SERVICE, commands: () => [] };
   for (let round = 0; round < rounds; round += 1) {
     for (const peer of [service, ...PEERS]) {
       const port = await freePort();
       const commands = peer.commands(stage, port);
       if (!commands) {
-        if (round === 0) say(`${peer.name}: not installed, left out`);
+        if (round === 0) print(`${peer.name}: not installed, skipped`);
         continue;
       }
       const peerUrl = `http://127.0.0.1:${port}/banks`;
       const running = peer === service ? await startService(emulator, port) : await start(commands);
       try {
-        await ready(peerUrl);
+        await waitUntilReady(peerUrl);
         const { browser, wire } = await check(peer.name, peerUrl, own.identity.body);
         await warmUp(running, peerUrl);
         for (const [index, { name, headers }] of SCENARIOS.entries()) {
           const sample = await measure(running, { url: peerUrl, headers: headers(browser.etag), seconds });
           const key = `${peer.name}|${name}`;
-          const known = results.get(key) ?? { wireBytes: wire[index] ?? 0, samples: [] };
-          known.samples.push(sample);
-          results.set(key, known);
+          const result = results.get(key) ?? { wireBytes: wire[index] ?? 0, samples: [] };
+          result.samples.push(sample);
+          results.set(key, result);
         }
       } catch (error) {
-        say(`${peer.name}: left out of round ${round + 1}: ${String(error)}`);
+        print(`${peer.name}: failed in round ${round + 1}: ${String(error)}`);
       } finally {
         await running.stop();
       }
     }
-    say(`round ${round + 1} of ${rounds} done`);
+    print(`round ${round + 1} of ${rounds} done`);
   }
   await origin.stop();
   return SCENARIOS.flatMap(({ name: scenario }) =>
@@ -173,7 +173,7 @@ const comparePeers = async (emulator: Emulator, directory: string): Promise<Resu
   );
 };
 
-/** What more banks cost. */
+/** The cost of longer lists. */
 const compareSizes = async (emulator: Emulator, banks: readonly unknown[]): Promise<object[]> => {
   const rows: object[] = [];
   for (const size of values.sizes.split(',').map(Number)) {
@@ -183,7 +183,7 @@ const compareSizes = async (emulator: Emulator, banks: readonly unknown[]): Prom
     const port = await freePort();
     const url = `http://127.0.0.1:${port}/banks`;
     const running = await startService(emulator, port);
-    await ready(url);
+    await waitUntilReady(url);
     await wait(2_000);
     const rssAtRestMb = running.rssMb();
     const { browser, identity } = await check(SERVICE, url, undefined);
@@ -192,7 +192,7 @@ const compareSizes = async (emulator: Emulator, banks: readonly unknown[]): Prom
     let rssAtLoadMb = 0;
     for (const { name, headers } of SCENARIOS) {
       const samples: Sample[] = [];
-      for (let time = 0; time < 3; time += 1)
+      for (let attempt = 0; attempt < 3; attempt += 1)
         samples.push(await measure(running, { url, headers: headers(browser.etag), seconds: 1 }));
       costs[name] = median(samples.map(({ cpuUs }) => cpuUs));
       rssAtLoadMb = Math.max(rssAtLoadMb, ...samples.map(({ rssMb }) => rssMb));
@@ -216,12 +216,12 @@ const renamed = (bank: unknown, index: number): unknown =>
   typeof bank === 'object' ? { ...bank, code: String(index).padStart(5, '0') } : bank;
 
 /**
- * What changed lists cost those who ask meanwhile: one each second, and none, in turn. All processors are for all, as
- * on a machine that serves: encoding has threads of its own. The load's p99 has the load's own waits in it, for those
- * threads take its processor; the event loop's delay has none but the service's.
+ * The effect of list changes on requests: measures without changes and with one every second, in turn. The service may
+ * use all CPUs, as in production, because encoding runs on threads of its own. They also compete with wrk for its CPU,
+ * so the p99 includes wrk's own delays; the event loop's delay does not.
  */
 const compareRenewal = async (emulator: Emulator, banks: readonly unknown[]): Promise<object> => {
-  const measured = { none: [] as Unrest[], everySecond: [] as Unrest[] };
+  const measured = { none: [] as RenewalSample[], everySecond: [] as RenewalSample[] };
   for (let round = 0; round < rounds; round += 1) {
     for (const [name, ttl] of [
       ['none', '1h'],
@@ -241,9 +241,9 @@ const compareRenewal = async (emulator: Emulator, banks: readonly unknown[]): Pr
         300,
       );
       const running = await startService(emulator, port, env, ALL_CPUS);
-      await ready(url);
+      await waitUntilReady(url);
       await warmUp(running, url);
-      // Each scrape begins the histogram anew.
+      // Each scrape resets the histogram.
       await loopDelayP99Ms(managementPort);
       const { p99Ms } = await measure(running, { url, headers: CHROME, seconds: seconds + 2 });
       measured[name].push({ p99Ms, loopDelayP99Ms: await loopDelayP99Ms(managementPort) });
@@ -251,18 +251,18 @@ const compareRenewal = async (emulator: Emulator, banks: readonly unknown[]): Pr
       await running.stop();
     }
   }
-  const movedBy = (figure: keyof Unrest): number => {
-    const of = (samples: readonly Unrest[]): number => median(samples.map((sample) => sample[figure]));
+  const increaseOf = (figure: keyof RenewalSample): number => {
+    const of = (samples: readonly RenewalSample[]): number => median(samples.map((sample) => sample[figure]));
     return of(measured.everySecond) - of(measured.none);
   };
   return {
-    p99MovedByMs: movedBy('p99Ms'),
-    loopDelayP99MovedByMs: movedBy('loopDelayP99Ms'),
+    p99MovedByMs: increaseOf('p99Ms'),
+    loopDelayP99MovedByMs: increaseOf('loopDelayP99Ms'),
     measured,
   };
 };
 
-interface Unrest {
+interface RenewalSample {
   readonly p99Ms: number;
   readonly loopDelayP99Ms: number;
 }
@@ -277,29 +277,30 @@ const timeCold = async (emulator: Emulator): Promise<object> => {
   const before = emulator.listCalls();
   const port = await freePort();
   const running = await startService(emulator, port);
-  const told = await floodCold(`http://127.0.0.1:${port}`, { requests: 50_000, connections: 1_000 });
+  const result = await floodCold(`http://127.0.0.1:${port}`, { requests: 50_000, connections: 1_000 });
   await running.stop();
   await emulator.behave('healthy');
-  return { ...told, upstreamCalls: emulator.listCalls() - before };
+  return { ...result, upstreamCalls: emulator.listCalls() - before };
 };
 
-/** From starting Node to the first good answer, on all processors, the last good list on disk and the provider silent. */
+/** Time from starting Node to the first 200, on all CPUs, with a saved list on disk and a provider that never answers. */
 const timeStart = async (emulator: Emulator, directory: string): Promise<object> => {
   const env = { CACHE_SNAPSHOT_FILE: join(directory, 'snapshot.json') };
   const startedMs: number[] = [];
   const rss: number[] = [];
-  for (let time = 0; time <= rounds; time += 1) {
+  for (let round = 0; round <= rounds; round += 1) {
     const port = await freePort();
-    if (time > 0) await emulator.behave('hang');
+    // Round 0 writes the snapshot.
+    if (round > 0) await emulator.behave('hang');
     const startedAtMs = performance.now();
     const running = await startService(emulator, port, env, ALL_CPUS);
     const url = `http://127.0.0.1:${port}/banks`;
     for (;;) {
-      const looked = await look(url, CHROME).catch(() => undefined);
-      if (looked?.status === 200) break;
+      const response = await inspect(url, CHROME).catch(() => undefined);
+      if (response?.status === 200) break;
       await wait(5);
     }
-    if (time > 0) startedMs.push(performance.now() - startedAtMs);
+    if (round > 0) startedMs.push(performance.now() - startedAtMs);
     await wait(1_000);
     rss.push(running.rssMb());
     await running.stop();
@@ -314,14 +315,14 @@ const run = async (): Promise<void> => {
   });
   mkdirSync(RESULTS, { recursive: true });
   const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'banks-bench-'));
-  // nginx and Varnish give up root for users of their own, who must be able to enter.
+  // nginx and Varnish switch from root to users of their own, which need access.
   chmodSync(directory, 0o755);
   const emulator = await startEmulator();
-  const answer = await fetch(`${emulator.baseUrl}/api/v1/banks`, {
+  const response = await fetch(`${emulator.baseUrl}/api/v1/banks`, {
     headers: { Authorization: `Bearer ${DEFAULT_ACCESS_TOKEN}` },
   });
-  const banks: unknown = await answer.json();
-  if (!Array.isArray(banks)) throw new TypeError('the emulator gave no list');
+  const banks: unknown = await response.json();
+  if (!Array.isArray(banks)) throw new TypeError('the emulator did not send a list');
 
   const machine = { node: process.version, cpu: cpus()[0]?.model, processors: cpus().length };
   const conditions = { at: new Date().toISOString(), ...machine, rounds, seconds };
@@ -332,22 +333,22 @@ const run = async (): Promise<void> => {
       const summaries = summarise(results, SERVICE);
       report['peers'] = { conditions, summaries, results };
       writeFileSync(join(RESULTS, 'peers.svg'), toSvg(summaries, SERVICE));
-      say(`\n${toMarkdown(summaries)}\n`);
+      print(`\n${toMarkdown(summaries)}\n`);
     }
-    const more: readonly (readonly [string, () => Promise<unknown>])[] = [
+    const parts: readonly (readonly [string, () => Promise<unknown>])[] = [
       ['start', () => timeStart(emulator, directory)],
       ['renewal', () => compareRenewal(emulator, banks)],
       ['cold', () => timeCold(emulator)],
       ['sizes', () => compareSizes(emulator, banks)],
     ];
-    for (const [name, work] of more) {
+    for (const [name, work] of parts) {
       if (!only.has(name)) continue;
       emulator.setBanks(banks);
       const figures = await work();
       report[name] = { conditions, figures };
-      say(`${name}: ${JSON.stringify(figures, undefined, 1)}`);
+      print(`${name}: ${JSON.stringify(figures, undefined, 1)}`);
     }
-    // One file each: a part can be measured again by itself.
+    // One file per part, so that each can be measured again separately.
     for (const [name, part] of Object.entries(report))
       writeFileSync(join(RESULTS, `${name}.json`), `${JSON.stringify(part, undefined, 2)}\n`);
   } finally {

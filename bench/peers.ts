@@ -1,22 +1,20 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// The peers, each set up as somebody who knows it well would for this one list, with its access log on.
+// The programs that the service is compared with, each tuned for this one list, with access logs on.
 
 export interface Stage {
-  /** A directory of its own for configuration and caches, in memory where the system has such a place. */
+  /** A directory for configuration and caches, on a RAM disk if there is one. */
   readonly directory: string;
-  /** The service's own answers, for those that send the same bytes. */
-  readonly answersFile: string;
+  /** The service's recorded responses, for peers that send the same bytes. */
+  readonly responsesFile: string;
   readonly originPort: number;
   readonly gzipOriginPort: number;
 }
 
 export interface Peer {
   readonly name: string;
-  /** A process that is judged afresh in each round: identical Node processes differ by a third. */
-  readonly isNode: boolean;
-  /** The command lines that make it up; undefined where something is not installed. */
+  /** The commands to start; undefined if one is not installed. */
   readonly commands: (stage: Stage, port: number) => readonly (readonly string[])[] | undefined;
 }
 
@@ -24,14 +22,12 @@ const installed = (path: string): boolean => existsSync(path);
 
 const nodePeer = (name: string, script: string, args: (stage: Stage, port: number) => string[]): Peer => ({
   name,
-  isNode: true,
   commands: (stage, port) => [[process.execPath, `bench/peers/${script}`, ...args(stage, port)]],
 });
 
 const NGINX = '/usr/sbin/nginx';
 const nginxPeer = (name: string, originOf: (stage: Stage) => number, gzip: string): Peer => ({
   name,
-  isNode: false,
   commands: (stage, port) => {
     if (!installed(NGINX)) return undefined;
     const directory = join(stage.directory, `nginx-${port}`);
@@ -68,7 +64,6 @@ http {
 const VARNISH = '/usr/sbin/varnishd';
 const varnish: Peer = {
   name: 'Varnish, do_gzip',
-  isNode: false,
   commands: (stage, port) => {
     if (!installed(VARNISH)) return undefined;
     const directory = join(stage.directory, `varnish-${port}`);
@@ -99,11 +94,7 @@ export const PEERS: readonly Peer[] = [
     'gzip on; gzip_types application/json; gzip_proxied any; gzip_vary on;',
   ),
   varnish,
-  nodePeer('Express as written first', 'express.js', ({ originPort }, port) => [
-    'lru',
-    `${originPort}`,
-    `${port}`,
-  ]),
+  nodePeer('Express, lru-cache', 'express.js', ({ originPort }, port) => ['lru', `${originPort}`, `${port}`]),
   nodePeer('Express, apicache', 'express.js', ({ originPort }, port) => [
     'apicache',
     `${originPort}`,
@@ -114,5 +105,5 @@ export const PEERS: readonly Peer[] = [
     `${originPort}`,
     `${port}`,
   ]),
-  nodePeer('bare node:http, no log', 'bare.js', ({ answersFile }, port) => [answersFile, `${port}`]),
+  nodePeer('bare node:http, no log', 'bare.js', ({ responsesFile }, port) => [responsesFile, `${port}`]),
 ];

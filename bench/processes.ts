@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
-// Programs under measurement: started on the first processor, with their whole cost read from the system.
+// The programs that are measured: they run on the first CPU, and their total cost is read from /proc.
 
 export interface Running {
   /** User and system time of all its processes so far, in microseconds. */
@@ -13,22 +13,22 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** The processor of what is measured; the load comes from the other one. */
+/** The measured program runs on this CPU; the load comes from the other one. */
 const SERVER_CPU = '0';
 export const LOAD_CPU = '1';
 export const ALL_CPUS = '0,1';
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Starts each command, its output thrown away. The variables are the only ones that it gets, with PATH. */
+/** Starts each command and discards its output. Its environment is PATH and `env`. */
 export const start = async (
   commands: readonly (readonly string[])[],
   env: Variables = {},
-  processors = SERVER_CPU,
+  cpuList = SERVER_CPU,
 ): Promise<Running> => {
   const children: ChildProcess[] = [];
   for (const command of commands) {
-    const child = spawn('taskset', ['-c', processors, ...command], {
+    const child = spawn('taskset', ['-c', cpuList, ...command], {
       stdio: ['ignore', 'ignore', 'ignore'],
       env: { PATH: '/usr/sbin:/usr/bin:/bin', ...env },
     });
@@ -67,7 +67,7 @@ const withChildren = (pid: number): number[] => {
   ];
 };
 
-/** proc(5): utime and stime are the 14th and 15th field, in ticks of 10 ms; the second field may hold blanks. */
+/** proc(5): utime and stime are fields 14 and 15, in ticks of 10 ms; field 2 may contain spaces. */
 const cpuUsOf = (pid: number): number => {
   const fields = read(`/proc/${pid}/stat`)
     .replace(/^.*\) /s, '')
@@ -82,7 +82,7 @@ const read = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // It has just ended.
+    // The process has just ended.
     return '';
   }
 };

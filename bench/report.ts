@@ -1,7 +1,7 @@
 import type { Sample } from './load.ts';
 
-// Samples to tables and a plot. Medians, because a neighbour on the machine spoils some of the samples; the smallest
-// beside them, because it is the one least spoilt.
+// Tables and a plot of the samples. They show medians, because other load on the machine distorts some of the samples,
+// and minima, because they are the least distorted.
 
 export interface Result {
   readonly peer: string;
@@ -17,7 +17,7 @@ export interface Summary {
   readonly cpuUs: number;
   readonly cpuUsMin: number;
   readonly cpuUsMax: number;
-  /** Those of the peer by those of the service: above 1, the service is ahead. */
+  /** The peer's median CPU time divided by the service's: above 1 the service is cheaper. */
   readonly ratio: number;
   readonly ratioOfMinima: number;
   readonly requestsPerSecond: number;
@@ -41,18 +41,18 @@ export const summarise = (results: readonly Result[], service: string): Summary[
   return results
     .filter(({ samples }) => samples.length > 0)
     .map(({ peer, scenario, wireBytes, samples }) => {
-      const own = costs(peer, scenario);
-      const ours = costs(service, scenario);
+      const peerCosts = costs(peer, scenario);
+      const serviceCosts = costs(service, scenario);
       const of = (name: keyof Sample): number => median(samples.map((sample) => sample[name]));
       return {
         peer,
         scenario,
         wireBytes,
-        cpuUs: median(own),
-        cpuUsMin: Math.min(...own),
-        cpuUsMax: Math.max(...own),
-        ratio: median(own) / median(ours),
-        ratioOfMinima: Math.min(...own) / Math.min(...ours),
+        cpuUs: median(peerCosts),
+        cpuUsMin: Math.min(...peerCosts),
+        cpuUsMax: Math.max(...peerCosts),
+        ratio: median(peerCosts) / median(serviceCosts),
+        ratioOfMinima: Math.min(...peerCosts) / Math.min(...serviceCosts),
         requestsPerSecond: of('requestsPerSecond'),
         p50Ms: of('p50Ms'),
         p99Ms: of('p99Ms'),
@@ -64,8 +64,8 @@ export const summarise = (results: readonly Result[], service: string): Summary[
 const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string])[] = [
   ['CPU µs', ({ cpuUs }) => cpuUs.toFixed(1)],
   ['min to max', ({ cpuUsMin, cpuUsMax }) => `${cpuUsMin.toFixed(1)} to ${cpuUsMax.toFixed(1)}`],
-  ['of ours', ({ ratio }) => ratio.toFixed(2)],
-  ['minima', ({ ratioOfMinima }) => ratioOfMinima.toFixed(2)],
+  ['ratio', ({ ratio }) => ratio.toFixed(2)],
+  ['ratio of minima', ({ ratioOfMinima }) => ratioOfMinima.toFixed(2)],
   ['req/s', ({ requestsPerSecond }) => requestsPerSecond.toFixed(0)],
   ['p50 ms', ({ p50Ms }) => p50Ms.toFixed(2)],
   ['p99 ms', ({ p99Ms }) => p99Ms.toFixed(2)],
@@ -73,7 +73,7 @@ const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string
   ['RSS MB', ({ rssMb }) => rssMb.toFixed(0)],
 ];
 
-/** One Markdown table for each scenario. */
+/** One Markdown table per scenario. */
 export const toMarkdown = (summaries: readonly Summary[]): string =>
   scenariosOf(summaries)
     .map((scenario) => {
@@ -95,7 +95,7 @@ const ROW = 22;
 const LABEL = 210;
 const WIDTH = 460;
 
-/** Bars of CPU time on a logarithmic scale: the peers are two decades apart. */
+/** A bar chart of CPU time. The scale is logarithmic, because the peers differ by two orders of magnitude. */
 export const toSvg = (summaries: readonly Summary[], service: string): string => {
   const largest = Math.max(...summaries.map(({ cpuUs }) => cpuUs));
   const smallest = Math.min(...summaries.map(({ cpuUs }) => cpuUs)) / 2;
@@ -104,7 +104,7 @@ export const toSvg = (summaries: readonly Summary[], service: string): string =>
   const parts: string[] = [];
   for (const scenario of scenariosOf(summaries)) {
     y += ROW * 1.6;
-    parts.push(`<text x="8" y="${y}" class="title">${scenario}: CPU µs a request, log scale</text>`);
+    parts.push(`<text x="8" y="${y}" class="title">${scenario}: CPU µs per request, log scale</text>`);
     for (const { peer, cpuUs } of summaries.filter((row) => row.scenario === scenario)) {
       y += ROW;
       const width = widthOf(cpuUs).toFixed(1);
@@ -115,7 +115,7 @@ export const toSvg = (summaries: readonly Summary[], service: string): string =>
       );
     }
   }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${LABEL + WIDTH + 70} ${y + ROW}" role="img" aria-label="CPU time a request by peer">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${LABEL + WIDTH + 70} ${y + ROW}" role="img" aria-label="CPU time per request by peer">
 <style>svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#222}.title{font-weight:600}rect{fill:#9aa5b1}.ours{fill:#0b7a53}</style>
 ${parts.join('\n')}
 </svg>

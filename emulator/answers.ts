@@ -1,14 +1,13 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { constants, createBrotliCompress, gzipSync } from 'node:zlib';
 
-// The bytes the emulator puts on the wire. A failure is deliberately indiscreet: it carries a text that only
-// the emulator writes and echoes the credentials it was sent, so that a test of the product can prove that
-// neither ever reaches a browser or a log.
+// The responses that the emulator sends. Error responses leak on purpose: they contain a marker and echo the
+// credentials of the request, so that tests can prove that the service passes neither to a browser or a log.
 
-/** Appears in every failure the emulator words; nothing of the product may ever show it. */
+/** The marker in every error response; it must never appear in anything that the service writes or sends. */
 export const INTERNAL_DETAIL = 'emulator-internal-detail';
 
-/** Sends a complete answer of known length. */
+/** Sends a complete response with a Content-Length. */
 export function send(
   res: ServerResponse,
   status: number,
@@ -31,7 +30,7 @@ export function sendJson(
   send(res, status, 'application/json', JSON.stringify(value), headers);
 }
 
-/** Sends a failure as an indiscreet provider words it: with internals and the caller's own credentials. */
+/** Sends an error response that leaks internals and the caller's credentials. */
 export function sendFailure(
   req: IncomingMessage,
   res: ServerResponse,
@@ -43,7 +42,7 @@ export function sendFailure(
   sendJson(res, status, { error, detail: INTERNAL_DETAIL, authorization }, headers);
 }
 
-/** The maintenance page of some proxy in front of the provider, labelled as asked. */
+/** Sends the HTML maintenance page of a proxy, with status 200 and the given Content-Type. */
 export function sendMaintenancePage(req: IncomingMessage, res: ServerResponse, contentType: string): void {
   const page =
     '<!doctype html><title>maintenance</title><h1>Down for maintenance</h1>' +
@@ -57,25 +56,25 @@ const BOMB_MEBIBYTES = 1024;
 let gzipped: Buffer | undefined;
 let brotlied: Promise<Buffer> | undefined;
 
-/** One gibibyte of JSON (a list holding only spaces) in about a megabyte of gzip, made once, when first asked. */
+/** 1 GiB of JSON (a list that contains only spaces) in about 1 MB of gzip. Built on first use. */
 export function gzipBomb(): Buffer {
   if (gzipped === undefined) {
-    // Members of a gzip file may follow one another, so one compressed mebibyte, repeated, is enough.
+    // A gzip file may consist of several members, so one compressed mebibyte can be repeated.
     const spaces = gzipSync(Buffer.alloc(MEBIBYTE, ' '));
-    const filling = Array.from({ length: BOMB_MEBIBYTES }, () => spaces);
-    gzipped = Buffer.concat([gzipSync('['), ...filling, gzipSync(']')]);
+    const members = Array.from({ length: BOMB_MEBIBYTES }, () => spaces);
+    gzipped = Buffer.concat([gzipSync('['), ...members, gzipSync(']')]);
   }
   return gzipped;
 }
 
-/** The same gibibyte in about 200 kB of Brotli, made once, when first asked. */
+/** The same JSON in about 200 kB of Brotli. Built on first use. */
 export function brotliBomb(): Promise<Buffer> {
   brotlied ??= compressBomb();
   return brotlied;
 }
 
 async function compressBomb(): Promise<Buffer> {
-  // Brotli streams cannot follow one another; its quickest setting does the whole gibibyte in about 0.2 s.
+  // Brotli streams cannot be concatenated; at the fastest setting, compressing 1 GiB takes about 0.2 s.
   const compressor = createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
   const chunks: Buffer[] = [];
   compressor.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -85,7 +84,7 @@ async function compressBomb(): Promise<Buffer> {
   const spaces = Buffer.alloc(4 * MEBIBYTE, ' ');
   compressor.write('[');
   for (let left = BOMB_MEBIBYTES; left > 0; left -= 4) {
-    // Waiting for each write is what keeps the memory at one chunk.
+    // Waiting for each write keeps memory use at one chunk.
     // oxlint-disable-next-line no-await-in-loop
     await new Promise<void>((resolve, reject) => {
       compressor.write(spaces, (error) => (error ? reject(error) : resolve()));

@@ -3,23 +3,23 @@ import { sendJson } from './answers.ts';
 import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from './behaviours.ts';
 import type { Behaviour, BehaviourDetails, TokenBehaviour } from './behaviours.ts';
 
-// The emulator's control: what a person or a script changes it with from outside. It shows what the emulator
-// does and has counted, and switches behaviours; it shows no credentials. It needs none either, which is why it
-// belongs on the loopback interface; a web page cannot reach it, because PUT asks for a CORS permission first.
+// The emulator's control API: it shows the current behaviours and the number of calls, and switches behaviours.
+// It shows no credentials and requires none, so it belongs on the loopback interface. Web pages of other origins
+// cannot switch anything: PUT needs a CORS preflight, which is not answered.
 
-/** What the control asks of an emulator. */
+/** What the control API uses of an emulator. */
 interface Controlled {
   readonly behaviour: Behaviour;
   readonly tokenBehaviour: TokenBehaviour;
-  readonly calls: readonly unknown[];
   readonly maxConcurrentListCalls: number;
+  allCalls(): number;
   listCalls(): number;
   tokenCalls(): number;
   behave(name: Behaviour, details?: BehaviourDetails): Promise<void>;
   behaveToken(name: TokenBehaviour): void;
 }
 
-/** Answers one request to the control's listener. */
+/** Answers one request to the control API. */
 export async function answerControl(
   emulator: Controlled,
   req: IncomingMessage,
@@ -28,14 +28,14 @@ export async function answerControl(
   const [path = '', query = ''] = (req.url ?? '').split('?', 2);
   const [, kind = '', name = '', ...rest] = path.split('/');
   if (path === '/') {
-    if (req.method !== 'GET') return sendJson(res, 405, { error: 'only GET' }, { allow: 'GET' });
+    if (req.method !== 'GET') return sendJson(res, 405, { error: 'use GET' }, { allow: 'GET' });
     return sendJson(res, 200, state(emulator));
   }
   if ((kind !== 'behaviour' && kind !== 'token-behaviour') || rest.length > 0) {
     const known = ['GET /', 'PUT /behaviour/<name>', 'PUT /token-behaviour/<name>'];
     return sendJson(res, 404, { error: 'unknown path', known });
   }
-  if (req.method !== 'PUT') return sendJson(res, 405, { error: 'only PUT' }, { allow: 'PUT' });
+  if (req.method !== 'PUT') return sendJson(res, 405, { error: 'use PUT' }, { allow: 'PUT' });
 
   if (kind === 'token-behaviour') {
     if (!isTokenBehaviour(name)) return sendUnknown(res, tokenBehaviours);
@@ -47,7 +47,7 @@ export async function answerControl(
   try {
     await emulator.behave(name, details);
   } catch (error) {
-    const message = error instanceof Error ? error.message : 'unknown';
+    const message = error instanceof Error ? error.message : 'unknown error';
     return sendJson(res, error instanceof RangeError ? 400 : 500, { error: message });
   }
   return sendJson(res, 200, { behaviour: name, ...details });
@@ -60,7 +60,7 @@ function state(emulator: Controlled): object {
     calls: {
       list: emulator.listCalls(),
       token: emulator.tokenCalls(),
-      all: emulator.calls.length,
+      all: emulator.allCalls(),
       maxConcurrentList: emulator.maxConcurrentListCalls,
     },
     behaviours: describe(listBehaviours),
@@ -83,7 +83,7 @@ function parseDetails(query: string): BehaviourDetails {
   const delayMs = parameters.get('delayMs');
   return {
     retryAfter: parameters.get('retryAfter') ?? undefined,
-    // Number('') is 0; an empty parameter is a mistake, which NaN lets the emulator refuse.
+    // Number('') is 0, but an empty parameter is a mistake: NaN makes the emulator reject it.
     delayMs: delayMs === null ? undefined : Number(delayMs || Number.NaN),
   };
 }

@@ -1,60 +1,177 @@
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import { startBankPicker } from '../examples/bank-picker/server.ts';
-import { parseConfig } from '../src/config/config.ts';
+import { ConfigError, parseConfig, type Config } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
-import { DEFAULT_ACCESS_TOKEN, startEmulator } from './emulator.ts';
+import { forPeople } from '../src/telemetry/terminal.ts';
+import { createCallLines } from './call-lines.ts';
+import { DEFAULT_ACCESS_TOKEN, startEmulator, type Emulator } from './emulator.ts';
+import { openListener } from './listener.ts';
 
-// The emulator and the service together, without any configuration: what a newcomer starts first. Ctrl-C stops both.
+// The service, the emulator and the bank picker in one process, without credentials or configuration. A newcomer
+// starts this first. It prints where everything is and how to break it. Ctrl-C stops all of it.
 
-// oxlint-disable-next-line node/no-process-env -- a program of its own; only what a busy machine may need to change
-const { PORT = '3000', LOG_LEVEL = 'warn' } = process.env;
+const HOST = '127.0.0.1';
+const MANAGEMENT_PORT = 3001;
+const CONTROL_PORT = 4001;
 
-const emulator = await startEmulator();
-// The page must exist before the service, whose configuration names the page's origin; it asks for the address later.
-let banksUrl = '';
-const picker = await startBankPicker({ banksUrl: () => banksUrl });
-const config = parseConfig({
-  PORT,
-  MANAGEMENT_PORT: '0',
-  LOG_LEVEL,
-  CORS_ORIGINS: new URL(picker.url).origin,
-  HOST: '127.0.0.1',
-  PROVIDER_ENVIRONMENT: 'sandbox',
-  PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-  PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
-  BANK_FIELDS: 'code,ispb,name',
-});
-const service = createService(config, { version: 'demo', logDestination: process.stdout });
+/** The demo reads five variables. It ignores PROVIDER_*: real credentials must not be sent to the emulator. */
+// oxlint-disable-next-line node/no-process-env -- a program of its own
+const { env } = process;
+const PORT = env['PORT'] || '3000';
+const CACHE_TTL = env['CACHE_TTL'] || '15s';
 
-const stop = async (): Promise<void> => {
-  for (const signal of ['SIGINT', 'SIGTERM'])
-    process.removeAllListeners(signal).on(signal, () => process.exit(1));
-  await service.stop({ noticeMs: 0 });
-  await Promise.all([picker.close(), emulator.close()]);
-  process.exit(0);
+const run = async (): Promise<void> => {
+  const write = (text: string): void => void process.stdout.write(text);
+  const emulator = await startDemoEmulator(createCallLines(write, Date.now));
+  // The configuration needs the page's origin, and the page needs the address of the service, which starts last.
+  let banksUrl = '';
+  const picker = await startBankPicker({ banksUrl: () => banksUrl });
+  const config = parseConfig({
+    HOST,
+    PORT,
+    MANAGEMENT_PORT: env['MANAGEMENT_PORT'] || String(await freePortFrom(MANAGEMENT_PORT)),
+    LOG_LEVEL: env['LOG_LEVEL'],
+    CACHE_TTL,
+    CORS_ORIGINS: withOrigin(env['CORS_ORIGINS'], new URL(picker.url).origin),
+    PROVIDER_ENVIRONMENT: 'sandbox',
+    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+    PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
+    BANK_FIELDS: 'code,ispb,name',
+  });
+  const log = forPeople({ write });
+  const service = createService(config, {
+    version: readVersion(),
+    // By default only changes of state are shown; with LOG_LEVEL set, everything at that level.
+    logDestination: env['LOG_LEVEL'] ? log : { write: (line) => void (isRoutine(line) || log.write(line)) },
+  });
+
+  const { publicUrl, operatorsUrl } = await service.start();
+
+  let isStopping = false;
+  const stop = async (): Promise<void> => {
+    // A second signal ends the process at once.
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    await service.stop({ noticeMs: 0 });
+    await Promise.all([picker.close(), emulator.close()]);
+    write('Everything has stopped.\n');
+    process.exit(0);
+  };
+  process.on('SIGINT', () => void stop()).on('SIGTERM', () => void stop());
+
+  banksUrl = `${publicUrl}/banks`;
+  write(
+    guide(
+      { publicUrl, managementUrl: operatorsUrl, pickerUrl: picker.url, controlUrl: emulator.controlUrl },
+      config,
+    ),
+  );
 };
-process.once('SIGINT', () => void stop());
-process.once('SIGTERM', () => void stop());
+
+/** Starts the emulator with its control API on the documented port, or on a free one if that is in use. */
+const startDemoEmulator = (onCallEnd: ReturnType<typeof createCallLines>): Promise<Emulator> =>
+  startEmulator({ controlPort: CONTROL_PORT, onCallEnd }).catch((error: unknown) => {
+    if (listenError(error)?.code !== 'EADDRINUSE') throw error;
+    return startEmulator({ onCallEnd });
+  });
+
+/** The first free port from `first` on, but not PORT. */
+const freePortFrom = async (first: number): Promise<number> => {
+  for (let port = first; port < first + 100; port += 1) {
+    if (String(port) === PORT) continue;
+    try {
+      const listener = await openListener(createServer(), HOST, port);
+      await listener.setOpen(false);
+      return port;
+    } catch (error) {
+      if (listenError(error)?.code !== 'EADDRINUSE') throw error;
+    }
+  }
+  return first;
+};
+
+const withOrigin = (origins: string | undefined, origin: string): string => {
+  if (!origins) return origin;
+  return origins.trim() === '*' ? origins : `${origin},${origins}`;
+};
+
+/** Whether a log line reports an ordinary request or the start, which the guide describes. */
+const isRoutine = (line: string): boolean =>
+  line.startsWith('{"level":30') && /"msg":"(?:request|listening)"/.test(line);
+
+const readVersion = (): string => {
+  const manifest: unknown = createRequire(import.meta.url)('#package.json');
+  return typeof manifest === 'object' && manifest && 'version' in manifest ? String(manifest.version) : '';
+};
+
+interface Urls {
+  readonly publicUrl: string;
+  readonly managementUrl: string | undefined;
+  readonly pickerUrl: string;
+  readonly controlUrl: string;
+}
+
+/** The text printed at start. Lines indented by four spaces can be pasted into a shell. */
+const guide = ({ publicUrl, managementUrl, pickerUrl, controlUrl }: Urls, { cache }: Config): string => {
+  const retryWithin = cache.ttlMs > 60_000 ? '1m' : CACHE_TTL;
+  const management =
+    managementUrl === undefined
+      ? '  Status page   off (MANAGEMENT_PORT)'
+      : `  Status page   ${managementUrl}/\n  Metrics       ${managementUrl}/metrics`;
+  return `
+The service runs, with an emulator in place of the provider.
+
+  Bank list     ${publicUrl}/banks
+  Bank picker   ${pickerUrl}
+${management}
+
+Ask for the list, in another terminal:
+
+    curl -s ${publicUrl}/banks | head -c 300
+
+Break it: the provider answers every call with 503.
+
+    curl -X PUT ${controlUrl}/behaviour/unavailable
+
+Within ${CACHE_TTL} (CACHE_TTL) the status page turns amber and this says "warn":
+
+    curl -s ${publicUrl}/healthz
+
+The bank list and the bank picker still work: users get the cached list. Repair it:
+
+    curl -X PUT ${controlUrl}/behaviour/healthy
+
+Within ${retryWithin} everything is green again. ${controlUrl} lists more ways to break it.
+Below you see the calls that the emulator gets and what the service logs. Ctrl-C stops everything.
+
+`;
+};
+
+/** The code and the port of an error of `listen`, such as EADDRINUSE. */
+const listenError = (error: unknown): { code: string; port: number } | undefined =>
+  error instanceof Error &&
+  'syscall' in error &&
+  error.syscall === 'listen' &&
+  'code' in error &&
+  'port' in error
+    ? { code: String(error.code), port: Number(error.port) }
+    : undefined;
+
+const explain = (error: unknown): string => {
+  if (error instanceof ConfigError)
+    return [error.message, ...error.problems.map((problem) => `  ${problem}`)].join('\n');
+  const failed = listenError(error);
+  if (!failed) return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const reason = failed.code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${failed.code})`;
+  const variable = String(failed.port) === PORT ? 'PORT' : 'MANAGEMENT_PORT';
+  const other = failed.port < 60_000 ? failed.port + 1_000 : failed.port - 1_000;
+  return `Port ${failed.port} ${reason}. Choose another one: ${variable}=${other} npm run demo`;
+};
 
 try {
-  const { publicUrl } = await service.start();
-  banksUrl = `${publicUrl}/banks`;
-  process.stdout.write(`
-  The service     ${publicUrl}/banks
-  Its health      ${publicUrl}/healthz
-  A bank picker   ${picker.url}  (a page on another origin that uses it)
-  The emulator    ${emulator.baseUrl}  (stands in for the provider)
-
-  Try             curl ${publicUrl}/banks
-  Take the        curl -X PUT ${emulator.controlUrl}/behaviour/unavailable
-  provider down   and ask for /banks again; ${emulator.controlUrl} lists what else it can do
-
-  Ctrl-C stops both.
-
-`);
+  await run();
 } catch (error) {
-  const taken = typeof error === 'object' && error !== null && 'code' in error && error.code === 'EADDRINUSE';
-  process.stderr.write(
-    taken ? `Port ${PORT} is in use; try: PORT=3100 npm run demo\n` : `${String(error)}\n`,
-  );
+  process.stderr.write(`The demo cannot start. ${explain(error)}\n`);
   process.exit(1);
 }

@@ -1,10 +1,10 @@
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from './emulator.ts';
 import type { Emulator } from './emulator.ts';
 
-// Runs the emulator as a program, configured by EMULATOR_* variables. It refuses to start where the product
-// runs in production: an emulator there could only be taken for the provider. SIGINT and SIGTERM end it at once.
+// Runs the emulator as a program, configured by EMULATOR_* variables. It refuses to start in a production environment,
+// where it could only be mistaken for the provider. SIGINT and SIGTERM stop it at once, with exit status 0.
 
-// This file is the emulator's only reader of the environment; everything else is told by its options.
+// Only this program reads the environment; startEmulator() takes options.
 // oxlint-disable-next-line node/no-process-env
 const env = process.env;
 
@@ -21,7 +21,7 @@ function portSetting(name: string, fallback: number): number {
 
 function start(): Promise<Emulator> {
   if (setting('PROVIDER_ENVIRONMENT', '').toLowerCase() === 'production') {
-    throw new Error('PROVIDER_ENVIRONMENT is production, where the emulator has no place');
+    throw new Error('PROVIDER_ENVIRONMENT is production; the emulator is for development and tests only');
   }
   return startEmulator({
     host: setting('EMULATOR_HOST', '127.0.0.1'),
@@ -33,6 +33,14 @@ function start(): Promise<Emulator> {
   });
 }
 
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if ('code' in error && error.code === 'EADDRINUSE' && 'port' in error) {
+    return `port ${String(error.port)} is in use; set EMULATOR_PORT or EMULATOR_CONTROL_PORT to another one`;
+  }
+  return error.message;
+}
+
 try {
   const emulator = await start();
   const stop = (): void => {
@@ -41,16 +49,15 @@ try {
   process.once('SIGINT', stop).once('SIGTERM', stop);
   process.stdout.write(
     [
-      `emulator of the provider   ${emulator.baseUrl}/api/v1/banks`,
-      `its token endpoint         ${emulator.tokenUrl}`,
-      `its control                ${emulator.controlUrl}/`,
-      `change its behaviour       curl -X PUT '${emulator.controlUrl}/behaviour/unavailable?retryAfter=30'`,
-      `make it healthy again      curl -X PUT ${emulator.controlUrl}/behaviour/healthy`,
+      `Emulator of the provider   ${emulator.baseUrl}/api/v1/banks`,
+      `Token endpoint             ${emulator.tokenUrl}`,
+      `Control API                ${emulator.controlUrl}/`,
+      `Make the provider fail     curl -X PUT '${emulator.controlUrl}/behaviour/unavailable?retryAfter=30'`,
+      `Make it healthy again      curl -X PUT ${emulator.controlUrl}/behaviour/healthy`,
       '',
     ].join('\n'),
   );
 } catch (error) {
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`emulator: not started: ${message}\n`);
+  process.stderr.write(`The emulator cannot start: ${explain(error)}\n`);
   process.exitCode = 1;
 }

@@ -4,11 +4,11 @@ import { INTERNAL_DETAIL, sendFailure, sendJson } from './answers.ts';
 import { tokenBehaviours } from './behaviours.ts';
 import type { Grant, TokenBehaviour, TokenBehaviourRow } from './behaviours.ts';
 
-// The emulated provider's tokens: which ones the list accepts, and the endpoint that issues them. The endpoint
-// is an assumption: the provider has documented none, so this is the client credentials grant as RFC 6749
-// words it, with the client's id and secret in HTTP Basic only. An issued token is refused once it has expired.
+// The emulated provider's tokens: which ones the list accepts, and the endpoint that issues them. The endpoint is an
+// assumption, because the provider documents none: the client credentials grant of RFC 6749 (section 4.4), with client
+// authentication by HTTP Basic only. An issued token is rejected once it has expired.
 
-/** What the tokens depend on. A lifetime of `null` is not told to the client and does not end. */
+/** Settings of the tokens. With a lifetime of `null` tokens never expire and the grant has no expires_in. */
 export interface TokenSettings {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -19,20 +19,21 @@ export interface TokenSettings {
 
 /** The tokens of one emulator. */
 export interface Tokens {
-  /** Whether the value of an Authorization header holds a token that is good now. */
+  /** Whether the value of an Authorization header contains a token that is valid now. */
   accepts(authorization: string | undefined): boolean;
-  /** Replaces the fixed tokens; issued ones stay good. */
+  /** Replaces the fixed tokens; issued tokens stay valid. */
   acceptFixed(tokens: readonly string[]): void;
-  /** Makes every token issued so far bad. */
+  /** Invalidates all tokens issued so far. */
   revokeIssued(): void;
   /** Answers one request to the token endpoint. */
   answer(req: IncomingMessage, res: ServerResponse, behaviour: TokenBehaviour): Promise<void>;
 }
 
-const FORM_LIMIT = 16 * 1024;
+const MAX_FORM_BYTES = 16 * 1024;
+const MAX_ISSUED_TOKENS = 10_000;
 const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' };
 
-/** Opens the book of tokens. */
+/** Creates the tokens of one emulator. Of the issued tokens the latest 10,000 are remembered. */
 export function createTokens(settings: TokenSettings): Tokens {
   const { clientId, clientSecret, lifetimeSeconds, now } = settings;
   const issued = new Map<string, number>();
@@ -42,6 +43,8 @@ export function createTokens(settings: TokenSettings): Tokens {
     const token = randomBytes(24).toString('base64url');
     const seconds = lifetimeSeconds ?? Number.POSITIVE_INFINITY;
     if (accepted) issued.set(token, now() + seconds * 1000);
+    const [oldest] = issued.keys();
+    if (issued.size > MAX_ISSUED_TOKENS && oldest !== undefined) issued.delete(oldest);
     const grant = { access_token: token, token_type: 'Bearer' };
     return lifetimeSeconds === null ? grant : { ...grant, expires_in: lifetimeSeconds };
   }
@@ -65,9 +68,9 @@ export function createTokens(settings: TokenSettings): Tokens {
       const headers = { ...NO_STORE, 'www-authenticate': 'Basic realm="emulator"' };
       return sendFailure(req, res, 401, 'invalid_client', headers);
     }
-    if (form === undefined) return refuse(400, 'invalid_request', 'a form was expected');
+    if (form === undefined) return refuse(400, 'invalid_request', 'the body must be a form');
     if (form.getAll('grant_type').length !== 1) {
-      return refuse(400, 'invalid_request', 'exactly one grant_type was expected');
+      return refuse(400, 'invalid_request', 'exactly one grant_type is required');
     }
     if (form.get('grant_type') !== 'client_credentials') {
       return refuse(400, 'unsupported_grant_type', 'only client_credentials is supported');
@@ -85,7 +88,7 @@ export function createTokens(settings: TokenSettings): Tokens {
   };
 }
 
-/** The credentials of one scheme; schemes are compared without regard to case (RFC 9110, 11.1). */
+/** The credentials after `scheme`, which is case-insensitive (RFC 9110, 11.1). */
 function credentials(authorization: string | undefined, scheme: string): string | undefined {
   const [name, value] = (authorization ?? '').split(/ +/, 2);
   return name?.toLowerCase() === scheme ? value : undefined;
@@ -101,7 +104,7 @@ function basicCredentials(authorization: string | undefined): { id: string; secr
 }
 
 function formDecode(text: string): string {
-  // RFC 6749, 2.3.1: id and secret are form-urlencoded before they go into HTTP Basic.
+  // Client id and secret are form-urlencoded before HTTP Basic encoding (RFC 6749, 2.3.1).
   return new URLSearchParams(`value=${text}`).get('value') ?? '';
 }
 
@@ -111,10 +114,10 @@ async function readForm(req: IncomingMessage): Promise<URLSearchParams | undefin
   for await (const chunk of req) {
     if (!(chunk instanceof Uint8Array)) continue;
     length += chunk.length;
-    // What exceeds the limit is read to its end, so that the answer still arrives, but not kept.
-    if (length <= FORM_LIMIT) chunks.push(chunk);
+    // Read a body that is too large to its end, so that the client still gets the response, but do not keep it.
+    if (length <= MAX_FORM_BYTES) chunks.push(chunk);
   }
   const type = req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== 'application/x-www-form-urlencoded' || length > FORM_LIMIT) return undefined;
+  if (type !== 'application/x-www-form-urlencoded' || length > MAX_FORM_BYTES) return undefined;
   return new URLSearchParams(Buffer.concat(chunks).toString());
 }

@@ -112,6 +112,20 @@ describe('a provider that can be served', () => {
   });
 });
 
+test.each<readonly [behaviour: Behaviour, notes: readonly string[], text: RegExp]>([
+  ['renamed-field', ['entries'], /BANK_FIELDS names name, which no entry has/],
+  ['retyped-field', [], /513 can be served/],
+  ['thinned-field', [], /513 can be served/],
+  ['duplicates', [], /200 can be served/],
+  ['paginated', [], /50 can be served/],
+])('%s: every step passes, with these notes: %j', async (behaviour, notes, text) => {
+  const emulator = await emulate();
+  await emulator.behave(behaviour);
+  const result = await doctor({ ...fixedToken(emulator), BANK_FIELDS: 'code,ispb,name' });
+  expect({ status: result.status, notes: result.steps('note') }).toEqual({ status: 0, notes });
+  expect(result.text).toMatch(text);
+});
+
 type Row = readonly [behaviour: Behaviour, step: string, likely: RegExp, env?: Env];
 
 // The steps before the failing one must all have passed, and nothing after it be told.

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { resolve } from 'node:path';
 import { createBrotliDecompress, createGunzip, gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Agent, request } from 'undici';
@@ -7,8 +8,10 @@ import { isBehaviour, listBehaviours } from '../emulator/behaviours.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../emulator/emulator.ts';
 import type { Emulator, EmulatorOptions } from '../emulator/emulator.ts';
+import { runNode } from './kit/program.ts';
+import { eventually } from './kit/rig.ts';
 
-// The emulator over real HTTP: what the product's own tests and rehearsals rest on has to be right itself.
+// The emulator over real HTTP: the service's tests rely on it, so it is tested itself.
 
 const AUTHORIZED = { authorization: `Bearer ${DEFAULT_ACCESS_TOKEN}` };
 const MEBIBYTE = 1024 * 1024;
@@ -66,17 +69,14 @@ function control(path: string, method: 'GET' | 'PUT' = 'PUT'): Promise<Answer> {
   return ask(`${emulator.controlUrl}${path}`, { method });
 }
 
-/** Starts a request that is not expected to be answered; resolves when the emulator has it. */
+/** Starts a request that will get no response; resolves when the emulator has received it. */
 async function hang(start: () => Promise<Answer>): Promise<{ outcome: Promise<string> }> {
   const before = emulator.calls.length;
   const outcome = start().then(
     () => 'answered',
     () => 'failed',
   );
-  while (emulator.calls.length === before) {
-    // oxlint-disable-next-line no-await-in-loop
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await eventually(() => emulator.calls.length > before);
   return { outcome };
 }
 
@@ -105,7 +105,7 @@ function bearer(answer: Answer): { authorization: string } {
 }
 
 describe('the list', () => {
-  test('is given to a valid token', async () => {
+  test('is sent for a valid token', async () => {
     const answer = await askList();
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toBe('application/json');
@@ -114,21 +114,21 @@ describe('the list', () => {
     expect(answer.headers).not.toHaveProperty('etag');
   });
 
-  test('compares the scheme without regard to case', async () => {
+  test('accepts the Bearer scheme in any case', async () => {
     expect(await askList({ authorization: `bEARER ${DEFAULT_ACCESS_TOKEN}` })).toMatchObject({ status: 200 });
   });
 
   test.each([
-    ['none', {}],
-    ['a wrong one', { authorization: 'Bearer wrong' }],
-    ['an other scheme', { authorization: `Basic ${DEFAULT_ACCESS_TOKEN}` }],
-  ])('is refused to %s', async (_, headers: Record<string, string>) => {
+    ['no token', {}],
+    ['a wrong token', { authorization: 'Bearer wrong' }],
+    ['another scheme', { authorization: `Basic ${DEFAULT_ACCESS_TOKEN}` }],
+  ])('is refused for %s', async (_, headers: Record<string, string>) => {
     const answer = await askList(headers);
     expect(answer.status).toBe(401);
     expect(parse(answer.text)).toMatchObject({ error: 'unauthorized' });
   });
 
-  test('has one method and one path', async () => {
+  test('is served on one path, to GET only', async () => {
     const posted = await ask(`${emulator.baseUrl}/api/v1/banks`, { method: 'POST', headers: AUTHORIZED });
     expect(posted).toMatchObject({ status: 405, headers: { allow: 'GET' } });
     expect(await ask(`${emulator.baseUrl}/api/v1/bank`, { headers: AUTHORIZED })).toMatchObject({
@@ -152,7 +152,7 @@ describe('the list', () => {
     expect(plain.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('answers conditional requests if told to', async () => {
+  test('answers conditional requests when validators are on', async () => {
     emulator.setValidators(true);
     const first = await askList();
     const etag = String(first.headers['etag']);
@@ -172,7 +172,7 @@ describe('the list', () => {
     expect(await askList({ 'if-none-match': etag })).toMatchObject({ status: 401 });
   });
 
-  test('can be answered by a script, after the token was checked', async () => {
+  test('can be answered by a script, once the token has been checked', async () => {
     emulator.respondWith((_, res) => res.writeHead(418).end('scripted'));
     expect(await askList()).toMatchObject({ status: 418, text: 'scripted' });
     expect(await askList({})).toMatchObject({ status: 401 });
@@ -181,7 +181,7 @@ describe('the list', () => {
   });
 });
 
-describe('behaviours of the list', () => {
+describe('list behaviours', () => {
   test.each<[Behaviour, number]>([
     ['bad-request', 400],
     ['unauthorized', 401],
@@ -192,7 +192,7 @@ describe('behaviours of the list', () => {
     ['unavailable', 503],
     ['html', 200],
     ['html-as-json', 200],
-  ])('%s fails whoever asks and leaks what it can', async (name, status) => {
+  ])('%s fails with any token or none, and leaks internals and credentials', async (name, status) => {
     await emulator.behave(name);
     const answer = await askList();
     expect(answer.status).toBe(status);
@@ -202,7 +202,7 @@ describe('behaviours of the list', () => {
   });
 
   test.each<Behaviour>(['rate-limited', 'unavailable'])(
-    '%s sends Retry-After only if given',
+    '%s sends Retry-After only if it is set',
     async (name) => {
       await emulator.behave(name, { retryAfter: '30' });
       expect((await askList()).headers['retry-after']).toBe('30');
@@ -211,7 +211,7 @@ describe('behaviours of the list', () => {
     },
   );
 
-  test('what is sent as HTML, JSON or text is labelled as its name says', async () => {
+  test('the Content-Type is the one in the name', async () => {
     const types = {
       html: 'text/html; charset=utf-8',
       'html-as-json': 'application/json',
@@ -226,14 +226,14 @@ describe('behaviours of the list', () => {
     }
   });
 
-  test('redirect leads to another origin, no-content to nothing', async () => {
+  test('redirect points to another origin; no-content has no body', async () => {
     await emulator.behave('redirect');
     expect(await askList()).toMatchObject({ status: 302, headers: { location: 'http://127.0.0.1:9/' } });
     await emulator.behave('no-content');
     expect(await askList()).toMatchObject({ status: 204, text: '' });
   });
 
-  test('refuse closes the listener and destroys connections; leaving it opens the same port', async () => {
+  test('refuse closes the listener and all connections; the next behaviour reopens the same port', async () => {
     await emulator.behave('hang');
     const { outcome } = await hang(askList);
     await emulator.behave('refuse');
@@ -244,14 +244,14 @@ describe('behaviours of the list', () => {
     expect(await askList()).toMatchObject({ status: 200 });
   });
 
-  test('quick changes end in the last one', async () => {
+  test('after several quick changes the last one applies', async () => {
     await Promise.all([emulator.behave('refuse'), emulator.behave('healthy'), emulator.behave('refuse')]);
     await expect(askList()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     await Promise.all([emulator.behave('healthy'), emulator.behave('refuse'), emulator.behave('healthy')]);
     expect(await askList()).toMatchObject({ status: 200 });
   });
 
-  test('reset ends the connection before an answer', async () => {
+  test('reset closes the connection before a response', async () => {
     await emulator.behave('reset');
     await expect(askList()).rejects.toMatchObject({ code: 'ECONNRESET' });
   });
@@ -272,7 +272,7 @@ describe('behaviours of the list', () => {
     expect(emulator.calls[0]?.status).toBe(200);
   });
 
-  test('cut-short ends in the middle of what it announced', async () => {
+  test('cut-short closes the connection before Content-Length is reached', async () => {
     await emulator.behave('cut-short');
     await expect(askList()).rejects.toThrow('other side closed');
     expect(emulator.calls[0]?.status).toBe(200);
@@ -292,7 +292,7 @@ describe('behaviours of the list', () => {
     expect(received).toMatch(/^ {5,}$/);
   });
 
-  test('slow waits as long as it is told', async () => {
+  test('slow waits for delayMs', async () => {
     await emulator.behave('slow', { delayMs: 80 });
     const start = performance.now();
     expect(entries((await askList()).text)).toHaveLength(513);
@@ -314,7 +314,51 @@ describe('behaviours of the list', () => {
     expect(await askList({})).toMatchObject({ status: 401 });
   });
 
-  test('bodies that are not the list', async () => {
+  describe('a list whose entries changed', () => {
+    const listOf = async (name: Behaviour): Promise<readonly Record<string, unknown>[]> => {
+      await emulator.behave(name);
+      return entries((await askList()).text).map((entry) => ({ ...Object(entry) }));
+    };
+    const countWhere = (
+      list: readonly Record<string, unknown>[],
+      has: (entry: Record<string, unknown>) => boolean,
+    ) => list.filter(has).length;
+
+    test('renamed-field: every entry has bankName instead of name, with the same value', async () => {
+      const [before, after] = [await listOf('healthy'), await listOf('renamed-field')];
+      expect(after.map(({ bankName, ...rest }) => ({ ...rest, name: bankName }))).toEqual(before);
+      expect(countWhere(after, (entry) => 'name' in entry)).toBe(0);
+    });
+
+    test('retyped-field: code is a number where it was text', async () => {
+      const [before, after] = [await listOf('healthy'), await listOf('retyped-field')];
+      expect(after[0]).toEqual({ ...before[0], code: 1 });
+      expect(after.map(({ code }) => code)).toEqual(
+        before.map(({ code }) => (code === null ? null : Number(code))),
+      );
+    });
+
+    test('thinned-field: name is null in 30 % of the entries and missing in 20 %', async () => {
+      const list = await listOf('thinned-field');
+      expect(list).toHaveLength(513);
+      expect(countWhere(list, ({ name }) => name === null)).toBe(156);
+      expect(countWhere(list, (entry) => !('name' in entry))).toBe(102);
+      expect(countWhere(list, ({ ispb }) => typeof ispb === 'string')).toBe(513);
+    });
+
+    test('duplicates: the same entry 200 times', async () => {
+      const [before, after] = [await listOf('healthy'), await listOf('duplicates')];
+      expect(after).toEqual(Array.from({ length: 200 }, () => before[0]));
+    });
+
+    test('paginated: the first 50 entries and a link to the next page', async () => {
+      const [before, after] = [await listOf('healthy'), await listOf('paginated')];
+      expect(after).toEqual(before.slice(0, 50));
+      expect((await askList()).headers['link']).toBe('</api/v1/banks?page=2>; rel="next"');
+    });
+  });
+
+  test('bodies other than the list', async () => {
     await emulator.behave('envelope');
     expect(field((await askList()).text, 'data')).toHaveLength(513);
     await emulator.behave('null');
@@ -337,7 +381,7 @@ describe('behaviours of the list', () => {
     ['gzip-bomb', 'gzip', createGunzip],
     ['brotli-bomb', 'br', createBrotliDecompress],
   ] as const)(
-    '%s is small on the wire and a gibibyte unpacked',
+    '%s is small on the wire and 1 GiB when decompressed',
     async (name, coding, createUnpacker) => {
       await emulator.behave(name);
       const { bytes, headers } = await askList();
@@ -357,7 +401,7 @@ describe('behaviours of the list', () => {
 });
 
 describe('the token endpoint', () => {
-  test('issues a fresh token each time, and the list accepts it until it expires', async () => {
+  test('issues a new token each time, which the list accepts until it expires', async () => {
     await restart({ tokenLifetimeSeconds: 60 });
     const [one, two] = [await askToken(), await askToken('grant_type=client_credentials&scope=banks')];
     expect(parse(one.text)).toMatchObject({ token_type: 'Bearer', expires_in: 60 });
@@ -369,7 +413,7 @@ describe('the token endpoint', () => {
     expect(await askList(bearer(one))).toMatchObject({ status: 401 });
   });
 
-  test('a lifetime of null is not told and does not end; revoking ends it', async () => {
+  test('a token with a lifetime of null has no expires_in and is valid until revoked', async () => {
     await restart({ tokenLifetimeSeconds: null });
     const answer = await askToken();
     expect(field(answer.text, 'expires_in')).toBeUndefined();
@@ -390,18 +434,18 @@ describe('the token endpoint', () => {
   });
 
   test.each([
-    ['grant_type=password', 400, 'unsupported_grant_type'],
-    ['scope=banks', 400, 'invalid_request'],
-    ['grant_type=client_credentials&grant_type=client_credentials', 400, 'invalid_request'],
-    [`grant_type=client_credentials&filler=${'x'.repeat(20_000)}`, 400, 'invalid_request'],
-  ])('refuses the form %.40s', async (form, status, error) => {
+    ['another grant type', 'grant_type=password', 'unsupported_grant_type'],
+    ['no grant type', 'scope=banks', 'invalid_request'],
+    ['two grant types', 'grant_type=client_credentials&grant_type=client_credentials', 'invalid_request'],
+    ['more than 16 KiB', `grant_type=client_credentials&filler=${'x'.repeat(20_000)}`, 'invalid_request'],
+  ])('refuses a form with %s', async (_, form, error) => {
     const answer = await askToken(form);
-    expect(answer.status).toBe(status);
+    expect(answer.status).toBe(400);
     expect(field(answer.text, 'error')).toBe(error);
     expect(answer.headers['cache-control']).toBe('no-store');
   });
 
-  test('refuses a body that is no form, a wrong client and an other method', async () => {
+  test('refuses a body that is not a form, a wrong client and another method', async () => {
     const authorization = basic('emulator-client', 'emulator-secret');
     const headers = { authorization, 'content-type': 'application/json' };
     const json = await ask(emulator.tokenUrl, { method: 'POST', headers, body: '{}' });
@@ -412,7 +456,7 @@ describe('the token endpoint', () => {
     expect(await ask(emulator.tokenUrl)).toMatchObject({ status: 405, headers: { allow: 'POST' } });
   });
 
-  test('its behaviours', async () => {
+  test('behaves as each of its behaviours says', async () => {
     emulator.behaveToken('no-expires-in');
     expect(field((await askToken()).text, 'expires_in')).toBeUndefined();
     emulator.behaveToken('string-expires-in');
@@ -437,8 +481,8 @@ describe('the token endpoint', () => {
   });
 });
 
-describe('what it records', () => {
-  test('every request, with its headers and its status', async () => {
+describe('the call record', () => {
+  test('contains each request with its headers and status', async () => {
     await askList({ ...AUTHORIZED, 'x-request-id': 'abc' });
     await askToken();
     await ask(`${emulator.baseUrl}/elsewhere?query=1`);
@@ -455,7 +499,28 @@ describe('what it records', () => {
     expect([emulator.listCalls(), emulator.tokenCalls()]).toEqual([1, 1]);
   });
 
-  test('how many requests for the list were open at one time', async () => {
+  test('is bounded, but counts every call', async () => {
+    const { hostname, port } = new URL(emulator.baseUrl);
+    const socket = connect(Number(port), hostname).resume();
+    const pipelined = 'GET /elsewhere HTTP/1.1\r\nHost: emulator\r\n\r\n'.repeat(10_100);
+    socket.write(pipelined);
+    await eventually(() => emulator.allCalls() === 10_100);
+    socket.destroy();
+    expect(emulator.calls).toHaveLength(10_000);
+    expect(emulator.listCalls()).toBe(0);
+  });
+
+  test('reports each call once its response is sent or cut off', async () => {
+    const ended: (number | undefined)[] = [];
+    await restart({ onCallEnd: ({ status }) => void ended.push(status) });
+    await askList();
+    await emulator.behave('reset');
+    await expect(askList()).rejects.toMatchObject({ code: 'ECONNRESET' });
+    await eventually(() => ended.length === 2);
+    expect(ended).toEqual([200, undefined]);
+  });
+
+  test('knows how many requests for the list were open at the same time', async () => {
     await emulator.behave('slow', { delayMs: 100 });
     await Promise.all([askList(), askList(), askList()]);
     await askList();
@@ -463,8 +528,8 @@ describe('what it records', () => {
   });
 });
 
-describe('the control', () => {
-  test('describes and counts', async () => {
+describe('the control API', () => {
+  test('lists the behaviours and counts the calls', async () => {
     await askList();
     const { text } = await control('/', 'GET');
     expect(parse(text)).toMatchObject({
@@ -493,19 +558,19 @@ describe('the control', () => {
     ['/behaviour/slow?delayMs=soon', 400],
     ['/behaviour/slow?delayMs=', 400],
     ['/behaviour/unavailable?retryAfter=%0d%0aset-cookie:x', 400],
-  ])('PUT %s is answered %i and changes nothing', async (path, status) => {
+  ])('PUT %s gets %i and changes nothing', async (path, status) => {
     expect(await control(path)).toMatchObject({ status });
     expect(emulator).toMatchObject({ behaviour: 'healthy', tokenBehaviour: 'healthy' });
   });
 
-  test('lists the names it knows to who asks for another', async () => {
+  test('lists the known names in the response to an unknown one', async () => {
     expect(field((await control('/behaviour/broken')).text, 'known')).toEqual(Object.keys(listBehaviours));
     expect(await control('/behaviour/healthy', 'GET')).toMatchObject({ status: 405 });
   });
 });
 
-describe('its end', () => {
-  test('close() destroys silent connections, and may be called twice', async () => {
+describe('close()', () => {
+  test('destroys idle connections and may be called twice', async () => {
     const { hostname, port } = new URL(emulator.baseUrl);
     const socket = connect(Number(port), hostname);
     await once(socket, 'connect');
@@ -518,8 +583,42 @@ describe('its end', () => {
     await expect(askList()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('a control port that is taken leaves nothing behind', async () => {
-    const port = Number(new URL(emulator.controlUrl).port);
-    await expect(startEmulator({ controlPort: port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  test('a control port that is in use makes the start fail and closes the other listener', async () => {
+    const other = await startEmulator();
+    await other.close();
+    const port = Number(new URL(other.baseUrl).port);
+    const controlPort = Number(new URL(emulator.controlUrl).port);
+    await expect(startEmulator({ port, controlPort })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await restart({ port });
+    expect(await askList()).toMatchObject({ status: 200 });
+  });
+});
+
+describe('the program', () => {
+  /** Runs the built program until it ends. */
+  const run = async (env: Record<string, string>): Promise<{ status: unknown; message: string }> => {
+    const main = resolve('dist/emulator/main.js');
+    const { exit, output } = runNode(main, {
+      env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0', ...env },
+    });
+    return { status: await exit, message: output() };
+  };
+
+  test('does not start in a production environment', async () => {
+    const { status, message } = await run({ PROVIDER_ENVIRONMENT: 'Production' });
+    expect(status).toBe(1);
+    expect(message).toMatch(/^The emulator cannot start: PROVIDER_ENVIRONMENT is production;/);
+  });
+
+  test('names the variable of a port that is wrong or in use', async () => {
+    const wrong = await run({ EMULATOR_PORT: '70000' });
+    expect(wrong).toEqual({
+      status: 1,
+      message: 'The emulator cannot start: EMULATOR_PORT must be a port from 0 to 65535, not "70000"\n',
+    });
+    const { port } = new URL(emulator.baseUrl);
+    const inUse = await run({ EMULATOR_CONTROL_PORT: port });
+    expect(inUse.status).toBe(1);
+    expect(inUse.message).toContain(`port ${port} is in use; set EMULATOR_PORT or EMULATOR_CONTROL_PORT`);
   });
 });

@@ -117,6 +117,26 @@ test('a list that shrank is held back while the old one is served', async () => 
   expect((await banks().expect(200)).body).toHaveLength(513);
 });
 
+// Entries, cold: what a service without a list serves. Kind, warm: why a service with 513 banks refuses it, if it does.
+test.each<readonly [behaviour: Behaviour, entries: number, kind: string | undefined]>([
+  ['renamed-field', 513, undefined],
+  ['retyped-field', 513, undefined],
+  ['thinned-field', 513, undefined],
+  ['duplicates', 200, 'shrunk'],
+  ['paginated', 50, 'shrunk'],
+])('%s: %i entries are served cold; warm it fails as %s', async (behaviour, entries, kind) => {
+  rig = await startRig({ before: (emulator) => emulator.behave(behaviour) });
+  expect((await banks().expect(200)).body).toHaveLength(entries);
+  await rig.close();
+
+  rig = await startRig();
+  const before = await banks().expect(200);
+  await rig.emulator.behave(behaviour);
+  expect((await rig.service.list.refresh({ acceptShrunk: false }))?.kind).toBe(kind);
+  const after = await banks().expect(200);
+  expect(after.text === before.text).toBe(kind !== undefined);
+});
+
 test('a few unusable entries are held back, and the others are served', async () => {
   rig = await startRig({ before: (emulator) => emulator.behave('some-unusable') });
   expect((await banks().expect(200)).body).toHaveLength(487);

@@ -1,20 +1,20 @@
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 
-// The runtime's limit: node:http and nothing else, sending the bytes and fields of the service's answers. No log.
+// The lower bound of the runtime: only node:http, sending the bytes and headers of the service's responses. No log.
 
-const [answersFile, port] = process.argv.slice(2);
-const { identity, br } = JSON.parse(readFileSync(answersFile, 'utf8'));
-const ready = ({ fields, notModifiedFields, etag, body }) => ({
-  ok: fields.flat(),
-  notModified: notModifiedFields.flat(),
+const [responsesFile, port] = process.argv.slice(2);
+const { identity, br } = JSON.parse(readFileSync(responsesFile, 'utf8'));
+const prepare = ({ headers, notModifiedHeaders, etag, body }) => ({
+  ok: headers.flat(),
+  notModified: notModifiedHeaders.flat(),
   etag,
   body: Buffer.from(body, 'base64'),
 });
-const answers = { identity: ready(identity), br: ready(br) };
+const responses = { identity: prepare(identity), br: prepare(br) };
 
 createServer((req, res) => {
-  const answer = req.headers['accept-encoding']?.includes('br') ? answers.br : answers.identity;
-  if (req.headers['if-none-match'] === answer.etag) res.writeHead(304, answer.notModified).end();
-  else res.writeHead(200, answer.ok).end(answer.body);
+  const response = req.headers['accept-encoding']?.includes('br') ? responses.br : responses.identity;
+  if (req.headers['if-none-match'] === response.etag) res.writeHead(304, response.notModified).end();
+  else res.writeHead(200, response.ok).end(response.body);
 }).listen(Number(port), '127.0.0.1');

@@ -7,7 +7,7 @@ import compression from 'compression';
 import apicache from 'apicache';
 import { Agent, cacheStores, fetch, interceptors } from 'undici';
 
-// Express 5 as people write it first, in three ways of caching: lru-cache, apicache, and undici's cache interceptor.
+// A typical Express 5 application with one of three caches: lru-cache, apicache, or undici's cache interceptor.
 
 const [kind, originPort, port] = process.argv.slice(2);
 const origin = `http://127.0.0.1:${originPort}/banks`;
@@ -18,8 +18,8 @@ const lists = new LRUCache({ max: 10, ttl: 3_600_000 });
 const load = async () => (await fetch(origin)).json();
 const banks = {
   lru: async () => {
-    const held = lists.get('banks');
-    if (held) return held;
+    const cached = lists.get('banks');
+    if (cached) return cached;
     const list = await load();
     lists.set('banks', list);
     return list;
