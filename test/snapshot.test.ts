@@ -210,7 +210,9 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     await supertest(rig.url).get('/healthz').expect(200);
     await provider.behave('shrunk');
     const refresh = (query: string) =>
-      supertest(rig.operatorsUrl).post(`/refresh${query}`).set('Authorization', 'Bearer operator-token-for-tests');
+      supertest(rig.operatorsUrl)
+        .post(`/refresh${query}`)
+        .set('Authorization', 'Bearer operator-token-for-tests');
     await refresh('').expect(502);
     await refresh('?accept=shrunk').expect(200);
     expect(rig.service.list.status().held?.acceptedAtMs).toBeLessThanOrEqual(rig.clock.wallMs());
