@@ -3,7 +3,7 @@ import type { DestinationStream } from 'pino';
 import { createBankList, type BankList } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config.ts';
-import { createClientAddress } from './http/client-address.ts';
+import { createClientAddress, createIsProxy } from './http/client-address.ts';
 import { createCors } from './http/cors.ts';
 import { createHotPath } from './http/hot-path.ts';
 import { createPrepareAnswers } from './http/prepared-answers.ts';
@@ -150,6 +150,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     commonFields: [...securityFields, ...cors.fields(undefined)],
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
+    isProxy: createIsProxy(config.trustProxy),
     hotPath: createHotPath({ ...publicFace, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs }),
   });
   const operatorsServer = createServer();
