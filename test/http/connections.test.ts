@@ -88,7 +88,7 @@ test('when all places are taken, the connection that has been unused for longest
 test('a request under way keeps its place; newcomers get short answers in the spare ones, the newest first', async () => {
   const port = await start({ connections: 2, spareConnections: 2 });
   const [waiting, sending] = [await open(port), await open(port)];
-  sending.socket.write('GET /hot HT');
+  sending.socket.write('GET /cold HT');
   waiting.socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
   await eventually(() => pending.length === 1);
   const silent = [await open(port), await open(port)];
