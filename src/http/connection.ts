@@ -4,6 +4,7 @@ import type { Backlog } from './backlog.ts';
 import { closeGracefully } from './closing.ts';
 import type { HotPath } from './hot-path.ts';
 import type { Limits } from './limits.ts';
+import { createNodeSide, type NodeReader } from './node-side.ts';
 import type { Turns } from './turns.ts';
 
 // The reading of one connection, from its first byte to its last, whoever answers on it: first the hot path, and from
@@ -27,12 +28,6 @@ export interface ConnectionOptions {
   readonly nextUse: () => number;
 }
 
-/** What node:http does with the bytes of a connection, and with their end. */
-export interface NodeReader {
-  readonly onData: (piece: Buffer) => void;
-  readonly onEnd: () => void;
-}
-
 /** `idle`: between two requests. `receiving`: a request has begun. `answering`: the client waits, or does not read. */
 export type Phase = 'idle' | 'receiving' | 'answering';
 
@@ -51,7 +46,8 @@ export interface Connection {
 export const openConnection = (socket: Socket, options: ConnectionOptions): Connection => {
   const { limits, turns, backlog, nextUse } = options;
   let answerHot = options.hotPath?.(socket);
-  let node: NodeReader | undefined;
+  const node = createNodeSide();
+  let nodeReader: NodeReader | undefined;
   /** Read, and not yet handled. */
   let rest: Buffer | undefined;
   /** The hot path has answered here. */
@@ -60,12 +56,6 @@ export const openConnection = (socket: Socket, options: ConnectionOptions): Conn
   let isBehindHot = false;
   /** `rest` is the beginning of such a request; the next read should bring its end. */
   let isAwaitingEnd = false;
-  let owed = 0;
-  let requestsByNode = 0;
-  /** The newest request, while its content has not all come. */
-  let unfinished: IncomingMessage | undefined;
-  /** Node's parser has a part of a request. */
-  let isPartial = false;
   let hasEnded = false;
   let isStopped = false;
   let lastUse = nextUse();
@@ -127,32 +117,32 @@ export const openConnection = (socket: Socket, options: ConnectionOptions): Conn
     } else {
       isAwaitingEnd = false;
       rest = after(rest, length);
-      feedNode(piece);
+      node.feed((nodeReader ??= becomeNodes()), piece);
     }
     arrange();
   };
 
-  const isAnswerDue = (): boolean => owed > 0 || socket.writableLength > 0;
+  const isAnswerDue = (): boolean => node.owed() > 0 || socket.writableLength > 0;
 
   /** Makes sure that what has been read is handled when its time comes, and reads on only when nothing is left. */
   const arrange = (): void => {
     if (isStopped) return;
     if (rest === undefined || isAwaitingEnd) {
       backlog.release(socket);
-      if (hasEnded && owed === 0) endReading();
+      if (hasEnded && node.owed() === 0) endReading();
       else if (socket.isPaused()) socket.resume();
       return;
     }
     socket.pause();
     backlog.hold(socket, rest.buffer.byteLength);
     // Otherwise the end of node:http's answer comes back here.
-    if (owed > 0) return;
+    if (node.owed() > 0) return;
     if (socket.writableLength > 0) socket.write('', handleNext);
     else turns.add(handleNext);
   };
 
   const endReading = (): void => {
-    if (node) node.onEnd();
+    if (nodeReader) nodeReader.onEnd();
     else socket.end();
   };
 
@@ -170,20 +160,11 @@ export const openConnection = (socket: Socket, options: ConnectionOptions): Conn
     return reader;
   };
 
-  const feedNode = (piece: Buffer): void => {
-    node ??= becomeNodes();
-    const before = requestsByNode;
-    node.onData(piece);
-    const isContentWhole = unfinished?.complete === true;
-    if (isContentWhole) unfinished = undefined;
-    isPartial = requestsByNode === before && !isContentWhole;
-  };
-
   const onTimeout = (): void => {
     if (isAwaitingEnd) handleNext();
     else if (hasAnswered) socket.destroy();
     else {
-      node ??= becomeNodes();
+      nodeReader = becomeNodes();
       options.onSilence();
     }
   };
@@ -200,24 +181,18 @@ export const openConnection = (socket: Socket, options: ConnectionOptions): Conn
   if (answerHot) {
     socket.on('data', onData).on('end', onEnd).on('timeout', onTimeout);
     setTimeoutMs(limits.headersTimeoutMs);
-  } else node = becomeNodes();
+  } else nodeReader = becomeNodes();
 
   return {
     phase: () => {
       if (isAnswerDue() || (rest !== undefined && !isAwaitingEnd)) return 'answering';
-      return isPartial || isAwaitingEnd || unfinished ? 'receiving' : 'idle';
+      return isAwaitingEnd || node.isReceiving() ? 'receiving' : 'idle';
     },
     lastUse: () => lastUse,
-    requestsByNode: () => requestsByNode,
+    requestsByNode: () => node.requests(),
     onNodeRequest: (req, res) => {
       lastUse = nextUse();
-      requestsByNode += 1;
-      owed += 1;
-      unfinished = req;
-      res.once('close', () => {
-        owed -= 1;
-        arrange();
-      });
+      node.onRequest(req, res, arrange);
     },
     stop,
   };

@@ -65,7 +65,8 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
       // Most clients ask the same again: the head is reused for identical bytes.
       if (newest?.request.equals(request)) return answer(newest.head);
       const head = readRequestHead(request, socket);
-      newest = head && request.length <= MAX_REMEMBERED_BYTES ? { request: ownCopy(request), head } : undefined;
+      newest =
+        head && request.length <= MAX_REMEMBERED_BYTES ? { request: ownCopy(request), head } : undefined;
       return head !== undefined && answer(head);
     };
   };

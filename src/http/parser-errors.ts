@@ -80,7 +80,8 @@ const situationOf = (newest: ServerResponse | undefined): Situation => {
   const isOfSameRequest = !newest.req.complete;
   // RFC 9112 section 9.6: nothing follows an answer with Connection: close.
   const isLast = isOfSameRequest || !newest.shouldKeepAlive || newest.getHeader('Connection') === 'close';
-  if (isLast) return isSent || (isOfSameRequest && !newest.headersSent) ? 'last answer sent' : 'last answer owed';
+  if (isLast)
+    return isSent || (isOfSameRequest && !newest.headersSent) ? 'last answer sent' : 'last answer owed';
   return isSent ? 'nothing owed' : 'answer owed';
 };
 

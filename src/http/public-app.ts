@@ -38,7 +38,8 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
     if (cors.varies) res.setHeader('Vary', 'Origin');
     const isOverCapacity = server.isOverCapacity(req.socket);
     // A connection that is reused after the drain has ended would lose its request.
-    const isLast = isOverCapacity || server.isUsedUp(req.socket) || options.isDraining() || hasUnwantedBody(req);
+    const isLast =
+      isOverCapacity || server.isUsedUp(req.socket) || options.isDraining() || hasUnwantedBody(req);
     if (isLast) res.setHeader('Connection', 'close');
     const refusal = refusalOf(req);
     if (refusal) {

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { createBacklog } from './backlog.ts';
-import { openConnection, type NodeReader } from './connection.ts';
+import { openConnection } from './connection.ts';
 import { createConnections, type Connections } from './connections.ts';
 import { drain, type DrainOptions } from './drain.ts';
 import type { HotPath } from './hot-path.ts';
@@ -15,6 +15,7 @@ import {
   PIPELINE_SLICE_MS,
   type Limits,
 } from './limits.ts';
+import type { NodeReader } from './node-side.ts';
 import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts';
 import { createTurns } from './turns.ts';
 
@@ -98,8 +99,7 @@ export const createPublicServer = ({
     server,
     serve: (app) => void server.on('request', app),
     isOverCapacity: (socket) => connections.get(socket)?.isOverCapacity ?? false,
-    isUsedUp: (socket) =>
-      (connections.get(socket)?.connection.requestsByNode() ?? 0) >= MAX_REQUESTS_BY_NODE,
+    isUsedUp: (socket) => (connections.get(socket)?.connection.requestsByNode() ?? 0) >= MAX_REQUESTS_BY_NODE,
     drain: (drainOptions) => drain({ server, connections, clock }, drainOptions),
   };
 };

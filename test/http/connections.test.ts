@@ -82,7 +82,7 @@ test('when all places are taken, the connection that has been unused for longest
   expect(await first.ask('/cold')).toBe('cold');
   expect(await (await open(port)).ask('/hot')).toBe('hot');
   await eventually(() => !third.isOpen());
-  expect([first, fourth].map(({ isOpen }) => isOpen())).toEqual([true, true]);
+  expect([first, fourth].map((client) => client.isOpen())).toEqual([true, true]);
 });
 
 test('a request under way keeps its place; newcomers get short answers in the spare ones, the newest first', async () => {

@@ -73,12 +73,15 @@ describe.each([
     ['others', 900, () => '/cold'],
     ['both', 900, (index: number) => (index % 7 === 0 ? '/cold' : '/hot')],
     ['ordinary ones before others', 3_000, (index: number) => (index < 2_500 ? '/hot' : '/cold')],
-  ])('all of %s are answered in order, to a client that has closed its side', async (_what, count, toPath) => {
-    const url = await start(later, { withHotPath });
-    const paths = Array.from({ length: count }, (_unused, index) => `${toPath(index)}/${index}`);
-    const answers = await sendRaw(url, paths.map(get).join(''));
-    expect(answers.map(({ body }) => body)).toEqual(paths.map((path) => `[GET ${path}]`));
-  });
+  ])(
+    'all of %s are answered in order, to a client that has closed its side',
+    async (_what, count, toPath) => {
+      const url = await start(later, { withHotPath });
+      const paths = Array.from({ length: count }, (_unused, index) => `${toPath(index)}/${index}`);
+      const answers = await sendRaw(url, paths.map(get).join(''));
+      expect(answers.map(({ body }) => body)).toEqual(paths.map((path) => `[GET ${path}]`));
+    },
+  );
 
   test('an unread pipeline stops being read, and is answered when its client reads on', async () => {
     let requests = 0;
@@ -219,7 +222,7 @@ test('300 random pipelines in random pieces get the answers that node:http alone
     const [wanted, ...answers] = await Promise.all(
       [plainUrl, ...urls].map((url) => sendInPieces(url, bytes, cuts)),
     );
-    for (const answer of answers) expect([context, answer]).toEqual([context, wanted]);
+    for (const got of answers) expect([context, got]).toEqual([context, wanted]);
   };
   await Promise.all(Array.from({ length: 300 }, tryOne));
 });
