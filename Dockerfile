@@ -37,4 +37,5 @@ EXPOSE 3000 3001
 # The image has no curl; Node asks.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "dist/src/main.js"]
+# Half of the 256 MiB that deploy/ and the compose files grant; docs/limits.md has the other half.
+CMD ["node", "--max-old-space-size=128", "dist/src/main.js"]

@@ -2,7 +2,7 @@ import type { DestinationStream } from 'pino';
 import { createBankList, type BankList } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config/config.ts';
-import { createClientAddress } from './http/client-address.ts';
+import { createClientAddress, createIsProxy } from './http/client-address.ts';
 import { createCors } from './http/cors.ts';
 import { createHotPath } from './http/hot-path.ts';
 import { createPrepareAnswers } from './http/prepared-answers.ts';
@@ -158,6 +158,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     commonFields: [...securityFields, ...cors.fields(undefined)],
     onRefusal,
     clock,
+    isProxy: createIsProxy(config.trustProxy),
     hotPath: createHotPath({ ...publicFace, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs }),
   });
   const noCors = createCors([]);

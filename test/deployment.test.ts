@@ -115,3 +115,11 @@ test("the compose files' variables are the service's, and the load balancer asks
   expect(read('deploy/haproxy/haproxy.cfg')).toContain('option httpchk GET /readyz');
   expect(read('deploy/haproxy/haproxy.cfg')).toContain(`banks-bff:${parseConfig(merged).listen.port}`);
 });
+
+test('the heap that the image gives Node is half of the memory that its container may have', () => {
+  const heapMb = Number(
+    /^CMD \["node", "--max-old-space-size=(\d+)", "dist\/src\/main\.js"\]$/m.exec(read('Dockerfile'))?.[1],
+  );
+  expect(at(container, 'resources', 'limits', 'memory')).toBe(`${2 * heapMb}Mi`);
+  expect(at(parse(read('docker-compose.yml')), 'services', 'banks-bff', 'mem_limit')).toBe(`${2 * heapMb}m`);
+});

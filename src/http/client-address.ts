@@ -1,13 +1,13 @@
+import { isIPv6 } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import type { Config } from '../config/config.ts';
 import type { RequestHead } from './request-head.ts';
 
-// Which address a request came from, as far as the proxies in front are to be believed. For the log only: nothing is
-// decided by it.
+// Which address a request or a connection comes from, as far as the proxies in front are trusted.
 
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
-/** The nearest address that is no trusted proxy's: Express's `req.ip`, by the package that makes it. */
+/** The nearest address that is not a trusted proxy's: Express's `req.ip`, by the package that makes it. For the log. */
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {
   if (trustProxy === undefined) return ({ socket }) => socket.remoteAddress;
   const isTrusted =
@@ -15,4 +15,26 @@ export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAdd
       ? (_address: string, hops: number) => hops < trustProxy
       : proxyAddr.compile([...trustProxy]);
   return (head) => proxyAddr(head, isTrusted);
+};
+
+/**
+ * Whether a connection from `address` is a trusted proxy's, and so carries the requests of many clients. A number of
+ * proxies says that there is one in front of every client, so each connection is a proxy's.
+ */
+export const createIsProxy = (trustProxy: Config['trustProxy']): ((address: string) => boolean) => {
+  if (trustProxy === undefined) return () => false;
+  if (typeof trustProxy === 'number') return () => trustProxy > 0;
+  const isTrusted = proxyAddr.compile([...trustProxy]);
+  return (address) => isTrusted(address, 0);
+};
+
+/** The client that `address` belongs to: an IPv4 address, or the /64 of an IPv6 one, which is what one customer gets. */
+export const clientOf = (address: string): string => {
+  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!isIPv6(address)) return address;
+  const [head = '', tail = ''] = address.split('::');
+  const [before, behind] = [head, tail].map((groups) => groups.split(':').filter(Boolean));
+  const zeros = Array.from({ length: 8 - (before?.length ?? 0) - (behind?.length ?? 0) }, () => '0');
+  return [...(before ?? []), ...zeros, ...(behind ?? [])].slice(0, 4).join(':');
 };

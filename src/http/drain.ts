@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
+import type { Phase } from './connection.ts';
+import type { Connections } from './connections.ts';
 
 // The end of a listener that loses no request.
 
@@ -13,11 +14,7 @@ export interface DrainOptions {
 
 export interface Draining {
   readonly server: Server;
-  readonly open: ReadonlySet<Socket>;
-  /** Those on which the hot path answers: idle, but for an answer that is not yet taken. */
-  readonly hot: ReadonlySet<Socket>;
-  /** Those that Node reads, and that have sent no whole request yet. */
-  readonly silent: ReadonlySet<Socket>;
+  readonly connections: Connections;
   readonly clock: Clock;
 }
 
@@ -27,23 +24,21 @@ export interface Draining {
  * of this time with `Connection: close`, which empties the connections from the safe side.
  */
 export const drain = async (
-  { server, open, hot, silent, clock }: Draining,
+  { server, connections, clock }: Draining,
   { noticeMs, graceMs }: DrainOptions,
 ): Promise<void> => {
-  const cancelCutOff = clock.after(graceMs, () => open.forEach((socket) => socket.destroy()));
+  const destroyAll = (...phases: Phase[]): void => {
+    for (const [socket, { connection }] of connections)
+      if (phases.includes(connection.phase())) socket.destroy();
+  };
+  const cancelCutOff = clock.after(graceMs, () => destroyAll('idle', 'receiving', 'answering'));
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-  // Node waits for a connection that never sent a request as for one with a request under way. Who has begun to send
-  // one gets a moment more.
-  for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
-  const cancelHurry = clock.after(HALF_SENT_MS, () => silent.forEach((socket) => socket.destroy()));
+  // A request that has begun to arrive gets a moment more.
+  const cancelHurry = clock.after(HALF_SENT_MS, () => destroyAll('receiving'));
   // A request that came before the drain has no Connection: close in its answer, and leaves an idle connection.
-  const closeIdle = (): void => {
-    server.closeIdleConnections();
-    for (const socket of hot) if (socket.writableLength === 0) socket.destroy();
-  };
-  closeIdle();
-  const sweep = setInterval(closeIdle, IDLE_SWEEP_MS);
+  destroyAll('idle');
+  const sweep = setInterval(() => destroyAll('idle'), IDLE_SWEEP_MS);
   await closed;
   clearInterval(sweep);
   cancelHurry();

@@ -62,14 +62,25 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
   return (socket) => {
     let newest: { readonly request: Buffer; readonly head: RequestHead } | undefined;
     return (request) => {
-      // Most clients ask the same again, and the same bytes mean the same.
-      if (!newest?.request.equals(request)) {
-        const head = readRequestHead(request, socket);
-        newest = head && { request, head };
-      }
-      return newest !== undefined && answer(newest.head);
+      // Most clients ask the same again: the head is reused for identical bytes.
+      if (newest?.request.equals(request)) return answer(newest.head);
+      const head = readRequestHead(request, socket);
+      newest =
+        head && request.length <= MAX_REMEMBERED_BYTES ? { request: ownCopy(request), head } : undefined;
+      return head !== undefined && answer(head);
     };
   };
+};
+
+/** For an idle connection it is all that it costs here; browsers without large cookies send less. */
+const MAX_REMEMBERED_BYTES = 2_048;
+
+/** One of many pipelined requests would keep all of their bytes. */
+const ownCopy = (bytes: Buffer): Buffer => {
+  if (bytes.length === bytes.buffer.byteLength) return bytes;
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
 };
 
 /** Tells when the system has taken all that was written, mostly at once, or that it never will. */

@@ -14,18 +14,16 @@ export interface Limits {
    * first must not be the side that receives, or a request is lost with the connection.
    */
   readonly keepAliveTimeoutMs: number;
-  /**
-   * A client that does not take an answer whole in one to two of these is cut off: 62 kB in 30 s are 2 kB/s. Until then
-   * each of its pipelined requests holds about 10 kB here.
-   */
+  /** A client that does not take an answer whole in one to two of these is cut off: 62 kB in 30 s are 2 kB/s. */
   readonly slowReaderMs: number;
-  /**
-   * Above this many connections a request is answered with a 503. A connection costs 10 to 20 kB, so these cost at
-   * most 80 MB; a load balancer in front needs some hundreds.
-   */
+  /** Open connections, those over capacity apart. */
   readonly connections: number;
-  /** How many more are accepted to be told so; beyond, a connection is closed as it comes, unread. */
+  /** Of them, from one address that is not a trusted proxy's (see client-address.ts). */
+  readonly connectionsPerAddress: number;
+  /** More connections, which get one short answer: of /healthz or /readyz for probes, a 503 for others. */
   readonly spareConnections: number;
+  /** Requests, over all connections, that have been read and wait for their client to take the answer before them. */
+  readonly backlogBytes: number;
 }
 
 export const LIMITS: Limits = {
@@ -34,9 +32,17 @@ export const LIMITS: Limits = {
   checkIntervalMs: 2_000,
   keepAliveTimeoutMs: 65_000,
   slowReaderMs: 30_000,
-  connections: 4_000,
-  spareConnections: 200,
+  connections: 2_000,
+  connectionsPerAddress: 1_000,
+  spareConnections: 100,
+  backlogBytes: 16 * 1024 * 1024,
 };
+
+/** Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times as much. */
+export const HIGH_WATER_MARK_BYTES = 16 * 1024;
+
+/** How long pipelined requests may hold one turn of the event loop, and with it every other client. */
+export const PIPELINE_SLICE_MS = 0.25;
 
 /** Node's own default, stated. Browsers with large cookies stay below 8 KiB; the memory of 4,000 parsers is bounded. */
 export const MAX_HEADER_BYTES = 16 * 1024;

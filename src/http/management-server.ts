@@ -6,7 +6,7 @@ import { createPublicServer, listen, type PublicServer, type PublicServerOptions
 
 type ManagementServerOptions = Omit<PublicServerOptions, 'hotPath'>;
 
-export interface ManagementServer extends Pick<PublicServer, 'isInExcess' | 'isUsedUp' | 'serve'> {
+export interface ManagementServer extends Pick<PublicServer, 'isOverCapacity' | 'isUsedUp' | 'serve'> {
   /** As {@link listen}. */
   listen(address: { readonly port: number; readonly host: string }): Promise<string>;
   /** Closes it now, with every connection. */

@@ -18,7 +18,7 @@ import { createStatusPage, type StatusPageOptions } from './status-page/status-p
 
 export interface OperatorsAppOptions extends HealthOptions {
   readonly requestLog: RequestLog;
-  readonly server: Pick<ManagementServer, 'isInExcess' | 'isUsedUp'>;
+  readonly server: Pick<ManagementServer, 'isOverCapacity' | 'isUsedUp'>;
   /** Names that `Host` may have, besides those that are always allowed. */
   readonly hosts: readonly string[];
   /** Allows no other origin. */

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { closeGracefully } from './closing.ts';
 import { toHead, type FlatFields } from './fields.ts';
-import { LINGER_MS, MAX_TARGET_LENGTH } from './limits.ts';
+import { MAX_TARGET_LENGTH } from './limits.ts';
 import { problemAnswer, type ProblemCode } from './problems.ts';
 
 // Requests that never become one: what Node's parser refuses, requests that do not arrive in time, and CONNECT. Each
@@ -26,30 +27,35 @@ export const answerParserErrors = (server: Server, { commonFields, onRefusal }: 
   const newest = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
 
-  const refuse = (socket: Duplex, code: ProblemCode, fields: FlatFields = []): void => {
-    // A parser that has failed fails again with each further packet.
-    if (refused.has(socket)) return;
-    refused.add(socket);
+  const sendRefusal = (socket: Duplex, code: ProblemCode, fields: FlatFields): void => {
+    // The client, or the answer before, has ended the connection.
+    if (!socket.writable) return;
     const requestId = randomUUID();
     const answer = problemAnswer(code);
-    const send = (): void => {
-      // The last answer said that it is the last, and Node is closing the connection behind it.
-      if (!socket.writable) return;
-      onRefusal({ status: answer.status, code, requestId });
-      const own = ['X-Request-Id', requestId, ...fields, ...answer.fields];
-      const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
-      socket.end(`${toHead(answer.status, [...commonFields, ...own, ...last])}${answer.body}`);
-      lingerThenDestroy(socket);
-    };
-    // Pipelined answers go out in order, so the newest one's end is the end of all.
-    const owed = newest.get(socket);
-    const isOut = !owed || owed.writableFinished || owed.destroyed;
-    if (owed && !owed.req.complete) {
-      // What failed is the body of a request that has its answer, or is about to: one request, one answer.
-      if (isOut || !owed.headersSent) lingerThenDestroy(socket.end());
-      else owed.once('finish', () => lingerThenDestroy(socket.end()));
-    } else if (isOut) send();
-    else owed.once('finish', send);
+    onRefusal({ status: answer.status, code, requestId });
+    const own = ['X-Request-Id', requestId, ...fields, ...answer.fields];
+    const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
+    socket.write(`${toHead(answer.status, [...commonFields, ...own, ...last])}${answer.body}`);
+    closeGracefully(socket);
+  };
+
+  const refuse = (socket: Duplex, code: ProblemCode, fields: FlatFields = []): void => {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    const response = newest.get(socket);
+    switch (situationOf(response)) {
+      case 'nothing owed':
+        sendRefusal(socket, code, fields);
+        break;
+      case 'answer owed':
+        response?.once('finish', () => sendRefusal(socket, code, fields));
+        break;
+      case 'last answer owed':
+        response?.once('finish', () => closeGracefully(socket));
+        break;
+      case 'last answer sent':
+        closeGracefully(socket);
+    }
   };
 
   server.on('request', (req: IncomingMessage, res: ServerResponse) => newest.set(req.socket, res));
@@ -64,10 +70,19 @@ export const answerParserErrors = (server: Server, { commonFields, onRefusal }: 
   });
 };
 
-const lingerThenDestroy = (socket: Duplex): void => {
-  socket.resume();
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  socket.once('close', () => clearTimeout(timer));
+/** What a connection owes when something that it sent is refused. Answers go out in order, so its newest one tells. */
+type Situation = 'nothing owed' | 'answer owed' | 'last answer owed' | 'last answer sent';
+
+const situationOf = (newest: ServerResponse | undefined): Situation => {
+  if (!newest) return 'nothing owed';
+  const isSent = newest.writableFinished || newest.destroyed;
+  // The content of a request is refused that has its answer already: one request, one answer.
+  const isOfSameRequest = !newest.req.complete;
+  // RFC 9112 section 9.6: nothing follows an answer with Connection: close.
+  const isLast = isOfSameRequest || !newest.shouldKeepAlive || newest.getHeader('Connection') === 'close';
+  if (isLast)
+    return isSent || (isOfSameRequest && !newest.headersSent) ? 'last answer sent' : 'last answer owed';
+  return isSent ? 'nothing owed' : 'answer owed';
 };
 
 const isLostConnection = (error: NodeJS.ErrnoException): boolean =>

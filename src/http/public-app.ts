@@ -22,7 +22,7 @@ export interface PublicAppOptions extends BanksRouteOptions, HealthOptions, Admi
 export interface AdmissionOptions {
   readonly cors: Cors;
   readonly securityFields: FlatFields;
-  readonly server: Pick<PublicServer, 'isInExcess' | 'isUsedUp'>;
+  readonly server: Pick<PublicServer, 'isOverCapacity' | 'isUsedUp'>;
   readonly isDraining: () => boolean;
 }
 
@@ -33,16 +33,16 @@ export const createAdmission =
     setFields(res, options.securityFields);
     setFields(res, cors.fields(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
-    const isInExcess = server.isInExcess(req.socket);
+    const isOverCapacity = server.isOverCapacity(req.socket);
     // A connection that is reused after the drain has ended would lose its request.
-    const isLast = isInExcess || server.isUsedUp(req.socket) || options.isDraining() || hasUnwantedBody(req);
+    const isLast =
+      isOverCapacity || server.isUsedUp(req.socket) || options.isDraining() || hasUnwantedBody(req);
     if (isLast) res.setHeader('Connection', 'close');
     const refusal = refusalOf(req);
     if (refusal) {
       res.setHeader('Connection', 'close');
       sendProblem(res, refusal);
-    } else if (isInExcess && req.url !== '/healthz') {
-      // Alive, though full: an orchestrator that heard otherwise would restart the process.
+    } else if (isOverCapacity && !PROBES.has(req.url)) {
       res.setHeader('Retry-After', 1);
       sendProblem(res, 'too_many_connections');
     } else if (isServerWide(req.method, req.url)) sendOptions(res);
@@ -70,6 +70,9 @@ export const createPublicApp = (options: PublicAppOptions): Express => {
   app.use(toProblem);
   return app;
 };
+
+/** Answered however full the service is: an orchestrator would restart it, or send all clients to fewer replicas. */
+const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 /** Defines read-only resources. Express answers HEAD by the GET handler; another method is told what is allowed. */
 export const createResource =

@@ -1,17 +1,31 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
+import { createBacklog } from './backlog.ts';
+import { openConnection } from './connection.ts';
+import { createConnections, type Connections } from './connections.ts';
 import { drain, type DrainOptions } from './drain.ts';
-import { serveHot } from './hot-connection.ts';
 import type { HotPath } from './hot-path.ts';
-import { LIMITS, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, MAX_REQUESTS_BY_NODE, type Limits } from './limits.ts';
+import {
+  HIGH_WATER_MARK_BYTES,
+  LIMITS,
+  MAX_HEADER_BYTES,
+  MAX_HEADER_FIELDS,
+  MAX_REQUESTS_BY_NODE,
+  PIPELINE_SLICE_MS,
+  type Limits,
+} from './limits.ts';
+import type { NodeReader } from './node-side.ts';
 import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts';
+import { createTurns } from './turns.ts';
 
-// The public listener: its limits, and who gets a connection.
+// The public listener: its limits, and the connections on it.
 
 export interface PublicServerOptions extends ParserErrorOptions {
-  /** Gets the requests of each connection, up to the first that it does not take. */
-  readonly hotPath: HotPath;
+  /** Gets the requests of each connection, up to the first that it does not take; without it node:http gets them all. */
+  readonly hotPath?: HotPath | undefined;
+  /** Whether connections from this address are a trusted proxy's. By default none are. */
+  readonly isProxy?: (address: string) => boolean;
   readonly clock: Clock;
   readonly limits?: Limits;
 }
@@ -21,92 +35,101 @@ export interface PublicServer {
   /** Gives all other requests whose head could be read to `app`. To be called once, before the server listens. */
   serve(app: RequestListener): void;
   /** Whether this connection came when all places were taken. */
-  isInExcess(socket: Socket): boolean;
+  isOverCapacity(socket: Socket): boolean;
   /** Whether this connection has had all the requests that Node may have from it (`MAX_REQUESTS_BY_NODE`). */
   isUsedUp(socket: Socket): boolean;
   /** See {@link DrainOptions}. Resolves when the last connection is closed. */
   drain(options: DrainOptions): Promise<void>;
 }
 
-/** The public listener, on which no client can hold on for ever. */
+/** The public listener, on which no client can hold on for ever, or hold more than its share. */
 export const createPublicServer = ({
   hotPath,
+  isProxy = () => false,
   clock,
   limits = LIMITS,
   ...options
 }: PublicServerOptions): PublicServer => {
-  const open = new Set<Socket>();
-  const hot = new Set<Socket>();
-  const silent = new Set<Socket>();
-  const inExcess = new WeakSet<Socket>();
-  const isInExcess = (socket: Socket): boolean => inExcess.has(socket);
+  const connections = createConnections({ limits, isProxy });
+  const turns = createTurns(PIPELINE_SLICE_MS);
+  const backlog = createBacklog(limits.backlogBytes);
+  let uses = 0;
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
+    highWaterMark: HIGH_WATER_MARK_BYTES,
     // Node's answer would be a bare 400; admission.ts looks at Host.
     requireHostHeader: false,
   });
   // One more than is allowed: fields beyond it are dropped, and admission.ts must see that there were too many.
   server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
-  server.maxConnections = limits.connections + limits.spareConnections;
-  answerParserErrors(server, options);
   // Node's own answers to these would be a 100 that invites a body, and a bare 417.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
 
-  // Node's own listener begins to read at once, so it must not hear of a connection before it is to have it.
-  const nodeListeners = server.listeners('connection');
-  server.removeAllListeners('connection');
-  const giveToNode = (socket: Socket): void => {
-    hot.delete(socket);
-    silent.add(socket);
-    for (const listener of nodeListeners) Reflect.apply(listener, server, [socket]);
-  };
-  const onSilent = (socket: Socket): void => {
-    giveToNode(socket);
-    server.emit('clientError', new HeadersTimeout(), socket);
-  };
+  const giveToNode = takeConnectionsFrom(server);
   server.on('connection', (socket: Socket) => {
-    const hasPlace = open.size < limits.connections;
-    open.add(socket);
-    socket.once('close', () => {
-      open.delete(socket);
-      hot.delete(socket);
-      silent.delete(socket);
-    });
-    if (hasPlace) {
-      hot.add(socket);
-      serveHot(socket, { hotPath, limits, onOther: giveToNode, onSilent });
-    } else {
-      inExcess.add(socket);
-      giveToNode(socket);
+    const place = connections.admit(socket);
+    if (!place) {
+      socket.destroy();
+      return;
     }
+    const connection = openConnection(socket, {
+      hotPath: place.isOverCapacity ? undefined : hotPath,
+      limits,
+      turns,
+      backlog,
+      nextUse: () => (uses += 1),
+      giveToNode: () => giveToNode(socket),
+      onSilence: () => server.emit('clientError', new HeadersTimeout(), socket),
+    });
+    connections.add(socket, { ...place, connection });
   });
-  const requestsByNode = new WeakMap<Socket, number>();
-  const countOf = (socket: Socket): number => requestsByNode.get(socket) ?? 0;
-  server.prependListener('request', ({ socket }) => {
-    silent.delete(socket);
-    requestsByNode.set(socket, countOf(socket) + 1);
-  });
-  cutOffSlowReaders(server, open, limits.slowReaderMs);
+  server.on('request', (req, res) => connections.get(req.socket)?.connection.onNodeRequest(req, res));
+  // Node's parser must not be given more after either of these.
+  server.on('clientError', (_error, socket: Socket) => connections.get(socket)?.connection.stop());
+  server.on('connect', ({ socket }) => connections.get(socket)?.connection.stop());
+  answerParserErrors(server, options);
+  cutOffSlowReaders(server, connections, limits.slowReaderMs);
+
   return {
     server,
     serve: (app) => void server.on('request', app),
-    isInExcess,
-    isUsedUp: (socket) => countOf(socket) >= MAX_REQUESTS_BY_NODE,
-    drain: (drainOptions) => drain({ server, open, hot, silent, clock }, drainOptions),
+    isOverCapacity: (socket) => connections.get(socket)?.isOverCapacity ?? false,
+    isUsedUp: (socket) => (connections.get(socket)?.connection.requestsByNode() ?? 0) >= MAX_REQUESTS_BY_NODE,
+    drain: (drainOptions) => drain({ server, connections, clock }, drainOptions),
+  };
+};
+
+/**
+ * Takes the connections of `server` away from node:http, which would begin to read them at once. What it returns gives it
+ * one, except for the reading: node:http hears of bytes only through the listeners that the caller gets.
+ */
+const takeConnectionsFrom = (server: Server): ((socket: Socket) => NodeReader) => {
+  const nodeListeners = server.listeners('connection');
+  server.removeAllListeners('connection');
+  return (socket) => {
+    for (const listener of nodeListeners) Reflect.apply(listener, server, [socket]);
+    const take = (event: 'data' | 'end') => {
+      const listeners = socket.listeners(event);
+      socket.removeAllListeners(event);
+      return (...bytes: readonly Buffer[]): void => {
+        for (const listener of listeners) Reflect.apply(listener, socket, bytes);
+      };
+    };
+    return { onData: take('data'), onEnd: take('end') };
   };
 };
 
 /** Destroys each connection that took not one whole piece of what waits for it between two looks, `everyMs` apart. */
-const cutOffSlowReaders = (server: Server, open: ReadonlySet<Socket>, everyMs: number): void => {
+const cutOffSlowReaders = (server: Server, connections: Connections, everyMs: number): void => {
   let takenBefore = new Map<Socket, number>();
   const look = (): void => {
     const taken = new Map<Socket, number>();
-    for (const socket of open) {
+    for (const [socket] of connections) {
       if (socket.writableLength === 0) continue;
       const bytes = socket.bytesWritten - socket.writableLength;
       if (takenBefore.get(socket) === bytes) socket.destroy();
@@ -118,7 +141,6 @@ const cutOffSlowReaders = (server: Server, open: ReadonlySet<Socket>, everyMs: n
   const timer = setInterval(look, everyMs).unref();
   server.once('close', () => clearInterval(timer));
 };
-
 /** Binds `server` and gives its address. Port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE. */
 export const listen = (server: Server, { port, host }: { port: number; host: string }): Promise<string> =>
   new Promise((resolve, reject) => {

@@ -81,7 +81,7 @@ const startWay = async (toHotPath: (options: HotOptions) => HotPath): Promise<Wa
   };
   const app = createPublicApp({
     ...options,
-    server: { isInExcess: () => false, isUsedUp: () => false },
+    server: { isOverCapacity: () => false, isUsedUp: () => false },
     environment: 'sandbox',
     version: '0.0.0-test',
     fields: undefined,

@@ -25,7 +25,7 @@ const start = async (limits: Partial<Limits>, app?: RequestListener): Promise<st
     limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
   });
   const server = running;
-  server.serve(app ?? ((req, res) => res.end(server.isInExcess(req.socket) ? 'in excess' : 'welcome')));
+  server.serve(app ?? ((_req, res) => res.end('welcome')));
   return listen(running.server, { port: 0, host: '127.0.0.1' });
 };
 afterEach(async () => {
@@ -77,18 +77,6 @@ test('a reader that takes nothing is cut off, and one that reads on is not', asy
   expect(bytes).toBe(body.length);
   await connected((count) => count <= 1);
   expect(stalled.bytesRead).toBeLessThan(body.length);
-});
-
-test('connections above the bound are marked to be refused, and far above it they are closed unread', async () => {
-  const url = await start({ connections: 2, spareConnections: 1 });
-  const held = [await open(url), await open(url)];
-  const bytes = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
-  expect((await sendRaw(url, bytes))[0]?.body).toBe('in excess');
-  const third = await open(url);
-  expect(await sendRaw(url, bytes)).toEqual([]);
-  for (const socket of [...held, third]) socket.destroy();
-  await connected((count) => count <= 0);
-  expect((await sendRaw(url, bytes))[0]?.body).toBe('welcome');
 });
 
 test('a drain waits for the request under way, and not for connections that never sent one', async () => {
