@@ -6,6 +6,7 @@ import type { HotPath } from '../../src/http/hot-path.ts';
 import { LIMITS, type Limits } from '../../src/http/limits.ts';
 import { createPublicServer, listen } from '../../src/http/server.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
+import { startEmulatorProcess, startProcess } from '../kit/process.ts';
 import { createRandom } from '../kit/random.ts';
 import { sendRaw } from '../kit/raw-http.ts';
 import { eventually } from '../kit/rig.ts';
@@ -150,6 +151,32 @@ test('a request that two reads cut stays on the hot path when its end follows', 
   socket.end();
   await once(socket, 'close');
   expect(received()).toMatch(/HTTP\/1\.1 400 Bad Request[^]*$/);
+});
+
+test('30 connections that pipeline 2,000 requests each leave a process with a small heap alive and prompt', async () => {
+  const emulator = await startEmulatorProcess();
+  const service = await startProcess({
+    NODE_OPTIONS: '--max-old-space-size=64',
+    PROVIDER_ENVIRONMENT: 'sandbox',
+    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+  });
+  try {
+    const [url = ''] = service.urls();
+    const clients = await Promise.all(Array.from({ length: 30 }, () => open(url)));
+    for (const [index, { socket }] of clients.entries()) {
+      socket.write(get(index % 2 === 0 ? '/banks' : '/healthz').repeat(2_000));
+      if (index % 3 === 0) socket.on('data', () => undefined).resume();
+    }
+    for (let count = 0; count < 20; count += 1) {
+      const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) });
+      expect(answer.status).toBe(200);
+    }
+    expect(service.child.exitCode).toBeNull();
+  } finally {
+    service.child.kill('SIGKILL');
+    emulator.end();
+  }
 });
 
 test('a request behind an Upgrade that is not taken is answered', async () => {

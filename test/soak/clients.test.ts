@@ -149,3 +149,19 @@ test.each(SHAPES)(`${LIMITS.connections} connections %s fit the container`, asyn
   process.stdout.write(`${LIMITS.connections} connections ${what}: ${beforeMib} -> ${peakMib} MiB\n`);
   expect(peakMib).toBeLessThan(CONTAINER_MIB - 30);
 });
+
+test('while requests under way hold every place, probes are answered, and others get a 503', async () => {
+  const url = await start();
+  const bytes = 'GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ';
+  await attack(url, { connections: LIMITS.connections, bytes, reads: true });
+  const ask = async (path: string): Promise<[number, string | null]> => {
+    const response = await fetch(`${url}${path}`, { headers: { Connection: 'close' } });
+    await response.arrayBuffer();
+    return [response.status, response.headers.get('Retry-After')];
+  };
+  expect(await ask('/healthz')).toEqual([200, null]);
+  expect(await ask('/readyz')).toEqual([200, null]);
+  expect(await ask('/banks')).toEqual([503, '1']);
+  // Their time ends, and the places are free again.
+  while ((await ask('/banks'))[0] !== 200);
+});
