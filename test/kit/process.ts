@@ -39,7 +39,7 @@ export const startProcess = async (env: Environment, preload = ''): Promise<Serv
     written()
       .split('\n')
       .filter((line) => line.includes('"listening"'))
-      .flatMap((line) => line.match(/http:\/\/127\.0\.0\.1:\d+/g) ?? []);
+      .flatMap((line) => line.match(/http:\/\/127\.0\.0\.\d+:\d+/g) ?? []);
   await eventually(() => urls().length > 0 || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(`the service did not start: ${written()}`);
   return {
