@@ -112,3 +112,18 @@ test("the compose files' variables are the service's, and the load balancer know
   expect(parseConfig(merged).cache.redisUrl).toBeDefined();
   expect(read('deploy/haproxy/haproxy.cfg')).toContain(`banks-bff:${parseConfig(merged).listen.port}`);
 });
+
+test('each alert has a runbook, a section of the operations page', () => {
+  const rules = list(at(parse(read('deploy/prometheus/banks-bff.rules.yml')), 'groups', 0, 'rules'));
+  const repository = text(at(JSON.parse(read('package.json')), 'repository', 'url')).replace(
+    /^git\+|\.git$/g,
+    '',
+  );
+  for (const rule of rules) {
+    const alert = text(at(rule, 'alert'));
+    expect(at(rule, 'annotations', 'runbook_url')).toBe(
+      `${repository}/blob/main/docs/operations.md#${alert.toLowerCase()}`,
+    );
+    expect(read('docs/operations.md')).toContain(`\n### ${alert}\n`);
+  }
+});

@@ -36,6 +36,7 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
     'npx openapi-typescript http://localhost:3000/openapi.json -o banks.d.ts',
     "openapi.test.ts holds the document to its schema; the generator is the reader's choice",
   ],
+  ['npm run rehearse:alerts', 'it is soak/alerts.test.ts'],
   ['npm run build && npm start', 'main.test.ts starts the built program'],
 ]);
 
