@@ -1,20 +1,103 @@
 import { expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { parse } from 'yaml';
-import { parseConfig } from '../src/config.ts';
+import { DEFAULT_ACCESS_TOKEN } from '../emulator/emulator.ts';
+import { parseConfig, SECRET_VARIABLES } from '../src/config.ts';
 import { at, list, read, text } from './kit/manifests.ts';
+import { startRig } from './kit/rig.ts';
 
 // What the compose files and the alerts say, held against the code. Kubernetes: kubernetes.test.ts.
 
-test("the compose files' variables are the service's, and the load balancer knows its port", () => {
-  const compose = ['docker-compose.yml', 'compose.replicas.yml'].map((path): unknown =>
-    parse(read(path), { customTags: [{ tag: '!reset', collection: 'seq' }] }),
+/** Compose's tags for replacing what another file says. */
+const customTags = ['!reset', '!override'].map((tag) => ({ tag, collection: 'seq' as const }));
+const [alone, replicas] = ['docker-compose.yml', 'compose.replicas.yml'].map((path): unknown =>
+  parse(read(path), { customTags }),
+);
+const services = [alone, replicas].flatMap((file) => Object.entries(Object(at(file, 'services'))));
+
+test("the compose files' variables are the service's, and each is a good configuration", () => {
+  const variablesOf = (file: unknown): [string, string][] =>
+    Object.entries(Object(at(file, 'services', 'banks-bff', 'environment')))
+      .map(([name, value]): [string, string] => [name, String(value)])
+      .filter(([name]) => name !== 'NODE_OPTIONS');
+  expect(parseConfig(Object.fromEntries(variablesOf(alone))).provider.environment).toBe('sandbox');
+  const merged = parseConfig(Object.fromEntries([...variablesOf(alone), ...variablesOf(replicas)]));
+  expect(merged.cache.redisUrl).toBeDefined();
+  expect(read('deploy/haproxy/haproxy.cfg')).toContain(`banks-bff:${merged.listen.port}`);
+});
+
+test('the load balancer has a place for each replica', () => {
+  const places = read('deploy/haproxy/haproxy.cfg').matchAll(/server-template replica (\d+) /g);
+  const wanted = at(replicas, 'services', 'banks-bff', 'deploy', 'replicas');
+  expect([...places].map(([, count]) => Number(count))).toEqual([wanted, wanted]);
+});
+
+test('secrets are files, and those in the repository are what the emulator accepts', () => {
+  const variables = Object(at(alone, 'services', 'banks-bff', 'environment'));
+  expect(SECRET_VARIABLES.filter((name) => name in variables)).toEqual([]);
+  const secrets = Object.entries(Object(at(alone, 'secrets')));
+  expect(list(at(alone, 'services', 'banks-bff', 'secrets'))).toEqual(secrets.map(([name]) => name));
+  expect([variables.PROVIDER_ACCESS_TOKEN_FILE, variables.MANAGEMENT_TOKEN_FILE]).toEqual(
+    secrets.map(([name]) => `/run/secrets/${name}`),
   );
-  const variables = compose.map((file) => at(file, 'services', 'banks-bff', 'environment'));
-  const merged = Object.fromEntries(
-    variables.flatMap((some) => Object.entries(Object(some))).map(([name, value]) => [name, String(value)]),
+  const [token, managementToken] = secrets.map(([, secret]) => read(text(at(secret, 'file'))).trim());
+  expect(token).toBe(DEFAULT_ACCESS_TOKEN);
+  expect(managementToken).toMatch(/^\S{16,}$/);
+});
+
+test('every port is published on this machine only, the management port of each replica too', () => {
+  const ports = services.flatMap(([, service]) => list(at(service, 'ports')).map(String));
+  for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+  expect(list(at(alone, 'services', 'banks-bff', 'ports'))).toContain('127.0.0.1:3001:3001');
+  const wanted = Number(at(replicas, 'services', 'banks-bff', 'deploy', 'replicas'));
+  expect(list(at(replicas, 'services', 'banks-bff', 'ports'))).toEqual([
+    `127.0.0.1:3001-${3000 + wanted}:3001`,
+  ]);
+});
+
+test('every container is bounded, comes back, and may do nothing that it need not', () => {
+  // The replicas' file adds to the first one's banks-bff.
+  const whole = services.filter(([, service]) => at(service, 'deploy') === undefined);
+  expect(whole.map(([name]) => name)).toEqual(['banks-bff', 'emulator', 'redis', 'load-balancer']);
+  for (const [name, service] of whole) {
+    expect([name, service]).toEqual([
+      name,
+      expect.objectContaining({
+        restart: 'unless-stopped',
+        mem_limit: expect.stringMatching(/^\d+m$/),
+        pids_limit: 100,
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      }),
+    ]);
+  }
+  const limitMib = Number.parseInt(text(at(alone, 'services', 'banks-bff', 'mem_limit')), 10);
+  const [, heapMib] = /--max-old-space-size=(\d+)/.exec(read('docker-compose.yml')) ?? [];
+  expect(Number(heapMib) / limitMib).toBeCloseTo(0.625);
+});
+
+test('the health checks of the images pass while the program answers, and fail once it does not', async () => {
+  const checks = [...read('Dockerfile').matchAll(/^HEALTHCHECK .*\n +CMD (\[.*\])$/gm)].map(
+    ([, command = '']): string[] => JSON.parse(command),
   );
-  expect(parseConfig(merged).cache.redisUrl).toBeDefined();
-  expect(read('deploy/haproxy/haproxy.cfg')).toContain(`banks-bff:${parseConfig(merged).listen.port}`);
+  const rig = await startRig();
+  const env = {
+    PORT: new URL(rig.url).port,
+    EMULATOR_CONTROL_PORT: new URL(rig.emulator.controlUrl).port,
+  };
+  const statuses = (): Promise<(number | null)[]> =>
+    Promise.all(
+      checks.map(async ([, ...args]) => {
+        const child = spawn(process.execPath, args, { env, stdio: 'ignore' });
+        await once(child, 'exit');
+        return child.exitCode;
+      }),
+    );
+  expect(await statuses()).toEqual([0, 0]);
+  await rig.close();
+  expect(await statuses()).toEqual([1, 1]);
 });
 
 test('each alert has a runbook, a section of the operations page', () => {

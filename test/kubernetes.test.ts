@@ -79,7 +79,7 @@ test('the probes ask what the service answers', async () => {
 });
 
 test('secrets are files of a Secret that applying the base again does not touch', () => {
-  expect(Object.keys(env)).not.toEqual(expect.arrayContaining([...SECRET_VARIABLES]));
+  expect(SECRET_VARIABLES.filter((name) => name in env)).toEqual([]);
   expect(base.map((candidate) => at(candidate, 'kind'))).not.toContain('Secret');
   const mount = text(at(container, 'volumeMounts', 0, 'mountPath'));
   const files = Object.entries(env).filter(([name]) => name.endsWith('_FILE'));
