@@ -9,7 +9,7 @@ import {
   startHaproxy,
   type Haproxy,
 } from './kit/haproxy.ts';
-import { startRig, type Rig } from './kit/rig.ts';
+import { eventually, startRig, type Rig } from './kit/rig.ts';
 
 // The shipped load balancer in front of one replica. What a page sees in an outage: soak/load-balancer.test.ts.
 
@@ -65,6 +65,25 @@ describeWithHaproxy('the load balancer', () => {
     );
     if (response instanceof Readable) await response.toArray();
     expect(lastRequest()).toMatchObject({ ip: '127.0.0.5' });
+  });
+
+  test("passes on the service's own 503 while no replica is ready", async () => {
+    const origin = 'https://frontend.example.com';
+    rig = await startRig({
+      env: { CORS_ORIGINS: origin },
+      before: (emulator) => emulator.behave('unavailable'),
+    });
+    const balancer = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));
+    haproxy = balancer;
+    await eventually(() =>
+      balancer.log().includes('Server ready/replica1 is DOWN, reason: Layer7 wrong status'),
+    );
+    const response = await fetch(`${balancer.url}/banks`, { headers: { Origin: origin } });
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'access-control-allow-origin': origin,
+      'retry-after': expect.stringMatching(/^[1-9]\d*$/),
+    });
+    expect(await response.json()).toMatchObject({ status: 503, code: 'provider_unavailable' });
   });
 
   test('answers by itself only when no replica is left: 503 with a problem document for every page', async () => {
