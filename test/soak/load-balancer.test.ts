@@ -24,7 +24,8 @@ const watch = (url: string): string => `
         async (response) => {
           const body = await response.json();
           if (!response.ok) return response.status + ' ' + response.headers.get('content-type') + ' ' + body.code;
-          const [, why] = /detail=(\\w+)/.exec(response.headers.get('cache-status')) ?? [];
+          // A renewal that is late on a busy machine is no outage.
+          const [, why] = /detail=(?!renewing)(\\w+)/.exec(response.headers.get('cache-status')) ?? [];
           return response.status + ' ' + body.length + ' banks' + (why ? ', ' + why : '');
         },
         (error) => error.name,
@@ -94,6 +95,11 @@ describeWithHaproxy('behind the load balancer', () =>
 
     const startReplica = async (address: string): Promise<void> =>
       void replicas.push(await startProcess({ ...env, HOST: address }));
+    /** Starts all, and waits until HAProxy has found one. */
+    const startReplicas = async (): Promise<void> => {
+      await Promise.all(ADDRESSES.map(startReplica));
+      while ((await fetch(`${haproxy.url}/healthz`)).status !== 200) await setTimeout(50);
+    };
     const restartProvider = async (): Promise<void> => {
       provider = await startEmulator({ port: Number(new URL(provider.baseUrl).port) });
     };
@@ -126,7 +132,7 @@ describeWithHaproxy('behind the load balancer', () =>
 
     test('reads the 503 of a service that never had a list, then the list', async () => {
       await provider.behave('hang');
-      await Promise.all(ADDRESSES.map(startReplica));
+      await startReplicas();
       await page.evaluate(watch(`${haproxy.url}/banks`));
       while (provider.listCalls() < ADDRESSES.length) await setTimeout(10);
 
@@ -141,7 +147,7 @@ describeWithHaproxy('behind the load balancer', () =>
     });
 
     test('keeps reading the list in an outage, reads the 503 once it has expired, and then the list', async () => {
-      await Promise.all(ADDRESSES.map(startReplica));
+      await startReplicas();
       await page.evaluate(watch(`${haproxy.url}/banks`));
       await seenUntil(settlesOn(LIST));
 
@@ -154,7 +160,7 @@ describeWithHaproxy('behind the load balancer', () =>
     });
 
     test('notices no replica that is killed or stopped, and reads the 503 of HAProxy when none is left', async () => {
-      await Promise.all(ADDRESSES.map(startReplica));
+      await startReplicas();
       const [killed, stopped, last] = replicas;
       await page.evaluate(watch(`${haproxy.url}/banks`));
       await seenUntil(settlesOn(LIST));
