@@ -1,4 +1,5 @@
-FROM node:26-slim AS build
+# These two stages only make JavaScript, the same for every architecture: they run on the builder's own.
+FROM --platform=$BUILDPLATFORM node:26-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -8,7 +9,7 @@ COPY emulator ./emulator
 COPY examples ./examples
 RUN npm run build
 
-FROM node:26-slim AS dependencies
+FROM --platform=$BUILDPLATFORM node:26-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --omit=dev
@@ -22,6 +23,8 @@ COPY --from=build /app/dist/emulator ./dist/emulator
 USER 10001:10001
 ENV EMULATOR_HOST=0.0.0.0
 EXPOSE 4000 4001
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "require('node:http').get({ port: process.env.EMULATOR_CONTROL_PORT || 4001 }, (res) => process.exit(res.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 CMD ["node", "dist/emulator/main.js"]
 
 # The last stage, so that a plain `docker build .` makes the service.
@@ -35,7 +38,7 @@ COPY src/http/status-page/*.css src/http/status-page/*.js ./src/http/status-page
 USER 10001:10001
 EXPOSE 3000 3001
 # The image has no curl; Node asks.
-HEALTHCHECK --interval=5s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 3000) + '/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "require('node:http').get({ port: process.env.PORT || 3000, path: '/healthz' }, (res) => process.exit(res.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 # Half of the 256 MiB that deploy/ and the compose files grant; docs/limits.md has the other half.
 CMD ["node", "--max-old-space-size=128", "dist/src/main.js"]

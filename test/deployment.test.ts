@@ -1,125 +1,123 @@
 import { expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
-import { parse, parseAllDocuments } from 'yaml';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { parse } from 'yaml';
+import { DEFAULT_ACCESS_TOKEN } from '../emulator/emulator.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { SECRET_VARIABLES } from '../src/config/variables.ts';
-import { VARIABLES } from '../src/config/variables.ts';
+import { at, list, read, text } from './kit/manifests.ts';
 import { startRig } from './kit/rig.ts';
 
-// What deploy/ and the compose files say, held against the code: a renamed variable, a moved port or a probe of a path
-// that is gone fails here and not in a cluster.
+// What the compose files and the alerts say, held against the code. Kubernetes: kubernetes.test.ts.
 
-const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
-
-/** `value` at `path`; undefined where there is none. */
-const at = (value: unknown, ...path: (string | number)[]): unknown => {
-  const [key, ...rest] = path;
-  if (key === undefined) return value;
-  if (typeof value !== 'object' || value === null) return undefined;
-  return at(Object.entries(value).find(([name]) => name === String(key))?.[1], ...rest);
-};
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-
-const objects: unknown[] = parseAllDocuments(read('deploy/kubernetes/banks-bff.yaml')).map((document) =>
-  document.toJS(),
+/** Compose's tags for replacing what another file says. */
+const customTags = ['!reset', '!override'].map((tag) => ({ tag, collection: 'seq' as const }));
+const [alone, replicas] = ['docker-compose.yml', 'compose.replicas.yml'].map((path): unknown =>
+  parse(read(path), { customTags }),
 );
-const object = (kind: string): unknown => objects.find((candidate) => at(candidate, 'kind') === kind);
-const pod = at(object('Deployment'), 'spec', 'template', 'spec');
-const container = at(pod, 'containers', 0);
-const secret = at(object('Secret'), 'stringData');
+const services = [alone, replicas].flatMap((file) => Object.entries(Object(at(file, 'services'))));
 
-/** The container's variables as the service would see them, those from the Secret included. */
-const env = Object.fromEntries(
-  list(at(container, 'env')).map((entry) => {
-    const key = at(entry, 'valueFrom', 'secretKeyRef', 'key');
-    return [text(at(entry, 'name')), text(key === undefined ? at(entry, 'value') : at(secret, text(key)))];
-  }),
-);
-
-test("the manifest's variables are the service's, and configure it", () => {
-  expect(Object.keys(VARIABLES)).toEqual(expect.arrayContaining(Object.keys(env)));
-  const config = parseConfig(env);
-  expect(config.provider.environment).toBe('production');
-  expect(config.management.listen).toEqual({ port: 3001, host: '0.0.0.0' });
-  expect(at(pod, 'terminationGracePeriodSeconds')).toBeGreaterThan(config.shutdownGraceMs / 1_000);
-  // Every Service of the namespace would add variables, some with our prefixes.
-  expect(at(pod, 'enableServiceLinks')).toBe(false);
+test("the compose files' variables are the service's, and each is a good configuration", () => {
+  const variablesOf = (file: unknown): [string, string][] =>
+    Object.entries(Object(at(file, 'services', 'banks-bff', 'environment')))
+      .map(([name, value]): [string, string] => [name, String(value)])
+      .filter(([name]) => name !== 'NODE_OPTIONS');
+  expect(parseConfig(Object.fromEntries(variablesOf(alone))).provider.environment).toBe('sandbox');
+  const merged = parseConfig(Object.fromEntries([...variablesOf(alone), ...variablesOf(replicas)]));
+  expect(merged.cache.redisUrl).toBeDefined();
+  expect(read('deploy/haproxy/haproxy.cfg')).toContain(`banks-bff:${merged.listen.port}`);
 });
 
-test("the manifest's ports are those that the service listens on, and operators' one is not published", () => {
-  const { listen, management } = parseConfig(env);
-  expect(list(at(container, 'ports'))).toEqual([
-    { name: 'http', containerPort: listen.port },
-    { name: 'management', containerPort: management.listen?.port },
-  ]);
-  expect(list(at(object('Service'), 'spec', 'ports')).map((port) => at(port, 'targetPort'))).toEqual([
-    'http',
+test('the load balancer has a place for each replica', () => {
+  const places = read('deploy/haproxy/haproxy.cfg').matchAll(/server-template replica (\d+) /g);
+  const wanted = at(replicas, 'services', 'banks-bff', 'deploy', 'replicas');
+  expect([...places].map(([, count]) => Number(count))).toEqual([wanted, wanted]);
+});
+
+test('secrets are files, and those in the repository are what the emulator accepts', () => {
+  const variables = Object(at(alone, 'services', 'banks-bff', 'environment'));
+  expect(SECRET_VARIABLES.filter((name) => name in variables)).toEqual([]);
+  const secrets = Object.entries(Object(at(alone, 'secrets')));
+  expect(list(at(alone, 'services', 'banks-bff', 'secrets'))).toEqual(secrets.map(([name]) => name));
+  expect([variables.PROVIDER_ACCESS_TOKEN_FILE, variables.MANAGEMENT_TOKEN_FILE]).toEqual(
+    secrets.map(([name]) => `/run/secrets/${name}`),
+  );
+  const [token, managementToken] = secrets.map(([, secret]) => read(text(at(secret, 'file'))).trim());
+  expect(token).toBe(DEFAULT_ACCESS_TOKEN);
+  expect(managementToken).toMatch(/^\S{16,}$/);
+});
+
+test('every port is published on this machine only, the management port of each replica too', () => {
+  const ports = services.flatMap(([, service]) => list(at(service, 'ports')).map(String));
+  for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+  expect(list(at(alone, 'services', 'banks-bff', 'ports'))).toContain('127.0.0.1:3001:3001');
+  const wanted = Number(at(replicas, 'services', 'banks-bff', 'deploy', 'replicas'));
+  expect(list(at(replicas, 'services', 'banks-bff', 'ports'))).toEqual([
+    `127.0.0.1:3001-${3000 + wanted}:3001`,
   ]);
 });
 
-test("the manifest's probes ask what the service answers", async () => {
+test('every container is bounded, comes back, and may do nothing that it need not', () => {
+  // The replicas' file adds to the first one's banks-bff.
+  const whole = services.filter(([, service]) => at(service, 'deploy') === undefined);
+  expect(whole.map(([name]) => name)).toEqual(['banks-bff', 'emulator', 'redis', 'load-balancer']);
+  for (const [name, service] of whole) {
+    expect([name, service]).toEqual([
+      name,
+      expect.objectContaining({
+        restart: 'unless-stopped',
+        mem_limit: expect.stringMatching(/^\d+m$/),
+        pids_limit: 100,
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      }),
+    ]);
+  }
+});
+
+test('the health checks of the images pass while the program answers, and fail once it does not', async () => {
+  const checks = [...read('Dockerfile').matchAll(/^HEALTHCHECK .*\n +CMD (\[.*\])$/gm)].map(
+    ([, command = '']): string[] => JSON.parse(command),
+  );
   const rig = await startRig();
-  for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
-    expect(at(container, probe, 'httpGet', 'port')).toBe('http');
-    const path = text(at(container, probe, 'httpGet', 'path'));
-    // A path that is not there would be 404.
-    expect([200, 503]).toContain((await fetch(`${rig.url}${path}`)).status);
-  }
-  expect(at(container, 'livenessProbe', 'httpGet', 'path')).toBe('/healthz');
-  expect(at(container, 'readinessProbe', 'httpGet', 'path')).toBe('/readyz');
+  const env = {
+    PORT: new URL(rig.url).port,
+    EMULATOR_CONTROL_PORT: new URL(rig.emulator.controlUrl).port,
+  };
+  const statuses = (): Promise<(number | null)[]> =>
+    Promise.all(
+      checks.map(async ([, ...args]) => {
+        const child = spawn(process.execPath, args, { env, stdio: 'ignore' });
+        await once(child, 'exit');
+        return child.exitCode;
+      }),
+    );
+  expect(await statuses()).toEqual([0, 0]);
   await rig.close();
+  expect(await statuses()).toEqual([1, 1]);
 });
 
-test('secrets come from the Secret: as files, or as the one variable that has none', () => {
-  for (const entry of list(at(container, 'env'))) {
-    const isSecret = SECRET_VARIABLES.some((name) => name === at(entry, 'name'));
-    expect([at(entry, 'name'), at(entry, 'value') === undefined]).toEqual([at(entry, 'name'), isSecret]);
+test('each alert has a runbook, a section of the operations page', () => {
+  const rules = list(at(parse(read('deploy/prometheus/banks-bff.rules.yml')), 'groups', 0, 'rules'));
+  const repository = text(at(JSON.parse(read('package.json')), 'repository', 'url')).replace(
+    /^git\+|\.git$/g,
+    '',
+  );
+  for (const rule of rules) {
+    const alert = text(at(rule, 'alert'));
+    expect(at(rule, 'annotations', 'runbook_url')).toBe(
+      `${repository}/blob/main/docs/operations.md#${alert.toLowerCase()}`,
+    );
+    expect(read('docs/operations.md')).toContain(`\n### ${alert}\n`);
   }
-  const mount = text(at(container, 'volumeMounts', 0, 'mountPath'));
-  const files = list(at(pod, 'volumes', 0, 'secret', 'items')).map(
-    (item) => `${mount}/${text(at(item, 'path'))}`,
-  );
-  expect(files).toEqual([env['PROVIDER_ACCESS_TOKEN_FILE'], env['MANAGEMENT_TOKEN_FILE']]);
-});
-
-test("the container may do nothing that the service does not do, as the image's user", () => {
-  const [, user] =
-    /^USER (\d+):\d+$/m.exec(read('Dockerfile').slice(read('Dockerfile').indexOf('AS service'))) ?? [];
-  expect(at(pod, 'securityContext')).toMatchObject({ runAsNonRoot: true, runAsUser: Number(user) });
-  expect(at(container, 'securityContext')).toEqual({
-    readOnlyRootFilesystem: true,
-    allowPrivilegeEscalation: false,
-    capabilities: { drop: ['ALL'] },
-  });
-});
-
-test('everything selects the same pods, and some always stay', () => {
-  const labels = at(object('Deployment'), 'spec', 'template', 'metadata', 'labels');
-  expect(at(object('Deployment'), 'spec', 'selector', 'matchLabels')).toEqual(labels);
-  expect(at(object('Service'), 'spec', 'selector')).toEqual(labels);
-  const budget = at(object('PodDisruptionBudget'), 'spec');
-  expect(at(budget, 'selector', 'matchLabels')).toEqual(labels);
-  expect(at(budget, 'minAvailable')).toBeLessThan(Number(at(object('Deployment'), 'spec', 'replicas')));
-});
-
-test("the compose files' variables are the service's, and the load balancer asks a path that it answers", () => {
-  const compose = ['docker-compose.yml', 'compose.replicas.yml'].map((path): unknown =>
-    parse(read(path), { customTags: [{ tag: '!reset', collection: 'seq' }] }),
-  );
-  const variables = compose.map((file) => at(file, 'services', 'banks-bff', 'environment'));
-  const merged = Object.fromEntries(
-    variables.flatMap((some) => Object.entries(Object(some))).map(([name, value]) => [name, String(value)]),
-  );
-  expect(parseConfig(merged).cache.redisUrl).toBeDefined();
-  expect(read('deploy/haproxy/haproxy.cfg')).toContain('option httpchk GET /readyz');
-  expect(read('deploy/haproxy/haproxy.cfg')).toContain(`banks-bff:${parseConfig(merged).listen.port}`);
 });
 
 test('the heap that the image gives Node is half of the memory that its container may have', () => {
   const heapMb = Number(
     /^CMD \["node", "--max-old-space-size=(\d+)", "dist\/src\/main\.js"\]$/m.exec(read('Dockerfile'))?.[1],
   );
-  expect(at(container, 'resources', 'limits', 'memory')).toBe(`${2 * heapMb}Mi`);
+  expect(read('deploy/kubernetes/deployment.yaml')).toContain(`limits: { memory: ${2 * heapMb}Mi }`);
+  expect(read('deploy/systemd/banks-bff.service')).toContain(`--max-old-space-size=${heapMb}\n`);
   expect(at(parse(read('docker-compose.yml')), 'services', 'banks-bff', 'mem_limit')).toBe(`${2 * heapMb}m`);
 });

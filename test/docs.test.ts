@@ -39,6 +39,23 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
     'npx openapi-typescript http://localhost:3000/openapi.json -o banks.d.ts',
     "openapi.test.ts holds the document to its schema; the generator is the reader's choice",
   ],
+  ['npm run rehearse:alerts', 'it is soak/alerts.test.ts'],
+  ['kubectl apply -k deploy/kubernetes', 'CI has no cluster; kubernetes.test.ts builds it'],
+  ['kubectl apply -k deploy/kubernetes/monitoring', 'CI has no cluster; kubernetes.test.ts builds it'],
+  ['kubectl port-forward deployment/banks-bff 3001', 'CI has no cluster'],
+  [
+    'kubectl create secret generic banks-bff --from-file=provider-token --from-file=management-token --from-file=redis-url',
+    'CI has no cluster; kubernetes.test.ts compares the keys of examples/secret.yaml with the Deployment',
+  ],
+  ['systemd-analyze verify deploy/systemd/banks-bff.service', 'systemd.test.ts runs it'],
+  [
+    'systemd-analyze security --offline=true deploy/systemd/banks-bff.service',
+    'systemd.test.ts runs it, with a limit',
+  ],
+  [
+    "grep -rl github.com/OWNER package.json deploy | xargs sed -i 's#github.com/OWNER#github.com/your-account#'",
+    'once, when the repository has an owner; deployment.test.ts compares the places',
+  ],
   ['npm run build && npm start', 'main.test.ts starts the built program'],
 ]);
 

@@ -17,7 +17,8 @@ export const onFreePort = async <T>(start: (port: number) => Promise<T>): Promis
   throw new AggregateError(errors, 'could not be started on any of five ports');
 };
 
-const findFreePort = async (): Promise<number> => {
+/** A port that was free a moment ago. Prefer {@link onFreePort} where the start can be repeated. */
+export const findFreePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -33,7 +33,7 @@ export const startProcess = async (env: Environment, preload = ''): Promise<Serv
     written()
       .split('\n')
       .filter((line) => line.includes('"listening"'))
-      .flatMap((line) => line.match(/http:\/\/127\.0\.0\.1:\d+/g) ?? []);
+      .flatMap((line) => line.match(/http:\/\/127\.0\.0\.\d+:\d+/g) ?? []);
   return {
     child,
     written,

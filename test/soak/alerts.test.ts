@@ -1,0 +1,226 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import writeFileAtomic from 'write-file-atomic';
+import {
+  startEmulatorProcess,
+  startProcess,
+  type EmulatorProcess,
+  type ServiceProcess,
+} from '../kit/process.ts';
+import { describeWithPromtool } from '../kit/promtool.ts';
+import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { findFreePort } from '../kit/free-port.ts';
+
+// The rehearsal of all alerts (`npm run rehearse:alerts`): a real Prometheus with the rules as they are deployed scrapes
+// the built service while what each alert is about happens, and then no longer. Only waits are shortened: `for`, the
+// window of the token alert, and the list's lifetime.
+
+const RULES = new URL('../../deploy/prometheus/banks-bff.rules.yml', import.meta.url);
+
+/** Longest wait for alerts to fire or to clear, in milliseconds. */
+const PATIENCE_MS = 30_000;
+
+interface Prometheus {
+  /** The names of the alerts that fire now. */
+  firing(): Promise<string[]>;
+  /** What is scraped from now on: `host:port`. */
+  setTargets(targets: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+const startPrometheus = async (folder: string): Promise<Prometheus> => {
+  const rules = await readFile(RULES, 'utf8');
+  const quickRules = rules.replaceAll(/for: \w+/g, 'for: 400ms').replaceAll('[15m]', '[4s]');
+  await writeFile(join(folder, 'rules.yml'), quickRules);
+  // Renamed into place: Prometheus watches the file, and would read half of it.
+  const setTargets = (targets: readonly string[]): Promise<void> =>
+    writeFileAtomic(join(folder, 'targets.json'), JSON.stringify([{ targets }]));
+  await setTargets([]);
+  const config = {
+    global: { scrape_interval: '200ms', scrape_timeout: '200ms', evaluation_interval: '200ms' },
+    rule_files: ['rules.yml'],
+    // No alert may depend on this name.
+    scrape_configs: [{ job_name: 'any-name', file_sd_configs: [{ files: ['targets.json'] }] }],
+  };
+  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
+  const address = `127.0.0.1:${await findFreePort()}`;
+  const child: ChildProcess = spawn(
+    'prometheus',
+    [
+      '--config.file=prometheus.yml',
+      `--web.listen-address=${address}`,
+      '--storage.tsdb.path=data',
+      '--log.level=error',
+    ],
+    { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  const exit = once(child, 'exit');
+  const isReady = (): Promise<boolean> =>
+    fetch(`http://${address}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
+    if (child.exitCode !== null) throw new Error('Prometheus did not start');
+    await setTimeout(50);
+  }
+  return {
+    firing: async () => {
+      const query = encodeURIComponent('ALERTS{alertstate="firing"}');
+      const result = await (await fetch(`http://${address}/api/v1/query?query=${query}`)).text();
+      return [...result.matchAll(/"alertname":"(\w+)"/g)].map(([, name = '']) => name);
+    },
+    setTargets,
+    close: async () => {
+      child.kill('SIGKILL');
+      await exit;
+    },
+  };
+};
+
+describeWithPromtool('Prometheus', () =>
+  describeWithRedis('and Redis', () => {
+    let folder: string;
+    let prometheus: Prometheus;
+    let provider: EmulatorProcess;
+    let redis: RedisServer;
+    let service: ServiceProcess;
+
+    const startService = async (): Promise<void> => {
+      service = await startProcess({
+        MANAGEMENT_PORT: String(managementPort),
+        PROVIDER_ENVIRONMENT: 'sandbox',
+        PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+        PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+        BANK_FIELDS: 'code,name',
+        CACHE_TTL: '3s',
+        CACHE_MAX_STALE: '4s',
+        CACHE_REDIS_URL: redis.url,
+        CACHE_SNAPSHOT_FILE: join(folder, 'snapshot', 'banks.json'),
+      });
+    };
+    let managementPort: number;
+    const target = (): string => `127.0.0.1:${managementPort}`;
+
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'banks-alerts-'));
+      await mkdir(join(folder, 'snapshot'));
+      [provider, redis, managementPort] = await Promise.all([
+        startEmulatorProcess(),
+        startRedis(),
+        findFreePort(),
+      ]);
+      await startService();
+      prometheus = await startPrometheus(folder);
+    });
+    afterEach(async () => {
+      await prometheus.close();
+      await service.end('SIGKILL');
+      await redis.kill();
+      provider.end();
+      await rm(folder, { recursive: true });
+    });
+
+    /** All alerts seen to fire until those `wanted` have, or, where none is wanted, until none does any more. */
+    const seenUntil = async (wanted: readonly string[]): Promise<string[]> => {
+      const seen = new Set<string>();
+      const giveUpAtMs = performance.now() + PATIENCE_MS;
+      while (performance.now() < giveUpAtMs) {
+        const now = await prometheus.firing();
+        for (const name of now) seen.add(name);
+        if (wanted.length === 0 ? now.length === 0 : wanted.every((name) => seen.has(name))) break;
+        await setTimeout(100);
+      }
+      if (wanted.length === 0) return await prometheus.firing();
+      return [...seen].toSorted();
+    };
+
+    /** Everything that alerts are about: what begins it, what ends it, and exactly which alerts fire. */
+    const INCIDENTS: readonly {
+      readonly name: string;
+      readonly begin: () => Promise<unknown>;
+      readonly end: () => Promise<unknown>;
+      readonly alerts: readonly string[];
+    }[] = [
+      {
+        name: 'the provider fails for longer than the list may be served',
+        begin: () => provider.behave('unavailable'),
+        end: () => provider.behave('healthy'),
+        alerts: ['BanksListNearItsEnd', 'BanksListStale', 'BanksNoList', 'BanksProviderFailing'],
+      },
+      {
+        name: 'the provider sends half of the list',
+        begin: () => provider.behave('shrunk'),
+        end: () => provider.behave('healthy'),
+        alerts: ['BanksListRefused', 'BanksListStale'],
+      },
+      {
+        name: 'some entries are unusable',
+        begin: () => provider.behave('some-unusable'),
+        end: () => provider.behave('healthy'),
+        alerts: ['BanksEntriesRejected'],
+      },
+      {
+        name: 'the provider does not accept the token',
+        begin: () => provider.behave('unauthorized'),
+        end: () => provider.behave('healthy'),
+        alerts: ['BanksListStale', 'BanksTokenFailing'],
+      },
+      {
+        name: 'Redis is gone',
+        begin: () => redis.kill(),
+        end: () => redis.revive(),
+        alerts: ['BanksRedisLost'],
+      },
+      {
+        name: 'the directory of the snapshot is gone',
+        begin: () => rm(join(folder, 'snapshot'), { recursive: true }),
+        end: () => mkdir(join(folder, 'snapshot')),
+        alerts: ['BanksSnapshotFailing'],
+      },
+      {
+        name: 'the target vanishes from the scrape configuration',
+        begin: () => prometheus.setTargets([]),
+        end: () => prometheus.setTargets([target()]),
+        alerts: ['BanksServiceDown'],
+      },
+      {
+        name: 'the process is killed',
+        begin: () => service.end('SIGKILL'),
+        end: startService,
+        alerts: ['BanksReplicaDown', 'BanksServiceDown'],
+      },
+    ];
+
+    test('fires and clears every alert', async () => {
+      expect(await seenUntil(['BanksServiceDown'])).toEqual(['BanksServiceDown']);
+      await prometheus.setTargets([target()]);
+      expect(await seenUntil([])).toEqual([]);
+
+      const rehearsed = new Set<string>();
+      for (const { name, begin, end, alerts } of INCIDENTS) {
+        const beganMs = performance.now();
+        await begin();
+        const seen = await seenUntil(alerts);
+        process.stdout.write(`${name}: ${seen.join(', ')} after ${seconds(beganMs)}`);
+        expect({ name, seen }).toEqual({ name, seen: alerts });
+        const endedMs = performance.now();
+        await end();
+        expect({ name, left: await seenUntil([]) }).toEqual({ name, left: [] });
+        process.stdout.write(`, clear ${seconds(endedMs)} after the end\n`);
+        for (const alert of seen) rehearsed.add(alert);
+      }
+      const rules = await readFile(RULES, 'utf8');
+      expect([...rehearsed].toSorted()).toEqual(
+        [...rules.matchAll(/- alert: (\w+)/g)].map(([, alert = '']) => alert).toSorted(),
+      );
+    });
+
+    const seconds = (sinceMs: number): string => `${((performance.now() - sinceMs) / 1_000).toFixed(1)} s`;
+  }),
+);
