@@ -27,7 +27,7 @@ export interface ReadList {
   readonly heldBack: number;
   /** The names of the fields that the entries had, in order of appearance; at most {@link MAX_FIELD_NAMES}. */
   readonly upstreamFields: readonly string[];
-  /** 48 bits of each published entry's hash, to compare two lists without holding either in pieces. */
+  /** 48 bits of each published entry's hash, in ascending order, to compare two lists without holding their entries. */
   readonly entryDigests: Float64Array;
 }
 
@@ -105,7 +105,7 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
       count: digests.length,
       heldBack: received - digests.length,
       upstreamFields: [...names],
-      entryDigests: Float64Array.from(digests),
+      entryDigests: Float64Array.from(digests).toSorted(),
     }),
   };
 };

@@ -51,14 +51,15 @@ describe('what is read is what JSON.parse reads', () => {
   };
 
   test('for 100,000 texts made of its pieces', async () => {
+    const different: unknown[] = [];
     for (let seed = 1; seed <= 100_000; seed += 1) {
       const text = piecesOf(seed, 8);
       for (const each of [text, `[${text}]`]) {
         const [actual, expected] = await verdicts(each);
-        // A condition first: a hundred thousand expectations are slow.
-        if (actual !== expected) expect([each, actual]).toEqual([each, expected]);
+        if (actual !== expected) different.push({ each, actual, expected });
       }
     }
+    expect(different).toEqual([]);
     expect(await verdicts('[1]')).toEqual([1, 1]);
   });
 
@@ -136,7 +137,7 @@ describe('bounds', () => {
   test('long numbers and strings cost no more than their length', async () => {
     for (const value of [
       `0.${'0'.repeat(30_000)}1${'0'.repeat(30_000)}`,
-      `${'1'.repeat(60_000)}`,
+      '1'.repeat(60_000),
       `["${'\\\\'.repeat(30_000)}",4503599627370497.75]`,
     ]) {
       const startedAtMs = performance.now();

@@ -23,7 +23,7 @@ const INSTRUMENT = `
   delay.enable();
   process.on('SIGUSR2', () => {
     const peakKb = /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1];
-    process.stderr.write('seen ' + JSON.stringify({ holdMs: delay.max / 1e6, peakMb: peakKb / 1024 }) + '\\n');
+    process.stderr.write('seen ' + delay.max / 1e6 + ' ' + peakKb / 1024 + '\\n');
     delay.reset();
   });`;
 
@@ -59,11 +59,12 @@ const refresh = async (): Promise<string> => {
 };
 
 const look = async (): Promise<{ holdMs: number; peakMb: number }> => {
-  const seen = () => [...service.written().matchAll(/seen (\{.*\})/g)].map(([, json]) => json ?? '');
+  const seen = () => [...service.written().matchAll(/seen (.*)\n/g)].map(([, figures]) => figures ?? '');
   const before = seen().length;
   service.child.kill('SIGUSR2');
   await eventually(() => seen().length > before || service.child.exitCode !== null);
-  return JSON.parse(seen().at(-1) ?? '') as { holdMs: number; peakMb: number };
+  const [holdMs = NaN, peakMb = NaN] = (seen().at(-1) ?? '').split(' ').map(Number);
+  return { holdMs, peakMb };
 };
 
 const send = (res: ServerResponse, body: string): void =>
