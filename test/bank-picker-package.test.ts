@@ -40,6 +40,15 @@ test('it is less than 13 kB, minified and compressed', async () => {
   expect(read('README.md')).toContain('13 kB');
 });
 
+test('a server that renders pages can import it', async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--input-type=module',
+    '--eval',
+    `import { BankPickerElement } from './${FOLDER}/bank-picker.js'; console.log(typeof BankPickerElement);`,
+  ]);
+  expect(stdout).toBe('function\n');
+});
+
 test('its types fit a page in TypeScript, and are right by every check', async () => {
   cpSync(FOLDER, join(scratch, 'bank-picker'), { recursive: true });
   writeFileSync(

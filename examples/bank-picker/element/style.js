@@ -29,7 +29,7 @@ const CSS = `
   --line: var(--bank-picker-line-color, light-dark(#dde4e1, #30423d));
   --control: var(--bank-picker-border-color, light-dark(#74847e, #778a82));
   --accent: var(--bank-picker-accent, light-dark(#0a5c4c, #74d4bb));
-  --active: var(--bank-picker-active-surface, light-dark(#e6f3ef, #214a41));
+  --active: var(--bank-picker-active-surface, color-mix(in srgb, var(--accent) 13%, var(--raised)));
   --mark: var(--bank-picker-mark-surface, light-dark(#ffe9a8, #64511a));
   --danger: var(--bank-picker-danger, light-dark(#a1241f, #ffaaa1));
   --warning: var(--bank-picker-warning, light-dark(#6b4c00, #f0cf7a));
@@ -48,6 +48,21 @@ const CSS = `
 
 p {
   margin: 0;
+}
+
+/* Portuguese in a page from right to left: placed as the page has it, and read as it is. */
+.root:dir(rtl) {
+  text-align: right;
+}
+
+label,
+input,
+p,
+strong,
+span,
+button,
+.heading {
+  unicode-bidi: plaintext;
 }
 
 button {
@@ -127,6 +142,7 @@ input {
   background: none;
   color: inherit;
   font: inherit;
+  text-align: inherit;
   text-overflow: ellipsis;
 }
 
