@@ -82,6 +82,20 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     },
   );
 
+  test('an ancestor that clips, moves and stacks does not cut the list off', async () => {
+    await stage.start();
+    await open(
+      '#slot { height: 60px !important; overflow: hidden; transform: translateX(40px); z-index: 0 }',
+    );
+    await mount();
+    await stage.box().fill('itau');
+    const field = await stage.page.locator('.field').boundingBox();
+    const list = await stage.page.locator('.popup').boundingBox();
+    expect([list?.x, list?.width]).toEqual([field?.x, field?.width]);
+    await stage.options().nth(4).click();
+    expect(await stage.ask('picker.bank.code')).toBe('479');
+  });
+
   test('a themed picker takes the page’s properties, and its parts the page’s styles', async () => {
     await stage.start();
     await open(
