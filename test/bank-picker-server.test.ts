@@ -23,7 +23,18 @@ test('the page and the element are there, and no other file', async () => {
   const named = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path);
   expect(named).toEqual(['/page/page.css', '/page/page.js']);
   const statusOf = async (path: string) => (await supertest(picker.url).get(path)).status;
-  const imported = ['bank-picker', 'load', 'picker', 'list', 'parts', 'search', 'brands', 'strings', 'style'];
+  const imported = [
+    'bank-picker',
+    'load',
+    'picker',
+    'list',
+    'parts',
+    'search',
+    'brands',
+    'notices',
+    'strings',
+    'style',
+  ];
   const paths = [...named, ...imported.map((name) => `/element/${name}.js`)];
   expect(await Promise.all(paths.map(statusOf))).toEqual(paths.map(() => 200));
   const others = [

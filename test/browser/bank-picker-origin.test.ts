@@ -150,6 +150,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       await stage.page.clock.runFor(seconds * 1_000);
       await stage.settled('loaded');
       expect(await failure().isVisible()).toBe(false);
+      expect((await stage.tree())[0]).toBe('combobox "Banco de destino" required');
       expect(await stage.find('341')).toContain('341');
     });
 
@@ -173,6 +174,25 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       await stage.settled('loaded');
       expect(await stage.box().inputValue()).toBe('itau');
       expect((await stage.codes())[0]).toBe('341');
+    });
+
+    test('a code that was left in the field before the list came is chosen when it does', async () => {
+      let answer = (): void => undefined;
+      await stage.start({
+        before: (emulator) =>
+          emulator.respondWith((_req, res) => {
+            answer = () =>
+              void res
+                .writeHead(200, { 'content-type': 'application/json' })
+                .end('[{"code":"341","ispb":"60701190","name":"ITAÚ UNIBANCO S.A."}]');
+          }),
+      });
+      await stage.open();
+      await stage.box().fill('341');
+      await stage.box().press('Tab');
+      answer();
+      await stage.settled('loaded');
+      expect([await code(), await stage.box().inputValue()]).toEqual(['341', 'ITAÚ UNIBANCO S.A.']);
     });
 
     test('a request that waits is shown as loading, and what is typed finds banks when the list is there', async () => {

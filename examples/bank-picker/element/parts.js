@@ -20,7 +20,6 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
     'aria-autocomplete': 'list',
     'aria-expanded': 'false',
     'aria-controls': 'list',
-    'aria-describedby': 'note failed outdated',
     autocomplete: 'off',
     autocapitalize: 'none',
     spellcheck: 'false',

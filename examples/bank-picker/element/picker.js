@@ -1,7 +1,7 @@
-import { POPULAR, BRANDS } from './brands.js';
 import { createList } from './list.js';
+import { createNotices } from './notices.js';
 import { createParts, isIspb } from './parts.js';
-import { createSearch, isItsNumber, isNamed } from './search.js';
+import { createSearch, isItsNumber, isNamed, popularFirst } from './search.js';
 
 // A field in which one bank is chosen: an editable combobox with list autocomplete, by the pattern of the ARIA
 // Authoring Practices. Focus never leaves the text field; aria-activedescendant names the active option.
@@ -21,11 +21,6 @@ import { createSearch, isItsNumber, isNamed } from './search.js';
 /** Screen readers drop a message that comes while a key is being spoken. */
 const ANNOUNCE_AFTER_MS = 250;
 
-const SECONDS_PER_DAY = 86_400;
-
-/** Lists of banks change a few times a month: a list a day late is as good as any. */
-const OUTDATED_AFTER_DAYS = 2;
-
 /**
  * Fills `shadow` with a picker that has no banks yet.
  * @param {ShadowRoot} shadow
@@ -36,6 +31,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
   const parts = createParts(shadow);
   const { root, label, input, clear, show, field, popup, count, list: listbox } = parts;
   const list = createList(parts);
+  const notices = createNotices(parts, onRetry);
 
   let strings = words;
   /** @type {Status} */
@@ -75,12 +71,20 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
     field.classList.toggle('wrong', error !== '' && !isFailed);
     field.classList.toggle('off', isFailed);
 
+    parts.note.hidden = !parts.failure.hidden;
+    parts.note.classList.toggle('wrong', error !== '');
+    parts.note.textContent =
+      error || (bank ? numbersOf(bank) : status.kind === 'loading' ? strings.loading : '');
+
     // Read-only instead of disabled: it keeps the focus, and screen readers can still find out why.
     input.readOnly = isFailed;
     input.placeholder = isFailed ? strings.unavailable : placeholder || strings.placeholder;
     input.setAttribute('aria-label', name || strings.label);
     input.setAttribute('aria-expanded', String(isListed));
     input.setAttribute('aria-invalid', String(error !== ''));
+    // Of what is hidden, the text would still be read out.
+    const descriptions = [parts.note, parts.message, parts.outdated].filter((it) => !it.closest('[hidden]'));
+    input.setAttribute('aria-describedby', descriptions.map(({ id }) => id).join(' '));
     show.setAttribute('aria-expanded', String(isListed));
     show.setAttribute('aria-label', strings.show);
     clear.setAttribute('aria-label', strings.clear);
@@ -96,11 +100,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
     parts.noneHint.textContent = strings.noneHint;
     count.hidden = isLoaded && (list.size() === 0 || isAll());
     count.textContent = isLoaded ? strings.found(list.size()) : strings.loading;
-
-    parts.note.hidden = isFailed;
-    parts.note.classList.toggle('wrong', error !== '');
-    parts.note.textContent =
-      error || (bank ? numbersOf(bank) : status.kind === 'loading' ? strings.loading : '');
   };
 
   const numbersOf = (/** @type {Bank} */ { code, id }) =>
@@ -119,16 +118,12 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
 
   /** @param {readonly Hit[]} hits */
   const grouped = (hits) => {
-    const popular = BRANDS.slice(0, POPULAR).flatMap(
-      ([ispb]) => hits.find((hit) => hit.bank.id === ispb) ?? [],
-    );
-    const others = hits.filter((hit) => !popular.includes(hit));
-    return popular.length === 0
-      ? [{ title: '', hits }]
-      : [
-          { title: strings.popular, hits: popular },
-          { title: strings.others, hits: others },
-        ];
+    const { popular, others } = popularFirst(hits);
+    if (popular.length === 0) return [{ title: '', hits }];
+    return [
+      { title: strings.popular, hits: popular },
+      { title: strings.others, hits: others },
+    ];
   };
 
   const open = () => {
@@ -188,6 +183,17 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
     return true;
   };
 
+  /** What becomes of the text that people have left in the field. */
+  const settle = () => {
+    const text = bank ? '' : input.value.trim();
+    const typed = text ? banks.find((it) => isItsNumber(it, text)) : undefined;
+    if (typed) return choose(typed);
+    if (text === '') before = null;
+    else if (status.kind === 'loaded') error = strings.incomplete;
+    render();
+    onCommit();
+  };
+
   /** @type {Record<string, (event: KeyboardEvent) => boolean | void>} true leaves the key to the text field */
   const keys = {
     ArrowDown: ({ altKey }) => (altKey ? open() : activate((index, last) => (index < last ? index + 1 : 0))),
@@ -234,13 +240,11 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
     // The page hears of banks, not of letters.
     event.stopPropagation();
     before = bank ?? before;
-    const hadBank = bank !== null;
     bank = null;
     error = '';
     find();
     list.open();
     render();
-    if (hadBank) parts.live.textContent = '';
     onInput();
   });
   input.addEventListener('change', (event) => event.stopPropagation());
@@ -248,15 +252,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
   input.addEventListener('focus', () => bank && input.select());
   input.addEventListener('blur', () => {
     list.close();
-    if (!bank) {
-      const text = input.value.trim();
-      const typed = text ? banks.find((it) => isItsNumber(it, text)) : undefined;
-      if (typed) return choose(typed);
-      if (text === '') before = null;
-      else if (status.kind === 'loaded') error = strings.incomplete;
-    }
-    render();
-    onCommit();
+    settle();
   });
   // A press on any part keeps the focus, and with it the keyboard of a phone, where it is.
   for (const part of [popup, clear, show])
@@ -274,38 +270,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
     const next = list.bankAt(target);
     if (next) choose(next);
   });
-  parts.retry.addEventListener('click', () => {
-    // Not `disabled`: that would drop the focus while the answer is awaited.
-    if (parts.retry.getAttribute('aria-disabled') !== 'true') onRetry();
-  });
-
-  const showFailure = (/** @type {import('./load.js').Failed} */ { code, requestId }) => {
-    parts.failure.hidden = false;
-    parts.failed.textContent = strings.failed;
-    parts.failedHint.textContent = code === 'no_answer' ? strings.offlineHint : strings.failedHint;
-    // Put in anew: that is what makes a screen reader say it.
-    parts.message.replaceChildren(parts.failed, ' ', parts.failedHint);
-    parts.retry.textContent = strings.retry;
-    parts.retry.removeAttribute('aria-disabled');
-    parts.wait.textContent = '';
-    parts.reference.textContent = `${strings.reference}: ${[code, requestId].filter(Boolean).join(' · ')}`;
-  };
-
-  const showOutdated = (/** @type {number} */ overdueSeconds) => {
-    const days = Math.floor(overdueSeconds / SECONDS_PER_DAY);
-    parts.outdated.hidden = days < OUTDATED_AFTER_DAYS;
-    parts.outdated.textContent = parts.outdated.hidden ? '' : strings.outdated(days);
-  };
-
-  const showStatus = () => {
-    if (status.kind === 'failed') showFailure(status);
-    else if (status.kind === 'loaded') showOutdated(status.overdueSeconds);
-    else if (!parts.failure.hidden) {
-      parts.retry.setAttribute('aria-disabled', 'true');
-      parts.retry.textContent = strings.retrying;
-      parts.wait.textContent = '';
-    }
-  };
 
   return {
     input,
@@ -314,26 +278,29 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
     /** Text that stands for no bank. */
     isIncomplete: () => bank === null && input.value.trim() !== '',
     status: () => status,
-    close,
 
     setStatus: (/** @type {Status} */ next) => {
-      const wasFailed = status.kind === 'failed' || !parts.failure.hidden;
+      const wasFailed = !parts.failure.hidden;
+      const isRetryFocused = parts.failure.contains(shadow.activeElement);
       status = next;
-      showStatus();
+      notices.show(status, strings);
       if (next.kind === 'failed') {
-        draft = bank ? '' : input.value;
-        if (!bank) input.value = '';
+        if (!bank) {
+          draft = input.value || draft;
+          input.value = '';
+        }
         list.close();
       } else if (next.kind === 'loaded') {
         banks = next.banks;
         search = createSearch(banks);
-        if (draft && !input.value) input.value = draft;
+        input.value ||= draft;
         draft = '';
-        if (parts.failure.contains(shadow.activeElement)) input.focus();
-        parts.failure.hidden = true;
-        if (shadow.activeElement === input && input.value && !bank) list.open();
+        if (isRetryFocused) input.focus();
+        const isFocused = shadow.activeElement === input;
+        if (input.value && !bank && isFocused) list.open();
         if (list.isOpen()) find();
         else if (wasFailed) announce(strings.available(banks.length));
+        if (input.value && !bank && !isFocused) settle();
       }
       render();
     },
@@ -347,13 +314,13 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
 
     setStrings: (/** @type {Strings} */ next) => {
       strings = next;
-      showStatus();
+      notices.show(status, strings);
       if (list.isOpen()) find();
       render();
     },
 
     setCountdown: (/** @type {number} */ seconds) => {
-      parts.wait.textContent = strings.retryIn(seconds);
+      notices.countDown(seconds, strings);
     },
 
     /** @param {{ isDisabled: boolean }} field */
@@ -382,7 +349,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
 
     stop: () => {
       clearTimeout(announcement);
-      list.close();
+      close();
     },
   };
 };

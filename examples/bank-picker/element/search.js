@@ -1,4 +1,4 @@
-import { BRANDS } from './brands.js';
+import { BRANDS, POPULAR } from './brands.js';
 
 // Finds banks as people type them: by name, brand, code, ISPB and CNPJ, without regard to accents, case and
 // punctuation, and with one wrong letter in a word. Pure: a list in, a function from text to ranked hits out.
@@ -79,6 +79,13 @@ export const createSearch = (banks) => {
     const found = isEnough ? exact : candidates.flatMap((candidate) => judge(candidate, asked, true));
     return found.toSorted(byRank).map(({ candidate, matches }) => toHit(candidate, matches));
   };
+};
+
+/** @param {readonly Hit[]} hits of an empty query */
+export const popularFirst = (hits) => {
+  const offered = BRANDS.slice(0, POPULAR);
+  const popular = offered.flatMap(([ispb]) => hits.find(({ bank }) => bank.id === ispb) ?? []);
+  return { popular, others: hits.filter((hit) => !popular.includes(hit)) };
 };
 
 /** Whether `query` names this bank and no other: its code, ISPB, whole name, brand or an alias. */

@@ -204,7 +204,7 @@ input::placeholder {
 
 .count {
   flex: none;
-  padding: 0.75em 1.125em 0.25em;
+  padding: 0.75em 1.4em 0.25em;
   color: var(--muted);
   font-size: 0.8125em;
 }
