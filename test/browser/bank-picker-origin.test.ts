@@ -173,6 +173,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       await stage.page.getByRole('button', { name: 'Tentar novamente' }).press('Enter');
       await stage.settled('loaded');
       expect(await stage.box().inputValue()).toBe('itau');
+      expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
       expect((await stage.codes())[0]).toBe('341');
     });
 

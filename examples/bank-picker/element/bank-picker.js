@@ -66,7 +66,8 @@ export class BankPickerElement extends Base {
   });
   /** A value that was set before the list was there. */
   #awaited = '';
-  /** The last value that `change` told of. */
+  /** The last values that `input` and `change` have reported. */
+  #reported = '';
   #committed = '';
   /** Whether the value is no longer that of the attribute. */
   #isDirty = false;
@@ -247,6 +248,7 @@ export class BankPickerElement extends Base {
     const bank = value === '' ? undefined : this.#picker.banks().find(({ id }) => id === value);
     this.#awaited = isLoaded || bank ? '' : value;
     this.#picker.select(bank ?? null, bank || !isLoaded ? undefined : value);
+    this.#reported = this.value;
     this.#committed = this.value;
     this.#sync();
   }
@@ -255,6 +257,8 @@ export class BankPickerElement extends Base {
     this.#awaited = '';
     this.#isDirty = true;
     this.#sync();
+    if (this.value === this.#reported) return;
+    this.#reported = this.value;
     this.#emit('input', this.bank, true);
   }
 

@@ -12,7 +12,7 @@ import { createSearch, isItsNumber, isNamed, popularFirst } from './search.js';
  * @typedef {import('./search.js').Hit} Hit
  * @typedef {import('./bank-picker.js').BankPickerStrings} Strings
  * @typedef {object} Listener
- * @property {() => void} onInput the bank has changed, or the text that stands for none
+ * @property {() => void} onInput the bank has changed, or the text
  * @property {() => void} onCommit the change is final
  * @property {() => void} onRetry people ask for another attempt to load
  * @property {() => void} onSubmit Enter was pressed in a closed field
@@ -140,19 +140,17 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
 
   /** Takes a bank, or none, with the text that stands for it. */
   const take = (/** @type {Bank | null} */ next, text = textOf(next)) => {
-    const isOther = next !== bank;
     bank = next;
     before = null;
     error = '';
     input.value = text;
-    return isOther;
   };
 
   const choose = (/** @type {Bank} */ next) => {
-    const isOther = take(next);
+    take(next);
     close();
     announce(strings.selected(textOf(next)));
-    if (isOther) onInput();
+    onInput();
     onCommit();
   };
 
@@ -237,7 +235,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
     if (act && act(event) !== true) event.preventDefault();
   });
   input.addEventListener('input', (event) => {
-    // The page hears of banks, not of letters.
+    // The page hears of banks, not of letters: the element fires an `input` of its own.
     event.stopPropagation();
     before = bank ?? before;
     bank = null;
