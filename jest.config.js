@@ -4,8 +4,9 @@ export default {
   // Generous: real processes and browsers start slowly on a busy machine, and no test waits without a reason.
   testTimeout: 30_000,
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // Loads, kills and soaks have a configuration of their own: npm run test:soak.
-  testPathIgnorePatterns: ['/node_modules/', '/test/soak/'],
+  // Loads, kills and soaks have a configuration of their own, npm run test:soak; so has what installs packages, npm run
+  // test:examples.
+  testPathIgnorePatterns: ['/node_modules/', '/test/soak/', '/test/examples/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['@swc/jest', { module: { type: 'es6' }, jsc: { target: 'es2022' } }] },
 };

@@ -1,9 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+import { dirname, extname } from 'node:path';
 
-// Serves the bank picker's page from an origin of its own, on loopback. It knows a closed set of files and nothing of
-// the list: the browser asks the service for that, and the page's policy lets it ask nobody else.
+// Serves the bank picker's page, and the element that it uses, from an origin of its own, on loopback. It knows a closed
+// set of files and nothing of the list: the browser asks the service for that, and the page's policy lets it ask nobody
+// else.
 
 export interface BankPickerOptions {
   /** 0, the default, picks a free one. */
@@ -20,11 +22,11 @@ export interface BankPicker {
 
 /** Rejects with Node's error, such as EADDRINUSE. */
 export const startBankPicker = async ({ port = 0, banksUrl }: BankPickerOptions): Promise<BankPicker> => {
-  const files = new Map(Object.entries(FILES).map(([path, type]) => [path, { type, text: read(path) }]));
+  const files = new Map([...filesIn('page', 'index.html'), ...filesIn('element', 'bank-picker.js')]);
 
   const server = createServer((req, res) => {
     const path = (req.url ?? '').split('?', 1)[0] ?? '';
-    const file = files.get(path === '/' ? '/index.html' : path);
+    const file = files.get(path === '/' ? '/page/index.html' : path);
     if (!file || (req.method !== 'GET' && req.method !== 'HEAD')) {
       res.writeHead(file ? 405 : 404, file ? { allow: 'GET, HEAD' } : {}).end();
       return;
@@ -59,20 +61,23 @@ export const startBankPicker = async ({ port = 0, banksUrl }: BankPickerOptions)
   };
 };
 
-const FILES = {
-  '/index.html': 'text/html',
-  '/bank-picker.css': 'text/css',
-  '/page.js': 'text/javascript',
-  '/bank-picker.js': 'text/javascript',
-  '/banks.js': 'text/javascript',
-  '/parts.js': 'text/javascript',
-  '/search.js': 'text/javascript',
-  '/strings.js': 'text/javascript',
-};
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['.html', 'text/html'],
+  ['.css', 'text/css'],
+  ['.js', 'text/javascript'],
+]);
 
-/** By package.json's `imports`: the compiled server finds the same files as its source. */
-const read = (path: string): string =>
-  readFileSync(createRequire(import.meta.url).resolve(`#bank-picker${path}`), 'utf8');
+/**
+ * What browsers may ask of a folder, by path. `known` is one of its files, found by package.json's `imports`: the
+ * compiled server finds the same folder as its source.
+ */
+const filesIn = (folder: string, known: string): [path: string, file: { type: string; text: string }][] => {
+  const place = dirname(createRequire(import.meta.url).resolve(`#bank-picker/${folder}/${known}`));
+  return readdirSync(place).flatMap((name) => {
+    const type = TYPES.get(extname(name));
+    return type ? [[`/${folder}/${name}`, { type, text: readFileSync(`${place}/${name}`, 'utf8') }]] : [];
+  });
+};
 
 /** Own scripts and styles, one place to ask, and no string ever parsed as markup (Trusted Types). */
 const policy = (serviceOrigin: string): string =>

@@ -38,7 +38,7 @@ const allowedFields = (origin: string): FlatFields => [
   'Access-Control-Allow-Origin',
   origin,
   'Access-Control-Expose-Headers',
-  'ETag, Cache-Status, X-Request-Id',
+  'ETag, Cache-Status, Retry-After, X-Request-Id',
 ];
 
 const PREFLIGHT_FIELDS: FlatFields = [

@@ -18,15 +18,18 @@ const COOKIE = {
 describeInBrowser('the bank picker, on another origin than the service', () => {
   const stage = createStage();
   const requestsServed = (): string[] => stage.rig.log().match(/"path":"\/banks","status":\d+/g) ?? [];
+  const code = () => stage.ask<string | null>('picker.bank && picker.bank.code');
+  const failure = () => stage.page.getByRole('alert');
+  const outdated = () => stage.page.locator('#outdated');
 
   describe('the list', () => {
-    test('arrives, and the chosen bank is shown as a transfer needs it', async () => {
+    test('arrives, and the page has the chosen bank as a transfer needs it', async () => {
       await stage.start();
       await stage.visit();
-      await stage.box().fill('341');
+      await stage.find('itau');
       await stage.options().first().click();
-      expect(await stage.box().inputValue()).toBe('341 – ITAÚ UNIBANCO S.A.');
-      expect(await stage.page.locator('#details dd').allTextContents()).toEqual([
+      await stage.page.getByRole('button', { name: 'Continuar' }).click();
+      expect(await stage.page.locator('dd').allTextContents()).toEqual([
         'ITAÚ UNIBANCO S.A.',
         '341',
         '60701190',
@@ -75,8 +78,8 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       await stage.start({ env: { CORS_ORIGINS: 'https://another.example' } });
       await stage.open();
       await stage.settled('failed');
-      expect(await stage.page.getByRole('alert').textContent()).toContain(
-        'O serviço não respondeu a esta página',
+      expect(await failure().textContent()).toBe(
+        'Não conseguimos carregar os bancos agora. Verifique sua conexão e tente novamente.',
       );
       const read = `fetch(${JSON.stringify(`${stage.rig.url}/banks`)}).then(() => 'read', (error) => error.name)`;
       expect(await stage.page.evaluate(read)).toBe('TypeError');
@@ -85,73 +88,96 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   });
 
   describe('while the provider is down', () => {
-    test('nothing is to be seen of it as long as the list is fresh', async () => {
-      await stage.start();
-      await eventually(() => stage.rig.service.list.served() !== undefined);
-      await stage.rig.emulator.behave('unavailable');
-      stage.rig.clock.next();
-      await eventually(() => stage.rig.service.list.status().failure !== undefined);
+    test('nothing is to be seen of it while the list is fresh, nor in the first two days after that', async () => {
+      await stage.startOutdated(1.9);
       await stage.visit();
       expect(await stage.find('itau')).toHaveLength(5);
-      expect(await stage.page.locator('.bp-stale').textContent()).toBe('');
-      expect(await stage.page.locator('.bp-failure').textContent()).toBe('');
+      expect(await outdated().isVisible()).toBe(false);
+      expect(await failure().isVisible()).toBe(false);
     });
 
-    test('a stale list is called so, and a bank can still be chosen', async () => {
-      await stage.startStale();
+    test('a list that is days old is called so, and a bank can still be chosen', async () => {
+      await stage.startOutdated(4);
       await stage.visit();
-      expect(await stage.page.locator('.bp-stale').textContent()).toMatch(
-        /^Esta lista pode estar desatualizada\. Deveria ter sido renovada há \d+ minutos/,
+      expect(await outdated().textContent()).toBe(
+        'Lista atualizada há mais de 3 dias. Bancos novos podem não aparecer.',
       );
-      await stage.find('341');
+      await stage.box().fill('341');
       await stage.box().press('Enter');
-      expect(await stage.page.locator('#bank-ispb').textContent()).toBe('60701190');
+      expect(await code()).toBe('341');
     });
 
-    test('a cold start says that and why it failed, and asking again recovers', async () => {
+    test('a list that did not come leaves a field that says so and takes no text', async () => {
       await stage.startCold();
       await stage.open();
       await stage.settled('failed');
-      expect(await stage.page.getByRole('alert').textContent()).toBe(
-        'Não foi possível carregar os bancosA fonte da lista está fora do ar neste momento.',
+      expect(await failure().textContent()).toBe(
+        'Não conseguimos carregar os bancos agora. Tente novamente em instantes.',
       );
-      expect(await stage.page.locator('.bp-failure code').textContent()).toMatch(
-        /^provider_unavailable · \S+$/,
+      expect(await stage.box().getAttribute('placeholder')).toBe('Lista de bancos indisponível');
+      await stage.box().focus();
+      await stage.page.keyboard.type('itau');
+      await stage.page.keyboard.press('ArrowDown');
+      expect([await stage.box().inputValue(), await stage.options().count()]).toEqual(['', 0]);
+      expect(await stage.page.locator('.reference').textContent()).toMatch(
+        /^Código do erro: provider_unavailable · \S+$/,
       );
-      expect(await stage.page.locator('#bank').getAttribute('aria-busy')).toBe('false');
+      const requestId = (await stage.page.locator('.reference').textContent())?.split(' · ')[1] ?? '';
+      expect(stage.rig.log()).toContain(requestId);
+    });
+
+    test('the list appears without a click once the time of Retry-After is over and the provider is back', async () => {
+      await stage.startCold();
+      await stage.open();
+      await stage.settled('failed');
+      // From here on the page's time is moved by hand; the service's clock stands still as well.
+      await stage.page.clock.install();
+      await stage.page.reload();
+      await stage.settled('failed');
+      const answers = stage.requests.filter((request) => request.url() === `${stage.rig.url}/banks`);
+      const response = await answers.at(-1)?.response();
+      expect(response?.status()).toBe(503);
+      const seconds = Number(await response?.headerValue('retry-after'));
+      expect(seconds).toBeGreaterThan(1);
+      const countdown = stage.page.locator('.wait');
+      expect(await countdown.textContent()).toBe(`Nova tentativa em ${seconds} s`);
+      await stage.page.clock.runFor(1_000);
+      expect(await countdown.textContent()).toBe(`Nova tentativa em ${seconds - 1} s`);
 
       await stage.rig.emulator.behave('healthy');
       stage.rig.clock.next();
       await eventually(() => stage.rig.service.list.served() !== undefined);
-      await stage.page.getByRole('button', { name: 'Tentar de novo' }).press('Enter');
+      await stage.page.clock.runFor(seconds * 1_000);
       await stage.settled('loaded');
-      expect(await stage.page.locator('.bp-failure').textContent()).toBe('');
-      await stage.page.keyboard.type('341');
-      expect(await stage.codes()).toContain('341');
+      expect(await failure().isVisible()).toBe(false);
+      expect((await stage.tree())[0]).toBe('combobox "Banco de destino" required');
+      expect(await stage.find('341')).toContain('341');
     });
 
-    test('a failure that says when to ask again is asked again then', async () => {
-      await stage.start();
-      const retryAfter = {
-        'Access-Control-Allow-Origin': stage.origin,
-        'Access-Control-Expose-Headers': 'Retry-After',
-        'Retry-After': '12',
-      };
-      await stage.open({}, '?later');
-      await stage.page.clock.install();
-      await stage.page.route('**/banks', (route) => route.fulfill({ status: 503, headers: retryAfter }));
-      await stage.page.reload();
+    test('the button asks again at once, and what was typed meanwhile is still there', async () => {
+      let fail = (): void => undefined;
+      await stage.start({
+        before: (emulator) =>
+          emulator.respondWith((_req, res) => {
+            fail = () => void res.writeHead(503).end();
+          }),
+      });
+      await stage.open();
+      await stage.box().fill('itau');
+      fail();
       await stage.settled('failed');
-      const countdown = stage.page.locator('.bp-wait');
-      expect(await countdown.textContent()).toBe('Nova tentativa automática em 12 s');
-      await stage.page.clock.runFor(2_000);
-      expect(await countdown.textContent()).toBe('Nova tentativa automática em 10 s');
-      await stage.page.unrouteAll();
-      await stage.page.clock.runFor(10_000);
+      expect(await stage.box().inputValue()).toBe('');
+      stage.rig.emulator.respondWith(undefined);
+      stage.rig.clock.next();
+      await eventually(() => stage.rig.service.list.served() !== undefined);
+      await stage.page.getByRole('button', { name: 'Tentar novamente' }).press('Enter');
       await stage.settled('loaded');
+      expect(await stage.box().inputValue()).toBe('itau');
+      expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
+      expect((await stage.codes())[0]).toBe('341');
     });
 
-    test('a request that waits is shown as loading, and what is typed meanwhile finds banks when the list is there', async () => {
+    test('a code that was left in the field before the list came is chosen when it does', async () => {
       let answer = (): void => undefined;
       await stage.start({
         before: (emulator) =>
@@ -163,10 +189,28 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
           }),
       });
       await stage.open();
-      expect(await stage.page.locator('#bank').getAttribute('aria-busy')).toBe('true');
-      expect(await stage.page.locator('.bp-note').textContent()).toBe('Carregando a lista de bancos…');
+      await stage.box().fill('341');
+      await stage.box().press('Tab');
+      answer();
+      await stage.settled('loaded');
+      expect([await code(), await stage.box().inputValue()]).toEqual(['341', 'ITAÚ UNIBANCO S.A.']);
+    });
+
+    test('a request that waits is shown as loading, and what is typed finds banks when the list is there', async () => {
+      let answer = (): void => undefined;
+      await stage.start({
+        before: (emulator) =>
+          emulator.respondWith((_req, res) => {
+            answer = () =>
+              void res
+                .writeHead(200, { 'content-type': 'application/json' })
+                .end('[{"code":"341","ispb":"60701190","name":"ITAÚ UNIBANCO S.A."}]');
+          }),
+      });
+      await stage.open();
+      expect(await stage.page.locator('#note').textContent()).toBe('Carregando bancos…');
       await stage.box().fill('itau');
-      expect(await stage.page.locator('.bp-skeleton').isVisible()).toBe(true);
+      expect(await stage.page.locator('.skeleton').isVisible()).toBe(true);
       expect(await stage.box().getAttribute('aria-expanded')).toBe('false');
       answer();
       await stage.settled('loaded');

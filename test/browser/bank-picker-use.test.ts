@@ -7,159 +7,225 @@ describeInBrowser('the bank picker, in use', () => {
   const expanded = () => stage.box().getAttribute('aria-expanded');
   const press = (key: string) => stage.page.keyboard.press(key);
   const type = (text: string) => stage.page.keyboard.type(text);
-  const shownCode = () => stage.page.locator('#bank-code').textContent();
-  const isBankShown = () => stage.page.locator('#details').isVisible();
+  const text = () => stage.box().inputValue();
+  const code = () => stage.ask<string | null>('picker.bank && picker.bank.code');
   /** The code of the option that a screen reader is told to be active. */
   const activeCode = async (): Promise<string | null> => {
     const id = await stage.box().getAttribute('aria-activedescendant');
-    return id === null ? null : stage.page.locator(`#${id}[aria-selected=true] .bp-code`).textContent();
+    return id === null ? null : stage.page.locator(`#${id}[aria-selected=true] .code`).textContent();
   };
-  const announced = (text: string) =>
-    stage.page.getByRole('status').filter({ hasText: text }).waitFor({ state: 'attached' });
+  const expectAnnounced = (message: string) =>
+    stage.page.getByRole('status').filter({ hasText: message }).waitFor({ state: 'attached' });
+  const note = () => stage.page.locator('#note').textContent();
 
-  describe('the search', () => {
-    test('looks at code, ISPB and name, and neither at accents nor at case', async () => {
+  describe('by keyboard alone', () => {
+    test('a bank is found, chosen and changed', async () => {
       await stage.start();
       await stage.visit();
-      const itau = ['341', '652', '029', '184', '479'];
-      expect(await stage.find('itau')).toEqual(itau);
-      expect(await stage.find('ITAÚ')).toEqual(itau);
-      expect(await stage.find('  unibanco   itaú ')).toEqual(['341', '652']);
-      expect((await stage.find('34')).slice(0, 6)).toEqual(['340', '341', '342', '343', '348', '349']);
-      expect((await stage.find('33'))[0]).toBe('033');
-      expect(await stage.find('60701190')).toEqual(['341']);
-      expect((await stage.find('banco do brasil'))[0]).toBe('001');
-      expect(await stage.find('<b>')).not.toEqual([]);
-      expect(await stage.find('nenhum banco assim')).toEqual([]);
-      expect(await stage.page.locator('.bp-none').isVisible()).toBe(true);
-    });
+      for (let times = 0; times < 3; times += 1) await press('Tab');
+      expect(await stage.ask('picker.shadowRoot.activeElement.role')).toBe('combobox');
+      expect(await expanded()).toBe('false');
+      await press('Alt+ArrowDown');
+      expect([await expanded(), await activeCode()]).toEqual(['true', null]);
+      await press('Escape');
+      expect(await expanded()).toBe('false');
+      await press('ArrowDown');
+      expect([await expanded(), await activeCode()]).toEqual(['true', '260']);
+      await press('ArrowUp');
+      expect(await activeCode()).toBe(await stage.options().nth(512).locator('.code').textContent());
+      await press('Home');
+      await press('PageDown');
+      expect(await stage.options().nth(10).getAttribute('aria-selected')).toBe('true');
 
-    test('marks what matched and tells screen readers how many were found', async () => {
-      await stage.start();
-      await stage.visit();
-      await stage.find('itaub');
-      expect(await stage.options().locator('mark').allTextContents()).toEqual(['ITAUB']);
-      await announced('1 banco encontrado');
-      await stage.find('itau');
-      await announced('5 bancos encontrados');
-      await stage.find('???');
-      await announced('Nenhum banco encontrado');
-    });
-
-    test('draws the first options only, and the others on the way to them', async () => {
-      await stage.start();
-      await stage.visit();
-      await stage.box().press('ArrowDown');
-      expect(await stage.options().count()).toBe(50);
-      expect(await stage.options().first().getAttribute('aria-setsize')).toBe('513');
-      await stage.page.evaluate("document.querySelector('.bp-list').scrollTo(0, 1e6)");
-      await stage.options().nth(99).waitFor({ state: 'attached' });
+      await type('itau');
+      expect(await activeCode()).toBe(null);
       await press('End');
-      expect(await stage.options().count()).toBe(513);
-      expect(await stage.options().last().getAttribute('aria-selected')).toBe('true');
+      await press('ArrowLeft');
+      await type('x');
+      expect(await text()).toBe('itaxu');
+      await press('Backspace');
+      await press('ArrowDown');
+      await press('ArrowDown');
+      expect(await activeCode()).toBe('652');
+      await press('Enter');
+      expect([await expanded(), await code(), await text()]).toEqual([
+        'false',
+        '652',
+        'ITAÚ UNIBANCO HOLDING S.A.',
+      ]);
+      expect(await note()).toBe('Código 652 · ISPB 60872504');
+      await expectAnnounced('Banco selecionado: ITAÚ UNIBANCO HOLDING S.A.');
+
+      await press('ArrowDown');
+      expect([await activeCode(), await stage.options().first().getAttribute('aria-setsize')]).toEqual([
+        '652',
+        '513',
+      ]);
+      expect(await stage.page.getByRole('option', { selected: true }).isVisible()).toBe(true);
+      await press('Escape');
+      expect(await code()).toBe('652');
+    });
+
+    test('a code is chosen by Tab and by Enter, and so is the active option', async () => {
+      await stage.start();
+      await stage.visit();
+      await stage.box().focus();
+      await type('341');
+      await press('Tab');
+      expect([await code(), await text()]).toEqual(['341', 'ITAÚ UNIBANCO S.A.']);
+      await stage.box().fill('033');
+      await press('Enter');
+      expect(await code()).toBe('033');
+      await stage.box().fill('nubank');
+      await press('Enter');
+      expect(await code()).toBe('260');
+      await stage.box().fill('bradesco');
+      await press('ArrowDown');
+      await press('Tab');
+      expect(await code()).toBe('237');
+    });
+
+    test('Enter goes to the first bank where it is not clear which one is meant', async () => {
+      await stage.start();
+      await stage.visit();
+      await stage.box().fill('bra');
+      await press('Enter');
+      expect([await activeCode(), await code()]).toEqual(['237', null]);
+      await press('Enter');
+      expect(await code()).toBe('237');
+    });
+
+    test('Escape brings the chosen bank back, and discards nothing', async () => {
+      await stage.start();
+      await stage.visit();
+      await stage.box().fill('341');
+      await press('Enter');
+      await stage.box().fill('nub');
+      expect([await text(), await code()]).toEqual(['nub', null]);
+      await press('Escape');
+      expect([await text(), await code(), await expanded()]).toEqual(['ITAÚ UNIBANCO S.A.', '341', 'false']);
+      await press('Escape');
+      await press('Escape');
+      expect([await text(), await code()]).toEqual(['ITAÚ UNIBANCO S.A.', '341']);
+
+      await stage.page.getByRole('button', { name: 'Limpar' }).click();
+      await type('nub');
+      await press('Escape');
+      expect([await text(), await expanded()]).toEqual(['nub', 'false']);
+    });
+
+    test('text that is no bank stays, and is said to be incomplete', async () => {
+      await stage.start();
+      await stage.visit();
+      await stage.box().fill('341');
+      await press('Enter');
+      await stage.box().fill('nub');
+      await press('Tab');
+      expect([await text(), await code(), await note()]).toEqual(['nub', null, 'Escolha um banco da lista.']);
+      await stage.box().focus();
+      await press('Escape');
+      expect([await text(), await code(), await note()]).toEqual([
+        'ITAÚ UNIBANCO S.A.',
+        '341',
+        'Código 341 · ISPB 60701190',
+      ]);
+    });
+
+    test('an Escape that closes nothing is left to the dialog around the field', async () => {
+      await stage.start();
+      await stage.openPage(`<!doctype html><dialog><bank-picker src="${stage.rig.url}/banks"></bank-picker></dialog>
+        <script type="module" src="/element/bank-picker.js"></script>`);
+      await stage.settled('loaded');
+      await stage.page.evaluate("document.querySelector('dialog').showModal()");
+      const isOpen = () => stage.page.evaluate("document.querySelector('dialog').open");
+      await stage.box().fill('nub');
+      expect(await stage.options().first().isVisible()).toBe(true);
+      await press('Escape');
+      expect([await isOpen(), await expanded()]).toEqual([true, 'false']);
+      await press('Escape');
+      expect(await isOpen()).toBe(false);
     });
   });
 
-  test('the keyboard does everything', async () => {
+  test('the first options are drawn at once, and the others on the way to them', async () => {
     await stage.start();
     await stage.visit();
-    await press('Tab');
-    await press('Tab');
-    await press('Tab');
-    expect(await stage.page.evaluate('document.activeElement.role')).toBe('combobox');
-    expect(await expanded()).toBe('false');
-
-    await press('Alt+ArrowDown');
-    expect([await expanded(), await activeCode()]).toEqual(['true', null]);
-    await press('Escape');
-    expect(await expanded()).toBe('false');
-
-    await press('ArrowDown');
-    expect([await expanded(), await activeCode()]).toEqual(['true', '001']);
+    await stage.box().click();
+    expect(await stage.options().count()).toBe(50);
+    await stage.ask("picker.shadowRoot.querySelector('[role=listbox]').scrollTo(0, 1e6)");
+    await stage.options().nth(99).waitFor({ state: 'attached' });
     await press('ArrowUp');
-    expect(await activeCode()).toBe(await stage.page.locator('.bp-code').nth(512).textContent());
-    await press('Home');
-    expect(await activeCode()).toBe('001');
-    await press('PageDown');
-    expect(await stage.options().nth(10).getAttribute('aria-selected')).toBe('true');
-
-    await type('itau');
-    expect(await activeCode()).toBe(null);
-    await press('End');
-    await press('ArrowLeft');
-    await type('x');
-    expect(await stage.box().inputValue()).toBe('itaxu');
-    await press('Backspace');
-    await press('ArrowDown');
-    await press('ArrowDown');
-    expect(await activeCode()).toBe('652');
-    await press('Enter');
-    expect([await expanded(), await shownCode()]).toEqual(['false', '652']);
-
-    await press('ArrowDown');
-    expect([await activeCode(), await stage.options().first().getAttribute('aria-setsize')]).toEqual([
-      '652',
-      '513',
-    ]);
-    await press('Escape');
-    expect(await shownCode()).toBe('652');
-    await press('Escape');
-    expect([await stage.box().inputValue(), await isBankShown()]).toEqual(['', false]);
-
-    await type('033');
-    await press('Enter');
-    expect(await shownCode()).toBe('033');
-
-    await press('Backspace');
-    expect(await isBankShown()).toBe(false);
-    await press('Tab');
-    expect([await expanded(), await stage.box().getAttribute('aria-invalid')]).toEqual(['false', 'true']);
-    expect(await stage.page.locator('.bp-note').textContent()).toBe(
-      'Escolha um banco da lista para continuar.',
-    );
+    expect(await stage.options().count()).toBe(513);
+    expect(await stage.options().last().getAttribute('aria-selected')).toBe('true');
   });
 
-  test('speaks the language of the browser, or the one that the address asks for', async () => {
+  test('screen readers hear how many banks there are and were found', async () => {
+    await stage.start();
+    await stage.visit();
+    await stage.box().click();
+    await expectAnnounced('513 bancos disponíveis');
+    await type('itauban');
+    await expectAnnounced('1 banco encontrado');
+    await stage.box().fill('itau');
+    await expectAnnounced('5 bancos encontrados');
+    await stage.box().fill('???');
+    await expectAnnounced('Nenhum banco encontrado');
+  });
+
+  test('speaks the language of the page, and the words that the page gives it', async () => {
     await stage.start();
     const words = async () => [
-      await stage.page.locator('html').getAttribute('lang'),
       await stage.page.getByRole('heading', { level: 1 }).textContent(),
-      await stage.page.locator('label').textContent(),
+      await stage.box().getAttribute('aria-label'),
+      await stage.box().getAttribute('placeholder'),
     ];
-    const portuguese = ['pt-BR', 'Para qual banco?', 'Banco de destino'];
-    const english = ['en', 'Which bank?', 'Destination bank'];
+    const portuguese = ['Para qual banco?', 'Banco de destino', 'Nome ou código do banco'];
+    const english = ['Which bank?', 'Destination bank', 'Bank name or code'];
     await stage.visit({ locale: 'pt-PT' });
     expect(await words()).toEqual(portuguese);
     await stage.page.getByRole('link', { name: 'English' }).click();
     await stage.settled('loaded');
     expect(await words()).toEqual(english);
+    await stage.ask("picker.lang = 'pt-BR'");
+    expect((await words())[2]).toBe('Nome ou código do banco');
+    await stage.ask("picker.strings = { placeholder: 'Procure', popular: 'Favoritos' }");
+    await stage.box().click();
+    expect(await stage.page.getByRole('group').first().getAttribute('aria-labelledby')).toBe('group-0');
+    expect(await stage.page.locator('#group-0').textContent()).toBe('Favoritos');
+    expect((await words())[2]).toBe('Procure');
     await stage.visit({ locale: 'de-DE' });
     expect(await words()).toEqual(english);
-    await stage.visit({ locale: 'en-US' }, '?lang=pt');
-    expect(await words()).toEqual(portuguese);
   });
 
-  test('fits a telephone of 320 pixels and a finger', async () => {
-    await stage.startStale();
-    await stage.visit({ viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
-    await stage.page.getByRole('button', { name: 'Mostrar bancos' }).tap();
-    expect(await stage.page.evaluate('document.documentElement.scrollWidth')).toBe(320);
-    for (const target of [stage.options().first(), stage.box()]) {
-      expect((await target.boundingBox())?.height).toBeGreaterThanOrEqual(44);
-    }
-    await stage.options().nth(2).tap();
-    expect(await shownCode()).toBe('004');
-    expect(await stage.page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+  describe.each([
+    ['a phone of 320 pixels', { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true }],
+    ['a page at 400 %', { viewport: { width: 320, height: 256 }, deviceScaleFactor: 4, hasTouch: true }],
+  ])('on %s', (_name, context) => {
+    test('everything fits, and can be tapped', async () => {
+      await stage.startOutdated(3);
+      await stage.visit(context);
+      const width = () => stage.page.evaluate('document.documentElement.scrollWidth');
+      await stage.page.getByRole('button', { name: 'Mostrar bancos' }).tap();
+      expect(await width()).toBe(320);
+      const popup = await stage.page.locator('.popup').boundingBox();
+      expect(popup?.y).toBeGreaterThanOrEqual(0);
+      expect((popup?.y ?? 0) + (popup?.height ?? 0)).toBeLessThanOrEqual(context.viewport.height);
+      for (const target of [stage.options().first(), stage.box()]) {
+        expect((await target.boundingBox())?.height).toBeGreaterThanOrEqual(44);
+      }
+      await stage.options().nth(2).tap();
+      expect(await code()).toBe('104');
+      expect(await width()).toBe(320);
+    });
   });
 
   test('nothing moves where people asked for less motion', async () => {
     await stage.start({ before: (emulator) => emulator.behave('hang') });
-    const running = 'document.getAnimations().length';
     await stage.open({ reducedMotion: 'reduce' });
     await stage.box().click();
-    expect(await stage.page.evaluate(running)).toBe(0);
-    await stage.open({ reducedMotion: 'no-preference' });
-    await stage.box().click();
-    expect(await stage.page.evaluate(running)).toBeGreaterThan(0);
+    const running = () => stage.ask<number>('picker.shadowRoot.getAnimations().length');
+    expect(await running()).toBe(0);
+    await stage.page.emulateMedia({ reducedMotion: 'no-preference' });
+    expect(await running()).toBeGreaterThan(0);
   });
 });

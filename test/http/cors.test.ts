@@ -51,7 +51,9 @@ test('with exact origins each answer names the allowed one, and every answer var
   for (const origin of [FRONTEND, 'http://localhost:5173']) {
     const { headers } = await ask('GET /banks', `Origin: ${origin}`);
     expect(headers.get('access-control-allow-origin')).toBe(origin);
-    expect(headers.get('access-control-expose-headers')).toBe('ETag, Cache-Status, X-Request-Id');
+    expect(headers.get('access-control-expose-headers')).toBe(
+      'ETag, Cache-Status, Retry-After, X-Request-Id',
+    );
     expect(headers.has('access-control-allow-credentials')).toBe(false);
     expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
   }
@@ -87,6 +89,19 @@ test('an allowed frontend can read errors too', async () => {
     expect(headers.get('access-control-allow-origin')).toBe(FRONTEND);
     expect(headers.get('vary')).toBe('Origin');
   }
+});
+
+test('an allowed frontend can read when to ask again', async () => {
+  rig = await startRig({
+    env: { CORS_ORIGINS: FRONTEND },
+    before: (emulator) => emulator.behave('unavailable'),
+  });
+  await eventually(() => rig.service.list.status().failure !== undefined);
+  const { status, headers } = await ask('GET /banks', `Origin: ${FRONTEND}`);
+  expect(status).toBe(503);
+  expect(headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(headers.get('access-control-allow-origin')).toBe(FRONTEND);
+  expect(headers.get('access-control-expose-headers')?.split(', ')).toContain('Retry-After');
 });
 
 test('a preflight is answered for the allowed origin and for no other', async () => {

@@ -1,0 +1,346 @@
+import { createLoader } from './load.js';
+import { createPicker } from './picker.js';
+import { stringsFor } from './strings.js';
+import { styleSheet } from './style.js';
+
+// The element: attributes, form and life cycle around the picker. README.md describes its outside, bank-picker.d.ts
+// its types.
+
+/**
+ * @typedef {import('./bank-picker.js').BankPickerElement} Types
+ * @typedef {import('./bank-picker.js').BankPickerStrings} Strings
+ * @typedef {import('./load.js').Status} Status
+ */
+
+/** Properties that mirror an attribute, each with what an absent one means. */
+const TEXTS = /** @type {const} */ ({
+  src: ['src', ''],
+  name: ['name', ''],
+  label: ['label', ''],
+  placeholder: ['placeholder', ''],
+  codeField: ['code-field', 'code'],
+  nameField: ['name-field', 'name'],
+  idField: ['id-field', 'ispb'],
+  defaultValue: ['value', ''],
+});
+
+/** A server that renders pages can import the element, and has no HTMLElement to extend. */
+const Base = /** @type {new () => HTMLElement & Record<keyof typeof TEXTS, string>} */ (
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the loop below makes it so
+  class extends (globalThis.HTMLElement ?? Object) {}
+);
+for (const [property, [attribute, absent]] of Object.entries(TEXTS)) {
+  Object.defineProperty(Base.prototype, property, {
+    /** @this {HTMLElement} */
+    get() {
+      return this.getAttribute(attribute) ?? absent;
+    },
+    /** @this {HTMLElement} */
+    set(/** @type {string | null | undefined} */ value) {
+      this.setAttribute(attribute, value ?? '');
+    },
+  });
+}
+
+const SOURCES = new Set(['src', 'code-field', 'name-field', 'id-field']);
+
+/** @implements {Types} */
+export class BankPickerElement extends Base {
+  static formAssociated = true;
+  static observedAttributes = [...SOURCES, 'value', 'label', 'aria-label', 'placeholder', 'required', 'lang'];
+
+  #internals = this.attachInternals();
+  #shadow = this.attachShadow({ mode: 'open', delegatesFocus: true });
+  /** @type {Partial<Strings>} */
+  #strings = {};
+  #words = stringsFor('');
+  #picker = createPicker(this.#shadow, this.#words, {
+    onInput: () => this.#onInput(),
+    onCommit: () => this.#onCommit(),
+    onRetry: () => this.#load(),
+    onSubmit: () => this.#submit(),
+  });
+  #loader = createLoader({
+    onStatus: (status) => this.#onStatus(status),
+    onCountdown: (seconds) => this.#picker.setCountdown(seconds),
+  });
+  /** A value that was set before the list was there. */
+  #awaited = '';
+  /** The last values that `input` and `change` have reported. */
+  #reported = '';
+  #committed = '';
+  /** Whether the value is no longer that of the attribute. */
+  #isDirty = false;
+  #customError = '';
+  #isLoadDue = false;
+  /** A page in several languages changes this one while the picker is there. */
+  #languages = new MutationObserver(() => this.#speak());
+
+  constructor() {
+    super();
+    this.#shadow.adoptedStyleSheets = [styleSheet()];
+    this.addEventListener('invalid', () => this.#picker.setError(this.validationMessage));
+    this.addEventListener('focusin', () => this.#label());
+  }
+
+  connectedCallback() {
+    // What a framework has set before this class was there is a property of the instance, in front of the accessor.
+    for (const key of [...Object.keys(TEXTS), 'required', 'disabled', 'strings', 'value']) {
+      if (!Object.hasOwn(this, key)) continue;
+      const value = Reflect.get(this, key);
+      Reflect.deleteProperty(this, key);
+      Reflect.set(this, key, value);
+    }
+    this.#languages.observe(document.documentElement, { attributeFilter: ['lang'] });
+    this.#speak();
+    this.#label();
+    this.#sync();
+    if (this.#picker.status().kind !== 'loaded') this.#scheduleLoad();
+  }
+
+  disconnectedCallback() {
+    this.#languages.disconnect();
+    this.#loader.stop();
+    this.#picker.stop();
+  }
+
+  /** @param {string} name */
+  attributeChangedCallback(name) {
+    if (SOURCES.has(name)) this.#scheduleLoad();
+    else if (name === 'value' && !this.#isDirty) this.#select(this.defaultValue);
+    else if (name === 'lang') this.#speak();
+    this.#label();
+    this.#validate();
+  }
+
+  formAssociatedCallback() {
+    this.#label();
+  }
+
+  /** @param {boolean} isDisabled by its own attribute or a fieldset's */
+  formDisabledCallback(isDisabled) {
+    this.#picker.setDisabled({ isDisabled });
+  }
+
+  formResetCallback() {
+    this.#isDirty = false;
+    this.#select(this.defaultValue);
+  }
+
+  /** @param {string} state what was given to setFormValue() */
+  formStateRestoreCallback(state) {
+    this.value = state;
+  }
+
+  get type() {
+    return /** @type {const} */ ('bank-picker');
+  }
+
+  get value() {
+    return this.#picker.bank()?.id ?? this.#awaited;
+  }
+
+  /** @param {string | null | undefined} value */
+  set value(value) {
+    const wanted = value ?? '';
+    this.#isDirty = true;
+    // A form that is bound to the value sets what it has just been told: that must not disturb who types.
+    if (wanted !== this.value || (wanted === '' && !this.matches(':focus-within'))) this.#select(wanted);
+  }
+
+  get bank() {
+    return this.#picker.bank()?.entry ?? null;
+  }
+
+  get strings() {
+    return this.#strings;
+  }
+
+  set strings(strings) {
+    this.#strings = strings ?? {};
+    this.#speak();
+    this.#label();
+    this.#validate();
+  }
+
+  get required() {
+    return this.hasAttribute('required');
+  }
+
+  set required(isRequired) {
+    this.toggleAttribute('required', isRequired);
+  }
+
+  get disabled() {
+    return this.hasAttribute('disabled');
+  }
+
+  set disabled(isDisabled) {
+    this.toggleAttribute('disabled', isDisabled);
+  }
+
+  get form() {
+    return this.#internals.form;
+  }
+
+  get labels() {
+    return this.#internals.labels;
+  }
+
+  get validity() {
+    return this.#internals.validity;
+  }
+
+  get validationMessage() {
+    return this.#internals.validationMessage;
+  }
+
+  get willValidate() {
+    return this.#internals.willValidate;
+  }
+
+  checkValidity() {
+    return this.#internals.checkValidity();
+  }
+
+  reportValidity() {
+    return this.#internals.reportValidity();
+  }
+
+  /** @param {string} message */
+  setCustomValidity(message) {
+    this.#customError = message;
+    this.#validate();
+  }
+
+  /** Once for all attributes that are set together. */
+  #scheduleLoad() {
+    if (this.#isLoadDue) return;
+    this.#isLoadDue = true;
+    queueMicrotask(() => {
+      this.#isLoadDue = false;
+      if (this.isConnected) this.#load();
+    });
+  }
+
+  #load() {
+    if (this.src === '') return this.#loader.stop();
+    this.#loader.load(this.src, { code: this.codeField, name: this.nameField, id: this.idField });
+  }
+
+  #onStatus(/** @type {Status} */ status) {
+    const { value } = this;
+    this.#picker.setStatus(status);
+    for (const kind of ['loading', 'loaded', 'failed']) this.#internals.states?.delete(kind);
+    this.#internals.states?.add(status.kind);
+    if (status.kind === 'loaded' && value !== '') this.#select(value);
+    this.#label();
+    this.#validate();
+    if (status.kind === 'loaded') this.#emit('load', status.banks.length, false);
+    if (status.kind === 'failed') {
+      this.#emit('error', { code: status.code, requestId: status.requestId }, false);
+    }
+  }
+
+  /** Chooses the bank with this id without an event. */
+  #select(/** @type {string} */ value) {
+    const isLoaded = this.#picker.status().kind === 'loaded';
+    const bank = value === '' ? undefined : this.#picker.banks().find(({ id }) => id === value);
+    this.#awaited = isLoaded || bank ? '' : value;
+    this.#picker.select(bank ?? null, bank || !isLoaded ? undefined : value);
+    this.#reported = this.value;
+    this.#committed = this.value;
+    this.#sync();
+  }
+
+  #onInput() {
+    this.#awaited = '';
+    this.#isDirty = true;
+    this.#sync();
+    if (this.value === this.#reported) return;
+    this.#reported = this.value;
+    this.#emit('input', this.bank, true);
+  }
+
+  #onCommit() {
+    this.#validate();
+    if (this.value === this.#committed) return;
+    this.#committed = this.value;
+    this.#emit('change', this.bank, true);
+  }
+
+  #sync() {
+    this.#internals.setFormValue(this.value);
+    this.#validate();
+  }
+
+  #validate() {
+    const [flags, message] = this.#problem();
+    this.#internals.setValidity(flags, message, this.#picker.input);
+    if (message === '') this.#picker.setError('');
+  }
+
+  /** @returns {[ValidityStateFlags, string]} */
+  #problem() {
+    if (this.#customError) return [{ customError: true }, this.#customError];
+    if (this.#picker.isIncomplete()) return [{ badInput: true }, this.#words.incomplete];
+    if (!this.required || this.value !== '') return [{}, ''];
+    const { failed, failedHint, required } = this.#words;
+    const isFailed = this.#picker.status().kind === 'failed';
+    return [{ valueMissing: true }, isFailed ? `${failed} ${failedHint}` : required];
+  }
+
+  #speak() {
+    this.#words = { ...stringsFor(languageOf(this)), ...this.#strings };
+    this.#picker.setStrings(this.#words);
+  }
+
+  /** A page's own label stands outside the shadow root, where the input cannot refer to it: its text is copied. */
+  #label() {
+    const spoken =
+      this.getAttribute('aria-label') ??
+      [...this.#internals.labels].map(({ textContent }) => textContent?.trim()).join(' ');
+    this.#picker.setLabel({
+      visible: this.label,
+      spoken,
+      hint: this.placeholder,
+      isRequired: this.required,
+    });
+  }
+
+  /** What Enter does in a form of native fields: its first submit button is pressed. */
+  #submit() {
+    const { form } = this;
+    const button = [...(form?.elements ?? [])].find(
+      (it) => 'type' in it && (it.type === 'submit' || it.type === 'image'),
+    );
+    if (button instanceof HTMLElement) button.click();
+    else form?.requestSubmit();
+  }
+
+  /**
+   * @param {string} type
+   * @param {unknown} detail
+   * @param {boolean} bubbles
+   */
+  #emit(type, detail, bubbles) {
+    this.dispatchEvent(new CustomEvent(type, { detail, bubbles }));
+  }
+}
+
+const languageOf = (/** @type {Element} */ element) => {
+  /** @type {Element | undefined} */
+  let at = element;
+  while (at) {
+    const lang = at.getAttribute('lang');
+    if (lang) return lang;
+    const root = at.getRootNode();
+    at = at.parentElement ?? (root instanceof ShadowRoot ? root.host : undefined);
+  }
+  return navigator.language;
+};
+
+// Twice on a page, as in two bundles, the first one stays.
+if (globalThis.customElements && !customElements.get('bank-picker')) {
+  customElements.define('bank-picker', BankPickerElement);
+}

@@ -1,0 +1,141 @@
+import { createGroup, createOption } from './parts.js';
+
+// The list under the field: its options, the active one, and where on the screen it is.
+
+/**
+ * @typedef {import('./parts.js').Parts} Parts
+ * @typedef {import('./search.js').Bank} Bank
+ * @typedef {import('./search.js').Hit} Hit
+ * @typedef {{ readonly title: string, readonly hits: readonly Hit[] }} Group one without a title is not announced as one
+ */
+
+/** Options are drawn this many at a time: the first 50 cost the same with 500 banks or 5,000. */
+const BATCH = 50;
+
+/** Between the field and the list, and between the list and the edge of the screen. */
+const GAP_PX = 6;
+
+/** With less room than this on both sides, the field is scrolled to make some. */
+const LEAST_HEIGHT_PX = 176;
+
+export const createList = (/** @type {Parts} */ { input, field, popup, list }) => {
+  /** @type {readonly { hit: Hit, group: number }[]} */
+  let rows = [];
+  /** @type {HTMLElement[]} the options drawn so far, the first of `rows` */
+  let options = [];
+  /** @type {HTMLElement[]} */
+  let groups = [];
+  /** @type {Bank | null} */
+  let chosen = null;
+  /** Index in `rows`; -1 while the text field itself is active. */
+  let active = -1;
+  /** @type {AbortController | undefined} ends the listeners that an open list needs */
+  let opened;
+
+  const drawUpTo = (/** @type {number} */ wanted) => {
+    const until = Math.min(rows.length, Math.ceil(wanted / BATCH) * BATCH);
+    for (const { hit, group } of rows.slice(options.length, until)) {
+      const index = options.length;
+      const where = { id: `option-${index}`, position: index + 1, total: rows.length };
+      const option = createOption(hit, { ...where, isChosen: hit.bank === chosen });
+      const parent = groups[group] ?? list;
+      if (parent !== list && parent.parentElement !== list) list.append(parent);
+      parent.append(option);
+      options.push(option);
+    }
+  };
+
+  const activate = (/** @type {number} */ index) => {
+    options[active]?.setAttribute('aria-selected', 'false');
+    active = index;
+    input.removeAttribute('aria-activedescendant');
+    if (active < 0) return;
+    drawUpTo(active + 1);
+    const option = options[active];
+    if (!option) return;
+    option.setAttribute('aria-selected', 'true');
+    input.setAttribute('aria-activedescendant', option.id);
+    // Not scrollIntoView(), which would scroll the page as well. The first option brings its heading along.
+    const top = active === 0 ? 0 : option.offsetTop - GAP_PX;
+    const bottom = option.offsetTop + option.offsetHeight + GAP_PX - list.clientHeight;
+    list.scrollTop = Math.min(top, Math.max(bottom, list.scrollTop));
+  };
+
+  /** Under the field, or above it where that is roomier; the on-screen keyboard of a phone takes part of the room. */
+  const place = () => {
+    const at = field.getBoundingClientRect();
+    const screen = window.visualViewport;
+    const [start, height] = screen ? [screen.offsetTop, screen.height] : [0, window.innerHeight];
+    const below = start + height - at.bottom - 2 * GAP_PX;
+    const above = at.top - start - 2 * GAP_PX;
+    const isAbove = below < LEAST_HEIGHT_PX && above > below;
+    const room = Math.max(LEAST_HEIGHT_PX / 2, isAbove ? above : below);
+    const { style } = popup;
+    style.left = `${at.left}px`;
+    style.width = `${at.width}px`;
+    style.maxHeight = `min(26em, ${room}px)`;
+    style.top = isAbove ? 'auto' : `${at.bottom + GAP_PX}px`;
+    style.bottom = isAbove ? `${window.innerHeight - at.top + GAP_PX}px` : 'auto';
+    return Math.max(below, above);
+  };
+
+  list.addEventListener('scroll', () => {
+    const left = list.scrollHeight - list.scrollTop - list.clientHeight;
+    if (left < list.clientHeight) drawUpTo(options.length + 1);
+  });
+
+  return {
+    isOpen: () => opened !== undefined,
+    active: () => rows[active]?.hit.bank,
+    size: () => rows.length,
+
+    /** Replaces the options. None is active, except the chosen bank where it is among them. */
+    fill: (/** @type {readonly Group[]} */ parts, /** @type {Bank | null} */ bank) => {
+      chosen = bank;
+      rows = parts.flatMap(({ hits }, group) => hits.map((hit) => ({ hit, group })));
+      groups = parts.flatMap(({ title }, index) => (title ? [createGroup(`group-${index}`, title)] : []));
+      options = [];
+      list.replaceChildren();
+      list.scrollTop = 0;
+      drawUpTo(1);
+      activate(bank ? rows.findIndex(({ hit }) => hit.bank === bank) : -1);
+    },
+
+    /** `to` gets the active index, -1 for none, and the last one; it gives the one to be active. */
+    move: (/** @type {(index: number, last: number) => number} */ to) => {
+      if (rows.length > 0) activate(to(active, rows.length - 1));
+    },
+
+    bankAt: (/** @type {EventTarget | null} */ target) => {
+      const option = target instanceof Element ? target.closest('[role=option]') : null;
+      return option ? rows[options.findIndex((it) => it === option)]?.hit.bank : undefined;
+    },
+
+    open: () => {
+      if (opened || !popup.isConnected) return;
+      opened = new AbortController();
+      const { signal } = opened;
+      popup.classList.add('open');
+      popup.showPopover?.();
+      if (place() < LEAST_HEIGHT_PX) {
+        field.scrollIntoView({ block: 'start' });
+        place();
+      }
+      window.addEventListener('scroll', place, { capture: true, passive: true, signal });
+      window.addEventListener('resize', place, { signal });
+      window.visualViewport?.addEventListener('resize', place, { signal });
+      window.visualViewport?.addEventListener('scroll', place, { signal });
+      // The active option was chosen while nothing had a height.
+      activate(active);
+    },
+
+    close: () => {
+      activate(-1);
+      if (!opened) return;
+      opened.abort();
+      opened = undefined;
+      popup.classList.remove('open');
+      if (popup.isConnected) popup.hidePopover?.();
+    },
+  };
+};

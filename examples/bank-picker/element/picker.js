@@ -1,0 +1,356 @@
+import { createList } from './list.js';
+import { createNotices } from './notices.js';
+import { createParts, isIspb } from './parts.js';
+import { createSearch, isItsNumber, isNamed, popularFirst } from './search.js';
+
+// A field in which one bank is chosen: an editable combobox with list autocomplete, by the pattern of the ARIA
+// Authoring Practices. Focus never leaves the text field; aria-activedescendant names the active option.
+
+/**
+ * @typedef {import('./load.js').Status} Status
+ * @typedef {import('./search.js').Bank} Bank
+ * @typedef {import('./search.js').Hit} Hit
+ * @typedef {import('./bank-picker.js').BankPickerStrings} Strings
+ * @typedef {object} Listener
+ * @property {() => void} onInput the bank has changed, or the text
+ * @property {() => void} onCommit the change is final
+ * @property {() => void} onRetry people ask for another attempt to load
+ * @property {() => void} onSubmit Enter was pressed in a closed field
+ */
+
+/** Screen readers drop a message that comes while a key is being spoken. */
+const ANNOUNCE_AFTER_MS = 250;
+
+/**
+ * Fills `shadow` with a picker that has no banks yet.
+ * @param {ShadowRoot} shadow
+ * @param {Strings} words
+ * @param {Listener} listener
+ */
+export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubmit }) => {
+  const parts = createParts(shadow);
+  const { root, label, input, clear, show, field, popup, count, list: listbox } = parts;
+  const list = createList(parts);
+  const notices = createNotices(parts, onRetry);
+
+  let strings = words;
+  /** @type {Status} */
+  let status = { kind: 'loading' };
+  /** @type {readonly Bank[]} */
+  let banks = [];
+  /** @type {(query: string) => Hit[]} */
+  let search = () => [];
+  /** @type {Bank | null} */
+  let bank = null;
+  /** What Escape brings back: the bank that was chosen before its text was edited. @type {Bank | null} */
+  let before = null;
+  /** What was typed before the list failed to come; the field comes back with it. */
+  let draft = '';
+  let error = '';
+  let name = '';
+  let placeholder = '';
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let announcement;
+
+  const announce = (/** @type {string} */ text) => {
+    clearTimeout(announcement);
+    announcement = setTimeout(() => (parts.live.textContent = text), ANNOUNCE_AFTER_MS);
+  };
+
+  /** Brings every part in line with the variables above; the only place that does. */
+  const render = () => {
+    const isLoaded = status.kind === 'loaded';
+    const isFailed = status.kind === 'failed';
+    const isOpen = list.isOpen();
+    const isListed = isOpen && isLoaded && list.size() > 0;
+    root.lang = strings.lang;
+    root.classList.toggle('loading', status.kind === 'loading');
+    root.classList.toggle('disabled', input.disabled);
+    root.ariaBusy = String(status.kind === 'loading');
+    label.hidden = label.textContent === '';
+    field.classList.toggle('wrong', error !== '' && !isFailed);
+    field.classList.toggle('off', isFailed);
+
+    parts.note.hidden = !parts.failure.hidden;
+    parts.note.classList.toggle('wrong', error !== '');
+    parts.note.textContent =
+      error || (bank ? numbersOf(bank) : status.kind === 'loading' ? strings.loading : '');
+
+    // Read-only instead of disabled: it keeps the focus, and screen readers can still find out why.
+    input.readOnly = isFailed;
+    input.placeholder = isFailed ? strings.unavailable : placeholder || strings.placeholder;
+    input.setAttribute('aria-label', name || strings.label);
+    input.setAttribute('aria-expanded', String(isListed));
+    input.setAttribute('aria-invalid', String(error !== ''));
+    // Of what is hidden, the text would still be read out.
+    const descriptions = [parts.note, parts.message, parts.outdated].filter((it) => !it.closest('[hidden]'));
+    input.setAttribute('aria-describedby', descriptions.map(({ id }) => id).join(' '));
+    show.setAttribute('aria-expanded', String(isListed));
+    show.setAttribute('aria-label', strings.show);
+    clear.setAttribute('aria-label', strings.clear);
+    show.hidden = isFailed;
+    clear.hidden = input.value === '' || isFailed || input.disabled;
+    for (const it of [show, clear]) it.disabled = input.disabled;
+
+    listbox.setAttribute('aria-label', strings.banks);
+    listbox.hidden = !isListed;
+    parts.skeleton.hidden = isLoaded;
+    parts.nothing.hidden = !isLoaded || list.size() > 0;
+    parts.none.textContent = strings.none;
+    parts.noneHint.textContent = strings.noneHint;
+    count.hidden = isLoaded && (list.size() === 0 || isAll());
+    count.textContent = isLoaded ? strings.found(list.size()) : strings.loading;
+  };
+
+  const numbersOf = (/** @type {Bank} */ { code, id }) =>
+    [code && `${strings.code} ${code}`, isIspb(id) && `ISPB ${id}`].filter(Boolean).join(' · ');
+
+  /** Whether the list shows all banks: nothing is asked for. A chosen bank's own text is no query. */
+  const isAll = () => bank !== null || input.value.trim() === '';
+
+  const find = () => {
+    const hits = search(isAll() ? '' : input.value);
+    list.fill(isAll() ? grouped(hits) : [{ title: '', hits }], bank);
+    if (status.kind !== 'loaded') return;
+    const message = isAll() ? strings.available : strings.found;
+    announce(hits.length > 0 ? message(hits.length) : strings.none);
+  };
+
+  /** @param {readonly Hit[]} hits */
+  const grouped = (hits) => {
+    const { popular, others } = popularFirst(hits);
+    if (popular.length === 0) return [{ title: '', hits }];
+    return [
+      { title: strings.popular, hits: popular },
+      { title: strings.others, hits: others },
+    ];
+  };
+
+  const open = () => {
+    if (list.isOpen() || input.disabled || status.kind === 'failed') return;
+    find();
+    list.open();
+    render();
+  };
+
+  const close = () => {
+    list.close();
+    render();
+  };
+
+  /** Takes a bank, or none, with the text that stands for it. */
+  const take = (/** @type {Bank | null} */ next, text = textOf(next)) => {
+    bank = next;
+    before = null;
+    error = '';
+    input.value = text;
+  };
+
+  const choose = (/** @type {Bank} */ next) => {
+    take(next);
+    close();
+    announce(strings.selected(textOf(next)));
+    onInput();
+    onCommit();
+  };
+
+  const empty = () => {
+    take(null);
+    if (list.isOpen()) find();
+    render();
+    onInput();
+    onCommit();
+  };
+
+  /** What Enter takes: the active option, the only one, or the one that the text names. */
+  const meant = () => {
+    const text = input.value;
+    const [first, ...others] = isAll() ? [] : search(text);
+    const isClear = first && (others.length === 0 || isNamed(first.bank, text));
+    return list.active() ?? (isClear ? first.bank : undefined);
+  };
+
+  const activate = (/** @type {(index: number, last: number) => number} */ to) => {
+    const opensAtChosen = !list.isOpen() && bank !== null;
+    open();
+    if (list.isOpen() && !opensAtChosen) list.move(to);
+  };
+
+  const returnToText = () => {
+    list.move(() => -1);
+    return true;
+  };
+
+  /** What becomes of the text that people have left in the field. */
+  const settle = () => {
+    const text = bank ? '' : input.value.trim();
+    const typed = text ? banks.find((it) => isItsNumber(it, text)) : undefined;
+    if (typed) return choose(typed);
+    if (text === '') before = null;
+    else if (status.kind === 'loaded') error = strings.incomplete;
+    render();
+    onCommit();
+  };
+
+  /** @type {Record<string, (event: KeyboardEvent) => boolean | void>} true leaves the key to the text field */
+  const keys = {
+    ArrowDown: ({ altKey }) => (altKey ? open() : activate((index, last) => (index < last ? index + 1 : 0))),
+    ArrowUp: ({ altKey }) => (altKey ? close() : activate((index, last) => (index > 0 ? index - 1 : last))),
+    PageDown: () => (list.isOpen() ? activate((index, last) => Math.min(index + 10, last)) : true),
+    PageUp: () => (list.isOpen() ? activate((index) => Math.max(index - 10, 0)) : true),
+    Home: () => (list.active() ? activate(() => 0) : true),
+    End: () => (list.active() ? activate((_index, last) => last) : true),
+    ArrowLeft: returnToText,
+    ArrowRight: returnToText,
+    Enter: () => {
+      if (!list.isOpen()) return onSubmit();
+      const next = meant();
+      if (next) choose(next);
+      else activate(() => 0);
+    },
+    Escape: (event) => {
+      const restored = bank ? null : before;
+      // Where there is nothing to take back, the key belongs to the dialog around the field.
+      if (!list.isOpen() && !restored) return true;
+      event.stopPropagation();
+      if (restored) take(restored);
+      close();
+      if (restored) {
+        announce(strings.selected(textOf(restored)));
+        onInput();
+        onCommit();
+      }
+      return false;
+    },
+    Tab: () => {
+      const next = list.active();
+      if (list.isOpen() && next) choose(next);
+      return true;
+    },
+  };
+
+  input.addEventListener('keydown', (event) => {
+    if (event.isComposing || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const act = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
+    if (act && act(event) !== true) event.preventDefault();
+  });
+  input.addEventListener('input', (event) => {
+    // The page hears of banks, not of letters: the element fires an `input` of its own.
+    event.stopPropagation();
+    before = bank ?? before;
+    bank = null;
+    error = '';
+    find();
+    list.open();
+    render();
+    onInput();
+  });
+  input.addEventListener('change', (event) => event.stopPropagation());
+  input.addEventListener('click', open);
+  input.addEventListener('focus', () => bank && input.select());
+  input.addEventListener('blur', () => {
+    list.close();
+    settle();
+  });
+  // A press on any part keeps the focus, and with it the keyboard of a phone, where it is.
+  for (const part of [popup, clear, show])
+    part.addEventListener('mousedown', (event) => event.preventDefault());
+  clear.addEventListener('click', () => {
+    empty();
+    input.focus();
+  });
+  show.addEventListener('click', () => {
+    input.focus();
+    if (list.isOpen()) close();
+    else open();
+  });
+  listbox.addEventListener('click', ({ target }) => {
+    const next = list.bankAt(target);
+    if (next) choose(next);
+  });
+
+  return {
+    input,
+    bank: () => bank,
+    banks: () => banks,
+    /** Text that stands for no bank. */
+    isIncomplete: () => bank === null && input.value.trim() !== '',
+    status: () => status,
+
+    setStatus: (/** @type {Status} */ next) => {
+      const wasFailed = !parts.failure.hidden;
+      const isRetryFocused = parts.failure.contains(shadow.activeElement);
+      status = next;
+      notices.show(status, strings);
+      if (next.kind === 'failed') {
+        if (!bank) {
+          draft = input.value || draft;
+          input.value = '';
+        }
+        list.close();
+      } else if (next.kind === 'loaded') {
+        banks = next.banks;
+        search = createSearch(banks);
+        input.value ||= draft;
+        draft = '';
+        if (isRetryFocused) input.focus();
+        const isFocused = shadow.activeElement === input;
+        if (input.value && !bank && isFocused) list.open();
+        if (list.isOpen()) find();
+        else if (wasFailed) announce(strings.available(banks.length));
+        if (input.value && !bank && !isFocused) settle();
+      }
+      render();
+    },
+
+    /** Shows what a program has chosen: a bank, or `text` that stands for none. */
+    select: (/** @type {Bank | null} */ next, text = textOf(next)) => {
+      take(next, text);
+      if (list.isOpen()) find();
+      render();
+    },
+
+    setStrings: (/** @type {Strings} */ next) => {
+      strings = next;
+      notices.show(status, strings);
+      if (list.isOpen()) find();
+      render();
+    },
+
+    setCountdown: (/** @type {number} */ seconds) => {
+      notices.countDown(seconds, strings);
+    },
+
+    /** @param {{ isDisabled: boolean }} field */
+    setDisabled: ({ isDisabled }) => {
+      input.disabled = isDisabled;
+      if (isDisabled) {
+        list.close();
+        error = '';
+      }
+      render();
+    },
+
+    /** @param {{ visible: string, spoken: string, hint: string, isRequired: boolean }} texts each may be '' */
+    setLabel: ({ visible, spoken, hint, isRequired }) => {
+      label.textContent = visible;
+      name = visible || spoken;
+      placeholder = hint;
+      input.setAttribute('aria-required', String(isRequired));
+      render();
+    },
+
+    setError: (/** @type {string} */ message) => {
+      error = message;
+      render();
+    },
+
+    stop: () => {
+      clearTimeout(announcement);
+      close();
+    },
+  };
+};
+
+/** The brand is left out: the field shows what a transfer's form would. */
+const textOf = (/** @type {Bank | null} */ bank) => bank?.name ?? '';

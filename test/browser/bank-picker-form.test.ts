@@ -1,0 +1,263 @@
+import { describe, expect, test } from '@jest/globals';
+import { describeInBrowser } from '../kit/browser.ts';
+import { eventually } from '../kit/rig.ts';
+import { createStage, type PageOptions } from './stage.ts';
+
+describeInBrowser('the bank picker, as a field of a form', () => {
+  const stage = createStage();
+  const open = async (body: string, options?: PageOptions): Promise<void> => {
+    const html = `<!doctype html><html lang="pt-BR"><meta name="viewport" content="width=device-width">
+      <script type="module" src="/element/bank-picker.js"></script><body>${body}</body></html>`;
+    await stage.openPage(html, options);
+  };
+  const visit = async (
+    attributes = '',
+    around = (picker: string) => `<form>${picker}<button>Enviar</button></form>`,
+  ) => {
+    await open(around(`<bank-picker id="bank" src="${stage.rig.url}/banks" ${attributes}></bank-picker>`));
+    await stage.settled('loaded');
+  };
+  const data = () => stage.ask<string[][]>('[...new FormData(picker.form)]');
+  const choose = async (text: string) => {
+    await stage.box().fill(text);
+    await stage.box().press('Enter');
+  };
+
+  test('its value goes into FormData, and its events tell the bank', async () => {
+    await stage.start();
+    await visit('name="bank"');
+    await stage.ask(`void (globalThis.heard = [], ['input', 'change'].forEach((type) =>
+      picker.form.addEventListener(type, ({ detail, target }) => heard.push([type, detail && detail.code, target.value]))))`);
+    const heard = () => stage.ask('heard.splice(0)');
+    expect(await data()).toEqual([['bank', '']]);
+    await choose('341');
+    const itau = [
+      ['input', '341', '60701190'],
+      ['change', '341', '60701190'],
+    ];
+    expect(await heard()).toEqual(itau);
+    expect(await data()).toEqual([['bank', '60701190']]);
+    expect(await stage.ask('picker.bank')).toEqual({
+      code: '341',
+      ispb: '60701190',
+      name: 'ITAÚ UNIBANCO S.A.',
+    });
+
+    await stage.box().press('Backspace');
+    expect(await heard()).toEqual([['input', null, '']]);
+    expect(await data()).toEqual([['bank', '']]);
+    await stage.box().press('Escape');
+    expect(await heard()).toEqual([['input', '341', '60701190']]);
+    await stage.page.getByRole('button', { name: 'Limpar' }).click();
+    expect(await heard()).toEqual([
+      ['input', null, ''],
+      ['change', null, ''],
+    ]);
+    await stage.ask("void (picker.value = '18236120')");
+    expect(await heard()).toEqual([]);
+    expect([await data(), await stage.box().inputValue()]).toEqual([
+      [['bank', '18236120']],
+      'NU PAGAMENTOS - IP',
+    ]);
+  });
+
+  test('a required one blocks submission with a message, and so does text that is no bank', async () => {
+    await stage.start();
+    await visit('name="bank" required label="Banco"');
+    await stage.ask(
+      "void (globalThis.sent = 0, picker.form.addEventListener('submit', (event) => { event.preventDefault(); sent += 1; }))",
+    );
+    const submit = async () => {
+      await stage.page.getByRole('button', { name: 'Enviar' }).click();
+      return stage.ask('[sent, picker.validationMessage, picker.matches(":focus")]');
+    };
+    const note = () => stage.page.locator('#note').textContent();
+    expect(await submit()).toEqual([0, 'Escolha um banco.', true]);
+    expect([await note(), await stage.box().getAttribute('aria-invalid')]).toEqual([
+      'Escolha um banco.',
+      'true',
+    ]);
+    await stage.box().fill('nub');
+    await stage.box().press('Escape');
+    expect(await submit()).toEqual([0, 'Escolha um banco da lista.', true]);
+    expect(await note()).toBe('Escolha um banco da lista.');
+    await choose('nubank');
+    expect(await note()).toBe('Código 260 · ISPB 18236120');
+    expect(await submit()).toEqual([1, '', false]);
+    await stage.box().press('Enter');
+    expect(await stage.ask('sent')).toBe(2);
+    await stage.ask("picker.setCustomValidity('Outro banco, por favor.')");
+    expect(await submit()).toEqual([2, 'Outro banco, por favor.', true]);
+  });
+
+  test('the browser restores it when people come back', async () => {
+    await stage.start();
+    await visit('name="bank"');
+    await choose('341');
+    await stage.page.goto('about:blank');
+    await stage.page.goBack();
+    await stage.settled('loaded');
+    // That the page was loaded anew, and not kept as it was.
+    expect(stage.requests.filter((request) => request.isNavigationRequest())).toHaveLength(2);
+    expect([await data(), await stage.box().inputValue()]).toEqual([
+      [['bank', '60701190']],
+      'ITAÚ UNIBANCO S.A.',
+    ]);
+  });
+
+  test('a form resets it and a fieldset disables it', async () => {
+    await stage.start();
+    await visit('name="bank" value="00000000"', (picker) => `<form><fieldset>${picker}</fieldset></form>`);
+    expect(await stage.box().inputValue()).toBe('BCO DO BRASIL S.A.');
+    await choose('341');
+    await stage.ask('picker.form.reset()');
+    expect([await data(), await stage.box().inputValue()]).toEqual([
+      [['bank', '00000000']],
+      'BCO DO BRASIL S.A.',
+    ]);
+    await stage.ask('void (picker.closest("fieldset").disabled = true)');
+    expect([await data(), await stage.box().isDisabled()]).toEqual([[], true]);
+    await stage.ask('void (picker.closest("fieldset").disabled = false)');
+    expect(await stage.box().isDisabled()).toBe(false);
+  });
+
+  test('a value that the list does not have is shown to be corrected', async () => {
+    await stage.start();
+    await visit('name="bank" value="99999999"');
+    expect(await stage.box().inputValue()).toBe('99999999');
+    expect(await stage.ask('[picker.value, picker.validity.badInput]')).toEqual(['', true]);
+  });
+
+  test('a value is kept while the list does not come', async () => {
+    await stage.startCold();
+    await open(
+      `<form><bank-picker name="bank" required value="60701190" src="${stage.rig.url}/banks"></bank-picker></form>`,
+    );
+    await stage.settled('failed');
+    expect(await data()).toEqual([['bank', '60701190']]);
+    expect(await stage.ask('picker.checkValidity()')).toBe(true);
+    await stage.rig.emulator.behave('healthy');
+    stage.rig.clock.next();
+    await eventually(() => stage.rig.service.list.served() !== undefined);
+    await stage.page.getByRole('button', { name: 'Tentar novamente' }).click();
+    await stage.settled('loaded');
+    expect(await stage.box().inputValue()).toBe('ITAÚ UNIBANCO S.A.');
+  });
+
+  test.each([
+    ['around it', (picker: string) => `<form><label>Seu banco ${picker}</label></form>`],
+    ['that names it', (picker: string) => `<form><label for="bank">Seu banco</label>${picker}</form>`],
+    ['after it', (picker: string) => `<form>${picker}<label for="bank">Seu banco</label></form>`],
+  ])('a label %s gives it its name and its focus', async (_place, around) => {
+    await stage.start();
+    await visit('', around);
+    expect((await stage.tree())[0]).toBe('combobox "Seu banco"');
+    await stage.page.getByText('Seu banco').click({ position: { x: 3, y: 3 } });
+    expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
+  });
+
+  test('other names of fields are told by attributes', async () => {
+    await stage.start({ env: { BANK_FIELDS: 'numero:code,id:ispb,titulo:name' } });
+    await visit('name="bank" code-field="numero" id-field="id" name-field="titulo"');
+    await choose('nubank');
+    expect(await data()).toEqual([['bank', '18236120']]);
+    expect(await stage.ask('picker.bank')).toEqual({
+      numero: '260',
+      id: '18236120',
+      titulo: 'NU PAGAMENTOS - IP',
+    });
+  });
+
+  test('the code stands in where the list has no id, and a list without names is a failure', async () => {
+    await stage.start({ env: { BANK_FIELDS: 'code,name' } });
+    await visit('name="bank"');
+    await choose('341');
+    expect(await data()).toEqual([['bank', '341']]);
+    await stage.ask("void (picker.nameField = 'title')");
+    await stage.settled('failed');
+    expect(await stage.page.locator('.reference').textContent()).toMatch(/^Código do erro: no_usable_bank/);
+  });
+
+  test('works under a policy that allows no style and no string as markup', async () => {
+    await stage.start();
+    const policy = `default-src 'none'; script-src 'self'; style-src 'none'; connect-src ${stage.rig.url}; require-trusted-types-for 'script'; trusted-types 'none'`;
+    await open(`<bank-picker src="${stage.rig.url}/banks"></bank-picker>`, {
+      headers: { 'content-security-policy': policy },
+    });
+    await stage.settled('loaded');
+    await choose('nubank');
+    expect(await stage.ask('picker.value')).toBe('18236120');
+    expect((await stage.page.locator('.field').boundingBox())?.height).toBeGreaterThan(44);
+    // The icon of a page is the browser's own wish.
+    expect(stage.complaints.filter((text) => !text.includes('favicon'))).toEqual([]);
+  });
+
+  describe('in the hands of a framework', () => {
+    test('takes properties that were set before it was defined', async () => {
+      await stage.start();
+      await stage.openPage('<!doctype html><body></body>');
+      await stage.page.evaluate(`(async () => {
+        const picker = document.createElement('bank-picker');
+        Object.assign(picker, { src: '${stage.rig.url}/banks', value: '60701190', strings: { clear: 'Apagar' }, required: true });
+        document.body.append(picker);
+        await import('/element/bank-picker.js');
+      })()`);
+      await stage.settled('loaded');
+      expect(await stage.ask('[picker.value, picker.required, Object.keys(picker)]')).toEqual([
+        '60701190',
+        true,
+        [],
+      ]);
+      expect(await stage.page.getByRole('button', { name: 'Apagar' }).isVisible()).toBe(true);
+    });
+
+    test('is not disturbed by a form that sets the value that it has just been told', async () => {
+      await stage.start();
+      await visit();
+      await stage.ask("void picker.addEventListener('input', () => { picker.value = picker.value; })");
+      await choose('341');
+      await stage.box().press('Backspace');
+      expect(await stage.box().inputValue()).toBe('ITAÚ UNIBANCO S.A');
+      expect(await stage.ask('picker.value')).toBe('');
+    });
+
+    test('leaves nothing running when it is removed, and works again when it is put back', async () => {
+      let arrived = false;
+      await stage.start({
+        before: (emulator) => {
+          emulator.respondWith(() => {
+            arrived = true;
+          });
+        },
+      });
+      await open(`<form><bank-picker src="${stage.rig.url}/banks"></bank-picker></form>`);
+      await eventually(() => arrived);
+      const cancelled = stage.page.waitForEvent('requestfailed');
+      await stage.ask('void (globalThis.kept = picker, picker.remove())');
+      expect((await cancelled).failure()?.errorText).toBe('net::ERR_ABORTED');
+
+      await stage.startCold();
+      await stage.page.evaluate(`kept.src = '${stage.rig.url}/banks'`);
+      await stage.page.clock.install();
+      await stage.page.evaluate('document.forms[0].append(kept)');
+      await stage.settled('failed');
+      const asked = () =>
+        stage.requests.filter((request) => request.url() === `${stage.rig.url}/banks`).length;
+      await stage.ask('picker.remove()');
+      const before = asked();
+      await stage.page.clock.runFor(3_600_000);
+      expect(asked()).toBe(before);
+
+      await stage.rig.emulator.behave('healthy');
+      stage.rig.clock.next();
+      await eventually(() => stage.rig.service.list.served() !== undefined);
+      await stage.page.evaluate('document.forms[0].append(kept)');
+      await stage.settled('loaded');
+      await choose('341');
+      await stage.box().click();
+      await stage.page.evaluate('document.body.append(kept)');
+      expect(await stage.page.locator('.popup').isVisible()).toBe(false);
+      expect(await stage.ask('[picker.value, picker.form]')).toEqual(['60701190', null]);
+    });
+  });
+});

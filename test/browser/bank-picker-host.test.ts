@@ -1,0 +1,111 @@
+import { expect, test } from '@jest/globals';
+import { describeInBrowser } from '../kit/browser.ts';
+import { createStage } from './stage.ts';
+
+/** What a page around the picker may do to it, or it to the page. */
+const HOSTS: Record<string, { readonly css: string; readonly html?: string }> = {
+  'a CSS reset with opinions': {
+    css: `*, ::before, ::after { margin: 0; padding: 0; border: 0; box-sizing: content-box; list-style: none; letter-spacing: 0.3em !important;
+            text-transform: uppercase; line-height: 3; text-align: center; color: red; text-indent: 2em; transition: all 9s !important; }
+          body { overflow: hidden; } input, button { width: 1px !important; font-size: 5px !important; display: none !important; }`,
+  },
+  'rules that unset everything': {
+    css: '* { all: unset } head, script, style { display: none !important } div, p { display: block }',
+  },
+  'a large root font': {
+    css: 'html { font-size: 44px } body { font-size: 1rem; margin: 1rem }',
+  },
+  'right to left': { css: 'body { font-family: sans-serif }', html: 'dir="rtl"' },
+};
+
+describeInBrowser('the bank picker, in a hostile page', () => {
+  const stage = createStage();
+
+  const open = async (css: string, html = ''): Promise<void> => {
+    await stage.openPage(
+      `<!doctype html><html lang="pt-BR" ${html}><style>${css}</style>
+       <style>#slot { display: block !important; width: 420px !important; height: 420px !important; color: black; transition: none !important }</style>
+       <h1>Título</h1><p>Antes <b>do</b> campo <input value="x"><button>Botão</button></p>
+       <ul><li hidden>escondido</li><li>Um</li></ul><div id="slot"></div><p>Depois</p></html>`,
+      { context: { viewport: { width: 900, height: 1_300 }, reducedMotion: 'reduce' } },
+    );
+  };
+  const mount = async (): Promise<void> => {
+    await stage.page.evaluate(`import('/element/bank-picker.js').then(() => {
+      const picker = document.createElement('bank-picker');
+      picker.label = 'Banco';
+      picker.src = '${stage.rig.url}/banks';
+      document.querySelector('#slot').append(picker);
+    })`);
+    await stage.settled('loaded');
+  };
+  /** The page without the place of the picker. */
+  const around = async (): Promise<string> => {
+    await stage.page.evaluate('document.activeElement.blur()');
+    const mask = [stage.page.locator('#slot')];
+    return (await stage.page.screenshot({ mask, caret: 'hide' })).toString('base64');
+  };
+  const choose = async (): Promise<void> => {
+    await stage.box().click();
+    await stage.page.keyboard.type('itau');
+    await stage.options().first().click();
+    expect(await stage.ask('picker.value')).toBe('60701190');
+  };
+
+  test.each(Object.entries(HOSTS))('%s: neither changes the other', async (_name, { css, html }) => {
+    await stage.start();
+    await open(css, html);
+    const before = await around();
+    await mount();
+    expect((await around()) === before).toBe(true);
+    await choose();
+    expect((await around()) === before).toBe(true);
+    expect((await stage.page.locator('.field').boundingBox())?.height).toBeGreaterThan(44);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test.each(['a CSS reset with opinions', 'rules that unset everything'])(
+    '%s: the picker looks as it does elsewhere',
+    async (name) => {
+      await stage.start();
+      const pictures = [];
+      for (const css of ['', HOSTS[name]?.css ?? '']) {
+        // Whole pixels: half of one would blur the letters.
+        await open(`${css} #slot { position: fixed; top: 0; left: 0; background: white }`);
+        await mount();
+        await choose();
+        await stage.box().press('ArrowDown');
+        const field = await stage.page.locator('#slot').screenshot({ caret: 'hide' });
+        pictures.push(field.toString('base64'));
+      }
+      expect(pictures[0] === pictures[1]).toBe(true);
+    },
+  );
+
+  test('an ancestor that clips, moves and stacks does not cut the list off', async () => {
+    await stage.start();
+    await open(
+      '#slot { height: 60px !important; overflow: hidden; transform: translateX(40px); z-index: 0 }',
+    );
+    await mount();
+    await stage.box().fill('itau');
+    const field = await stage.page.locator('.field').boundingBox();
+    const list = await stage.page.locator('.popup').boundingBox();
+    expect([list?.x, list?.width]).toEqual([field?.x, field?.width]);
+    await stage.options().nth(4).click();
+    expect(await stage.ask('picker.bank.code')).toBe('479');
+  });
+
+  test('a themed picker takes the page’s properties, and its parts the page’s styles', async () => {
+    await stage.start();
+    await open(
+      'bank-picker { --bank-picker-accent: rgb(1, 2, 3) } bank-picker::part(field) { border-radius: 0 }',
+    );
+    await mount();
+    await stage.box().focus();
+    const style =
+      await stage.ask(`(({ borderTopColor, borderTopLeftRadius }) => [borderTopColor, borderTopLeftRadius])(
+      getComputedStyle(picker.shadowRoot.querySelector('[part=field]')))`);
+    expect(style).toEqual(['rgb(1, 2, 3)', '0px']);
+  });
+});

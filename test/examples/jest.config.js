@@ -1,0 +1,10 @@
+import base from '../../jest.config.js';
+
+/** @type {import('jest').Config} The examples in `examples/`, each installed and built as its readers would do it. */
+export default {
+  ...base,
+  rootDir: '../..',
+  testTimeout: 300_000,
+  testMatch: ['<rootDir>/test/examples/**/*.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/'],
+};
