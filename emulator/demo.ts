@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { startBankPicker } from '../examples/bank-picker/server.ts';
 import { ConfigError, parseConfig, type Config } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
-import { forPeople } from '../src/telemetry/terminal.ts';
+import { forPeople } from '../src/telemetry/pretty.ts';
 import { createCallLines } from './call-lines.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator, type Emulator } from './emulator.ts';
 import { openListener } from './listener.ts';

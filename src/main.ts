@@ -3,10 +3,10 @@ import { LONGEST_TIMER_MS } from './clock.ts';
 import { ConfigError } from './config/config.ts';
 import { readConfig } from './config/environment.ts';
 import { codeOf } from './error-code.ts';
-import { createLogDestination, openNonBlocking, writeWithin } from './log-destination.ts';
+import { createLogDestination, openNonBlocking, writeWithin } from './telemetry/log-stream.ts';
 import { createRedaction } from './secrets/redaction.ts';
 import { createService } from './service.ts';
-import { forPeople } from './telemetry/terminal.ts';
+import { forPeople } from './telemetry/pretty.ts';
 
 // The process: its signals, its standard output, its exit status. Nothing else touches these.
 

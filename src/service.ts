@@ -4,15 +4,15 @@ import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config/config.ts';
 import { createClientAddress, createIsProxy } from './http/client-address.ts';
 import { createCors } from './http/cors.ts';
-import { createHotPath } from './http/hot-path.ts';
-import { createPrepareAnswers } from './http/prepared-answers.ts';
-import { LIMITS } from './http/limits.ts';
-import { createManagementServer } from './http/management-server.ts';
-import type { ParserRefusal } from './http/parser-errors.ts';
+import { createHotPath } from './http/hot/path.ts';
+import { createPrepareAnswers } from './http/banks/answers.ts';
+import { LIMITS } from './http/listener/limits.ts';
+import { createManagementServer } from './operators/server.ts';
+import type { ParserRefusal } from './http/listener/parser-errors.ts';
 import { createRequestLog } from './http/request-log.ts';
-import { createSecurityFields } from './http/security-fields.ts';
-import { createPublicServer, listen } from './http/server.ts';
-import type { DrainTimes } from './http/status-page/verdict.ts';
+import { createSecurityFields } from './http/security-headers.ts';
+import { createPublicServer, listen } from './http/listener/server.ts';
+import type { DrainTimes } from './operators/status-page/verdict.ts';
 import { createProvider } from './provider/provider.ts';
 import { createRedaction, redacting, type Redaction } from './secrets/redaction.ts';
 import { createSecretFile } from './secrets/secret-file.ts';
@@ -21,7 +21,7 @@ import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
 import { createFleet } from './sharing/fleet.ts';
 import type { ListStore, SharedStore, StoreEvent } from './sharing/list-store.ts';
-import { createRedisStore } from './sharing/redis.ts';
+import { createRedisStore } from './sharing/redis-store.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createHistory } from './telemetry/history.ts';
@@ -172,8 +172,8 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   /** Express is slow to load, and restoring a list is mostly other threads' work: they go side by side. */
   const loadApps = async (): Promise<void> => {
     const [{ createPublicApp }, { createOperatorsApp }] = await Promise.all([
-      import('./http/public-app.ts'),
-      import('./http/operators-app.ts'),
+      import('./http/app.ts'),
+      import('./operators/app.ts'),
     ]);
     publicServer.serve(
       createPublicApp({

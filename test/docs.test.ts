@@ -30,7 +30,7 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['npm run doctor', 'doctor.test.ts runs the built program'],
   ['npm run emulator', 'emulator.test.ts starts it'],
   ['cp .env.example .env', 'config.test.ts holds the file to be a good configuration for the emulator'],
-  ['docker compose run --rm banks-bff node dist/src/doctor.js', 'CI has no Docker'],
+  ['docker compose run --rm banks-bff node dist/src/doctor/doctor.js', 'CI has no Docker'],
   ['npm run bench', 'it takes a quiet machine a quarter of an hour; its parts are what the tests use'],
   ['apt-get install nginx varnish wrk', 'CI installs what the tests need'],
   ['docker compose up', 'CI has no Docker'],

@@ -1,6 +1,6 @@
 import type { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
-import { banksUrl } from '../provider/client.ts';
+import { banksUrl } from '../provider/exchange.ts';
 import { assertJsonType, parseJson } from '../provider/contract.ts';
 import type { Facts, Way } from './exchange.ts';
 import { countOthers, findLists, surveyFields } from './fields.ts';

@@ -5,7 +5,7 @@ import { createBankList, type ServedList } from '../banks/bank-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import type { ProviderAnswer } from '../provider/client.ts';
+import type { ProviderAnswer } from '../provider/exchange.ts';
 import { createProvider } from '../provider/provider.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 

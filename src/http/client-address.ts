@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import type { Config } from '../config/config.ts';
-import type { RequestHead } from './request-head.ts';
+import type { RequestHead } from './hot/head.ts';
 
 // Which address a request or a connection comes from, as far as the proxies in front are trusted.
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config/config.ts';
-import type { FlatFields } from './fields.ts';
+import type { FlatFields } from './headers.ts';
 
 // Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.
 

@@ -6,7 +6,7 @@ import type { DestinationStream, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { ClientAddress } from './client-address.ts';
-import type { RequestHead } from './request-head.ts';
+import type { RequestHead } from './hot/head.ts';
 
 // One log line for each request, and the identifier that ties an answer to its line. No header and no query string
 // is logged: either may hold what a client did not mean to tell. Express's way logs with pino-http. The hot path

@@ -2,7 +2,7 @@ import { LoadError } from '../banks/load-error.ts';
 import type { TokenSource } from '../config/config.ts';
 import { createSecretFile } from '../secrets/secret-file.ts';
 import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret-rules.ts';
-import type { ProviderAnswer } from './client.ts';
+import type { ProviderAnswer } from './exchange.ts';
 import { createClientCredentials, orNoToken, type ClientCredentialsOptions } from './client-credentials.ts';
 
 // Where the access token comes from, and what is done when the provider rejects it. A token is handed to the one

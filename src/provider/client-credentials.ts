@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { TokenSource } from '../config/config.ts';
 import { createSecretFile, SecretFileError } from '../secrets/secret-file.ts';
 import { PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret-rules.ts';
-import { codeNote, readBody, type Connections } from './client.ts';
+import { codeNote, readBody, type Connections } from './exchange.ts';
 import { parseRetryAfter } from './contract.ts';
 
 // Tokens by the OAuth 2.0 client-credentials grant (RFC 6749 section 4.4), renewed ahead of their expiry by one request

@@ -1,7 +1,7 @@
 import type { LoadedList, Validators } from '../banks/bank-list.ts';
 import { MAX_DEPTH, readList, type ListContract } from '../banks/list-reader.ts';
 import { LoadError } from '../banks/load-error.ts';
-import type { ProviderAnswer } from './client.ts';
+import type { ProviderAnswer } from './exchange.ts';
 
 // What the provider's answers mean: an answer in; checked, narrowed banks out, or a LoadError that says why not. No
 // network, no time. All that is assumed of an entry is that it is a JSON object; only published fields get through.

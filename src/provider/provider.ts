@@ -1,7 +1,7 @@
 import type { Load } from '../banks/bank-list.ts';
 import type { Config } from '../config/config.ts';
 import { createAccessToken, withToken } from './access-token.ts';
-import { createConnections, requestBanks, toCondition, type ProviderAnswer } from './client.ts';
+import { createConnections, requestBanks, toCondition, type ProviderAnswer } from './exchange.ts';
 import type { ClientCredentialsOptions } from './client-credentials.ts';
 import { processBanksAnswer } from './contract.ts';
 

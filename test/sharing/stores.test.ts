@@ -6,7 +6,7 @@ import type { KeptList } from '../../src/banks/bank-list.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createEnvelope, type Envelope } from '../../src/sharing/envelope.ts';
 import { StoreError, type ListStore, type SharedStore } from '../../src/sharing/list-store.ts';
-import { createRedisStore } from '../../src/sharing/redis.ts';
+import { createRedisStore } from '../../src/sharing/redis-store.ts';
 import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
 import { createFleetStore, type FleetStore } from '../kit/fleet-store.ts';
 import { EVERY_FIELD, readBanks } from '../kit/read-banks.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
-import { LIMITS } from '../../src/http/limits.ts';
+import { LIMITS } from '../../src/http/listener/limits.ts';
 import {
   startEmulatorProcess,
   startProcess,

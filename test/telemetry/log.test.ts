@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { Emulator } from '../../emulator/emulator.ts';
-import { forPeople } from '../../src/telemetry/terminal.ts';
+import { forPeople } from '../../src/telemetry/pretty.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
 // What the provider and clients can put into the log: bounded, and nothing that a terminal obeys.

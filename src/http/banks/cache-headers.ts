@@ -1,0 +1,34 @@
+import type { ServedList } from '../../banks/bank-list.ts';
+
+// What caches are told about a list: for how long browsers may use it without asking, and how fresh it is here. Pure.
+
+export interface CachePolicy {
+  readonly browserMaxAgeMs: number;
+  readonly ttlMs: number;
+  readonly maxStaleMs: number;
+}
+
+/**
+ * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that obeys it shows a
+ * list older than TTL + max stale: `max-age` ends with the freshness, and what may be added to it (RFC 5861) ends
+ * where this service would refuse. A background revalidation is for the page that is opened again, so it is bounded
+ * by one TTL; `stale-if-error` is for the outage and takes all that is left.
+ */
+export const cacheControl = (freshForMs: number, policy: CachePolicy): string => {
+  const maxAge = toSeconds(Math.max(0, Math.min(policy.browserMaxAgeMs, freshForMs)));
+  const leftMs = Math.max(0, policy.maxStaleMs + Math.min(0, freshForMs));
+  const whileRevalidate = toSeconds(Math.min(policy.ttlMs, leftMs));
+  return `public, max-age=${maxAge}, stale-while-revalidate=${whileRevalidate}, stale-if-error=${toSeconds(leftMs)}`;
+};
+
+/** `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success has followed. */
+export const cacheStatus = (
+  { freshForMs }: Pick<ServedList, 'freshForMs'>,
+  failureKind: string | undefined,
+): string => {
+  const detail = freshForMs < 0 ? `; detail=${failureKind ?? 'renewing'}` : '';
+  return `banks-bff; hit; ttl=${toSeconds(freshForMs)}${detail}`;
+};
+
+/** Whole seconds, rounded down: a promise about the future must not be longer than the truth. */
+const toSeconds = (ms: number): number => Math.floor(ms / 1_000);

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { closeGracefully } from '../connection/closing.ts';
+import { toHead, type FlatFields } from '../headers.ts';
+import { MAX_TARGET_LENGTH } from './limits.ts';
+import { problemAnswer, type ProblemCode } from '../problems.ts';
+
+// Requests that never become one: what Node's parser refuses, requests that do not arrive in time, and CONNECT. Each
+// gets the same problem+json as any other error, after the answers that its connection still owes, and the
+// connection ends.
+
+/** One request that the parser refused, for the log. */
+export interface ParserRefusal {
+  readonly status: number;
+  readonly code: ProblemCode;
+  readonly requestId: string;
+}
+
+export interface ParserErrorOptions {
+  /** What every answer carries. */
+  readonly commonFields: FlatFields;
+  readonly onRefusal: (refusal: ParserRefusal) => void;
+}
+
+export const answerParserErrors = (server: Server, { commonFields, onRefusal }: ParserErrorOptions): void => {
+  const newest = new WeakMap<Duplex, ServerResponse>();
+  const refused = new WeakSet<Duplex>();
+
+  const sendRefusal = (socket: Duplex, code: ProblemCode, fields: FlatFields): void => {
+    // The client, or the answer before, has ended the connection.
+    if (!socket.writable) return;
+    const requestId = randomUUID();
+    const answer = problemAnswer(code);
+    onRefusal({ status: answer.status, code, requestId });
+    const own = ['X-Request-Id', requestId, ...fields, ...answer.fields];
+    const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
+    socket.write(`${toHead(answer.status, [...commonFields, ...own, ...last])}${answer.body}`);
+    closeGracefully(socket);
+  };
+
+  const refuse = (socket: Duplex, code: ProblemCode, fields: FlatFields = []): void => {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    const response = newest.get(socket);
+    switch (situationOf(response)) {
+      case 'nothing owed':
+        sendRefusal(socket, code, fields);
+        break;
+      case 'answer owed':
+        response?.once('finish', () => sendRefusal(socket, code, fields));
+        break;
+      case 'last answer owed':
+        response?.once('finish', () => closeGracefully(socket));
+        break;
+      case 'last answer sent':
+        closeGracefully(socket);
+    }
+  };
+
+  server.on('request', (req: IncomingMessage, res: ServerResponse) => newest.set(req.socket, res));
+  server.on('clientError', (error, socket) => {
+    // Nobody is left to be told.
+    if (isLostConnection(error)) socket.destroy();
+    else refuse(socket, codeOf(error));
+  });
+  server.on('connect', (_req, socket) => {
+    socket.on('error', () => socket.destroy());
+    refuse(socket, 'method_not_allowed', ['Allow', 'GET, HEAD, OPTIONS']);
+  });
+};
+
+/** What a connection owes when something that it sent is refused. Answers go out in order, so its newest one tells. */
+type Situation = 'nothing owed' | 'answer owed' | 'last answer owed' | 'last answer sent';
+
+const situationOf = (newest: ServerResponse | undefined): Situation => {
+  if (!newest) return 'nothing owed';
+  const isSent = newest.writableFinished || newest.destroyed;
+  // The content of a request is refused that has its answer already: one request, one answer.
+  const isOfSameRequest = !newest.req.complete;
+  // RFC 9112 section 9.6: nothing follows an answer with Connection: close.
+  const isLast = isOfSameRequest || !newest.shouldKeepAlive || newest.getHeader('Connection') === 'close';
+  if (isLast)
+    return isSent || (isOfSameRequest && !newest.headersSent) ? 'last answer sent' : 'last answer owed';
+  return isSent ? 'nothing owed' : 'answer owed';
+};
+
+const isLostConnection = (error: NodeJS.ErrnoException): boolean =>
+  error.code === 'ECONNRESET' || error.code === 'EPIPE';
+
+const codeOf = (error: NodeJS.ErrnoException & { readonly rawPacket?: unknown }): ProblemCode => {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout';
+  if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 'payload_too_large';
+  if (error.code === 'HPE_HEADER_OVERFLOW')
+    return isLongTarget(error.rawPacket) ? 'uri_too_long' : 'headers_too_large';
+  return 'bad_request';
+};
+
+/** The parser counts the target as part of the header section; a request line that does not end tells them apart. */
+const isLongTarget = (packet: unknown): boolean =>
+  Buffer.isBuffer(packet) &&
+  /^[A-Z]+ /.test(packet.toString('latin1', 0, 32)) &&
+  !packet.subarray(0, MAX_TARGET_LENGTH).includes('\n');

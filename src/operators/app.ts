@@ -1,0 +1,106 @@
+import express, { type Express, type RequestHandler } from 'express';
+import type { BankList } from '../banks/bank-list.ts';
+import type { Clock } from '../clock.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Cors } from '../http/cors.ts';
+import type { FlatFields } from '../http/headers.ts';
+import { createHealthz, createReadyz, type HealthOptions } from '../http/health.ts';
+import { isForManagementHost } from './host.ts';
+import type { ManagementServer } from './server.ts';
+import { createTokenCheck } from './authorization.ts';
+import { sendProblem } from '../http/problems.ts';
+import { createAdmission, createResource, toProblem } from '../http/app.ts';
+import type { RequestLog } from '../http/request-log.ts';
+import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
+
+// The operators' listener: what must not be public. It is on loopback unless told otherwise, and what it can change
+// takes a token all the same.
+
+export interface OperatorsAppOptions extends HealthOptions {
+  readonly requestLog: RequestLog;
+  readonly server: Pick<ManagementServer, 'isOverCapacity' | 'isUsedUp'>;
+  /** Names that `Host` may have, besides those that are always allowed. */
+  readonly hosts: readonly string[];
+  /** Allows no other origin. */
+  readonly cors: Cors;
+  readonly securityFields: FlatFields;
+  /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
+  readonly token: (() => Promise<string>) | undefined;
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, 'contentType' | 'exposition' | 'onManagementRefusal'>;
+  readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions | 'isRefreshEnabled'>;
+}
+
+export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
+  const app = express();
+  app.set('query parser', 'simple');
+  app.set('etag', false);
+  app.disable('x-powered-by');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+
+  app.use(options.requestLog.middleware);
+  app.use(createAdmission(options));
+  app.use(createHostCheck(options));
+  const resource = createResource(app, options.cors);
+  resource('/healthz', createHealthz(options));
+  resource('/readyz', createReadyz(options));
+  resource('/metrics', async (_req, res) => {
+    const text = await options.metrics.exposition();
+    res
+      .writeHead(200, { 'Content-Type': options.metrics.contentType, 'Cache-Control': 'no-store' })
+      .end(text);
+  });
+  const isRefreshEnabled = options.token !== undefined;
+  for (const [path, handler] of createStatusPage({ ...options, ...options.statusPage, isRefreshEnabled }))
+    resource(path, handler);
+  app
+    .route('/refresh')
+    .post(
+      createTokenCheck({ ...options, onRefusal: options.metrics.onManagementRefusal }),
+      createRefresh(options.list),
+    )
+    .all((_req, res) => {
+      res.set('Allow', 'POST');
+      sendProblem(res, 'method_not_allowed');
+    });
+  app.use((_req, res) => sendProblem(res, 'not_found', { detail: 'There is nothing at this path.' }));
+  app.use(toProblem);
+  return app;
+};
+
+/** Refuses what asks under another name: a page that reaches this port by DNS rebinding. */
+const createHostCheck = ({ hosts, metrics }: OperatorsAppOptions): RequestHandler => {
+  const names = new Set(hosts);
+  return (req, res, next) => {
+    if (isForManagementHost(req, names)) {
+      next();
+      return;
+    }
+    metrics.onManagementRefusal('host');
+    sendProblem(res, 'host_not_allowed');
+  };
+};
+
+/** `POST /refresh`: loads now; `?accept=shrunk` takes this one list even if the guard would refuse it for its size. */
+const createRefresh =
+  (list: BankList): RequestHandler =>
+  async (req, res) => {
+    const { accept } = req.query;
+    if (accept !== undefined && accept !== 'shrunk') {
+      sendProblem(res, 'bad_request', { detail: 'The only value of accept is shrunk.' });
+      return;
+    }
+    const before = list.served()?.list;
+    const failure = await list.refresh({ acceptShrunk: accept === 'shrunk' });
+    if (failure) {
+      const hint =
+        failure.kind === 'shrunk' ? '; if that is right, POST /refresh?accept=shrunk takes it' : '';
+      sendProblem(res, 'refresh_failed', { detail: `${failure.message}${hint}`, kind: failure.kind });
+      return;
+    }
+    const { held } = list.status();
+    const changed = before?.representations.identity.etag !== held?.representations.identity.etag;
+    res.set('Cache-Control', 'no-store');
+    res.json({ outcome: changed ? 'changed' : 'unchanged', count: held?.count, heldBack: held?.heldBack });
+  };

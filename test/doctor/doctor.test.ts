@@ -1,0 +1,322 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
+import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
+import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
+import { runNode } from '../kit/program.ts';
+import { CERTIFICATE, KEY } from '../kit/self-signed.ts';
+import { clientCredentialsEnv } from '../kit/rig.ts';
+
+// The doctor as a person runs it: the built program against the emulator, for each way in which an exchange can fail.
+// Heavier than other tests: each of them starts a process.
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+interface Told {
+  readonly status: number;
+  readonly text: string;
+  /** The names of the steps with this verdict, in their order. */
+  readonly steps: (verdict: 'ok' | 'note' | 'FAIL') => string[];
+}
+
+const TOKEN = 'emulator-access-token';
+const SECRETS = [TOKEN, 'emulator-secret', 'SECRET-', INTERNAL_DETAIL, 'Bearer ey', 'authorization'];
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** Runs the doctor, and sees to it that it shows no secret, in any of the usual codings. */
+const doctor = async (env: Env): Promise<Told> => {
+  const { exit, output } = runNode(resolve('dist/src/doctor/doctor.js'), {
+    cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
+    env: { PROVIDER_ENVIRONMENT: 'sandbox', BANK_FIELDS: 'code,ispb,name', ...env },
+  });
+  const status = await exit;
+  const text = output();
+  for (const secret of SECRETS) {
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(0, -2));
+  }
+  return {
+    status: status ?? NaN,
+    text,
+    steps: (verdict) =>
+      [...text.matchAll(new RegExp(`^${verdict} +(\\S+)`, 'gm'))].map(([, name = '']) => name),
+  };
+};
+
+const emulate = async (options?: EmulatorOptions): Promise<Emulator> => {
+  const emulator = await startEmulator(options);
+  closers.push(() => emulator.close());
+  return emulator;
+};
+
+const fixedToken = ({ baseUrl }: Emulator): Env => ({
+  PROVIDER_SANDBOX_BASE_URL: baseUrl,
+  PROVIDER_ACCESS_TOKEN: TOKEN,
+});
+
+const ALL_STEPS = ['configuration', 'token', 'address', 'TLS', 'status', 'content', 'list', 'entries'];
+
+describe('a provider that can be served', () => {
+  test('passes every step by one call, with the fields, a ready BANK_FIELDS, and status 0', async () => {
+    const emulator = await emulate();
+    const { status, text, steps } = await doctor(fixedToken(emulator));
+    expect({ status, ok: steps('ok') }).toEqual({ status: 0, ok: ALL_STEPS });
+    expect(emulator.calls).toHaveLength(1);
+    expect(text).toMatch(/^ {2}ispb +100\.0 % +text +published, no two entries alike$/m);
+    expect(text).toMatch(/^ {2}website +23\.3 % +text$/m);
+    expect(text).toMatch(/^ {2}BANK_FIELDS=code,ispb,name,fullName,\S+,updatedAt$/m);
+    expect(text).toContain('can serve a list: 513 banks');
+  });
+
+  test('is found with a token by client credentials, and with one from a file', async () => {
+    const emulator = await emulate();
+    const granted = await doctor({ ...fixedToken(emulator), ...clientCredentialsEnv(emulator) });
+    expect({ status: granted.status, ok: granted.steps('ok') }).toEqual({ status: 0, ok: ALL_STEPS });
+    expect(granted.text).toContain('granted by the token endpoint');
+
+    const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'token');
+    writeFileSync(path, `${TOKEN}\n`);
+    const read = await doctor({
+      ...fixedToken(emulator),
+      PROVIDER_ACCESS_TOKEN: '',
+      PROVIDER_ACCESS_TOKEN_FILE: path,
+    });
+    expect({ status: read.status, ok: read.steps('ok') }).toEqual({ status: 0, ok: ALL_STEPS });
+  });
+
+  test('is noted where entries are held back or a published field does not exist', async () => {
+    const emulator = await emulate();
+    await emulator.behave('some-unusable');
+    const { status, text, steps } = await doctor({ ...fixedToken(emulator), BANK_FIELDS: 'code,nome' });
+    expect({ status, note: steps('note') }).toEqual({ status: 0, note: ['entries'] });
+    expect(text).toContain('26 entries are no JSON objects');
+    expect(text).toContain('BANK_FIELDS names nome, which no entry has');
+  });
+
+  test('shows a renamed field as what it becomes, and no name that is none', async () => {
+    const emulator = await emulate({ banks: [{ ispb: '1', 'x\u001b[31mred': 1, 'a,b': 2, ok: '' }] });
+    const { status, text } = await doctor({ ...fixedToken(emulator), BANK_FIELDS: 'id:ispb' });
+    expect(status).toBe(0);
+    expect(text).toMatch(/^ {2}ispb .* published as id, no two entries alike$/m);
+    expect(text).not.toContain('\u001b');
+    expect(text).toMatch(/^ {2}BANK_FIELDS=ispb$/m);
+  });
+});
+
+test.each<readonly [behaviour: Behaviour, notes: readonly string[], text: RegExp]>([
+  ['renamed-field', ['entries'], /BANK_FIELDS names name, which no entry has/],
+  ['retyped-field', [], /513 can be served/],
+  ['thinned-field', [], /513 can be served/],
+  ['duplicates', [], /200 can be served/],
+  ['paginated', [], /50 can be served/],
+])('%s: every step passes, with these notes: %j', async (behaviour, notes, text) => {
+  const emulator = await emulate();
+  await emulator.behave(behaviour);
+  const result = await doctor({ ...fixedToken(emulator), BANK_FIELDS: 'code,ispb,name' });
+  expect({ status: result.status, notes: result.steps('note') }).toEqual({ status: 0, notes });
+  expect(result.text).toMatch(text);
+});
+
+type Row = readonly [behaviour: Behaviour, step: string, likely: RegExp, env?: Env];
+
+// The steps before the failing one must all have passed, and nothing after it be told.
+test.each<Row>([
+  ['refuse', 'address', /nothing listens on port \d+ of 127\.0\.0\.1/],
+  ['reset', 'status', /ends the connection/],
+  ['hang', 'status', /did not begin to answer/, { PROVIDER_TIMEOUT: '1s' }],
+  ['stall', 'content', /began after \d+ ms and did not end/, { PROVIDER_TIMEOUT: '1s' }],
+  ['cut-short', 'content', /ended in the middle/],
+  ['bad-request', 'status', /does not accept the request/],
+  ['unauthorized', 'status', /token is wrong, has expired/],
+  ['forbidden', 'status', /may not read the banks/],
+  ['not-found', 'status', /no bank list at http:\S+\/api\/v1\/banks/],
+  ['rate-limited', 'status', /asked too often/],
+  ['server-error', 'status', /a failure of its own/],
+  ['redirect', 'status', /a redirect, which is never followed/],
+  ['no-content', 'status', /sends no list/],
+  ['html', 'content', /a web page/],
+  ['html-as-json', 'content', /a web page/],
+  ['wrong-type', 'content', /Content-Type says otherwise/],
+  ['not-json', 'content', /damaged, ends too early/],
+  ['not-utf8', 'content', /another encoding than UTF-8/],
+  ['too-deep', 'content', /nested very deep/],
+  ['too-large', 'content', /larger than PROVIDER_MAX_BODY/],
+  ['gzip-bomb', 'content', /larger than PROVIDER_MAX_BODY/],
+  ['envelope', 'list', /an envelope: the list is in the member data$/m],
+  ['null', 'list', /another resource/],
+  ['empty', 'entries', /shorter than GUARD_MIN_BANKS/],
+  ['few', 'entries', /shorter than GUARD_MIN_BANKS/, { GUARD_MIN_BANKS: '100' }],
+  ['most-unusable', 'entries', /\d+ entries are no JSON objects/],
+])('while the provider does %s, the step that fails is %s, with its likely cause', async (...row) => {
+  const [behaviour, step, likely, env] = row;
+  const emulator = await emulate();
+  await emulator.behave(behaviour);
+  const { status, text, steps } = await doctor({ ...fixedToken(emulator), ...env });
+  expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: [step] });
+  expect(steps('ok')).toEqual(ALL_STEPS.slice(0, ALL_STEPS.indexOf(step)));
+  expect(text).toMatch(likely);
+  expect(text).toMatch(/^ {6}next +\S/m);
+  expect(text).toContain('cannot serve a list');
+});
+
+describe('the token', () => {
+  test('that is wrong is found by one command, which names the variable', async () => {
+    const emulator = await emulate();
+    const { status, text, steps } = await doctor({
+      ...fixedToken(emulator),
+      PROVIDER_ACCESS_TOKEN: 'SECRET-but-wrong',
+    });
+    expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['status'] });
+    expect(text).toContain('the provider does not accept the token (401); check PROVIDER_ACCESS_TOKEN');
+    expect(text).toContain('set PROVIDER_ACCESS_TOKEN to it');
+  });
+
+  test.each<readonly [TokenBehaviour, RegExp]>([
+    ['invalid-client', /the id, the secret or the scope is wrong/],
+    ['server-error', /token endpoint has a failure of its own/],
+    ['hang', /did not begin to answer/],
+    ['html', /something else than an OAuth 2.0 token endpoint/],
+    ['redirect', /something else than an OAuth 2.0 token endpoint/],
+    ['reset', /ends the connection/],
+  ])('is not had while its endpoint does %s, and the provider is not asked', async (behaviour, likely) => {
+    const emulator = await emulate();
+    emulator.behaveToken(behaviour);
+    const { status, text, steps } = await doctor({
+      ...fixedToken(emulator),
+      ...clientCredentialsEnv(emulator),
+      PROVIDER_TIMEOUT: '1s',
+    });
+    expect({ status, failed: steps('FAIL'), calls: emulator.listCalls() }).toEqual({
+      status: 1,
+      failed: ['token'],
+      calls: 0,
+    });
+    expect(text).toMatch(likely);
+  });
+
+  test('that the endpoint grants and the list rejects points at the two not belonging together', async () => {
+    const emulator = await emulate();
+    emulator.behaveToken('rejected-token');
+    const { status, text, steps } = await doctor({
+      ...fixedToken(emulator),
+      ...clientCredentialsEnv(emulator),
+    });
+    expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['status'] });
+    expect(text).toContain('the endpoint grants tokens that the list rejects');
+  });
+
+  test('file that holds none is told as that', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'token');
+    writeFileSync(path, 'SECRET- with blanks');
+    const emulator = await emulate();
+    const { status, steps } = await doctor({
+      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+      PROVIDER_ACCESS_TOKEN_FILE: path,
+    });
+    expect({ status, failed: steps('FAIL'), calls: emulator.calls.length }).toEqual({
+      status: 1,
+      failed: ['token'],
+      calls: 0,
+    });
+  });
+});
+
+describe('TLS', () => {
+  const startTls = async (answer: RequestListener): Promise<number> => {
+    const server = createServer({ key: KEY, cert: CERTIFICATE }, answer).listen(0);
+    await once(server, 'listening');
+    closers.push(() => server.close());
+    const address = server.address();
+    return typeof address === 'object' ? (address?.port ?? 0) : 0;
+  };
+  const sendList: RequestListener = (_req, res) =>
+    void res.writeHead(200, { 'content-type': 'application/json' }).end('[{"code":"001"}]');
+  const trusting = (): Env => {
+    const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'ca.pem');
+    writeFileSync(path, CERTIFICATE);
+    return { NODE_EXTRA_CA_CERTS: path };
+  };
+  const at = (address: string): Env => ({
+    PROVIDER_SANDBOX_BASE_URL: address,
+    PROVIDER_ACCESS_TOKEN: TOKEN,
+    BANK_FIELDS: 'code',
+  });
+
+  test('with a trusted certificate is passed, with its protocol and its days', async () => {
+    const port = await startTls(sendList);
+    const { status, text } = await doctor({ ...at(`https://localhost:${port}`), ...trusting() });
+    expect(status).toBe(0);
+    expect(text).toMatch(/^ok +TLS +TLSv1\.3, the certificate is valid for \d+ more days$/m);
+  });
+
+  test('with an unknown authority fails, and NODE_EXTRA_CA_CERTS is what to do', async () => {
+    const port = await startTls(sendList);
+    const { status, text, steps } = await doctor(at(`https://localhost:${port}`));
+    expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['TLS'] });
+    expect(text).toContain('set NODE_EXTRA_CA_CERTS');
+  });
+
+  test('with a certificate for another name fails', async () => {
+    const port = await startTls(sendList);
+    const { status, text, steps } = await doctor({ ...at(`https://127.0.0.1:${port}`), ...trusting() });
+    expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['TLS'] });
+    expect(text).toContain('for another name than 127.0.0.1');
+  });
+
+  test('where there is none, and none where there is: the scheme is suspected', async () => {
+    const emulator = await emulate();
+    const wantsNone = await doctor(at(emulator.baseUrl.replace('http:', 'https:')));
+    expect({ status: wantsNone.status, failed: wantsNone.steps('FAIL') }).toEqual({
+      status: 1,
+      failed: ['TLS'],
+    });
+    const wantsIt = await doctor(at(`http://localhost:${await startTls(sendList)}`));
+    expect({ status: wantsIt.status, failed: wantsIt.steps('FAIL') }).toEqual({
+      status: 1,
+      failed: ['status'],
+    });
+    for (const { text } of [wantsNone, wantsIt]) expect(text).toContain('check the scheme and port');
+  });
+});
+
+describe('the address', () => {
+  test('with an unknown name fails before anything is sent', async () => {
+    const { status, text, steps } = await doctor({
+      PROVIDER_SANDBOX_BASE_URL: 'http://provider.invalid',
+      PROVIDER_ACCESS_TOKEN: TOKEN,
+    });
+    expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['address'] });
+    expect(text).toMatch(
+      /no name server that this machine asks knows provider\.invalid|name server does not answer/,
+    );
+  });
+
+  test('that already holds a part of the path is told as that', async () => {
+    const emulator = await emulate();
+    const { text } = await doctor({
+      ...fixedToken(emulator),
+      PROVIDER_SANDBOX_BASE_URL: `${emulator.baseUrl}/api/v1`,
+    });
+    expect(text).toContain('holds a part of the path that is added to it: /api/v1/banks');
+  });
+});
+
+test('an unusable configuration is told whole, with status 1 and no value', async () => {
+  const { status, text, steps } = await doctor({
+    PORT: 'SECRET-1',
+    PROVIDER_ACCESS_TOKEN: 'SECRET-2 with blank',
+    CACHE_TTLL: '1',
+  });
+  expect(status).toBe(1);
+  expect(steps('FAIL').length).toBeGreaterThanOrEqual(4);
+  expect(text).toMatch(/^FAIL +configuration +CACHE_TTLL: is not a variable/m);
+});

@@ -1,0 +1,189 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { Environment } from '../../../src/config/reader.ts';
+import { LIMITS, MAX_REQUESTS_BY_NODE, type Limits } from '../../../src/http/listener/limits.ts';
+import { createPublicServer, listen, type PublicServer } from '../../../src/http/listener/server.ts';
+import { createManualClock } from '../../kit/manual-clock.ts';
+import { sendRaw } from '../../kit/raw-http.ts';
+import { eventually, startRig, type Rig } from '../../kit/rig.ts';
+
+// Connections between the hot path and Node: who reads, when a connection changes hands, and how it ends.
+
+const BANKS = 'GET /banks HTTP/1.1\r\nHost: a\r\n\r\n';
+const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
+
+const open = async (url: string): Promise<{ socket: Socket; received: () => string }> => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  let received = '';
+  socket.on('data', (chunk) => (received += chunk.toString('latin1'))).on('error', () => undefined);
+  await once(socket, 'connect');
+  return { socket, received: () => received };
+};
+const answersIn = (received: string): number => received.split('HTTP/1.1 200 OK\r\n').length - 1;
+
+describe('the whole service', () => {
+  let rig: Rig;
+  afterEach(() => rig.close());
+  const start = async (env: Environment = {}): Promise<void> => {
+    rig = await startRig({ env });
+    await eventually(() => rig.service.list.served() !== undefined);
+  };
+
+  test('answers in order on one connection, whoever answers', async () => {
+    await start();
+    const { socket, received } = await open(rig.url);
+    const paths = ['/banks', '/banks', '/healthz', '/banks', '/nowhere', '/banks'];
+    for (const [index, path] of paths.entries()) {
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${index}\r\n\r\n`);
+      await eventually(() => received().includes(`X-Request-Id: ${index}\r\n`));
+    }
+    socket.end();
+    await once(socket, 'close');
+    const lines = rig.log().matchAll(/"requestId":"(\d)","method":"GET","path":"([^"]+)"/g);
+    expect([...lines].map(([, id, path]) => [id, path])).toEqual(
+      paths.map((path, index) => [String(index), path]),
+    );
+  });
+
+  test.each([
+    ['two at once', [BANKS + BANKS]],
+    ['one in pieces', [BANKS.slice(0, 9), BANKS.slice(9)]],
+    ['one and a half', [BANKS + BANKS.slice(0, 9), BANKS.slice(9)]],
+    ['a blank line before it', [`\r\n${BANKS}`]],
+    ['a hot one, then pieces', [BANKS, BANKS.slice(0, 30), BANKS.slice(30)]],
+  ])('reads requests however they are cut: %s', async (_what, pieces) => {
+    await start();
+    const { socket, received } = await open(rig.url);
+    socket.setNoDelay();
+    for (const piece of pieces) {
+      const before = socket.bytesWritten;
+      socket.write(piece);
+      await eventually(() => socket.bytesWritten > before);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const wanted = pieces.join('').split('GET ').length - 1;
+    await eventually(() => answersIn(received()) === wanted);
+    socket.destroy();
+    expect(received()).not.toContain('HTTP/1.1 4');
+  });
+
+  test('answers a client that has closed its side', async () => {
+    await start();
+    expect((await sendRaw(rig.url, BANKS)).map(({ status }) => status)).toEqual([200]);
+  });
+
+  test('keeps the order and loses nothing when a client asks on without reading', async () => {
+    await start();
+    const { socket, received } = await open(rig.url);
+    socket.pause();
+    const asked = 400;
+    for (let count = 0; count < asked; count += 1) {
+      socket.write(BANKS);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    socket.resume();
+    await eventually(() => answersIn(received()) === asked);
+    expect(received().match(/Content-Length: (\d+)/g)).toHaveLength(asked);
+    socket.destroy();
+  });
+
+  test('ends a connection that is on the slow way for long, and answers all that came on it', async () => {
+    await start();
+    const { socket, received } = await open(rig.url);
+    socket.write(HEALTH.repeat(MAX_REQUESTS_BY_NODE));
+    await once(socket, 'close');
+    expect(answersIn(received())).toBe(MAX_REQUESTS_BY_NODE);
+    expect(
+      received()
+        .match(/Connection: (keep-alive|close)/g)
+        ?.indexOf('Connection: close'),
+    ).toBe(MAX_REQUESTS_BY_NODE - 1);
+  });
+
+  test('logs a client that went away before it had the whole answer', async () => {
+    await start({ PROVIDER_MAX_BODY: '100mb' });
+    // No system takes so much at once for a client that does not read.
+    const name = 'x'.repeat(1_000);
+    const many = Array.from({ length: 20_000 }, (_, index) => ({ code: String(index), ispb: '0', name }));
+    rig.emulator.setBanks(many);
+    expect(await rig.service.list.refresh({ acceptShrunk: false })).toBeUndefined();
+    const { socket } = await open(rig.url);
+    socket.pause();
+    socket.write(BANKS);
+    await eventually(() => socket.bytesWritten > 0);
+    // The answer has begun.
+    const other = await open(rig.url);
+    other.socket.write(HEALTH);
+    await eventually(() => answersIn(other.received()) === 1);
+    expect(rig.log()).not.toContain('"path":"/banks"');
+    socket.resetAndDestroy();
+    other.socket.destroy();
+    const line = /"path":"\/banks".*"aborted":true/;
+    await eventually(() => line.test(rig.log()));
+    expect(rig.log()).toMatch(line);
+  });
+});
+
+describe('the listener', () => {
+  let running: PublicServer | undefined;
+  const clock = createManualClock();
+  afterEach(async () => {
+    running?.server.closeAllConnections();
+    await new Promise((resolve) => running?.server.close(resolve));
+  });
+
+  /** The hot path takes requests for /hot; Node's application answers the others. */
+  const start = async (limits: Partial<Limits> = {}): Promise<string> => {
+    running = createPublicServer({
+      hotPath: (socket) => (request) => {
+        const isHot = request.toString().startsWith('GET /hot ');
+        if (isHot) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
+        return isHot;
+      },
+      clock,
+      commonFields: [],
+      onRefusal: () => undefined,
+      limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
+    });
+    running.serve((_req, res) => res.end('cold'));
+    return listen(running.server, { port: 0, host: '127.0.0.1' });
+  };
+  const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
+  const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
+
+  test('tells a connection that brings nothing in time', async () => {
+    const url = await start({ headersTimeoutMs: 50 });
+    const [answer] = await sendRaw(url, '', { keepOpen: true });
+    expect(answer?.status).toBe(408);
+  });
+
+  test('closes an idle connection, a second after the time that it advertises', async () => {
+    const url = await start({ keepAliveTimeoutMs: 50 });
+    const { socket, received } = await open(url);
+    socket.write(HOT);
+    await eventually(() => answersIn(received()) === 1);
+    const answeredAtMs = performance.now();
+    await once(socket, 'close');
+    // One second of margin, which node:http grants too.
+    expect(performance.now() - answeredAtMs).toBeGreaterThan(1_000);
+  });
+
+  test('a drain closes idle connections after its notice, whoever answered on them', async () => {
+    const url = await start();
+    const [hot, cold, silent] = [await open(url), await open(url), await open(url)];
+    hot.socket.write(HOT);
+    cold.socket.write(HOT);
+    await eventually(() => answersIn(hot.received()) === 1 && answersIn(cold.received()) === 1);
+    cold.socket.write(COLD);
+    await eventually(() => answersIn(cold.received()) === 2);
+    const drained = running?.drain({ noticeMs: 3_000, graceMs: 10_000 });
+    clock.advance(2_999);
+    hot.socket.write(HOT);
+    await eventually(() => answersIn(hot.received()) === 2);
+    clock.advance(1);
+    await Promise.all([hot, cold, silent].map(({ socket }) => once(socket, 'close')));
+    await drained;
+    expect(answersIn(cold.received())).toBe(2);
+  });
+});

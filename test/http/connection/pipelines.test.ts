@@ -1,0 +1,269 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { HotPath } from '../../../src/http/hot/path.ts';
+import { LIMITS, type Limits } from '../../../src/http/listener/limits.ts';
+import { createPublicServer, listen } from '../../../src/http/listener/server.ts';
+import { createManualClock } from '../../kit/manual-clock.ts';
+import { startEmulatorProcess, startProcess } from '../../kit/process.ts';
+import { createRandom } from '../../kit/random.ts';
+import { sendRaw } from '../../kit/raw-http.ts';
+import { eventually } from '../../kit/rig.ts';
+
+// Clients that send more requests than they have answers for: all are answered in order, one at a time, and a client that
+// does not read costs nothing but its own connection.
+
+const servers: Server[] = [];
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+const hotPath: HotPath = (socket) => (request) => {
+  const path = /^GET (\/hot\S*) HTTP\/1\.1\r\nHost: a\r\n\r\n$/.exec(request.toString('latin1'))?.[1];
+  if (path === undefined) return false;
+  const body = `[GET ${path}]`;
+  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  return true;
+};
+
+interface StartOptions {
+  readonly limits?: Partial<Limits>;
+  readonly withHotPath?: boolean;
+}
+
+const start = async (app: RequestListener, { limits = {}, withHotPath = true }: StartOptions = {}) => {
+  const running = createPublicServer({
+    hotPath: withHotPath ? hotPath : undefined,
+    clock: createManualClock(),
+    commonFields: [],
+    onRefusal: () => undefined,
+    limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
+  });
+  running.serve(app);
+  servers.push(running.server);
+  return listen(running.server, { port: 0, host: '127.0.0.1' });
+};
+
+/** Opens a connection that is not read before `resume` is called. */
+const open = async (url: string): Promise<{ socket: Socket; received: () => string }> => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  sockets.push(socket);
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk) => chunks.push(chunk)).on('error', () => undefined);
+  socket.pause();
+  await once(socket, 'connect');
+  return { socket, received: () => Buffer.concat(chunks).toString('latin1') };
+};
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+const answer: RequestListener = (req, res) => void res.end(`[${req.method} ${req.url}]`);
+const later: RequestListener = (req, res) => void setImmediate(answer, req, res);
+
+describe.each([
+  ['with the hot path', true],
+  ['without it', false],
+])('%s', (_name, withHotPath) => {
+  test.each([
+    ['ordinary ones', 3_000, () => '/hot'],
+    ['others', 900, () => '/cold'],
+    ['both', 900, (index: number) => (index % 7 === 0 ? '/cold' : '/hot')],
+    ['ordinary ones before others', 3_000, (index: number) => (index < 2_500 ? '/hot' : '/cold')],
+  ])(
+    'all of %s are answered in order, to a client that has closed its side',
+    async (_what, count, toPath) => {
+      const url = await start(later, { withHotPath });
+      const paths = Array.from({ length: count }, (_unused, index) => `${toPath(index)}/${index}`);
+      const answers = await sendRaw(url, paths.map(get).join(''));
+      expect(answers.map(({ body }) => body)).toEqual(paths.map((path) => `[GET ${path}]`));
+    },
+  );
+
+  test('an unread pipeline stops being read, and is answered when its client reads on', async () => {
+    let requests = 0;
+    const body = Buffer.alloc(8 * 1024 * 1024);
+    const url = await start((_req, res) => res.end(body, () => (requests += 1)), { withHotPath });
+    const { socket, received } = await open(url);
+    socket.write(get('/cold').repeat(4));
+    const other = await open(url);
+    other.socket.resume();
+    other.socket.write(get('/cold'));
+    await eventually(() => other.socket.bytesRead > body.length);
+    expect(requests).toBeLessThan(3);
+    socket.resume();
+    await eventually(() => socket.bytesRead > 4 * body.length);
+    expect(received().split('HTTP/1.1 200').length - 1).toBe(4);
+  });
+
+  test('the application never has two requests of one connection', async () => {
+    let owed = 0;
+    let most = 0;
+    const url = await start(
+      (req, res) => {
+        most = Math.max(most, (owed += 1));
+        res.once('close', () => (owed -= 1));
+        later(req, res);
+      },
+      { withHotPath },
+    );
+    const answers = await sendRaw(url, get('/cold').repeat(500));
+    expect(answers).toHaveLength(500);
+    expect(most).toBe(1);
+  });
+
+  test('over the bound of waiting requests, the client that reads least loses its connection', async () => {
+    const body = Buffer.alloc(8 * 1024 * 1024);
+    const url = await start((_req, res) => res.end(body), { withHotPath, limits: { backlogBytes: 100_000 } });
+    const unread = [await open(url), await open(url), await open(url)];
+    for (const { socket } of unread) {
+      socket.write(get('/cold').repeat(1_300));
+      const other = await open(url);
+      other.socket.resume();
+      other.socket.write(get('/cold'));
+      await eventually(() => other.socket.bytesRead > body.length);
+    }
+    for (const { socket } of unread) socket.resume();
+    await eventually(() => unread[0]?.socket.destroyed === true);
+    expect(unread[2]?.socket.destroyed).toBe(false);
+  });
+});
+
+test('a request that two reads cut stays on the hot path when its end follows', async () => {
+  let cold = 0;
+  const url = await start((req, res) => {
+    cold += 1;
+    later(req, res);
+  });
+  const { socket, received } = await open(url);
+  socket.resume().setNoDelay();
+  const bytes = get('/hot').repeat(3);
+  socket.write(bytes.slice(0, -9));
+  await eventually(() => received().split('[GET /hot]').length - 1 === 2);
+  socket.write(bytes.slice(-9));
+  await eventually(() => received().split('[GET /hot]').length - 1 === 3);
+  expect(cold).toBe(0);
+  socket.write(`${get('/hot')}GET /never HT`);
+  socket.end();
+  await once(socket, 'close');
+  expect(received()).toMatch(/HTTP\/1\.1 400 Bad Request[^]*$/);
+});
+
+test('30 connections that pipeline 2,000 requests each leave a process with a small heap alive and prompt', async () => {
+  const emulator = await startEmulatorProcess();
+  const service = await startProcess({
+    NODE_OPTIONS: '--max-old-space-size=64',
+    PROVIDER_ENVIRONMENT: 'sandbox',
+    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+  });
+  try {
+    const [url = ''] = service.urls();
+    const clients = await Promise.all(Array.from({ length: 30 }, () => open(url)));
+    for (const [index, { socket }] of clients.entries()) {
+      socket.write(get(index % 2 === 0 ? '/banks' : '/healthz').repeat(2_000));
+      if (index % 3 === 0) socket.on('data', () => undefined).resume();
+    }
+    for (let count = 0; count < 20; count += 1) {
+      const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) });
+      expect(answer.status).toBe(200);
+    }
+    expect(service.child.exitCode).toBeNull();
+  } finally {
+    service.child.kill('SIGKILL');
+    emulator.end();
+  }
+});
+
+test('a request behind an Upgrade that is not taken is answered', async () => {
+  // node:http alone drops what follows in the same read.
+  const upgrade = get('/cold').replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
+  expect(await sendRaw(await start(answer), upgrade + get('/hot'))).toHaveLength(2);
+});
+
+describe('after an answer with Connection: close, nothing', () => {
+  const CLOSE: RequestListener = (req, res) => {
+    if (req.headers.host === 'bad') res.setHeader('Connection', 'close');
+    res.setHeader('Content-Length', 1).end('x');
+  };
+  test.each([
+    ['a broken request', 'garbage\r\n\r\n'],
+    ['a whole request', get('/cold')],
+    ['a head that is too large', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`],
+    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['half a request', 'GET /'],
+    ['2 MB of anything', 'a'.repeat(2_000_000)],
+  ])('for %s', async (_what, next) => {
+    const url = await start(CLOSE);
+    for (const first of [get('/cold').replace('Host: a', 'Host: bad'), get('/1').replace('1.1', '1.0')])
+      expect((await sendRaw(url, first + next)).map(({ status }) => status)).toEqual([200]);
+  });
+
+  test('for what follows the refusal of a broken request', async () => {
+    const url = await start(CLOSE);
+    const answers = await sendRaw(url, `${get('/cold')}garbage\r\n\r\n${get('/cold')}garbage\r\n\r\n`);
+    expect(answers.map(({ status }) => status)).toEqual([200, 400]);
+  });
+});
+
+const SHAPES = [
+  get('/a'),
+  get('/hot'),
+  'HEAD /head HTTP/1.1\r\nHost: a\r\n\r\n',
+  'POST /content HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\na\r\n\r\nb\r\n\r\n',
+  'POST /chunks HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n\r\n\r\n\r\n3;a=b\r\nabc\r\n0\r\nX: y\r\n\r\n',
+  'GET /expect HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n',
+  '\r\n',
+];
+const LAST_SHAPES = [
+  get('/half').slice(0, 20),
+  'GET /close HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+  'GET /old HTTP/1.0\r\n\r\n',
+  '',
+];
+
+test('300 random pipelines in random pieces get the answers that node:http alone gives', async () => {
+  const seed = Number(process.hrtime.bigint() % 2n ** 31n);
+  const random = createRandom(seed);
+  const pick = (shapes: readonly string[]): string => shapes[Math.floor(random() * shapes.length)] ?? '';
+  const plain = createServer({ requireHostHeader: false }, answer);
+  // Without it, node:http answers only the first of several requests to a client that has closed its side.
+  Object.assign(plain, { httpAllowHalfOpen: true });
+  plain.on('checkContinue', answer).on('clientError', (_error, socket) => {
+    socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
+  });
+  servers.push(plain);
+  const urls = [await start(answer), await start(answer, { withHotPath: false })];
+  const plainUrl = await listen(plain, { port: 0, host: '127.0.0.1' });
+
+  const tryOne = async (): Promise<void> => {
+    let bytes = '';
+    for (let times = random() * 12; times > 0; times -= 1) bytes += pick(SHAPES);
+    bytes += pick(LAST_SHAPES);
+    const cuts = Array.from({ length: random() * 4 }, () => Math.floor(random() * bytes.length));
+    const context = `seed ${seed}: ${JSON.stringify([bytes, cuts])}`;
+    const [wanted, ...answers] = await Promise.all(
+      [plainUrl, ...urls].map((url) => sendInPieces(url, bytes, cuts)),
+    );
+    for (const got of answers) expect([context, got]).toEqual([context, wanted]);
+  };
+  await Promise.all(Array.from({ length: 300 }, tryOne));
+});
+
+/** Status and content of each answer, without what only its head tells. */
+const sendInPieces = async (url: string, bytes: string, cuts: readonly number[]): Promise<string[]> => {
+  const { socket, received } = await open(url);
+  socket.resume().setNoDelay();
+  const places = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
+  for (const [index, place] of places.entries()) {
+    socket.write(bytes.slice(places[index - 1] ?? 0, place));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  socket.end();
+  if (!socket.destroyed) await once(socket, 'close');
+  return received().match(/HTTP\/1\.1 \d+|\[[A-Z]+ \/\w+\]/g) ?? [];
+};

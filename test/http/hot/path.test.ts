@@ -1,0 +1,282 @@
+import type { RequestListener, Server } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CODINGS } from '../../../src/banks/representation.ts';
+import { createClientAddress } from '../../../src/http/client-address.ts';
+import { createCors } from '../../../src/http/cors.ts';
+import { createHotPath, type HotPath } from '../../../src/http/hot/path.ts';
+import { LIMITS } from '../../../src/http/listener/limits.ts';
+import { createPrepareAnswers } from '../../../src/http/banks/answers.ts';
+import { createPublicApp } from '../../../src/http/app.ts';
+import { createRequestLog } from '../../../src/http/request-log.ts';
+import { createSecurityFields } from '../../../src/http/security-headers.ts';
+import { createPublicServer, listen } from '../../../src/http/listener/server.ts';
+import { createRedaction, redacting } from '../../../src/secrets/redaction.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { eventually, startRig, type Rig } from '../../kit/rig.ts';
+
+// One list, and the two ways to answer for it side by side: through the hot path, and through Express alone. Each
+// case goes to both, and what comes back over the wire must be the same bytes, and the lines of the log the same.
+
+interface Way {
+  readonly url: string;
+  readonly server: Server;
+  /** The log's lines, parsed. */
+  readonly lines: Record<string, unknown>[];
+  /** How many requests Express was given. */
+  expressCalls: number;
+}
+
+const FRONTEND = 'https://app.example.com';
+const SECRET = '0123456789abcdef0123456789abcdef';
+
+let rig: Rig;
+let hot: Way;
+let express: Way;
+let isDraining = false;
+const etags = new Map<string, string>();
+
+beforeAll(async () => {
+  rig = await startRig();
+  await eventually(() => rig.service.list.served() !== undefined);
+  hot = await startWay(createHotPath);
+  express = await startWay(() => () => () => false);
+  for (const coding of CODINGS) {
+    const [fields] = await send(express, `GET /banks HTTP/1.1\r\nHost: a\r\nAccept-Encoding: ${coding}`);
+    etags.set(coding, /^etag: (.*)$/im.exec(fields)?.[1] ?? '');
+  }
+  await eventually(() => express.lines.length === CODINGS.length);
+});
+afterAll(async () => {
+  for (const { server } of [hot, express]) server.close();
+  await rig.close();
+});
+
+type HotOptions = Parameters<typeof createHotPath>[0];
+
+const startWay = async (toHotPath: (options: HotOptions) => HotPath): Promise<Way> => {
+  const { list } = rig.service;
+  const cors = createCors([FRONTEND, 'https://other.example.com']);
+  const redaction = createRedaction();
+  redaction.hide('A_TOKEN', SECRET);
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const options = {
+    list,
+    cors,
+    securityFields: createSecurityFields(cors),
+    isDraining: () => isDraining,
+    keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs,
+    prepareAnswers: createPrepareAnswers({
+      list,
+      cachePolicy: { browserMaxAgeMs: 300_000, ttlMs: 3_600_000, maxStaleMs: 604_800_000 },
+      variesByOrigin: cors.varies,
+    }),
+    requestLog: createRequestLog({
+      logger: createLogger('info', redacting(destination, redaction)),
+      destination,
+      redact: redaction.redact,
+      clientAddress: createClientAddress(1),
+    }),
+  };
+  const app = createPublicApp({
+    ...options,
+    server: { isOverCapacity: () => false, isUsedUp: () => false },
+    environment: 'sandbox',
+    version: '0.0.0-test',
+    fields: undefined,
+  });
+  const counted: RequestListener = (req, res) => {
+    way.expressCalls += 1;
+    app(req, res);
+  };
+  const publicServer = createPublicServer({
+    hotPath: toHotPath(options),
+    clock: rig.clock,
+    commonFields: [],
+    onRefusal: () => undefined,
+  });
+  publicServer.serve(counted);
+  const { server } = publicServer;
+  const url = await listen(server, { port: 0, host: '127.0.0.1' });
+  const way: Way = { url, server, lines, expressCalls: 0 };
+  return way;
+};
+
+/** Sends one request as bytes and gives the head and the content of the answer, also as bytes (in Latin-1). */
+const send = (way: Way, request: string): Promise<[head: string, content: string]> =>
+  new Promise((resolve, reject) => {
+    const bytes = request.replaceAll(/\{(\w+)\}/g, (_, coding: string) => etags.get(coding) ?? '');
+    const socket = connect({ host: '127.0.0.1', port: Number(new URL(way.url).port) });
+    let received = '';
+    socket.setEncoding('latin1').setTimeout(5_000, () => socket.destroy(new Error('no answer')));
+    socket.on('error', reject).on('close', () => reject(new Error(`cut off: ${received}`)));
+    socket.on('data', (chunk) => {
+      received += String(chunk);
+      const end = received.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      const head = received.slice(0, end);
+      const hasNoContent = request.startsWith('HEAD') || / (?:204|304) /.test(head.slice(0, 15));
+      const length = hasNoContent ? 0 : Number(/^content-length: (\d+)$/im.exec(head)?.[1]);
+      if (received.length < end + 4 + length) return;
+      socket.destroy();
+      resolve([head, received.slice(end + 4)]);
+    });
+    socket.write(`${bytes}\r\n\r\n`);
+  });
+
+/** What two answers to the same request may differ in. */
+const comparable = ([head, content]: [string, string]): string =>
+  `${head.replace(/^date: .*$/im, 'Date').replace(/^x-request-id: [\w-]{12}-\d+$/im, 'X-Request-Id')}\r\n\r\n${content}`;
+
+type Case = readonly [what: string, takes: 'hot' | 'express', request: string];
+
+const get = (...fields: string[]): string => ['GET /banks HTTP/1.1', 'Host: a', ...fields].join('\r\n');
+const head = (...fields: string[]): string => get(...fields).replace('GET', 'HEAD');
+
+const CHROME = [
+  'Connection: keep-alive',
+  'sec-ch-ua: "Chromium";v="131", "Not_A Brand";v="24"',
+  'sec-ch-ua-mobile: ?0',
+  'sec-ch-ua-platform: "Linux"',
+  'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36',
+  'Accept: application/json',
+  'Cache-Control: no-cache',
+  'Cookie: session=1',
+  'Sec-Fetch-Site: cross-site',
+  'Sec-Fetch-Mode: cors',
+  'Accept-Encoding: gzip, deflate, br, zstd',
+  'Accept-Language: pt-BR,pt;q=0.9,en;q=0.8',
+];
+
+const CASES: readonly Case[] = [
+  ['no field but Host', 'hot', get()],
+  ['a browser', 'hot', get(...CHROME)],
+  ['a browser of an allowed origin', 'hot', get(...CHROME, `Origin: ${FRONTEND}`)],
+  ['a browser of another origin', 'hot', get(...CHROME, 'Origin: https://evil.example.com')],
+  ['a browser that holds the list', 'hot', get(...CHROME, 'If-None-Match: {br}')],
+  ['two fields of one name', 'express', get('Accept-Encoding: gzip;q=0.5', 'Accept-Encoding: br')],
+  ...CODINGS.flatMap((coding): Case[] => [
+    [coding, 'hot', get(`Accept-Encoding: ${coding}`)],
+    [`${coding}, HEAD`, 'hot', head(`Accept-Encoding: ${coding}`)],
+    [`${coding}, held`, 'hot', get(`Accept-Encoding: ${coding}`, `If-None-Match: {${coding}}`)],
+    [`${coding}, HEAD, held`, 'hot', head(`Accept-Encoding: ${coding}`, `If-None-Match: {${coding}}`)],
+  ]),
+  ['an unknown coding', 'hot', get('Accept-Encoding: exi')],
+  ['no coding at all', 'hot', get('Accept-Encoding: *;q=0')],
+  ['If-None-Match: *', 'hot', get('If-None-Match: *')],
+  ['If-None-Match: weak', 'hot', get('If-None-Match: W/{identity}')],
+  ['If-None-Match: a list', 'hot', get('If-None-Match: "a", {identity}')],
+  ['If-None-Match: two fields', 'express', get('If-None-Match: "a"', 'If-None-Match: {identity}')],
+  ['If-None-Match: of another coding', 'hot', get('If-None-Match: {br}')],
+  ['If-None-Match: broken', 'hot', get('If-None-Match: {identity')],
+  ['If-Modified-Since: later', 'hot', get('If-Modified-Since: Fri, 01 Jan 2038 00:00:00 GMT')],
+  ['If-Modified-Since: earlier', 'hot', get('If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT')],
+  ['If-Match: fits', 'hot', get('If-Match: {identity}')],
+  ['If-Match: does not fit', 'express', get('If-Match: "a"')],
+  ['If-Unmodified-Since: too early', 'express', get('If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT')],
+  ['a query', 'hot', get().replace('/banks', '/banks?a=1&b=%zz')],
+  ['an empty query', 'hot', get().replace('/banks', '/banks?')],
+  ['a query with a question mark', 'hot', get().replace('/banks', '/banks?a?b')],
+  ['a fragment', 'express', get().replace('/banks', '/banks?a#b')],
+  ['a request id of its own', 'hot', get('X-Request-Id: a.b:c+d/e=f-1')],
+  ['a malformed request id', 'hot', get('X-Request-Id: a b')],
+  ['a trace', 'hot', get('traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01')],
+  ['a secret as the request id', 'hot', get(`X-Request-Id: ${SECRET}`)],
+  ['a secret as the trace id', 'hot', get(`traceparent: 00-${SECRET}-00f067aa0ba902b7-01`)],
+  ['a secret as the address', 'hot', get(`X-Forwarded-For: ${SECRET}`)],
+  ['an address from the proxy', 'hot', get('X-Forwarded-For: 198.51.100.7, 203.0.113.9')],
+  ['an IPv6 address from the proxy', 'hot', get('X-Forwarded-For: 2001:db8::7')],
+  ['HTTP/1.0', 'express', 'GET /banks HTTP/1.0'],
+  ['the end of the connection asked for', 'express', get('Connection: close')],
+  ['a small body', 'express', `${get('Content-Length: 2')}\r\n\r\nab`],
+  ['a large body', 'express', get('Content-Length: 100000')],
+  ['a body of unknown length', 'express', get('Transfer-Encoding: chunked')],
+  ['no Host', 'express', 'GET /banks HTTP/1.1'],
+  ['two Hosts', 'express', get('Host: b')],
+  ['a malformed Host', 'express', get().replace('Host: a', 'Host: a b')],
+  ['the absolute form', 'express', get().replace('/banks', 'http://a/banks')],
+  ['a target that is too long', 'express', get().replace('/banks', `/banks?${'a'.repeat(9_000)}`)],
+  ['too many fields', 'express', get(...Array.from({ length: 100 }, (_, index) => `x-${index}: 1`))],
+  ['another method', 'express', get().replace('GET', 'POST')],
+  ['OPTIONS', 'express', get(`Origin: ${FRONTEND}`).replace('GET', 'OPTIONS')],
+  ['a path that only begins alike', 'express', get().replace('/banks', '/banks/')],
+  ['a percent-encoded path', 'express', get().replace('/banks', '/%62anks')],
+];
+
+const expectSame = async (request: string, takes: Case[1]): Promise<void> => {
+  const callsBefore = hot.expressCalls;
+  const linesBefore = hot.lines.length;
+  const linesOfExpress = express.lines.length;
+  const [fromHot, fromExpress] = [await send(hot, request), await send(express, request)];
+  expect(comparable(fromHot)).toBe(comparable(fromExpress));
+  expect(hot.expressCalls - callsBefore).toBe(takes === 'hot' ? 0 : 1);
+  await eventually(() => hot.lines.length === linesBefore + 1 && express.lines.length > linesOfExpress);
+  expect(comparableLine(hot.lines.at(-1))).toEqual(comparableLine(express.lines.at(-1)));
+};
+
+const comparableLine = (line: Readonly<Record<string, unknown>> = {}): object => ({
+  ...line,
+  time: typeof line['time'],
+  durationMs: typeof line['durationMs'],
+  requestId: String(line['requestId']).replace(/^[\w-]{12}-\d+$/, 'new'),
+});
+
+describe('the hot path answers as Express does, byte for byte', () => {
+  test.each(CASES)('%s (%s)', async (_what, takes, request) => {
+    await expectSame(request, takes);
+  });
+
+  test('while draining (express)', async () => {
+    isDraining = true;
+    await expectSame(get(), 'express').finally(() => (isDraining = false));
+  });
+
+  test('with a stale list, a second later, and with a changed list', async () => {
+    rig.clock.skip(2_000);
+    await expectSame(get(...CHROME), 'hot');
+    await rig.emulator.behave('unavailable');
+    rig.clock.advance(3_600_000);
+    await eventually(() => rig.service.list.status().failure !== undefined);
+    await expectSame(get(...CHROME), 'hot');
+    await rig.emulator.behave('healthy');
+    rig.emulator.setBanks([{ code: '001', ispb: '1', name: 'One' }]);
+    await rig.service.list.refresh({ acceptShrunk: true });
+    const [, content] = await send(hot, get());
+    expect(JSON.parse(content)).toEqual([{ code: '001', ispb: '1', name: 'One' }]);
+    await expectSame(get(...CHROME), 'hot');
+  });
+});
+
+test('the Date is that of the answer, also while nothing else changes', async () => {
+  const dateOf = async (way: Way): Promise<number> => {
+    const [fields] = await send(way, get());
+    return Date.parse(/^date: (.*)$/im.exec(fields)?.[1] ?? '');
+  };
+  const first = await dateOf(hot);
+  await eventually(() => Date.now() >= first + 1_000);
+  const second = await dateOf(hot);
+  expect(second).toBeGreaterThan(first);
+  expect(Math.abs(second - (await dateOf(express)))).toBeLessThanOrEqual(1_000);
+});
+
+test('no secret that a client sent is in the log, and what else it told is', async () => {
+  const requests = [
+    get(`X-Request-Id: ${SECRET}`),
+    get(`traceparent: 00-${SECRET}-00f067aa0ba902b7-01`),
+    get(`X-Forwarded-For: ${SECRET}`),
+    get('X-Request-Id: a.b:c+d/e=f-1'),
+    get('traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'),
+    get('X-Forwarded-For: 198.51.100.7, 203.0.113.9'),
+  ];
+  for (const way of [hot, express]) {
+    const before = way.lines.length;
+    for (const request of requests) await send(way, request);
+    await eventually(() => way.lines.length >= before + requests.length);
+    const lines = way.lines.slice(before);
+    expect(JSON.stringify(lines)).not.toContain(SECRET);
+    expect(lines).toContainEqual(expect.objectContaining({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736' }));
+    expect(lines).toContainEqual(expect.objectContaining({ requestId: 'a.b:c+d/e=f-1' }));
+    expect(lines).toContainEqual(expect.objectContaining({ ip: '203.0.113.9' }));
+  }
+});

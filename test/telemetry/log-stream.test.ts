@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLogDestination } from '../../src/telemetry/log-stream.ts';
+import { eventually } from '../kit/rig.ts';
+
+// The log into a real pipe, whose reader is the test.
+
+let directory: string;
+let pipe: number;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  execFileSync('mkfifo', [join(directory, 'pipe')]);
+  pipe = openSync(join(directory, 'pipe'), constants.O_RDWR | constants.O_NONBLOCK);
+});
+afterEach(() => {
+  closeSync(pipe);
+  rmSync(directory, { recursive: true });
+});
+
+const buffer = Buffer.alloc(1024 * 1024);
+/** What is in the pipe now. */
+const read = (): string => {
+  try {
+    return buffer.toString('utf8', 0, readSync(pipe, buffer));
+  } catch {
+    return '';
+  }
+};
+
+test('while nobody reads, 4 MB wait and the rest is dropped; a reader that comes back gets whole lines', async () => {
+  const log = createLogDestination(pipe);
+  const lineOf = (number: number): string => `${String(number).padStart(7, '0')} ${'x'.repeat(92)}\n`;
+  for (let number = 0; number < 100_000; number += 1) log.write(lineOf(number));
+  let text = '';
+  await eventually(() => (text += read()).length >= 4_000_000);
+  await eventually(() => {
+    const part = read();
+    text += part;
+    return part === '' && text.endsWith('\n');
+  });
+  log.write('later\n');
+  await eventually(() => (text += read()).endsWith('later\n'));
+
+  expect(text.length).toBeLessThan(5 * 1024 * 1024);
+  const lines = text.split('\n').slice(0, -2);
+  expect(lines.filter((line) => line.length !== 100)).toEqual([]);
+  expect(lines.slice(0, 40_000)).toEqual(
+    Array.from({ length: 40_000 }, (_, number) => lineOf(number).trimEnd()),
+  );
+});
+
+test('the end waits for a reader that is slow, and not for one that is gone', async () => {
+  const log = createLogDestination(pipe);
+  log.write(`${'x'.repeat(100_000)}\n`);
+  const drained = log.drained(60_000);
+  let text = '';
+  await eventually(() => (text += read()).endsWith('x\n'));
+  await drained;
+
+  log.write('y'.repeat(200_000));
+  const before = performance.now();
+  await log.drained(50);
+  log.flushSync(50);
+  // Much more than it should take, much less than for ever.
+  expect(performance.now() - before).toBeLessThan(5_000);
+});
