@@ -53,7 +53,7 @@ export const examine = async (config: Config, { hide }: Redaction): Promise<Fact
     random: Math.random,
     hide,
     onEvent: () => undefined,
-    exchange: async (ask) => {
+    watchExchange: async (ask) => {
       tokenAfterMs ??= elapsedMs();
       // Of a repeated exchange that breaks off there is no answer, whatever the first one was.
       answer = undefined;

@@ -1,4 +1,3 @@
-import type { DestinationStream } from 'pino';
 import { createSecretScanner } from './secret-scanner.ts';
 
 // The last line of defence around everything that the process writes: it knows the secrets by value and takes them
@@ -55,8 +54,12 @@ export const isLookedFor = (secret: string): boolean => {
   return counted.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(counted);
 };
 
+interface LineWriter {
+  write(line: string): void;
+}
+
 /** `destination`, reached by redacted lines only; a line of more than {@link MAX_TEXT_CHARS} is replaced by a note. */
-export const redacting = (destination: DestinationStream, redaction: Redaction): DestinationStream => ({
+export const redacting = (destination: LineWriter, redaction: Redaction): LineWriter => ({
   write: (line) =>
     destination.write(line.length > MAX_TEXT_CHARS ? noteOnLength(line) : redaction.redact(line)),
 });

@@ -1,0 +1,78 @@
+import type { DestinationStream, Logger } from 'pino';
+import type { BankList } from '../banks/bank-list.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import { createPrepareAnswers } from './banks/answers.ts';
+import { createClientAddress, createIsProxy } from './client-address.ts';
+import { createCors } from './cors.ts';
+import { createHotPath } from './hot/path.ts';
+import type { DrainOptions } from './listener/drain.ts';
+import { LIMITS } from './listener/limits.ts';
+import { createPublicServer, listen } from './listener/server.ts';
+import { createRequestLog, type FinishedRequest } from './request-log.ts';
+import { createSecurityFields } from './security-headers.ts';
+
+// The public port, put together: what every answer carries, the hot path for ordinary requests, and the Express
+// application for the others.
+
+export interface PublicListenerOptions {
+  readonly list: BankList;
+  readonly version: string;
+  readonly isDraining: () => boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Where `logger` writes. */
+  readonly logDestination: DestinationStream;
+  readonly redact: (text: string) => string;
+  readonly onRequest: (request: FinishedRequest) => void;
+}
+
+export interface PublicListener {
+  /** Loads Express, which takes a tenth of a second. To be called before `listen`. */
+  load(): Promise<void>;
+  /** Rejects with Node's error, such as EADDRINUSE. Resolves with the address. */
+  listen(): Promise<string>;
+  /** See {@link DrainOptions}. Resolves when the last connection is closed. */
+  drain(options: DrainOptions): Promise<void>;
+}
+
+export const createPublicListener = (config: Config, options: PublicListenerOptions): PublicListener => {
+  const { list, version, isDraining, clock, logger, onRequest } = options;
+  const cors = createCors(config.corsOrigins);
+  const securityFields = createSecurityFields(cors);
+  const shared = {
+    list,
+    version,
+    environment: config.provider.environment,
+    isDraining,
+    cors,
+    securityFields,
+    requestLog: createRequestLog({
+      logger,
+      destination: options.logDestination,
+      redact: options.redact,
+      clientAddress: createClientAddress(config.trustProxy),
+      onFinished: onRequest,
+    }),
+    prepareAnswers: createPrepareAnswers({
+      list,
+      cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
+      variesByOrigin: cors.varies,
+    }),
+  };
+  const server = createPublicServer({
+    commonFields: [...securityFields, ...cors.fields(undefined)],
+    onRefusal: (refusal) => logger.info(refusal, 'request refused'),
+    clock,
+    isProxy: createIsProxy(config.trustProxy),
+    hotPath: createHotPath({ ...shared, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs }),
+  });
+  return {
+    load: async () => {
+      const { createPublicApp } = await import('./app.ts');
+      server.serve(createPublicApp({ ...shared, server, fields: config.banks.fields }));
+    },
+    listen: () => listen(server.server, config.listen),
+    drain: (times) => server.drain(times),
+  };
+};

@@ -1,0 +1,47 @@
+import type { DestinationStream, Logger } from 'pino';
+import type { ListStatus } from '../banks/bank-list.ts';
+import type { Freshness } from '../banks/freshness.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import { redacting, type Redaction } from '../secrets/redaction.ts';
+import type { StoreName } from '../sharing/list-store.ts';
+import type { ServiceEvent } from './events.ts';
+import { createHistory, type History } from './history.ts';
+import { createEventLog, createLogger } from './log.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+
+// Log, metrics and history: the three subscribers to everything that happens.
+
+export interface Telemetry {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly history: History;
+  /** Passes `event` to each of them. */
+  readonly emit: (event: ServiceEvent) => void;
+}
+
+export interface TelemetryOptions {
+  readonly version: string;
+  readonly logDestination: DestinationStream;
+  readonly redaction: Redaction;
+  readonly clock: Clock;
+  readonly status: () => ListStatus;
+  readonly state: () => Freshness;
+  /** The stores that are configured. */
+  readonly stores: readonly StoreName[];
+}
+
+export const createTelemetry = (config: Config, options: TelemetryOptions): Telemetry => {
+  const { clock, status, state, stores, version } = options;
+  const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
+  const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
+  const { environment } = config.provider;
+  const metrics = createMetrics({ status, state, policy: config.cache, stores, environment, version });
+  const history = createHistory({ clock, ageMs: () => status().ageMs });
+  const emit = (event: ServiceEvent): void => {
+    log(event);
+    metrics.onEvent(event);
+    history.onEvent(event);
+  };
+  return { logger, metrics, history, emit };
+};
