@@ -56,7 +56,6 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     createFleet({
       store: sharedStore,
       lastGoodList,
-      list: () => list,
       loadTimeoutMs: config.provider.timeoutMs,
       clock,
     });
@@ -106,7 +105,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   return {
     list,
     start: async () => {
-      fleet?.start();
+      fleet?.start(list);
       // Loading Express is this thread's work and restoring a list mostly other threads': they go side by side.
       const [restoredFrom] = await Promise.all([
         lastGoodList.restoreInto(list),

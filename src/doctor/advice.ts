@@ -327,7 +327,7 @@ const explainNoList = ({ answer }: Facts, baseUrlVariable: string): Advice => {
   };
 };
 
-/** What in the configuration or in the entries explains entries that are held back, or fields without a value. */
+/** What in the configuration or in the entries explains rejected entries, or fields without a value. */
 export const entryHints = ({ banks }: Config, facts: Facts): readonly string[] => {
   const entries = entriesOf(facts);
   const fields = surveyFields(entries);

@@ -1,4 +1,4 @@
-import type { ServedList } from '../banks/bank-list.ts';
+import type { ServedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import { advise, entriesOf, entryHints, STEPS, type StepName } from './advice.ts';
@@ -109,11 +109,11 @@ const tellToken = ({ provider: { token } }: Config, { tokenAfterMs = 0 }: Facts)
 
 const tellEntries = (config: Config, facts: Facts): Step => {
   const { outcome } = facts;
-  const [count, heldBack] =
-    outcome instanceof LoadError ? [0, 0] : [outcome.list.count, outcome.list.heldBack];
-  const told = `${count} can be served, ${heldBack} held back`;
+  const [count, rejected] =
+    outcome instanceof LoadError ? [0, 0] : [outcome.list.count, outcome.list.rejected];
+  const told = `${count} can be served, ${rejected} rejected`;
   const hints = entryHints(config, facts);
-  return heldBack > 0 || hints.length > 0
+  return rejected > 0 || hints.length > 0
     ? { name: 'entries', verdict: 'note', told, next: hints.join('; ') || 'look at the fields below' }
     : { name: 'entries', verdict: 'ok', told };
 };

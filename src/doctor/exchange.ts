@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { createBankList, type ServedList } from '../banks/bank-list.ts';
+import { createBankList } from '../banks/bank-list.ts';
+import type { ServedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';

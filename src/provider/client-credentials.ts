@@ -1,7 +1,8 @@
 import { LoadError } from '../banks/load-error.ts';
-import { retryDelayMs } from '../banks/schedule.ts';
+import { retryDelayMs } from '../banks/loading/schedule.ts';
 import type { Clock } from '../clock.ts';
 import type { TokenSource } from '../config/config.ts';
+import { withDeadline } from '../deadline.ts';
 import { createSecretFile, SecretFileError } from '../secrets/secret-file.ts';
 import { PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret-rules.ts';
 import { codeNote, readBody, type Connections } from './exchange.ts';
@@ -141,47 +142,50 @@ const MAX_GRANT_BYTES = 65_536;
 
 /** One exchange with the token endpoint, judged. @throws {LoadError} */
 const requestGrant = async (
-  { url, clientId, scope }: ClientCredentials,
+  source: ClientCredentials,
   readSecret: () => Promise<string>,
   options: ClientCredentialsOptions,
 ): Promise<Grant> => {
-  const { connections, environment, clock, timeoutMs } = options;
-  const server = { issuer: url.origin, token_endpoint: url.href };
-  const client = { client_id: clientId };
-  const deadline = new AbortController();
-  const cancel = clock.after(timeoutMs, () =>
-    deadline.abort(new LoadError('timeout', `no complete answer within ${timeoutMs} ms`)),
-  );
+  const { clock, timeoutMs: limitMs } = options;
   try {
-    const oauth = await loadLibrary();
-    const secret = await readSecret();
-    const response = await oauth.clientCredentialsGrantRequest(
-      server,
-      client,
-      oauth.ClientSecretBasic(secret),
-      scope === undefined ? {} : { scope },
-      {
-        [oauth.allowInsecureRequests]: environment === 'sandbox',
-        [oauth.customFetch]: (href, { method, headers, body }) =>
-          ask(
-            href,
-            { connections, method, headers, body: String(body), signal: deadline.signal },
-            clock.wallMs(),
-          ),
-      },
-    );
-    const grant = await oauth.processClientCredentialsResponse(server, client, response);
-    const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
-    const problem =
-      grant.token_type === 'bearer' ? secretProblem(grant.access_token, rule) : 'is no bearer token';
-    if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);
-    // The library has checked that it is a number, sent as one or as digits (RFC 6749 section 5.1 wants a number).
-    return { token: grant.access_token, lifetimeMs: (grant.expires_in ?? Infinity) * 1_000 };
+    return await withDeadline((signal) => grantFrom(source, readSecret, options, signal), {
+      limitMs,
+      clock,
+      timeoutError: () => new LoadError('timeout', `no complete answer within ${limitMs} ms`),
+    });
   } catch (error) {
     throw toTokenError(error);
-  } finally {
-    cancel();
   }
+};
+
+const grantFrom = async (
+  { url, clientId, scope }: ClientCredentials,
+  readSecret: () => Promise<string>,
+  { connections, environment, clock }: ClientCredentialsOptions,
+  signal: AbortSignal,
+): Promise<Grant> => {
+  const server = { issuer: url.origin, token_endpoint: url.href };
+  const client = { client_id: clientId };
+  const oauth = await loadLibrary();
+  const secret = await readSecret();
+  const response = await oauth.clientCredentialsGrantRequest(
+    server,
+    client,
+    oauth.ClientSecretBasic(secret),
+    scope === undefined ? {} : { scope },
+    {
+      [oauth.allowInsecureRequests]: environment === 'sandbox',
+      [oauth.customFetch]: (href, { method, headers, body }) =>
+        ask(href, { connections, method, headers, body: String(body), signal }, clock.wallMs()),
+    },
+  );
+  const grant = await oauth.processClientCredentialsResponse(server, client, response);
+  const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
+  const problem =
+    grant.token_type === 'bearer' ? secretProblem(grant.access_token, rule) : 'is no bearer token';
+  if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);
+  // The library has checked that it is a number, sent as one or as digits (RFC 6749 section 5.1 wants a number).
+  return { token: grant.access_token, lifetimeMs: (grant.expires_in ?? Infinity) * 1_000 };
 };
 
 /** Not at the start, which takes a tenth longer with it, and only where the token comes this way. */

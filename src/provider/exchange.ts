@@ -3,7 +3,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import type { Validators } from '../banks/bank-list.ts';
+import type { Validators } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { codeOf } from '../error-code.ts';
 

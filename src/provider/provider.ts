@@ -1,4 +1,4 @@
-import type { Load } from '../banks/bank-list.ts';
+import type { Load } from '../banks/loading/one-load.ts';
 import type { Config } from '../config/config.ts';
 import { createAccessToken, withToken } from './access-token.ts';
 import { createConnections, requestBanks, toCondition, type ProviderAnswer } from './exchange.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { KeptList } from '../banks/bank-list.ts';
-import { readList, type ListContract } from '../banks/list-reader.ts';
+import type { KeptList } from '../banks/cached-list.ts';
+import { readList, type ListContract } from '../banks/reading/list-reader.ts';
 import { StoreError } from './list-store.ts';
 
 // The form in which a list is kept outside the process: versioned, tied to the configuration that made it, with a

@@ -1,4 +1,5 @@
-import type { BankList, Turn, TakeTurn } from '../banks/bank-list.ts';
+import type { BankList, TakeTurn } from '../banks/bank-list.ts';
+import type { Turn } from '../banks/loading/loading.ts';
 import type { Clock } from '../clock.ts';
 import type { LastGoodList } from './last-good-list.ts';
 import type { SharedStore } from './list-store.ts';
@@ -10,16 +11,14 @@ import type { SharedStore } from './list-store.ts';
 export interface FleetOptions {
   readonly store: SharedStore;
   readonly lastGoodList: LastGoodList;
-  /** Late, because the list asks for turns and a turn looks at the list. */
-  readonly list: () => BankList;
   /** The longest that a load can take, in milliseconds. */
   readonly loadTimeoutMs: number;
   readonly clock: Clock;
 }
 
 export interface Fleet {
-  /** Connects to the store and follows what the others write. */
-  start(): void;
+  /** Connects to the store and gives `list` what other replicas write. */
+  start(list: BankList): void;
   stop(): void;
   readonly takeTurn: TakeTurn;
 }
@@ -30,7 +29,7 @@ const WRITE_MS = 500;
 const LOOK_EVERY_MS = 250;
 
 export const createFleet = (options: FleetOptions): Fleet => {
-  const { store, lastGoodList, list, clock } = options;
+  const { store, lastGoodList, clock } = options;
   const waiting = new Set<() => void>();
 
   /** Resolves when the list may have changed, when it is time to look again, or when `signal` aborts. */
@@ -48,10 +47,10 @@ export const createFleet = (options: FleetOptions): Fleet => {
     });
 
   /** The younger of both lists becomes the list of both: another's write may have come after, and be older. */
-  const reconcile = async (): Promise<void> => {
-    const restored = await lastGoodList.takeFrom(store, list());
+  const reconcile = async (list: BankList): Promise<void> => {
+    const restored = await lastGoodList.takeFrom(store, list);
     for (const wake of waiting) wake();
-    const { held, ageMs = 0 } = list().status();
+    const { held, ageMs = 0 } = list.status();
     // What is refused here may be right for the others: replicas would overwrite each other.
     if (restored === 'failed' || !held) return;
     if (!restored.isTaken && held.receivedAtMs !== restored.kept?.receivedAtMs)
@@ -61,26 +60,26 @@ export const createFleet = (options: FleetOptions): Fleet => {
   let reconciling: Promise<void> | undefined;
   let hasNews = false;
   /** However many messages come, the store is read once at a time, and once more for those that came meanwhile. */
-  const onNews = (): void => {
+  const onNews = (list: BankList): void => {
     hasNews = true;
     reconciling ??= (async () => {
       while (hasNews) {
         hasNews = false;
         // oxlint-disable-next-line no-await-in-loop -- one at a time
-        await reconcile();
+        await reconcile(list);
       }
       reconciling = undefined;
     })();
   };
 
-  const takeTurn: TakeTurn = async ({ isDue, patienceMs, signal }): Promise<Turn> => {
+  const takeTurn: TakeTurn = async (list, { isDue, patienceMs, signal }): Promise<Turn> => {
     const untilMs = clock.monotonicMs() + patienceMs;
     while (isDue() && !signal.aborted) {
       const lease = await lastGoodList.attempt(store, () => store.claim(options.loadTimeoutMs + WRITE_MS));
       if (lease === 'failed') return ALONE;
       if (lease) {
         // Another one's renewal may have ended while this one's claim was on its way.
-        await lastGoodList.takeFrom(store, list());
+        await lastGoodList.takeFrom(store, list);
         const end = (): void => void lastGoodList.settled().then(lease);
         if (isDue() && !signal.aborted) return { mayLoad: true, end };
         end();
@@ -93,7 +92,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
   };
 
   return {
-    start: () => store.open(onNews),
+    start: (list) => store.open(() => onNews(list)),
     stop: () => store.close(),
     takeTurn,
   };

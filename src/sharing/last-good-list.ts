@@ -1,4 +1,5 @@
-import type { BankList, KeptList } from '../banks/bank-list.ts';
+import type { BankList } from '../banks/bank-list.ts';
+import type { KeptList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import {

@@ -1,4 +1,4 @@
-import type { KeptList } from '../banks/bank-list.ts';
+import type { KeptList } from '../banks/cached-list.ts';
 
 // Where the last good list lives beyond this process. A store is never trusted and never waited for: whatever it
 // does, the service goes on with what it holds.

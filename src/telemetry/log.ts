@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import type { HeldList } from '../banks/bank-list.ts';
+import type { HeldList } from '../banks/cached-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
 import { compareLists } from '../banks/list-change.ts';
 import type { LogLevel } from '../config/values.ts';
@@ -46,8 +46,8 @@ export const createEventLog = (
         logger.warn(names, 'list: the provider sends other fields than before');
       }
     }
-    if (list.heldBack !== (previous?.heldBack ?? 0)) {
-      logger.warn({ heldBack: list.heldBack }, 'list: unusable entries are held back');
+    if (list.rejected !== (previous?.rejected ?? 0)) {
+      logger.warn({ rejected: list.rejected }, 'list: unusable entries are rejected');
     }
     if (!suggested && list.upstreamFields.length > 0) {
       const suggestion = `BANK_FIELDS=${listNames(list.upstreamFields).join(',')}`;

@@ -93,7 +93,7 @@ describe('a provider that can be served', () => {
     expect({ status: read.status, ok: read.steps('ok') }).toEqual({ status: 0, ok: ALL_STEPS });
   });
 
-  test('is noted where entries are held back or a published field does not exist', async () => {
+  test('is noted where entries are rejected or a published field does not exist', async () => {
     const emulator = await emulate();
     await emulator.behave('some-unusable');
     const { status, text, steps } = await doctor({ ...fixedToken(emulator), BANK_FIELDS: 'code,nome' });

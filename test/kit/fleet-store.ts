@@ -1,4 +1,4 @@
-import type { KeptList } from '../../src/banks/bank-list.ts';
+import type { KeptList } from '../../src/banks/cached-list.ts';
 import { StoreError, type Lease, type SharedStore } from '../../src/sharing/list-store.ts';
 import type { Clock } from '../../src/clock.ts';
 

@@ -36,7 +36,6 @@ const simulate = async (seed: number, { faults }: { readonly faults: boolean }) 
     const fleet = createFleet({
       store,
       lastGoodList,
-      list: () => list,
       loadTimeoutMs: LOAD_TIMEOUT_MS,
       clock,
     });
@@ -61,7 +60,7 @@ const simulate = async (seed: number, { faults }: { readonly faults: boolean }) 
           oldestMs = Math.max(oldestMs, clock.wallMs() - event.previous.receivedAtMs);
       },
     });
-    fleet.start();
+    fleet.start(list);
     list.start();
     return list;
   };

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KeptList } from '../../src/banks/bank-list.ts';
+import type { KeptList } from '../../src/banks/cached-list.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createEnvelope, type Envelope } from '../../src/sharing/envelope.ts';
 import { StoreError, type ListStore, type SharedStore } from '../../src/sharing/list-store.ts';
