@@ -81,7 +81,7 @@ export const createFleet = (options: FleetOptions): Fleet => {
       if (lease) {
         // Another one's renewal may have ended while this one's claim was on its way.
         await lastGoodList.takeFrom(store, list());
-        const end = (): void => void lastGoodList.settled().then(lease);
+        const end = (): void => void lastGoodList.onSettled().then(lease);
         if (isDue() && !signal.aborted) return { mayLoad: true, end };
         end();
         break;

@@ -35,7 +35,7 @@ export interface LastGoodList {
   /** What `operation` gives, or 'failed' if it rejects. */
   attempt<T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'>;
   /** Resolves when nothing is being written any more. */
-  settled(): Promise<void>;
+  onSettled(): Promise<void>;
 }
 
 /**
@@ -86,7 +86,7 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
         next = { list, sentAtMs };
         writing ??= writeAll();
       },
-      settled: async (): Promise<void> => writing,
+      onSettled: async (): Promise<void> => writing,
     };
   });
 
@@ -132,8 +132,8 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     },
     keep,
     attempt,
-    settled: async () => {
-      for (const { settled } of writers) await settled();
+    onSettled: async () => {
+      for (const { onSettled } of writers) await onSettled();
     },
   };
 };
