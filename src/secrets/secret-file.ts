@@ -15,7 +15,7 @@ export interface SecretFileOptions {
   readonly path: string;
   readonly rule: SecretRule;
   /** Is given each secret before it is used, so that it is never written. */
-  readonly hide: (variable: string, secret: string) => void;
+  readonly addSecret: (variable: string, secret: string) => void;
 }
 
 /**
@@ -27,7 +27,7 @@ export const createSecretFile = ({
   variable,
   path,
   rule,
-  hide,
+  addSecret,
 }: SecretFileOptions): (() => Promise<string>) => {
   let last: string | undefined;
   return async () => {
@@ -37,7 +37,7 @@ export const createSecretFile = ({
         `${variable} holds no usable ${rule.bearer ? 'token' : 'secret'}: it ${problem}`,
       );
     last = secret;
-    hide(variable, secret);
+    addSecret(variable, secret);
     return secret;
   };
 };

@@ -412,7 +412,7 @@ describe('the seam itself', () => {
       connections: { open: () => Promise.resolve(dispatcher), destroy: () => dispatcher.destroy() },
       clock,
       random: () => 0.5,
-      hide: () => undefined,
+      addSecret: () => undefined,
       onEvent: () => undefined,
     });
   beforeEach(() => start());
