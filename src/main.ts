@@ -39,8 +39,6 @@ const main = async (): Promise<void> => {
     await output.drained(LAST_LINES_MS);
     process.exit(0);
   };
-  // For good, not once: while the snapshot is being written its library listens too, and where it finds itself alone
-  // it sends the signal again, which would be the second one.
   process.on('SIGTERM', () => void stop(config.shutdownGraceMs / 3));
   // Ctrl-C: a person is waiting for it, and no load balancer is.
   process.on('SIGINT', () => void stop(0));

@@ -70,7 +70,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     random,
     onEvent: (event) => {
       emit(event);
-      if (event.type === 'list-renewed') lastGoodList.keep(event.list, list.status().ageMs ?? 0);
+      if (event.type === 'list-renewed') lastGoodList.save(event.list, list.status().ageMs ?? 0);
     },
   });
   const telemetry = createTelemetry(config, {
