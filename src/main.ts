@@ -6,7 +6,7 @@ import { codeOf } from './error-code.ts';
 import { createLogDestination, openNonBlocking, writeWithin } from './telemetry/log-stream.ts';
 import { createRedaction } from './secrets/redaction.ts';
 import { createService } from './service.ts';
-import { forPeople } from './telemetry/pretty.ts';
+import { pretty } from './telemetry/pretty.ts';
 
 // The process: its signals, its standard output, its exit status. Nothing else touches these.
 
@@ -23,7 +23,7 @@ const main = async (): Promise<void> => {
   const config = readConfig();
   const output = createLogDestination(stdoutFd);
   process.on('exit', () => output.flushSync(LAST_LINES_MS));
-  const logDestination = process.stdout.isTTY ? forPeople(output) : output;
+  const logDestination = process.stdout.isTTY ? pretty(output) : output;
   const service = createService(config, { version: readVersion(), logDestination, redaction });
   process.on('uncaughtException', (error) =>
     exitWith(`banks-bff ended by an error that it did not foresee. ${stacksOf(error)}`),
@@ -39,8 +39,6 @@ const main = async (): Promise<void> => {
     await output.drained(LAST_LINES_MS);
     process.exit(0);
   };
-  // For good, not once: while the snapshot is being written its library listens too, and where it finds itself alone
-  // it sends the signal again, which would be the second one.
   process.on('SIGTERM', () => void stop(config.shutdownGraceMs / 3));
   // Ctrl-C: a person is waiting for it, and no load balancer is.
   process.on('SIGINT', () => void stop(0));

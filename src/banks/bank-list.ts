@@ -92,14 +92,14 @@ export const createBankList = (options: BankListOptions): BankList => {
   let isStarted = false;
 
   const list: BankList = {
-    served: cached.served,
+    served: () => cached.served(),
     arrival: async () => {
       if (loading.isUnderWay() || !failures.current().failure) await loading.renew();
       const served = cached.served();
       if (served) return served;
       throw failures.current().failure ?? new LoadError('internal', 'no list arrived');
     },
-    state: cached.state,
+    state: () => cached.state(),
     status: () => ({
       ...failures.current(),
       state: cached.state(),

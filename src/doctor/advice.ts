@@ -322,7 +322,7 @@ const explainNoList = ({ answer }: Facts, baseUrlVariable: string): Advice => {
         : 'another resource, or an error told with status 200',
     next:
       lists.length > 0
-        ? `check that ${baseUrlVariable} is not a gateway that wraps the answer; if the provider itself does, readList in src/banks/list-reader.ts must unwrap it`
+        ? `check that ${baseUrlVariable} is not a gateway that wraps the answer; if the provider itself does, readList in src/banks/reading/list-reader.ts must unwrap it`
         : `check ${baseUrlVariable}; then ask the provider`,
   };
 };

@@ -12,7 +12,7 @@ const redaction = createRedaction();
 
 const main = async (): Promise<string> => {
   const config = readConfig();
-  for (const [variable, secret] of secretsOf(config)) redaction.hide(variable, secret);
+  for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
   const report = diagnose(config, await examine(config, redaction));
   if (report.served) process.exitCode = 0;
   return render(report);

@@ -150,15 +150,12 @@ describe('hostile bodies', () => {
     '1e-400',
     '4.9406564584124654417e-324',
     '100000000000000000000000000000000000001e-20',
-  ])(
-    'an entry with the number %s, which browsers would read as another one, is rejected',
-    async (number) => {
-      expect(await judge(`[{"name":"a"},{"name":${number}}]`)).toMatchObject({
-        banks: [{ name: 'a' }],
-        rejected: 1,
-      });
-    },
-  );
+  ])('an entry with the number %s, which browsers would read as another one, is rejected', async (number) => {
+    expect(await judge(`[{"name":"a"},{"name":${number}}]`)).toMatchObject({
+      banks: [{ name: 'a' }],
+      rejected: 1,
+    });
+  });
 
   test.each([
     '0.1',
