@@ -5,7 +5,7 @@ import { HELP, parseCommandLine, type CommandName } from './commands/command-lin
 import { stackOf } from './commands/stack.ts';
 import { createRedaction } from './secrets/redaction.ts';
 import { createLogDestination, openNonBlocking, writeWithin } from './telemetry/log-stream.ts';
-import { forPeople } from './telemetry/pretty.ts';
+import { pretty } from './telemetry/pretty.ts';
 
 // The process: its arguments, environment, signals, output and exit status. Nothing else touches these.
 
@@ -48,7 +48,7 @@ const context: ServeContext = {
   openLog: () => {
     const log = createLogDestination(stdoutFd);
     process.on('exit', () => log.flushSync(LAST_LINES_MS));
-    return process.stdout.isTTY ? forPeople(log) : log;
+    return process.stdout.isTTY ? pretty(log) : log;
   },
   stopSignal: () =>
     new Promise((resolve) => {

@@ -6,7 +6,7 @@ import type { CommandContext } from './command.ts';
 /** Prints each variable with its source and its value, then every problem. Connects to nothing. @returns 0 if valid */
 export const printConfig = ({ env, redaction, write }: CommandContext): Promise<number> => {
   const { variables, problems, secrets } = checkConfig(env);
-  for (const [name, secret] of secrets) redaction.hide(name, secret);
+  for (const [name, secret] of secrets) redaction.addSecret(name, secret);
   const width = Math.max(...variables.map(({ name }) => name.length));
   const rows = variables.map((variable) =>
     `${variable.name.padEnd(width)}  ${variable.source.padEnd(11)}  ${show(variable)}`.trimEnd(),

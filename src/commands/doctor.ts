@@ -9,7 +9,7 @@ import type { CommandContext } from './command.ts';
 export const doctor = async ({ env, redaction, write }: CommandContext): Promise<number> => {
   try {
     const config = readConfig(env);
-    for (const [variable, secret] of secretsOf(config)) redaction.hide(variable, secret);
+    for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
     const report = diagnose(config, await examine(config, redaction));
     write(render(report));
     return report.served ? 0 : 1;

@@ -1,7 +1,6 @@
 import { parseEnv } from 'node:util';
 import { codeOf } from '../error-code.ts';
-import { readRegularFileSync } from '../regular-file.ts';
-import { reasonOf } from '../secrets/secret-file.ts';
+import { describeReadError, readRegularFileSync } from '../regular-file.ts';
 import { MAX_SECRET_BYTES } from '../secrets/secret-rules.ts';
 import { ConfigError, parseConfig, type Config } from './config.ts';
 import { effectiveVariables, type EffectiveVariable, type Sources } from './effective.ts';
@@ -65,7 +64,7 @@ const readDotEnv = (): Sources['dotEnv'] => {
     return parseEnv(UTF_8.decode(readRegularFileSync('.env', MAX_DOT_ENV_BYTES)));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
-    const reason = codeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'not UTF-8' : reasonOf(error);
+    const reason = codeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'not UTF-8' : describeReadError(error);
     throw new ConfigError([
       `.env: cannot be read (${reason}); make it a readable, regular file in UTF-8, or remove it`,
     ]);
@@ -83,6 +82,6 @@ const whyUnreadable = (path: string): string | undefined => {
     readRegularFileSync(path, MAX_SECRET_BYTES);
     return undefined;
   } catch (error) {
-    return reasonOf(error);
+    return describeReadError(error);
   }
 };

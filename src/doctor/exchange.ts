@@ -40,7 +40,7 @@ export interface Facts {
 }
 
 /** Makes the exchange. Never rejects: a failure is the outcome. */
-export const examine = async (config: Config, { hide }: Redaction): Promise<Facts> => {
+export const examine = async (config: Config, { addSecret }: Redaction): Promise<Facts> => {
   const startedAtMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedAtMs;
   const ways = { token: {}, provider: {} };
@@ -51,7 +51,7 @@ export const examine = async (config: Config, { hide }: Redaction): Promise<Fact
   const provider = createProvider(config, {
     clock: systemClock,
     random: Math.random,
-    hide,
+    addSecret,
     onEvent: () => undefined,
     watchExchange: async (ask) => {
       tokenAfterMs ??= elapsedMs();

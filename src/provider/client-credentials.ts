@@ -26,7 +26,7 @@ export interface ClientCredentialsOptions {
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   /** Is told every secret that turns up while the service runs, so that none of them is ever written. */
-  readonly hide: (variable: string, secret: string) => void;
+  readonly addSecret: (variable: string, secret: string) => void;
   readonly onEvent: (event: TokenEvent) => void;
 }
 
@@ -45,7 +45,7 @@ interface HeldToken {
  * nobody waits for one; only without a valid token do users share the wait.
  */
 export const createClientCredentials = (source: ClientCredentials, options: ClientCredentialsOptions) => {
-  const { clock, random, hide, onEvent } = options;
+  const { clock, random, addSecret, onEvent } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const readSecret = createSecretReader(source.clientSecret, options);
   let held: HeldToken | undefined;
@@ -65,7 +65,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Clie
     const startedAtMs = clock.monotonicMs();
     try {
       const grant = await requestGrant(source, readSecret, options);
-      hide(variable, grant.token);
+      addSecret(variable, grant.token);
       held = {
         token: grant.token,
         expiresAtMs: startedAtMs + grant.lifetimeMs,
@@ -115,12 +115,12 @@ const renewalShare = (random: number): number => 0.8 + 0.1 * random;
 /** Reads the secret anew for each request, so that it can be rotated. */
 const createSecretReader = (
   secret: ClientCredentials['clientSecret'],
-  { environment, hide }: Pick<ClientCredentialsOptions, 'environment' | 'hide'>,
+  { environment, addSecret }: Pick<ClientCredentialsOptions, 'environment' | 'addSecret'>,
 ): (() => Promise<string>) => {
   if ('reveal' in secret) return () => Promise.resolve(secret.reveal());
   const variable = 'PROVIDER_CLIENT_SECRET_FILE';
   const rule = ruleIn(environment, PROVIDER_SECRET_RULE);
-  return orNoToken(createSecretFile({ variable, path: secret.path, rule, hide }));
+  return orNoToken(createSecretFile({ variable, path: secret.path, rule, addSecret }));
 };
 
 /** `read`, with a file that holds no secret as a reason for having no list. */

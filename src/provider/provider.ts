@@ -21,7 +21,7 @@ export interface ProviderEvent {
   readonly durationMs: number;
 }
 
-export interface ProviderOptions extends Pick<ClientCredentialsOptions, 'clock' | 'random' | 'hide'> {
+export interface ProviderOptions extends Pick<ClientCredentialsOptions, 'clock' | 'random' | 'addSecret'> {
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Watches each exchange that has a token, the one that repeats a 401 included. */
   readonly watchExchange?: (ask: () => Promise<ProviderAnswer>) => Promise<ProviderAnswer>;

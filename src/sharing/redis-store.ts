@@ -135,7 +135,7 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
     try {
       return await within(OPERATION_MS, operation(used), clock);
     } catch (error) {
-      if (codeOf(error) === 'WRONGTYPE') throw new StoreError('holds something else than a list; ignored');
+      if (codeOf(error) === 'WRONGTYPE') throw new StoreError('does not contain a saved list; ignored');
       // Stalled, full, demoted, loading: known to be bad until a new connection shows otherwise, perhaps elsewhere.
       if (client === used) used.goOffline(error);
       throw new StoreError(reasonOf(error));

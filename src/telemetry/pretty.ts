@@ -4,7 +4,7 @@ import { printable } from './printable.ts';
 // The log for a person at a terminal: the same lines as elsewhere, in words instead of JSON.
 
 /** `destination`, which is given each line of JSON as text for people. No escape sequence of others reaches it. */
-export const forPeople = <D extends DestinationStream>(destination: D): D => ({
+export const pretty = <D extends DestinationStream>(destination: D): D => ({
   ...destination,
   write: (line: string) => destination.write(toText(line)),
 });

@@ -138,7 +138,7 @@ describe('a token file', () => {
   test('that never was there answers 502, names its variable, and is found as soon as it appears', async () => {
     await startWithFile();
     await getBanks().expect(502);
-    expect(rig.told().join()).toContain('PROVIDER_ACCESS_TOKEN_FILE holds no usable token');
+    expect(rig.told().join()).toContain('PROVIDER_ACCESS_TOKEN_FILE has no usable token');
     expect(upstream()).toEqual([]);
     await writeFile(file(), 'token-0');
     await nextLoad();
@@ -412,7 +412,7 @@ describe('the seam itself', () => {
       connections: { open: () => Promise.resolve(dispatcher), destroy: () => dispatcher.destroy() },
       clock,
       random: () => 0.5,
-      hide: () => undefined,
+      addSecret: () => undefined,
       onEvent: () => undefined,
     });
   beforeEach(() => start());

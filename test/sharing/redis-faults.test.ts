@@ -194,8 +194,8 @@ describeWithRedis('replicas that share Redis', () => {
     await nextLoad(one);
     const two = await start();
     expect(provider.listCalls()).toBe(2);
-    expect(aboutRedis(two)).not.toContain('CACHE_REDIS_URL: holds something else than a list; ignored');
-    expect(aboutRedis(one)).toContain('CACHE_REDIS_URL: holds something else than a list; ignored');
+    expect(aboutRedis(two)).not.toContain('CACHE_REDIS_URL: does not contain a saved list; ignored');
+    expect(aboutRedis(one)).toContain('CACHE_REDIS_URL: does not contain a saved list; ignored');
   });
 
   test('a value of a hundred megabytes is not fetched', async () => {
@@ -206,7 +206,9 @@ describeWithRedis('replicas that share Redis', () => {
     await refresh(one).expect(200);
     await redis.tell(`SETRANGE ${key} 100000000 x`);
     await redis.tell(`PUBLISH ${key.replace(/list$/, 'news')} x`);
-    await eventually(() => aboutRedis(one).some((line) => /holds more than \d+ bytes; ignored/.test(line)));
+    await eventually(() =>
+      aboutRedis(one).some((line) => /contains more than \d+ bytes; ignored/.test(line)),
+    );
     const outputAfter = Number(/total_net_output_bytes:(\d+)/.exec(await redis.tell('INFO stats'))?.[1]);
     expect(outputAfter - outputBefore).toBeLessThan(20_000_000);
     expect(await count(one)).toBe(513);

@@ -156,7 +156,7 @@ describeWithRedis('Redis', () => {
     const store = open();
     await store.read();
     await server.tell(command);
-    await expect(store.read()).rejects.toThrow('holds something else than a list; ignored');
+    await expect(store.read()).rejects.toThrow('does not contain a saved list; ignored');
     await store.write(LIST, 0);
     expect((await store.read())?.list).toMatchObject(LIST);
   });

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { Emulator } from '../../emulator/emulator.ts';
-import { forPeople } from '../../src/telemetry/pretty.ts';
+import { pretty } from '../../src/telemetry/pretty.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
 // What the provider and clients can put into the log: bounded, and nothing that a terminal obeys.
@@ -43,7 +43,7 @@ test('thousands of long field names make a line of a few kilobytes', async () =>
 test('no escape sequence and no change of direction of the provider’s reaches a terminal', async () => {
   await start(['a\u001b[31mred\u001b]0;title\u0007', 'b\u202Egnp.exe', 'c\u009b2J', 'línea']);
   let shown = '';
-  const terminal = forPeople({ write: (line: string) => void (shown += line) });
+  const terminal = pretty({ write: (line: string) => void (shown += line) });
   for (const line of rig.log().split(/(?<=\n)/)) terminal.write(line);
   terminal.write('no JSON \u001b[2J\n');
   expect(shown).toContain(String.raw`a\u{1b}[31mred\u{1b}]0;title\u{7},b\u{202e}gnp.exe,c\u{9b}2J,línea`);

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmulator } from '../../emulator/emulator.ts';
-import { forPeople } from '../../src/telemetry/pretty.ts';
+import { pretty } from '../../src/telemetry/pretty.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // What a person reads who starts the service at a terminal.
@@ -19,7 +19,7 @@ const start = async (options?: RigOptions): Promise<void> => {
 /** The log so far as a terminal shows it, without the times. */
 const shown = (): string => {
   let text = '';
-  const terminal = forPeople({ write: (line: string) => void (text += line) });
+  const terminal = pretty({ write: (line: string) => void (text += line) });
   for (const line of rig.log().split(/(?<=\n)/)) terminal.write(line);
   return text.replaceAll(/^\d\d:\d\d:\d\d/gm, 'hh:mm:ss');
 };

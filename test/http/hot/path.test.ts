@@ -58,7 +58,7 @@ const startWay = async (toHotPath: (options: HotOptions) => HotPath): Promise<Wa
   const { list } = rig.service;
   const cors = createCors([FRONTEND, 'https://other.example.com']);
   const redaction = createRedaction();
-  redaction.hide('A_TOKEN', SECRET);
+  redaction.addSecret('A_TOKEN', SECRET);
   const lines: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const options = {
