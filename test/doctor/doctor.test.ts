@@ -34,7 +34,8 @@ afterEach(async () => {
 
 /** Runs the doctor, and sees to it that it shows no secret, in any of the usual codings. */
 const doctor = async (env: Env): Promise<Told> => {
-  const { exit, output } = runNode(resolve('dist/src/doctor/doctor.js'), {
+  const { exit, output } = runNode(resolve('dist/src/main.js'), {
+    programArgs: ['doctor'],
     cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
     env: { PROVIDER_ENVIRONMENT: 'sandbox', BANK_FIELDS: 'code,ispb,name', ...env },
   });
