@@ -190,7 +190,7 @@ export const toFields = (text: string): PublishedField[] => {
   return fields;
 };
 
-const isFieldName = (text: string): boolean => /^[^\s"\\?:]+$/.test(text) && text !== '__proto__';
+const isFieldName = (text: string): boolean => /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';
 
 export const toFieldNames = (text: string): string[] =>
   text.split(',').map((item) => {

@@ -15,6 +15,7 @@ const answer = (
   status: more.status ?? 200,
   contentType: more.contentType ?? 'application/json',
   retryAfter: more.retryAfter,
+  link: undefined,
   validators: undefined,
   body: Buffer.from(body),
 });
