@@ -84,7 +84,7 @@ export const createEventLog = (
         break;
       }
       case 'store-empty':
-        logger.info({ store: event.store }, `${event.store}: no list is kept there yet`);
+        logger.info({ store: event.store }, `${event.store}: no saved list yet`);
         break;
       case 'store-failed':
         if (!failingStores.has(event.store))
