@@ -46,7 +46,8 @@ export const createService = (config: Config, options: ServiceOptions): Service 
 
   const { stores, sharedStore } = createStores(config, {
     random,
-    tellsAges: options.clock === undefined,
+    reportsAges: options.clock === undefined,
+    addSecret: redaction.addSecret,
     onEvent: emit,
   });
   const provider = createProvider(config, { clock, random, addSecret: redaction.addSecret, onEvent: emit });

@@ -140,7 +140,7 @@ test.each<readonly [behaviour: Behaviour, entries: number, kind: string | undefi
 test('a few unusable entries are rejected, and the others are served', async () => {
   rig = await startRig({ before: (emulator) => emulator.behave('some-unusable') });
   expect((await banks().expect(200)).body).toHaveLength(487);
-  expect(rig.told()).toContain('list: unusable entries are rejected');
+  expect(rig.told()).toContain('list: unusable entries were rejected');
 });
 
 test('an entry without a required field is rejected', async () => {

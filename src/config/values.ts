@@ -87,6 +87,12 @@ export const toRedisUrl = (text: string): Secret => {
   return toSecret(text);
 };
 
+/** The password of the address `url` as written there and decoded: client libraries may quote either. */
+export const passwordsIn = (url: string): string[] => {
+  const { password } = new URL(url);
+  return password === '' ? [] : [...new Set([password, decodeURIComponent(password)])];
+};
+
 /** Whether `text` can be decoded (RFC 3986 section 2.1) to UTF-8. */
 const isPercentEncoded = (text: string): boolean => {
   try {

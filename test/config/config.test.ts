@@ -130,6 +130,7 @@ describe('each malformed value is refused, its variable is named and the value i
     ['CACHE_TTL', { CACHE_TTL: '367d' }],
     ['CACHE_MAX_STALE', { CACHE_MAX_STALE: MARK }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `http://:${MARK}@host` }],
+    ['CACHE_REDIS_URL_FILE', { CACHE_REDIS_URL: `redis://:${MARK}@host`, CACHE_REDIS_URL_FILE: '/url' }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `redis://:${MARK}%zz@host` }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `redis://:${MARK}${'x'.repeat(8_192)}@host` }],
     ['GUARD_MIN_BANKS', { GUARD_MIN_BANKS: '1.5' }],
