@@ -102,6 +102,9 @@ export const createEventLog = (
       case 'provider-called':
         // The load that it belongs to is told.
         break;
+      case 'request-finished':
+        // Its line is the request log's: the hot path writes it without a logger.
+        break;
     }
   };
 };
