@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
@@ -53,7 +54,7 @@ const until = async (isWanted: () => Promise<boolean>): Promise<void> => {
   while (!(await isWanted())) await new Promise((next) => setTimeout(next, 20));
 };
 
-test('everything that it prints answers, and the page may use the list', async () => {
+test('every printed address answers, and the page may read the list', async () => {
   const demo = await startAndRead({ CORS_ORIGINS: 'https://app.example' });
   const picker = demo.url('Bank picker');
   for (const origin of [picker, 'https://app.example']) {
@@ -70,6 +71,13 @@ test('everything that it prints answers, and the page may use the list', async (
     /^\[\{"code":"001","ispb":"00000000","name":"BCO DO BRASIL/,
   );
   expect(await demo.paste('/healthz')).toContain('"status":"pass"');
+});
+
+test('it prints what the README shows', async () => {
+  const [, shown = ''] = /npm run demo\n…\n([^]*?)…/.exec(readFileSync('README.md', 'utf8')) ?? [];
+  const withoutPorts = (text: string): string => text.replaceAll(/(127\.0\.0\.1:)\d+/g, '$1<port>');
+  expect(shown).toContain('Status page');
+  expect(withoutPorts((await startAndRead()).output())).toContain(withoutPorts(shown));
 });
 
 test('the printed commands break it and repair it, and the list is served throughout', async () => {

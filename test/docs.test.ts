@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { parseEnv, promisify } from 'node:util';
+import { parseConfig } from '../src/config/config.ts';
 import { PROBLEM_OF_LOAD_ERROR } from '../src/http/problems.ts';
-import { eventually, startRig, type Rig } from './kit/rig.ts';
+import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 
-// The documentation does what it says: each command in it is run here, or is known to be run elsewhere or not at all; and
-// what it repeats of the code is compared with the code.
+// The documents are true: each command in them is run here, or is listed with the place where it is run or the reason why it
+// cannot be; and what they repeat of the code is compared with the code.
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 const filesOf = (folder: string, end: string): string[] =>
@@ -16,7 +17,7 @@ const filesOf = (folder: string, end: string): string[] =>
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...filesOf('docs', '.md')];
 
-/** Commands that are not run here, each with where they are, or why they cannot be. */
+/** Commands that are not run here, each with where it is run or why it cannot be. */
 const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['npm ci && npm test', 'CI runs it as its first step'],
   ['npm ci && npm run demo', 'CI runs the two separately; demo.test.ts checks all that the demo prints'],
@@ -30,10 +31,21 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['npm run doctor', 'doctor.test.ts runs the built program'],
   ['npm run emulator', 'emulator.test.ts starts it'],
   ['cp .env.example .env', 'config.test.ts holds the file to be a good configuration for the emulator'],
-  ['docker compose run --rm banks-bff node dist/src/doctor/doctor.js', 'CI has no Docker'],
-  ['npm run bench', 'it takes a quiet machine a quarter of an hour; its parts are what the tests use'],
+  ['node dist/src/main.js doctor', 'doctor.test.ts runs the built program'],
+  ['docker compose run --rm banks-bff doctor', 'CI has no Docker'],
+  ['kubectl exec deployment/banks-bff -- node dist/src/main.js doctor', 'CI has no cluster'],
+  ['npm run bench', 'it needs a quiet machine for a quarter of an hour'],
   ['apt-get install nginx varnish wrk', 'CI installs what the tests need'],
   ['docker compose up', 'CI has no Docker'],
+  ['docker build -t banks-bff .', 'CI has no Docker; the release workflow builds the image'],
+  [
+    'docker run --rm --env-file banks.env -v "$PWD/provider-token:/run/secrets/provider-token:ro" banks-bff doctor',
+    'CI has no Docker; doctor.test.ts runs the built program',
+  ],
+  [
+    'docker run -p 3000:3000 --env-file banks.env -v "$PWD/provider-token:/run/secrets/provider-token:ro" banks-bff',
+    'CI has no Docker; main.test.ts starts the built program',
+  ],
   ['docker compose -f docker-compose.yml -f compose.replicas.yml up --build', 'CI has no Docker'],
   [
     'npx openapi-typescript http://localhost:3000/openapi.json -o banks.d.ts',
@@ -100,8 +112,16 @@ test.each(PAGES)('each command of %s is run here, or is known to be run elsewher
 });
 
 describe('the commands that ask a running service', () => {
-  let rig: Rig;
-  afterEach(() => rig.close());
+  const rigs: Rig[] = [];
+  const start = async (options: RigOptions): Promise<Rig> => {
+    const rig = await startRig(options);
+    rigs.push(rig);
+    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+    return rig;
+  };
+  afterEach(async () => {
+    for (const rig of rigs.splice(0)) await rig.close();
+  });
 
   /** What differs from run to run. */
   const mask = (text: string): string =>
@@ -111,38 +131,56 @@ describe('the commands that ask a running service', () => {
       .replaceAll(/"version":"[^"]+"/g, '"version":"<version>"')
       .trimEnd();
 
-  const run = async (command: string): Promise<string> => {
+  const run = async (command: string, { url, operatorsUrl, emulator }: Rig): Promise<string> => {
     const here = command
-      .replaceAll('localhost:3000', rig.url)
-      .replaceAll('localhost:3001', rig.operatorsUrl)
-      .replaceAll('localhost:4001', rig.emulator.controlUrl);
-    // Without `pipefail`, as a person's shell: `head` ends when it has enough, whatever curl still has to write.
+      .replaceAll('localhost:3000', url)
+      .replaceAll('localhost:3001', operatorsUrl)
+      .replaceAll('localhost:4001', emulator.controlUrl);
+    // Without `pipefail`, as in a person's shell: `head` ends before curl has written everything.
     const { stdout } = await promisify(execFile)('bash', ['-c', here]);
     return stdout;
+  };
+
+  /** Lets `seconds` pass in steps, so that each load on the way ends before its deadline. */
+  const pass = async (seconds: number, { clock, service }: Rig): Promise<void> => {
+    for (let second = 0; second < seconds; second += 1) {
+      clock.advance(1_000);
+      await eventually(() => service.list.status().nextLoadInMs > 0);
+    }
   };
 
   test.each(PAGES.filter((page) => exchangesOf(page).some(isRunHere)))(
     'of %s give what the page shows',
     async (page) => {
-      rig = await startRig({ env: { CACHE_TTL: '10s', MANAGEMENT_TOKEN: 'an-outage-rehearsal' } });
-      const isIdle = (): boolean => rig.service.list.status().nextLoadInMs > 0;
-      await eventually(isIdle);
+      // The README's commands are for the demo, whose list is fresh for 15 seconds.
+      const CACHE_TTL = page === 'README.md' ? '15s' : '10s';
+      let rig = await start({ env: { CACHE_TTL, MANAGEMENT_TOKEN: 'an-outage-rehearsal' } });
       const shown: string[] = [];
       const seen: string[] = [];
       for (const { command, output, lead } of exchangesOf(page).filter(isRunHere)) {
-        if (lead.startsWith('Eleven seconds later')) {
-          // In steps, so that each load on the way ends before its deadline.
-          for (let second = 0; second < 11; second += 1) {
-            rig.clock.advance(1_000);
-            await eventually(isIdle);
-          }
-        }
+        const [, seconds] = /^(\d+) seconds later/.exec(lead) ?? [];
+        if (seconds) await pass(Number(seconds), rig);
+        if (lead.startsWith('Before the first list'))
+          rig = await start({ before: (emulator) => emulator.behave('unavailable') });
         shown.push(command, mask(output));
-        seen.push(command, mask(await run(command)));
+        seen.push(command, mask(await run(command, rig)));
       }
       expect(seen).toEqual(shown);
     },
   );
+
+  test("the README's script prints what the list has", async () => {
+    const [, script = ''] = /```js\n([^]*?)```/.exec(read('README.md')) ?? [];
+    const { url } = await start({});
+    const here = script.replace('http://localhost:3000', url);
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', here]);
+    expect(stdout).toBe('513 BCO DO BRASIL S.A.\n');
+  });
+});
+
+test("the README's configuration for production is a good one", () => {
+  const [, text = ''] = /```ini\n([^]*?)```/.exec(read('README.md')) ?? [];
+  expect(parseConfig(parseEnv(text)).provider.environment).toBe('production');
 });
 
 describe('what the pages repeat of the code', () => {

@@ -49,6 +49,13 @@ export const runProgram = (command: string, { args = [], env = {}, cwd }: Progra
   };
 };
 
+export interface NodeOptions extends ProgramOptions {
+  /** What follows the module; `args` are Node's own. */
+  readonly programArgs?: readonly string[];
+}
+
 /** Runs `main`, a module of the build, on this Node. */
-export const runNode = (main: string, { args = [], ...options }: ProgramOptions = {}): Program =>
-  runProgram(process.execPath, { ...options, args: [...args, main] });
+export const runNode = (
+  main: string,
+  { args = [], programArgs = [], ...options }: NodeOptions = {},
+): Program => runProgram(process.execPath, { ...options, args: [...args, main, ...programArgs] });

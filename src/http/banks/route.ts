@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { BankList, ServedList } from '../../banks/bank-list.ts';
+import type { BankList } from '../../banks/bank-list.ts';
+import type { ServedList } from '../../banks/cached-list.ts';
 import { LoadError } from '../../banks/load-error.ts';
 import { createNegotiate } from './encodings.ts';
 import { evaluatePreconditions } from './preconditions.ts';
