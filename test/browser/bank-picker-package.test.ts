@@ -44,7 +44,7 @@ test('a server that renders pages can import it', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--input-type=module',
     '--eval',
-    `import { BankPickerElement } from '../${FOLDER}/bank-picker.js'; console.log(typeof BankPickerElement);`,
+    `import { BankPickerElement } from './${FOLDER}/bank-picker.js'; console.log(typeof BankPickerElement);`,
   ]);
   expect(stdout).toBe('function\n');
 });
@@ -53,8 +53,8 @@ test('its types fit a page in TypeScript, and are right by every check', async (
   cpSync(FOLDER, join(scratch, 'bank-picker'), { recursive: true });
   writeFileSync(
     join(scratch, 'page.ts'),
-    `import '../bank-picker/bank-picker.js';
-     import type { Bank, BankPickerFailure, BankPickerStrings } from '../bank-picker/bank-picker.js';
+    `import './bank-picker/bank-picker.js';
+     import type { Bank, BankPickerFailure, BankPickerStrings } from './bank-picker/bank-picker.js';
      const picker = document.createElement('bank-picker');
      picker.src = 'https://banks.example/banks';
      picker.required = true;
