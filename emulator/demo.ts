@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { startBankPicker } from '../examples/bank-picker/server.ts';
 import { ConfigError, parseConfig, type Config } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
-import { forPeople } from '../src/telemetry/pretty.ts';
+import { pretty } from '../src/telemetry/pretty.ts';
 import { createCallLines } from './call-lines.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator, type Emulator } from './emulator.ts';
 import { openListener } from './listener.ts';
@@ -39,7 +39,7 @@ const run = async (): Promise<void> => {
     PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
     BANK_FIELDS: 'code,ispb,name',
   });
-  const log = forPeople({ write });
+  const log = pretty({ write });
   const service = createService(config, {
     version: readVersion(),
     // By default only changes of state are shown; with LOG_LEVEL set, everything at that level.

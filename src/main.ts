@@ -1,50 +1,32 @@
+#!/usr/bin/env node
 import { createRequire } from 'node:module';
-import { LONGEST_TIMER_MS } from './clock.ts';
-import { ConfigError } from './config/config.ts';
-import { readConfig } from './config/environment.ts';
-import { codeOf } from './error-code.ts';
-import { createLogDestination, openNonBlocking, writeWithin } from './telemetry/log-stream.ts';
+import type { ServeContext } from './commands/command.ts';
+import { HELP, parseCommandLine, type CommandName } from './commands/command-line.ts';
+import { stackOf } from './commands/stack.ts';
 import { createRedaction } from './secrets/redaction.ts';
-import { createService } from './service.ts';
-import { forPeople } from './telemetry/pretty.ts';
+import { createLogDestination, openNonBlocking, writeWithin } from './telemetry/log-stream.ts';
+import { pretty } from './telemetry/pretty.ts';
 
-// The process: its signals, its standard output, its exit status. Nothing else touches these.
+// The process: its arguments, environment, signals, output and exit status. Nothing else touches these.
+
+// Without a listener Node would open its debugger on port 9229, for anybody who can connect to it.
+process.on('SIGUSR1', () => undefined);
+process.on('uncaughtException', (error) => exitAfter(`banks-bff: unexpected error. ${stackOf(error)}`));
 
 const redaction = createRedaction();
 const stdoutFd = openNonBlocking(process.stdout);
 const stderrFd = openNonBlocking(process.stderr);
 
-/** How long the end may wait for somebody to read the last lines, in milliseconds: as much again for the last words. */
+/** How long the end may wait for a reader of the log's last lines, in milliseconds, and again for an error's text. */
 const LAST_LINES_MS = 250;
-/** What a drain may take beyond SHUTDOWN_GRACE: closing connections, and files under way. */
-const STOP_MARGIN_MS = 2_000;
 
-const main = async (): Promise<void> => {
-  const config = readConfig();
-  const output = createLogDestination(stdoutFd);
-  process.on('exit', () => output.flushSync(LAST_LINES_MS));
-  const logDestination = process.stdout.isTTY ? forPeople(output) : output;
-  const service = createService(config, { version: readVersion(), logDestination, redaction });
-  process.on('uncaughtException', (error) =>
-    exitWith(`banks-bff ended by an error that it did not foresee. ${stacksOf(error)}`),
-  );
-  let stopping = false;
-  const stop = async (noticeMs: number): Promise<void> => {
-    // A second signal means now.
-    if (stopping) process.exit(1);
-    stopping = true;
-    const longestMs = Math.min(config.shutdownGraceMs + STOP_MARGIN_MS, LONGEST_TIMER_MS);
-    setTimeout(() => exitWith(`banks-bff did not stop within ${longestMs} ms.`), longestMs);
-    await service.stop({ noticeMs });
-    await output.drained(LAST_LINES_MS);
-    process.exit(0);
-  };
-  // For good, not once: while the snapshot is being written its library listens too, and where it finds itself alone
-  // it sends the signal again, which would be the second one.
-  process.on('SIGTERM', () => void stop(config.shutdownGraceMs / 3));
-  // Ctrl-C: a person is waiting for it, and no load balancer is.
-  process.on('SIGINT', () => void stop(0));
-  await service.start();
+const writeError = (text: string): void =>
+  writeWithin(stderrFd, Buffer.from(`${redaction.redact(text)}\n`), LAST_LINES_MS);
+
+/** Writes why the process ends, before the log's last lines: those may have no reader. */
+const exitAfter = (text: string): never => {
+  writeError(text);
+  process.exit(1);
 };
 
 const readVersion = (): string => {
@@ -53,46 +35,61 @@ const readVersion = (): string => {
   return isManifest ? String(manifest.version) : 'unknown';
 };
 
-/** What a person reads when the service cannot start. */
-const explain = (error: unknown): string => {
-  if (error instanceof ConfigError)
-    return [error.message, ...error.problems.map((line) => `  ${line}`)].join('\n');
-  switch (codeOf(error)) {
-    case 'EADDRINUSE':
-      return `PORT or MANAGEMENT_PORT: ${portOf(error)} is in use already; choose another one, or stop what listens there`;
-    case 'EACCES':
-      return `PORT or MANAGEMENT_PORT: ${portOf(error)} may not be bound by this user; choose one above 1023`;
-    case 'EADDRNOTAVAIL':
-    case 'EAFNOSUPPORT':
-    case 'EAI_AGAIN':
-    case 'EINVAL':
-    case 'ENOTFOUND':
-      return 'HOST or MANAGEMENT_HOST: is no address of this machine; use 0.0.0.0 for all of them';
-    default:
-      return stacksOf(error);
+const context: ServeContext = {
+  // oxlint-disable-next-line node/no-process-env -- the one place that reads it
+  env: process.env,
+  version: readVersion(),
+  redaction,
+  write: (text) => {
+    // A reader that has gone away, such as `head`, changes no exit status.
+    process.stdout.once('error', () => undefined).write(redaction.redact(text));
+  },
+  writeError,
+  openLog: () => {
+    const log = createLogDestination(stdoutFd);
+    process.on('exit', () => log.flushSync(LAST_LINES_MS));
+    return process.stdout.isTTY ? pretty(log) : log;
+  },
+  stopSignal: () =>
+    new Promise((resolve) => {
+      let isStopping = false;
+      for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+        process.on(signal, () => {
+          // A second signal means now.
+          if (isStopping) process.exit(1);
+          isStopping = true;
+          resolve(signal);
+        });
+      }
+    }),
+};
+
+/** Each command is loaded only when it is used. */
+const run = async (name: CommandName): Promise<number> => {
+  switch (name) {
+    case 'serve':
+      return (await import('./commands/serve.ts')).serve(context);
+    case 'doctor':
+      return (await import('./commands/doctor.ts')).doctor(context);
+    case 'check-config':
+      return (await import('./commands/check-config.ts')).printConfig(context);
   }
 };
 
-const portOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'port' in error ? String(error.port) : 'it';
-
-const stacksOf = (error: unknown): string => trail(error).join('\ncaused by ') || 'unknown error';
-
-/** The stacks of an error and its causes. Never its other properties: HTTP clients keep whole requests in them. */
-const trail = (error: unknown, depth = 0): string[] => {
-  if (typeof error !== 'object' || error === null || depth > 8) return [];
-  const stack = 'stack' in error && typeof error.stack === 'string' ? [error.stack] : [];
-  return [...stack, ...('cause' in error ? trail(error.cause, depth + 1) : [])];
-};
-
-/** Ends the process with the last words it may say, before the log's last lines: those may find no reader. */
-const exitWith = (words: string): never => {
-  writeWithin(stderrFd, Buffer.from(`${redaction.redact(words)}\n`), LAST_LINES_MS);
-  process.exit(1);
-};
-
-try {
-  await main();
-} catch (error) {
-  exitWith(`banks-bff cannot start. ${explain(error)}`);
+const request = parseCommandLine(process.argv.slice(2));
+switch (request.kind) {
+  case 'help':
+    context.write(HELP);
+    break;
+  case 'version':
+    context.write(`${context.version}\n`);
+    break;
+  case 'usage-error':
+    writeError(request.problem);
+    process.exitCode = 2;
+    break;
+  case 'command':
+    process.exitCode = await run(request.name);
+    // What could not be closed in time must not keep the service running. Other commands end once their output is read.
+    if (request.name === 'serve') process.exit();
 }

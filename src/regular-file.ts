@@ -1,10 +1,11 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { codeOf } from './error-code.ts';
 
-// Reads files that an operator names. A pipe, a device or a directory in their place is refused: reading a pipe may wait
-// for ever, and empties it, so that whoever reads it next finds nothing.
+// Reads files that an operator names. Only regular files are read: reading a pipe can block forever, and takes its content
+// away from the process that it was meant for.
 
-/** The file is there, but is none that the service reads. Without the file's name, which the caller knows. */
+/** The file exists, but the service does not read it. The message leaves the path out; the caller knows it. */
 export class UnusableFile extends Error {
   override readonly name = 'UnusableFile';
   readonly code: 'NOT_A_REGULAR_FILE' | 'FILE_TOO_LARGE';
@@ -17,7 +18,7 @@ export class UnusableFile extends Error {
 
 /**
  * The content of the regular file at `path`, links followed.
- * @throws {UnusableFile} when it is no regular file, or has more than `maxBytes`; Node's error when it cannot be read
+ * @throws {UnusableFile} when it is not a regular file, or has more than `maxBytes`; Node's error when it cannot be read
  */
 export const readRegularFile = async (path: string, maxBytes: number): Promise<Buffer> => {
   const file = await open(path, OPEN_FLAGS);
@@ -25,7 +26,7 @@ export const readRegularFile = async (path: string, maxBytes: number): Promise<B
     const buffer = bufferFor(await file.stat(), maxBytes);
     let length = 0;
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one part after the other
+      // oxlint-disable-next-line no-await-in-loop -- reads are sequential
       const { bytesRead } = await file.read(buffer, length, buffer.length - length);
       length += bytesRead;
       if (bytesRead === 0 || length === buffer.length) return filled(buffer, length);
@@ -35,7 +36,7 @@ export const readRegularFile = async (path: string, maxBytes: number): Promise<B
   }
 };
 
-/** As {@link readRegularFile}, for the start, when nobody is served yet. */
+/** {@link readRegularFile} for the start, before any request is served. */
 export const readRegularFileSync = (path: string, maxBytes: number): Buffer => {
   const fd = openSync(path, OPEN_FLAGS);
   try {
@@ -54,9 +55,14 @@ export const readRegularFileSync = (path: string, maxBytes: number): Buffer => {
 /** Opening a pipe without O_NONBLOCK waits for its writer; opening a terminal may take it over. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
+/** Why a file could not be read: `not a regular file`, `more than 8192 bytes`, or Node's code, such as `ENOENT`. */
+export const describeReadError = (error: unknown): string =>
+  error instanceof UnusableFile ? error.message : codeOf(error) || 'unexpected error';
+
 /**
- * Room for one byte more than is allowed. A file can grow while it is read, and /proc calls its files empty; one that has
- * grown to more than twice its size is in the middle of being written, and refused as too large.
+ * A buffer with room for one byte more than is allowed, which shows that a file is too large. It is larger than the
+ * reported size because a file may grow while it is read, and files in /proc report a size of 0. A file that grows to
+ * more than twice its size is still being written; it is refused as too large.
  */
 const bufferFor = (stats: Stats, maxBytes: number): Buffer => {
   if (!stats.isFile()) throw new UnusableFile('NOT_A_REGULAR_FILE', 'not a regular file');

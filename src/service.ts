@@ -40,23 +40,23 @@ export interface Service {
 export const createService = (config: Config, options: ServiceOptions): Service => {
   const { clock = systemClock, random = Math.random, version, logDestination } = options;
   const redaction = options.redaction ?? createRedaction();
-  for (const [variable, secret] of secretsOf(config)) redaction.hide(variable, secret);
+  for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
   // Events come from parts that are made before the telemetry, and none before all are made.
   const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
   const { stores, sharedStore } = createStores(config, {
     random,
-    tellsAges: options.clock === undefined,
+    reportsAges: options.clock === undefined,
+    addSecret: redaction.addSecret,
     onEvent: emit,
   });
-  const provider = createProvider(config, { clock, random, hide: redaction.hide, onEvent: emit });
+  const provider = createProvider(config, { clock, random, addSecret: redaction.addSecret, onEvent: emit });
   const lastGoodList = createLastGoodList({ stores, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
   const fleet =
     sharedStore &&
     createFleet({
       store: sharedStore,
       lastGoodList,
-      list: () => list,
       loadTimeoutMs: config.provider.timeoutMs,
       clock,
     });
@@ -70,7 +70,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     random,
     onEvent: (event) => {
       emit(event);
-      if (event.type === 'list-renewed') lastGoodList.keep(event.list, list.status().ageMs ?? 0);
+      if (event.type === 'list-renewed') lastGoodList.save(event.list, list.status().ageMs ?? 0);
     },
   });
   const telemetry = createTelemetry(config, {
@@ -106,7 +106,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   return {
     list,
     start: async () => {
-      fleet?.start();
+      fleet?.start(list);
       // Loading Express is this thread's work and restoring a list mostly other threads': they go side by side.
       const [restoredFrom] = await Promise.all([
         lastGoodList.restoreInto(list),
@@ -138,7 +138,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       await publicListener.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       list.stop();
       managementPort.close();
-      await Promise.all([lastGoodList.settled(), provider.close()]);
+      await Promise.all([lastGoodList.onSettled(), provider.close()]);
       fleet?.stop();
       logger.info('stopped');
     },

@@ -27,6 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ]),
   operators: ['banks', 'config', 'secrets', 'telemetry', 'http', 'express', 'pino', 'node:http'],
   doctor: ['banks', 'config', 'secrets', 'provider', 'undici'],
+  commands: ['config', 'secrets', 'telemetry', 'doctor', 'service'],
 };
 const ROOMS = Object.keys(MAY_IMPORT);
 const PACKAGES = ['express', 'undici', 'redis', 'pino', 'pino-http', 'prom-client', 'helmet'].concat([

@@ -53,7 +53,7 @@ describe('an invalid configuration', () => {
       PROVIDER_ACCESS_TOKEN: 'token',
     });
     expect(await exit).toBe(1);
-    expect(output()).toMatch(/PORT or MANAGEMENT_PORT: \d+ is in use already/);
+    expect(output()).toMatch(/PORT or MANAGEMENT_PORT: \d+ is already in use/);
     await emulator.close();
   });
 

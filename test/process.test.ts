@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import { findFreePort } from './kit/free-port.ts';
 import { eventually } from './kit/rig.ts';
 import { startProcess } from './kit/process.ts';
 
@@ -110,6 +111,26 @@ test('SIGTERM while the snapshot is being written drains as usual', async () => 
   expect(await once(child, 'exit')).toEqual([0, null]);
   expect(await readdir(directory)).toEqual(['snapshot']);
   await rm(directory, { recursive: true });
+});
+
+test('SIGUSR1 opens no debugger, and the service goes on', async () => {
+  const debuggerPort = await findFreePort();
+  emulator = await startEmulator();
+  const service = await startProcess({
+    PROVIDER_ENVIRONMENT: 'sandbox',
+    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+    NODE_OPTIONS: `--inspect-port=${debuggerPort}`,
+  });
+  child = service.child;
+  child.kill('SIGUSR1');
+  const [url = ''] = service.urls();
+  for (let count = 0; count < 50; count += 1) {
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  }
+  await expect(fetch(`http://127.0.0.1:${debuggerPort}/json`)).rejects.toThrow('fetch failed');
+  expect(await service.end('SIGTERM')).toBe(0);
+  expect(service.written()).not.toContain('Debugger');
 });
 
 describe('the process ends whether or not standard output and standard error are read', () => {

@@ -9,7 +9,7 @@ import {
 import type { Secret } from '../secrets/secret.ts';
 import { createReader, type Environment, type Reader, type SecretSource } from './reader.ts';
 import { closestVariable, isUnknownVariable } from './unknown-variables.ts';
-import type { LogLevel, PublishedField } from './values.ts';
+import { passwordsIn, type LogLevel, type PublishedField } from './values.ts';
 import { VARIABLE_NAMES, VARIABLES, type VariableName } from './variables.ts';
 
 // The environment as the service uses it: text in, a typed and frozen Config out, or every problem at once. It never
@@ -40,7 +40,7 @@ export interface Config {
     readonly ttlMs: number;
     readonly maxStaleMs: number;
     readonly snapshotFile: string | undefined;
-    readonly redisUrl: Secret | undefined;
+    readonly redisUrl: SecretSource | undefined;
   };
   /** `maxShrink` is a share from 0 to 1. */
   readonly guard: { readonly minBanks: number; readonly maxShrink: number };
@@ -97,7 +97,7 @@ export const parseConfig = (
       ttlMs: reader.defaulted('CACHE_TTL'),
       maxStaleMs: reader.defaulted('CACHE_MAX_STALE'),
       snapshotFile: reader.optional('CACHE_SNAPSHOT_FILE'),
-      redisUrl: reader.optional('CACHE_REDIS_URL'),
+      redisUrl: reader.secret('CACHE_REDIS_URL'),
     },
     guard: {
       minBanks: reader.defaulted('GUARD_MIN_BANKS'),
@@ -275,8 +275,6 @@ export const secretsOf = (config: Config): readonly (readonly [VariableName, str
   add('MANAGEMENT_TOKEN', config.management.token);
   const { redisUrl } = config.cache;
   // Only the password of the address is secret; errors quote it without the rest.
-  const password = redisUrl && new URL(redisUrl.reveal()).password;
-  if (password)
-    secrets.push(['CACHE_REDIS_URL', password], ['CACHE_REDIS_URL', decodeURIComponent(password)]);
-  return secrets;
+  const passwords = redisUrl && 'reveal' in redisUrl ? passwordsIn(redisUrl.reveal()) : [];
+  return [...secrets, ...passwords.map((password) => ['CACHE_REDIS_URL', password] as const)];
 };

@@ -87,6 +87,12 @@ export const toRedisUrl = (text: string): Secret => {
   return toSecret(text);
 };
 
+/** The password of the address `url` as written there and decoded: client libraries may quote either. */
+export const passwordsIn = (url: string): string[] => {
+  const { password } = new URL(url);
+  return password === '' ? [] : [...new Set([password, decodeURIComponent(password)])];
+};
+
 /** Whether `text` can be decoded (RFC 3986 section 2.1) to UTF-8. */
 const isPercentEncoded = (text: string): boolean => {
   try {
@@ -167,18 +173,22 @@ export const toShare = (text: string): number => {
 export interface PublishedField {
   readonly name: string;
   readonly from: string;
+  /** It may be missing from every entry. */
+  readonly isOptional: boolean;
 }
 
+/** `name`, `name:from`, or either with a `?` at its end. */
 export const toFields = (text: string): PublishedField[] => {
   const fields = text.split(',').map((item) => {
-    const [name = '', from = name, ...rest] = item.trim().split(':');
-    const isValid = [name, from].every((part) => /^[^\s"\\]+$/.test(part) && part !== '__proto__');
-    if (!isValid || rest.length > 0) {
+    const field = item.trim();
+    const isOptional = field.endsWith('?');
+    const [name = '', from = name, ...rest] = (isOptional ? field.slice(0, -1) : field).split(':');
+    if (![name, from].every(isFieldName) || rest.length > 0) {
       throw new InvalidValue(
-        'is not a list of fields; use names such as code,ispb,name, or id:ispb to rename',
+        'is not a list of fields; use names such as code,ispb,name, id:ispb to rename, or logo? for an optional field',
       );
     }
-    return { name, from };
+    return { name, from, isOptional };
   });
   if (new Set(fields.map((field) => field.name)).size !== fields.length) {
     throw new InvalidValue('publishes one name twice; give each field a name of its own');
@@ -186,7 +196,15 @@ export const toFields = (text: string): PublishedField[] => {
   return fields;
 };
 
-export const toFieldNames = (text: string): string[] => toFields(text).map((field) => field.name);
+const isFieldName = (text: string): boolean => /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';
+
+export const toFieldNames = (text: string): string[] =>
+  text.split(',').map((item) => {
+    const name = item.trim();
+    if (!isFieldName(name))
+      throw new InvalidValue('is not a list of field names; use names such as code,name');
+    return name;
+  });
 
 export const toOrigins = (text: string): '*' | string[] => {
   if (text === '*') return text;

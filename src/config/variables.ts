@@ -60,6 +60,7 @@ const TABLE = {
   CACHE_MAX_STALE: { default: '7d', parse: toDurationMs },
   CACHE_SNAPSHOT_FILE: { parse: toText },
   CACHE_REDIS_URL: { parse: toRedisUrl, isSecret: true },
+  CACHE_REDIS_URL_FILE: { parse: toText, isSecretFile: true },
   GUARD_MIN_BANKS: { default: '1', parse: toCount },
   GUARD_MAX_SHRINK: { default: '20%', parse: toShare },
   BROWSER_MAX_AGE: { default: '5m', parse: toDurationMs },

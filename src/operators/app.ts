@@ -1,5 +1,4 @@
 import express, { type Express, type RequestHandler } from 'express';
-import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cors } from '../http/cors.ts';
@@ -8,6 +7,7 @@ import { createHealthz, createReadyz, type HealthOptions } from '../http/health.
 import { isForManagementHost } from './host.ts';
 import type { ManagementServer } from './server.ts';
 import { createTokenCheck } from './authorization.ts';
+import { createRefresh } from './refresh.ts';
 import { sendProblem } from '../http/problems.ts';
 import { createAdmission, createResource, toProblem } from '../http/app.ts';
 import type { RequestLog } from '../http/request-log.ts';
@@ -81,26 +81,3 @@ const createHostCheck = ({ hosts, metrics }: OperatorsAppOptions): RequestHandle
     sendProblem(res, 'host_not_allowed');
   };
 };
-
-/** `POST /refresh`: loads now; `?accept=shrunk` takes this one list even if the guard would refuse it for its size. */
-const createRefresh =
-  (list: BankList): RequestHandler =>
-  async (req, res) => {
-    const { accept } = req.query;
-    if (accept !== undefined && accept !== 'shrunk') {
-      sendProblem(res, 'bad_request', { detail: 'The only value of accept is shrunk.' });
-      return;
-    }
-    const before = list.served()?.list;
-    const failure = await list.refresh({ acceptShrunk: accept === 'shrunk' });
-    if (failure) {
-      const hint =
-        failure.kind === 'shrunk' ? '; if that is right, POST /refresh?accept=shrunk takes it' : '';
-      sendProblem(res, 'refresh_failed', { detail: `${failure.message}${hint}`, kind: failure.kind });
-      return;
-    }
-    const { held } = list.status();
-    const changed = before?.representations.identity.etag !== held?.representations.identity.etag;
-    res.set('Cache-Control', 'no-store');
-    res.json({ outcome: changed ? 'changed' : 'unchanged', count: held?.count, heldBack: held?.heldBack });
-  };

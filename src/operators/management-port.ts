@@ -88,10 +88,10 @@ export const createManagementPort = (config: Config, options: ManagementPortOpti
 /** Reads the token that `POST /refresh` needs; undefined: nobody is authorised. */
 const tokenOf = (
   { management: { token } }: Config,
-  { hide }: Redaction,
+  { addSecret }: Redaction,
 ): (() => Promise<string>) | undefined => {
   if (token === undefined) return undefined;
   if ('reveal' in token) return () => Promise.resolve(token.reveal());
   const rule = MANAGEMENT_TOKEN_RULE;
-  return createSecretFile({ variable: 'MANAGEMENT_TOKEN_FILE', path: token.path, rule, hide });
+  return createSecretFile({ variable: 'MANAGEMENT_TOKEN_FILE', path: token.path, rule, addSecret });
 };

@@ -67,11 +67,11 @@ const fixed = (token: string): AccessToken => ({
 
 const fromFile = (
   path: string,
-  { environment, hide }: Pick<ClientCredentialsOptions, 'environment' | 'hide'>,
+  { environment, addSecret }: Pick<ClientCredentialsOptions, 'environment' | 'addSecret'>,
 ): AccessToken => {
   const variable = 'PROVIDER_ACCESS_TOKEN_FILE';
   const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
-  const current = orNoToken(createSecretFile({ variable, path, rule, hide }));
+  const current = orNoToken(createSecretFile({ variable, path, rule, addSecret }));
   return {
     variable,
     current,

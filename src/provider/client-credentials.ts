@@ -1,7 +1,8 @@
 import { LoadError } from '../banks/load-error.ts';
-import { retryDelayMs } from '../banks/schedule.ts';
+import { retryDelayMs } from '../banks/loading/schedule.ts';
 import type { Clock } from '../clock.ts';
 import type { TokenSource } from '../config/config.ts';
+import { withDeadline } from '../deadline.ts';
 import { createSecretFile, SecretFileError } from '../secrets/secret-file.ts';
 import { PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret-rules.ts';
 import { codeNote, readBody, type Connections } from './exchange.ts';
@@ -26,7 +27,7 @@ export interface ClientCredentialsOptions {
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   /** Is told every secret that turns up while the service runs, so that none of them is ever written. */
-  readonly hide: (variable: string, secret: string) => void;
+  readonly addSecret: (variable: string, secret: string) => void;
   readonly onEvent: (event: TokenEvent) => void;
 }
 
@@ -45,7 +46,7 @@ interface HeldToken {
  * nobody waits for one; only without a valid token do users share the wait.
  */
 export const createClientCredentials = (source: ClientCredentials, options: ClientCredentialsOptions) => {
-  const { clock, random, hide, onEvent } = options;
+  const { clock, random, addSecret, onEvent } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const readSecret = createSecretReader(source.clientSecret, options);
   let held: HeldToken | undefined;
@@ -65,7 +66,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Clie
     const startedAtMs = clock.monotonicMs();
     try {
       const grant = await requestGrant(source, readSecret, options);
-      hide(variable, grant.token);
+      addSecret(variable, grant.token);
       held = {
         token: grant.token,
         expiresAtMs: startedAtMs + grant.lifetimeMs,
@@ -115,12 +116,12 @@ const renewalShare = (random: number): number => 0.8 + 0.1 * random;
 /** Reads the secret anew for each request, so that it can be rotated. */
 const createSecretReader = (
   secret: ClientCredentials['clientSecret'],
-  { environment, hide }: Pick<ClientCredentialsOptions, 'environment' | 'hide'>,
+  { environment, addSecret }: Pick<ClientCredentialsOptions, 'environment' | 'addSecret'>,
 ): (() => Promise<string>) => {
   if ('reveal' in secret) return () => Promise.resolve(secret.reveal());
   const variable = 'PROVIDER_CLIENT_SECRET_FILE';
   const rule = ruleIn(environment, PROVIDER_SECRET_RULE);
-  return orNoToken(createSecretFile({ variable, path: secret.path, rule, hide }));
+  return orNoToken(createSecretFile({ variable, path: secret.path, rule, addSecret }));
 };
 
 /** `read`, with a file that holds no secret as a reason for having no list. */
@@ -141,47 +142,50 @@ const MAX_GRANT_BYTES = 65_536;
 
 /** One exchange with the token endpoint, judged. @throws {LoadError} */
 const requestGrant = async (
-  { url, clientId, scope }: ClientCredentials,
+  source: ClientCredentials,
   readSecret: () => Promise<string>,
   options: ClientCredentialsOptions,
 ): Promise<Grant> => {
-  const { connections, environment, clock, timeoutMs } = options;
-  const server = { issuer: url.origin, token_endpoint: url.href };
-  const client = { client_id: clientId };
-  const deadline = new AbortController();
-  const cancel = clock.after(timeoutMs, () =>
-    deadline.abort(new LoadError('timeout', `no complete answer within ${timeoutMs} ms`)),
-  );
+  const { clock, timeoutMs: limitMs } = options;
   try {
-    const oauth = await loadLibrary();
-    const secret = await readSecret();
-    const response = await oauth.clientCredentialsGrantRequest(
-      server,
-      client,
-      oauth.ClientSecretBasic(secret),
-      scope === undefined ? {} : { scope },
-      {
-        [oauth.allowInsecureRequests]: environment === 'sandbox',
-        [oauth.customFetch]: (href, { method, headers, body }) =>
-          ask(
-            href,
-            { connections, method, headers, body: String(body), signal: deadline.signal },
-            clock.wallMs(),
-          ),
-      },
-    );
-    const grant = await oauth.processClientCredentialsResponse(server, client, response);
-    const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
-    const problem =
-      grant.token_type === 'bearer' ? secretProblem(grant.access_token, rule) : 'is no bearer token';
-    if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);
-    // The library has checked that it is a number, sent as one or as digits (RFC 6749 section 5.1 wants a number).
-    return { token: grant.access_token, lifetimeMs: (grant.expires_in ?? Infinity) * 1_000 };
+    return await withDeadline((signal) => grantFrom(source, readSecret, options, signal), {
+      limitMs,
+      clock,
+      timeoutError: () => new LoadError('timeout', `no complete answer within ${limitMs} ms`),
+    });
   } catch (error) {
     throw toTokenError(error);
-  } finally {
-    cancel();
   }
+};
+
+const grantFrom = async (
+  { url, clientId, scope }: ClientCredentials,
+  readSecret: () => Promise<string>,
+  { connections, environment, clock }: ClientCredentialsOptions,
+  signal: AbortSignal,
+): Promise<Grant> => {
+  const server = { issuer: url.origin, token_endpoint: url.href };
+  const client = { client_id: clientId };
+  const oauth = await loadLibrary();
+  const secret = await readSecret();
+  const response = await oauth.clientCredentialsGrantRequest(
+    server,
+    client,
+    oauth.ClientSecretBasic(secret),
+    scope === undefined ? {} : { scope },
+    {
+      [oauth.allowInsecureRequests]: environment === 'sandbox',
+      [oauth.customFetch]: (href, { method, headers, body }) =>
+        ask(href, { connections, method, headers, body: String(body), signal }, clock.wallMs()),
+    },
+  );
+  const grant = await oauth.processClientCredentialsResponse(server, client, response);
+  const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
+  const problem =
+    grant.token_type === 'bearer' ? secretProblem(grant.access_token, rule) : 'is no bearer token';
+  if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);
+  // The library has checked that it is a number, sent as one or as digits (RFC 6749 section 5.1 wants a number).
+  return { token: grant.access_token, lifetimeMs: (grant.expires_in ?? Infinity) * 1_000 };
 };
 
 /** Not at the start, which takes a tenth longer with it, and only where the token comes this way. */

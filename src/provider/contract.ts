@@ -1,5 +1,5 @@
-import type { LoadedList, Validators } from '../banks/bank-list.ts';
-import { MAX_DEPTH, readList, type ListContract } from '../banks/list-reader.ts';
+import type { LoadedList, Validators } from '../banks/cached-list.ts';
+import { MAX_DEPTH, readList, type ListContract } from '../banks/reading/list-reader.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { ProviderAnswer } from './exchange.ts';
 
@@ -23,10 +23,10 @@ export const processBanksAnswer = async (
   answer: ProviderAnswer,
   contract: ListContract,
   { known, nowMs, signal }: Question,
-): Promise<LoadedList | 'not-modified'> => {
+): Promise<LoadedList | 'not_modified'> => {
   if (answer.status === 304) {
     assertNotModified(answer.validators, known);
-    return 'not-modified';
+    return 'not_modified';
   }
   assertSuccess(answer, nowMs);
   assertJsonType(answer.contentType);

@@ -1,4 +1,4 @@
-import type { Load } from '../banks/bank-list.ts';
+import type { Load } from '../banks/loading/one-load.ts';
 import type { Config } from '../config/config.ts';
 import { createAccessToken, withToken } from './access-token.ts';
 import { createConnections, requestBanks, toCondition, type ProviderAnswer } from './exchange.ts';
@@ -21,7 +21,7 @@ export interface ProviderEvent {
   readonly durationMs: number;
 }
 
-export interface ProviderOptions extends Pick<ClientCredentialsOptions, 'clock' | 'random' | 'hide'> {
+export interface ProviderOptions extends Pick<ClientCredentialsOptions, 'clock' | 'random' | 'addSecret'> {
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Watches each exchange that has a token, the one that repeats a 401 included. */
   readonly watchExchange?: (ask: () => Promise<ProviderAnswer>) => Promise<ProviderAnswer>;

@@ -9,7 +9,7 @@ export interface Redaction {
    * rotated token may still sit in an error, but a year of hourly tokens must not slow every line. What
    * {@link isLookedFor} excludes is ignored.
    */
-  readonly hide: (origin: string, secret: string) => void;
+  readonly addSecret: (origin: string, secret: string) => void;
   /**
    * `text` without the secrets: plain, percent-encoded, form-encoded, JSON-escaped, and inside Base64 or base64url. Never
    * throws. What is longer than {@link MAX_TEXT_CHARS} is cut off there.
@@ -27,7 +27,7 @@ export const createRedaction = (): Redaction => {
   let scanner = createSecretScanner([]);
 
   return {
-    hide: (origin, secret) => {
+    addSecret: (origin, secret) => {
       const known = secrets.get(origin) ?? [];
       if (known.at(-1) === secret || !isLookedFor(secret)) return;
       secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-REMEMBERED));

@@ -1,10 +1,9 @@
-import { codeOf } from '../error-code.ts';
-import { readRegularFile, UnusableFile } from '../regular-file.ts';
+import { describeReadError, readRegularFile } from '../regular-file.ts';
 import { MAX_SECRET_BYTES, secretProblem, type SecretRule } from './secret-rules.ts';
 
-// The reader of secret files: the access token, the client secret, the management token.
+// Reads secret files: the access token, the client secret, the management token, the address of Redis.
 
-/** No usable secret has ever been in the file. The message names the variable, never the content or the path. */
+/** The file has not held a usable secret so far. The message names the variable, never the content or the path. */
 export class SecretFileError extends Error {
   override readonly name = 'SecretFileError';
 }
@@ -14,30 +13,30 @@ export interface SecretFileOptions {
   readonly variable: string;
   readonly path: string;
   readonly rule: SecretRule;
-  /** Is given each secret before it is used, so that it is never written. */
-  readonly hide: (variable: string, secret: string) => void;
+  /** Called with each secret before it is used, so that it is redacted from all output. */
+  readonly addSecret: (variable: string, secret: string) => void;
 }
 
 /**
- * Reads the file at each use, which is rare: a rotated file and a swapped symbolic link need no watcher. While it is
- * missing or holds no usable secret, as in the middle of a swap, the last good one stays in use.
- * @throws {SecretFileError} when there has never been a usable one
+ * Reads the file each time the secret is used, which is rare, so rotation and swapped symbolic links need no file watcher.
+ * While the file is missing or unusable, for example in the middle of a rotation, the last good secret stays in use.
+ * @throws {SecretFileError} when there has not been a usable secret yet
  */
 export const createSecretFile = ({
   variable,
   path,
   rule,
-  hide,
+  addSecret,
 }: SecretFileOptions): (() => Promise<string>) => {
   let last: string | undefined;
   return async () => {
     const { secret = last, problem } = await readSecret(path, rule);
     if (secret === undefined)
       throw new SecretFileError(
-        `${variable} holds no usable ${rule.bearer ? 'token' : 'secret'}: it ${problem}`,
+        `${variable} has no usable ${rule.bearer ? 'token' : 'secret'}: it ${problem}`,
       );
     last = secret;
-    hide(variable, secret);
+    addSecret(variable, secret);
     return secret;
   };
 };
@@ -47,14 +46,13 @@ const readSecret = async (
   rule: SecretRule,
 ): Promise<{ readonly secret?: string; readonly problem?: string }> => {
   try {
-    // Strictly UTF-8, and without a byte order mark.
     const text = UTF_8.decode(await readRegularFile(path, MAX_SECRET_BYTES));
-    // An editor's line break is no part of a secret; blanks may be, except of a token.
+    // Editors end a file with a line break, which is not part of the secret. Spaces may be, except in a token.
     const secret = rule.bearer ? text.trim() : withoutLineBreaks(text);
     const problem = secretProblem(secret, rule);
     return problem === undefined ? { secret } : { problem };
   } catch (error) {
-    return { problem: `cannot be read (${reasonOf(error)})` };
+    return { problem: `cannot be read (${describeReadError(error)})` };
   }
 };
 
@@ -64,8 +62,5 @@ const withoutLineBreaks = (text: string): string => {
   return text.slice(0, length);
 };
 
+/** Strict, and drops a byte order mark. */
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
-
-/** Why a file cannot be read: `not a regular file`, or a code such as ENOENT. */
-export const reasonOf = (error: unknown): string =>
-  error instanceof UnusableFile ? error.message : codeOf(error) || 'unknown reason';

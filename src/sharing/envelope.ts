@@ -1,42 +1,52 @@
 import { createHash } from 'node:crypto';
-import type { KeptList } from '../banks/bank-list.ts';
-import { readList, type ListContract } from '../banks/list-reader.ts';
+import type { KeptList } from '../banks/cached-list.ts';
+import { readList, type ListContract } from '../banks/reading/list-reader.ts';
 import { StoreError } from './list-store.ts';
 
-// The form in which a list is kept outside the process: versioned, tied to the configuration that made it, with a
-// checksum. It holds the published banks and nothing else. What comes back is outside input: its list is read by the same
-// code as the provider's, and only what this service itself would publish is used.
+// The format of a saved list: versioned, tied to the configuration that produced it, with a checksum. It contains the
+// published banks and nothing else. What is read back is untrusted input: it goes through the same reader as the
+// provider's answer, and is used only if it is byte for byte what this service would publish.
+//
+//     {"format":"banks-bff/list","version":1,"provenance":"…","checksum":"…","lifeMs":608400000}
+//     {"receivedAtMs":1767225600000,"changedAtMs":1767225600000,"banks":[…]}
 
 const FORMAT = 'banks-bff/list';
-/** Changed with every form that an older reader would misunderstand. */
+/** Incremented with each change that an older reader would misunderstand. */
 export const ENVELOPE_VERSION = 1;
 
-/** What a list must have been made with to be used here: names of settings, no secret. */
+/** The settings that a list depends on. It is used only where they are the same; none is a secret. */
 export interface Provenance {
   readonly environment: string;
   readonly baseUrl: URL;
-  /** The published names and where each comes from; undefined: all. */
+  /** The published names and their sources; undefined: all. */
   readonly fields: ListContract['fields'];
   readonly requiredFields: readonly string[];
 }
 
-/** A short name for a configuration: equal where lists may be exchanged. */
+/** A short identifier of these settings, equal where lists can be exchanged. */
 export const provenanceId = ({ environment, baseUrl, fields, requiredFields }: Provenance): string =>
-  digest(JSON.stringify([environment, baseUrl.href, fields ?? null, requiredFields])).slice(0, 22);
+  digest(
+    JSON.stringify([
+      environment,
+      baseUrl.href,
+      fields?.map(({ name, from }) => [name, from]) ?? null,
+      requiredFields,
+    ]),
+  ).slice(0, 22);
 
 export interface EnvelopeOptions {
-  /** See {@link provenanceId}. */
+  /** From {@link provenanceId}. */
   readonly provenance: string;
-  /** As for the provider's lists. */
+  /** The contract of the provider's lists. */
   readonly contract: ListContract;
 }
 
 export interface Envelope {
-  /** The most bytes that one can have; a reader needs no more. */
+  /** The largest envelope in bytes; a reader needs no more. */
   readonly maxBytes: number;
-  /** @param lifeMs how long after the provider sent the list the store drops it, where it does */
+  /** @param lifeMs milliseconds after which the store deletes the list, counted from when the provider sent it; undefined: never */
   seal(list: KeptList, lifeMs?: number): Buffer;
-  /** @throws {StoreError | LoadError} that says what is wrong with it */
+  /** @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message says which */
   open(bytes: Buffer): Promise<Opened>;
 }
 
@@ -45,67 +55,72 @@ export interface Opened {
   readonly lifeMs: number | undefined;
 }
 
-/** The head and the times, with room to spare. */
-const MAX_HEAD_BYTES = 1024;
-/** The last moment that ISO 8601 writes with a year of four digits. */
+/** More than the header line and the times ever take. */
+const MAX_HEADER_BYTES = 1024;
+/** The last moment that ISO 8601 writes with a four-digit year. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 export const createEnvelope = ({ provenance, contract }: EnvelopeOptions): Envelope => {
-  // A published field comes from the entry's field of the same name here.
+  // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
-  const maxBytes = contract.maxBytes + 2 * MAX_HEAD_BYTES;
+  const maxBytes = contract.maxBytes + 2 * MAX_HEADER_BYTES;
   return {
     maxBytes,
     seal: ({ json, receivedAtMs, changedAtMs, acceptedAtMs }, lifeMs) => {
       const times = JSON.stringify({ receivedAtMs, changedAtMs, acceptedAtMs });
       const list = Buffer.concat([Buffer.from(`${times.slice(0, -1)},"banks":`), json, Buffer.from('}')]);
-      // The checksum stands before what it covers, and the list is last: a torn end is found without parsing it.
-      const head = { format: FORMAT, version: ENVELOPE_VERSION, provenance, checksum: digest(list), lifeMs };
-      return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), list, Buffer.from('\n')]);
+      // The checksum precedes the list, so a truncated list is detected without parsing it.
+      const header = {
+        format: FORMAT,
+        version: ENVELOPE_VERSION,
+        provenance,
+        checksum: digest(list),
+        lifeMs,
+      };
+      return Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), list, Buffer.from('\n')]);
     },
     open: async (bytes) => {
       if (bytes.length > maxBytes) throw tooLarge(maxBytes);
-      const [head, list] = split(bytes);
-      if (head?.['format'] !== FORMAT) throw new StoreError('holds something else than a list; ignored');
-      if (head['version'] !== ENVELOPE_VERSION)
-        throw new StoreError('holds a list of another version of this service; ignored');
-      if (head['provenance'] !== provenance)
-        throw new StoreError('holds a list made with another configuration; ignored');
-      if (head['checksum'] !== digest(list)) throw new StoreError('holds a damaged list; ignored');
-      const { json, ...times } = splitList(list);
+      const [header, list] = split(bytes);
+      if (header?.['format'] !== FORMAT) throw new StoreError('does not contain a saved list; ignored');
+      if (header['version'] !== ENVELOPE_VERSION)
+        throw new StoreError('contains a list saved by another version of this service; ignored');
+      if (header['provenance'] !== provenance)
+        throw new StoreError('contains a list saved with another configuration; ignored');
+      if (header['checksum'] !== digest(list)) throw new StoreError('contains a damaged list; ignored');
+      const { json, ...times } = splitTimes(list);
       const read = await readList(json, { ...contract, fields });
-      // Anything else was not written by this service: an entry that it rejects, a field that it does not publish.
-      if (!read.json.equals(json)) throw new StoreError('holds a list that was altered; ignored');
-      const lifeMs = isTime(head['lifeMs']) ? head['lifeMs'] : undefined;
+      // Otherwise this service did not write it: it has an entry or a field that would not be published.
+      if (!read.json.equals(json)) throw new StoreError('contains an altered list; ignored');
+      const lifeMs = isTime(header['lifeMs']) ? header['lifeMs'] : undefined;
       return { list: { ...read, ...times }, lifeMs };
     },
   };
 };
 
 export const tooLarge = (maxBytes: number): StoreError =>
-  new StoreError(`holds more than ${maxBytes} bytes; ignored`);
+  new StoreError(`contains more than ${maxBytes} bytes; ignored`);
 
-/** The head, undefined where it is not a JSON object, and the bytes of the list. */
+/** The header, undefined if it is not a JSON object, and the bytes of the list. */
 const split = (bytes: Buffer): readonly [Readonly<Record<string, unknown>> | undefined, Buffer] => {
-  const headEnd = bytes.subarray(0, MAX_HEAD_BYTES).indexOf('\n');
-  const end = bytes.indexOf('\n', headEnd + 1);
-  const head = headEnd > 0 ? parse(bytes.toString('utf8', 0, headEnd)) : undefined;
-  return [isRecord(head) ? head : undefined, bytes.subarray(headEnd + 1, end === -1 ? undefined : end)];
+  const headerEnd = bytes.subarray(0, MAX_HEADER_BYTES).indexOf('\n');
+  const end = bytes.indexOf('\n', headerEnd + 1);
+  const header = headerEnd > 0 ? parse(bytes.toString('utf8', 0, headerEnd)) : undefined;
+  return [isRecord(header) ? header : undefined, bytes.subarray(headerEnd + 1, end === -1 ? undefined : end)];
 };
 
-const LIST_HEAD =
-  /^\{"receivedAtMs":(\d{1,16}),"changedAtMs":(\d{1,16}),(?:"acceptedAtMs":(\d{1,16}),)?"banks":/;
+const TIMES = /^\{"receivedAtMs":(\d{1,16}),"changedAtMs":(\d{1,16}),(?:"acceptedAtMs":(\d{1,16}),)?"banks":/;
 
-const splitList = (
+const splitTimes = (
   list: Buffer,
 ): Pick<KeptList, 'json' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'> => {
-  const match = LIST_HEAD.exec(list.toString('latin1', 0, 128));
+  const match = TIMES.exec(list.toString('latin1', 0, 128));
   const [head = '', receivedAt, changedAt, acceptedAt] = match ?? [];
   const [receivedAtMs, changedAtMs] = [Number(receivedAt), Number(changedAt)];
   const acceptedAtMs = acceptedAt === undefined ? undefined : Number(acceptedAt);
-  const isRight = isTime(receivedAtMs) && isTime(changedAtMs) && isTime(acceptedAtMs ?? 0);
-  if (!match || !isRight || list.at(-1) !== CLOSE_BRACE)
-    throw new StoreError('holds a list of the wrong shape; ignored');
+  const isValid = isTime(receivedAtMs) && isTime(changedAtMs) && isTime(acceptedAtMs ?? 0);
+  if (!match || !isValid || list.at(-1) !== CLOSE_BRACE)
+    throw new StoreError('contains a list of the wrong shape; ignored');
   return { json: list.subarray(head.length, -1), receivedAtMs, changedAtMs, acceptedAtMs };
 };
 

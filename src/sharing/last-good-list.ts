@@ -1,4 +1,5 @@
-import type { BankList, KeptList } from '../banks/bank-list.ts';
+import type { BankList } from '../banks/bank-list.ts';
+import type { KeptList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import {
@@ -9,8 +10,8 @@ import {
   type StoreName,
 } from './list-store.ts';
 
-// Brings the last good list into the service, at its start and from other replicas, and keeps each renewed one,
-// without anybody waiting. Every failure of a store ends here, as an event.
+// Restores the last good list at the start and from other replicas, and saves each renewed list in the background. Every
+// failure of a store ends here, as an event.
 
 export interface LastGoodListOptions {
   readonly stores: readonly ListStore[];
@@ -20,38 +21,37 @@ export interface LastGoodListOptions {
 }
 
 export interface LastGoodList {
-  /** Gives `list` the youngest list of the stores, and tells whose it is. Never rejects. */
+  /** Restores the newest list of all stores into `list`, and resolves with the name of its store. Never rejects. */
   restoreInto(list: BankList): Promise<StoreName | undefined>;
   /**
-   * Gives `list` what `store` holds, if that is younger, and keeps it in the other stores. Never rejects.
-   * @returns what the store holds, and whether it was taken; 'failed' if it could not be read or is refused
+   * Restores the list of `store` into `list` if it is newer, and saves it in the other stores. Never rejects.
+   * @returns the store's list, and whether it was taken; 'failed' if it could not be read or was refused
    */
   takeFrom(store: ListStore, list: BankList): Promise<Restored | 'failed'>;
   /**
-   * Writes a list that is `ageMs` old to every store in the background; while one is being written, only the newest list
-   * waits for its turn.
+   * Writes a list that is `ageMs` old to every store but `except` in the background. While a store is writing, only the
+   * newest list waits for it.
    */
-  keep(list: KeptList, ageMs: number, except?: ListStore): void;
-  /** What `operation` gives, or 'failed' if it rejects. */
+  save(list: KeptList, ageMs: number, except?: ListStore): void;
+  /** The result of `operation`, or 'failed' if it rejects, which is then reported as an event. */
   attempt<T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'>;
-  /** Resolves when nothing is being written any more. */
-  settled(): Promise<void>;
+  /** Resolves once nothing is being written. */
+  onSettled(): Promise<void>;
 }
 
 /**
- * How far a list may come from the future and count as new, where only clocks can tell its age. Clocks differ by some
- * milliseconds, and without this a list that was just brought would be renewed at once; it is also how much too old an
- * answer may get.
+ * A list whose timestamp is less than this in the future counts as new: clocks differ by some milliseconds, and without a
+ * tolerance a list that was just received would be renewed at once. An answer may be too old by as much.
  */
 const CLOCK_TOLERANCE_MS = 1_000;
 
 export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodListOptions): LastGoodList => {
   const report = (store: ListStore, error: unknown): void =>
-    onEvent({ type: 'store-failed', store: store.name, reason: reasonOf(error) });
+    onEvent({ type: 'store-failed', store: store.name, reason: describeFailure(error) });
 
   /**
-   * Counts from when the provider sent the list. Where only the clocks can tell, a list from the future means that one
-   * was wrong, then or now: it is used, but as one that must be renewed at once.
+   * Milliseconds since the provider sent the list. If only clocks can tell, a timestamp in the future means that one clock
+   * is or was wrong: the list is then used as a stale one, which is renewed at once.
    */
   const ageOf = ({ list, ageMs }: StoredList): number => {
     if (ageMs !== undefined) return Math.max(0, ageMs);
@@ -86,26 +86,25 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
         next = { list, sentAtMs };
         writing ??= writeAll();
       },
-      settled: async (): Promise<void> => writing,
+      onSettled: async (): Promise<void> => writing,
     };
   });
 
-  const keep = (list: KeptList, ageMs: number, except?: ListStore): void => {
+  const save = (list: KeptList, ageMs: number, except?: ListStore): void => {
     const sentAtMs = clock.monotonicMs() - ageMs;
     for (const { store, write } of writers) if (store !== except) write(list, sentAtMs);
   };
 
   const unreadable = new Set<ListStore>();
 
-  /** What `store` holds, and whether `list` has taken it. */
   const restore = async (store: ListStore, list: BankList): Promise<Restored | 'failed'> => {
     const restored = await attempt(store, async () => {
       const stored = await store.read();
-      const kept = stored?.list;
+      const saved = stored?.list;
       const isTaken = stored !== undefined && (await list.restore(stored.list, ageOf(stored)));
-      // A store that can be read again may still not be writable: only what failed has recovered.
-      if (kept && unreadable.delete(store)) onEvent({ type: 'store-recovered', store: store.name });
-      return { kept, isTaken };
+      // Only a failed read has recovered: the store may still not be writable.
+      if (saved && unreadable.delete(store)) onEvent({ type: 'store-recovered', store: store.name });
+      return { saved, isTaken };
     });
     if (restored === 'failed') unreadable.add(store);
     return restored;
@@ -113,43 +112,40 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
 
   return {
     restoreInto: async (list) => {
-      // Their deadlines pass side by side, and the youngest list wins whatever the order.
-      const restoreFrom = async (store: ListStore): Promise<Kept> => {
+      // In parallel, so that their deadlines do not add up. The newest list wins in any order.
+      const restoreFrom = async (store: ListStore): Promise<KeptList | undefined> => {
         const restored = await restore(store, list);
-        if (restored === 'failed') return { name: store.name, kept: undefined };
-        if (!restored.kept) onEvent({ type: 'store-empty', store: store.name });
-        return { name: store.name, kept: restored.kept };
+        if (restored === 'failed') return undefined;
+        if (!restored.saved) onEvent({ type: 'store-empty', store: store.name });
+        return restored.saved;
       };
-      const found = await Promise.all(stores.map(restoreFrom));
+      const saved = await Promise.all(stores.map(restoreFrom));
       const { held } = list.status();
-      return found.find(({ kept }) => kept && kept.receivedAtMs === held?.receivedAtMs)?.name;
+      return stores.find((_store, index) => held && saved[index]?.receivedAtMs === held.receivedAtMs)?.name;
     },
     takeFrom: async (store, list) => {
       const restored = await restore(store, list);
-      if (restored !== 'failed' && restored.kept && restored.isTaken)
-        keep(restored.kept, list.status().ageMs ?? 0, store);
+      if (restored !== 'failed' && restored.saved && restored.isTaken)
+        save(restored.saved, list.status().ageMs ?? 0, store);
       return restored;
     },
-    keep,
+    save,
     attempt,
-    settled: async () => {
-      for (const { settled } of writers) await settled();
+    onSettled: async () => {
+      for (const { onSettled } of writers) await onSettled();
     },
   };
 };
 
-interface Kept {
-  readonly name: StoreName;
-  readonly kept: KeptList | undefined;
-}
-
 export interface Restored {
-  readonly kept: KeptList | undefined;
+  /** The store's list; undefined if it has none. */
+  readonly saved: KeptList | undefined;
+  /** Whether it became the list in memory. */
   readonly isTaken: boolean;
 }
 
-const reasonOf = (error: unknown): string => {
+const describeFailure = (error: unknown): string => {
   if (error instanceof StoreError) return error.message;
-  if (error instanceof LoadError) return `holds a list that is refused: ${error.message}`;
-  return 'failed for a reason that was not foreseen';
+  if (error instanceof LoadError) return `contains a list that is refused: ${error.message}`;
+  return 'failed with an unexpected error';
 };

@@ -1,48 +1,48 @@
-import type { KeptList } from '../banks/bank-list.ts';
+import type { KeptList } from '../banks/cached-list.ts';
 
-// Where the last good list lives beyond this process. A store is never trusted and never waited for: whatever it
-// does, the service goes on with what it holds.
+// Where the last good list is saved outside the process. Stores are neither trusted nor relied on: whatever one does, the
+// service continues with the list in memory.
 
 export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL';
 
 export interface StoredList {
   readonly list: KeptList;
-  /** Milliseconds since the provider sent it, where the store can tell; otherwise the clocks must. */
+  /** Milliseconds since the provider sent it, if the store knows; otherwise clocks are compared. */
   readonly ageMs?: number | undefined;
 }
 
 export interface ListStore {
-  /** The variable that configures it. */
+  /** The variable that configures the store. */
   readonly name: StoreName;
-  /** The kept list; undefined when there is none. @throws {StoreError} when there is one that cannot be used */
+  /** The saved list; undefined if there is none. @throws {StoreError} if it cannot be read or used */
   read(): Promise<StoredList | undefined>;
   /**
    * @param ageMs milliseconds since the provider sent the list
-   * @throws {StoreError} when the list could not be kept
+   * @throws {StoreError} if the list could not be saved
    */
   write(list: KeptList, ageMs: number): Promise<void>;
 }
 
-/** A store that several replicas use. Each of its operations settles within a deadline of its own. */
+/** A store that several replicas use. Each operation has its own deadline. */
 export interface SharedStore extends ListStore {
   /**
-   * Takes the lease on the next renewal for `forMs`; undefined while another replica has it.
-   * @throws {StoreError} when the store cannot tell
+   * Takes the lease on the next renewal for `forMs`; undefined while another replica holds it.
+   * @throws {StoreError} if the store does not answer
    */
-  claim(forMs: number): Promise<Lease | undefined>;
+  claim(forMs: number): Promise<ReleaseLease | undefined>;
   /**
-   * Begins to connect; never throws, and never gives up. Calls `onChange` when another replica has written a list, which
-   * may be missed, and when the store can be used, for the first time or again.
+   * Starts connecting and keeps reconnecting; never throws. Calls `onChange` after each connection, and when another
+   * replica has written a list; such a message may be lost.
    */
   open(onChange: () => void): void;
-  /** Ends the connection; nothing is told afterwards. */
+  /** Closes the connection; no event follows. */
   close(): void;
 }
 
-/** Ends the lease, unless it has ended by itself and is another replica's now. Never rejects. */
-export type Lease = () => Promise<void>;
+/** Releases the lease, unless it has expired and another replica holds it now. Never rejects. */
+export type ReleaseLease = () => Promise<void>;
 
-/** A store failed. `message` is for operators' logs and repeats nothing that was stored. */
+/** A store failed. The message is for the log and never quotes stored data. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
 }

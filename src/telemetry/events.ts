@@ -1,4 +1,4 @@
-import type { ListEvent } from '../banks/bank-list.ts';
+import type { ListEvent } from '../banks/list-event.ts';
 import type { TokenEvent } from '../provider/client-credentials.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
 import type { StoreEvent } from '../sharing/list-store.ts';

@@ -206,9 +206,9 @@ const defineListGauges = (registry: Registry, { status, policy }: MetricsOptions
   );
   gauge('banks_list_entries', 'Banks in the held list', ({ held }) => held?.count ?? 0);
   gauge(
-    'banks_list_held_back_entries',
+    'banks_list_rejected_entries',
     'Entries of the newest list that were unusable and are not served',
-    ({ held }) => held?.heldBack ?? 0,
+    ({ held }) => held?.rejected ?? 0,
   );
   gauge(
     'banks_list_last_success_timestamp_seconds',

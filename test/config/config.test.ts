@@ -50,8 +50,16 @@ test('an empty string counts as unset', () => {
 
 test('a field can be published under another name', () => {
   expect(parseConfig({ ...SANDBOX, BANK_FIELDS: 'id:ispb, name' }).banks.fields).toEqual([
-    { name: 'id', from: 'ispb' },
-    { name: 'name', from: 'name' },
+    { name: 'id', from: 'ispb', isOptional: false },
+    { name: 'name', from: 'name', isOptional: false },
+  ]);
+});
+
+test('a field can be optional', () => {
+  expect(parseConfig({ ...SANDBOX, BANK_FIELDS: 'code, logo?,site:website?' }).banks.fields).toEqual([
+    { name: 'code', from: 'code', isOptional: false },
+    { name: 'logo', from: 'logo', isOptional: true },
+    { name: 'site', from: 'website', isOptional: true },
   ]);
 });
 
@@ -111,11 +119,18 @@ describe('each malformed value is refused, its variable is named and the value i
     ['BANK_FIELDS', { BANK_FIELDS: `${MARK}:a:b` }],
     ['BANK_FIELDS', { BANK_FIELDS: `${MARK},${MARK}` }],
     ['BANK_FIELDS', { BANK_FIELDS: 'name,__proto__' }],
+    ['BANK_FIELDS', { BANK_FIELDS: `${MARK}??` }],
+    ['BANK_FIELDS', { BANK_FIELDS: `${MARK}?:name` }],
+    ['BANK_FIELDS', { BANK_FIELDS: '?' }],
+    ['BANK_FIELDS', { BANK_FIELDS: 'name,name?' }],
+    ['BANK_REQUIRED_FIELDS', { BANK_FIELDS: 'name', BANK_REQUIRED_FIELDS: `${MARK}?` }],
+    ['BANK_REQUIRED_FIELDS', { BANK_FIELDS: 'name', BANK_REQUIRED_FIELDS: `${MARK}:name` }],
     ['BANK_REQUIRED_FIELDS', { BANK_FIELDS: 'name', BANK_REQUIRED_FIELDS: 'code' }],
     ['CACHE_TTL', { CACHE_TTL: 'constructor' }],
     ['CACHE_TTL', { CACHE_TTL: '367d' }],
     ['CACHE_MAX_STALE', { CACHE_MAX_STALE: MARK }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `http://:${MARK}@host` }],
+    ['CACHE_REDIS_URL_FILE', { CACHE_REDIS_URL: `redis://:${MARK}@host`, CACHE_REDIS_URL_FILE: '/url' }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `redis://:${MARK}%zz@host` }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `redis://:${MARK}${'x'.repeat(8_192)}@host` }],
     ['GUARD_MIN_BANKS', { GUARD_MIN_BANKS: '1.5' }],

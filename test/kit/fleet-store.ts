@@ -1,5 +1,5 @@
-import type { KeptList } from '../../src/banks/bank-list.ts';
-import { StoreError, type Lease, type SharedStore } from '../../src/sharing/list-store.ts';
+import type { KeptList } from '../../src/banks/cached-list.ts';
+import { StoreError, type ReleaseLease, type SharedStore } from '../../src/sharing/list-store.ts';
 import type { Clock } from '../../src/clock.ts';
 
 // A shared store in memory that fails on command, for fleets on a clock that tests move.
@@ -41,7 +41,7 @@ export const createFleetStore = (clock: Clock): FleetStore => {
         held = { list, sentAtMs: clock.monotonicMs() - ageMs };
         for (const [other, onChange] of listeners) if (other !== replica && !faults.has(other)) onChange();
       },
-      claim: async (forMs): Promise<Lease | undefined> => {
+      claim: async (forMs): Promise<ReleaseLease | undefined> => {
         await reach(replica);
         if (lease && lease.untilMs > clock.monotonicMs()) return undefined;
         const owner = Symbol('lease');

@@ -1,4 +1,4 @@
-import { readList, type ListContract, type ReadList } from '../../src/banks/list-reader.ts';
+import { readList, type ListContract, type ReadList } from '../../src/banks/reading/list-reader.ts';
 
 /** Every field passes. */
 export const EVERY_FIELD: ListContract = { fields: undefined, requiredFields: [], maxBytes: 5 * 1024 * 1024 };

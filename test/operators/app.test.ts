@@ -32,9 +32,9 @@ const refusal = async (token: string) => {
 
 test('a refresh loads now, and tells whether anything changed', async () => {
   await start();
-  expect((await refresh().expect(200)).body).toEqual({ outcome: 'unchanged', count: 513, heldBack: 0 });
+  expect((await refresh().expect(200)).body).toEqual({ outcome: 'unchanged', count: 513, rejected: 0 });
   await rig.emulator.behave('some-unusable');
-  expect((await refresh().expect(200)).body).toEqual({ outcome: 'changed', count: 487, heldBack: 26 });
+  expect((await refresh().expect(200)).body).toEqual({ outcome: 'changed', count: 487, rejected: 26 });
   expect(rig.emulator.listCalls()).toBe(3);
 });
 

@@ -138,7 +138,7 @@ describe('a token file', () => {
   test('that never was there answers 502, names its variable, and is found as soon as it appears', async () => {
     await startWithFile();
     await getBanks().expect(502);
-    expect(rig.told().join()).toContain('PROVIDER_ACCESS_TOKEN_FILE holds no usable token');
+    expect(rig.told().join()).toContain('PROVIDER_ACCESS_TOKEN_FILE has no usable token');
     expect(upstream()).toEqual([]);
     await writeFile(file(), 'token-0');
     await nextLoad();
@@ -197,7 +197,7 @@ describe('a token file', () => {
 
 describe('the client-credentials grant', () => {
   const renewalFailures = (): string[] =>
-    rig.told().filter((message) => message.startsWith('token: the renewal failed'));
+    rig.told().filter((message) => message.startsWith('token: renewal failed'));
 
   test('authenticates with an id and a secret of any characters', async () => {
     const client = { clientId: 'a client:é', clientSecret: ' s&c+r%t="\\:ü ' };
@@ -305,7 +305,7 @@ describe('the client-credentials grant', () => {
         }
         if (behaviour === 'hang') rig.clock.advance(5_000);
         await eventually(() => renewalFailures().length > 0);
-        expect(renewalFailures()[0]).toContain('the held one stays in use');
+        expect(renewalFailures()[0]).toContain('the current token stays in use');
         expect(upstream().filter((call) => call === 'banks 200')).toHaveLength(7);
         // The token's true end: now the list cannot be renewed, and is served as it is.
         const before = rig.emulator.tokenCalls();
@@ -412,7 +412,7 @@ describe('the seam itself', () => {
       connections: { open: () => Promise.resolve(dispatcher), destroy: () => dispatcher.destroy() },
       clock,
       random: () => 0.5,
-      hide: () => undefined,
+      addSecret: () => undefined,
       onEvent: () => undefined,
     });
   beforeEach(() => start());

@@ -44,8 +44,8 @@ const FORMS: Record<string, (secret: string) => string> = {
 
 describe.each(Object.entries(SECRETS))('%s', (_what, secret) => {
   test.each(Object.entries(FORMS))('is taken out %s', (_form, encode) => {
-    const { hide, redact } = createRedaction();
-    hide('TOKEN', secret);
+    const { addSecret, redact } = createRedaction();
+    addSecret('TOKEN', secret);
     const written = encode(secret);
     const line = `{"before":1,"text":"${written}","after":2}`;
     const redacted = redact(line);
@@ -60,16 +60,16 @@ describe.each(Object.entries(SECRETS))('%s', (_what, secret) => {
 });
 
 test('a line without a secret is left as it is', () => {
-  const { hide, redact } = createRedaction();
+  const { addSecret, redact } = createRedaction();
   const line = '{"level":30,"path":"/banks","msg":"request"}';
   expect(redact(line)).toBe(line);
-  hide('TOKEN', 'emulator-access-token');
+  addSecret('TOKEN', 'emulator-access-token');
   expect(redact(line)).toBe(line);
 });
 
 test('a line holding secrets remains JSON', () => {
-  const { hide, redact } = createRedaction();
-  for (const [name, secret] of Object.entries(SECRETS)) hide(name, secret);
+  const { addSecret, redact } = createRedaction();
+  for (const [name, secret] of Object.entries(SECRETS)) addSecret(name, secret);
   const redacted = redact(json({ all: Object.values(SECRETS), text: json(SECRETS) }));
   expect(JSON.parse(redacted)).toEqual({
     all: Object.keys(SECRETS).map(() => '[redacted]'),
@@ -78,30 +78,30 @@ test('a line holding secrets remains JSON', () => {
 });
 
 test('of two secrets that begin alike neither leaves its end behind', () => {
-  const { hide, redact } = createRedaction();
-  hide('A', 'token-1');
-  hide('B', 'token-12345');
+  const { addSecret, redact } = createRedaction();
+  addSecret('A', 'token-1');
+  addSecret('B', 'token-12345');
   expect(redact('x token-12345 token-1 y')).toBe('x [redacted] [redacted] y');
 });
 
 test('the last rotations are remembered and the oldest forgotten, each variable for itself', () => {
-  const { hide, redact } = createRedaction();
-  hide('SECRET', 'the-client-secret');
-  for (let rotation = 1; rotation <= 5; rotation += 1) hide('TOKEN', `token-number-${rotation}`);
+  const { addSecret, redact } = createRedaction();
+  addSecret('SECRET', 'the-client-secret');
+  for (let rotation = 1; rotation <= 5; rotation += 1) addSecret('TOKEN', `token-number-${rotation}`);
   expect(redact('the-client-secret token-number-5 token-number-2')).toBe('[redacted] [redacted] [redacted]');
   expect(redact('token-number-1')).toBe('token-number-1');
 });
 
 test('a value too short to be a secret does not tear holes into every line', () => {
-  const { hide, redact } = createRedaction();
-  hide('TOKEN', 'e');
-  hide('TOKEN', '');
+  const { addSecret, redact } = createRedaction();
+  addSecret('TOKEN', 'e');
+  addSecret('TOKEN', '');
   expect(redact('{"level":30}')).toBe('{"level":30}');
 });
 
 test('a long line of backslashes does not stop the service', () => {
-  const { hide, redact } = createRedaction();
-  hide('TOKEN', String.raw`a\\"\\"\\"b`);
+  const { addSecret, redact } = createRedaction();
+  addSecret('TOKEN', String.raw`a\\"\\"\\"b`);
   // A search that is not linear would not end within a day.
   const line = `a${'\\'.repeat(20_000)}`;
   expect(redact(line)).toBe(line);

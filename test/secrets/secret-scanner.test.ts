@@ -40,8 +40,8 @@ describe.each(Object.entries(ALPHABETS))('secrets of %s', (_name, alphabet) => {
     for (let round = 0; round < 400; round += 1) {
       const secret = Buffer.from(textOf(alphabet, 8 + below(80))).toString();
       if (!isLookedFor(secret)) continue;
-      const { hide, redact } = createRedaction();
-      hide('TOKEN', secret);
+      const { addSecret, redact } = createRedaction();
+      addSecret('TOKEN', secret);
       const [encoding, encode] = pick(Object.entries(ENCODERS));
       // A % or a backslash without what belongs to it comes from no encoder.
       const before = textOf(alphabet, below(5)).replaceAll(/[%\\].*/gs, '');
@@ -94,28 +94,28 @@ test('a secret of any length from any characters is taken out, and none breaks t
     '秘'.repeat(8_000),
     `${'\\'.repeat(9_000)}abc-1234`,
   ]) {
-    const { hide, redact } = createRedaction();
-    hide('TOKEN', secret);
+    const { addSecret, redact } = createRedaction();
+    addSecret('TOKEN', secret);
     expect(redact(`{"before":${JSON.stringify(secret)},"after":1}`)).toBe(
       '{"before":"[redacted]","after":1}',
     );
   }
-  const { hide, redact } = createRedaction();
-  hide('TOKEN', 'half of a pair: \ud83d');
+  const { addSecret, redact } = createRedaction();
+  addSecret('TOKEN', 'half of a pair: \ud83d');
   expect(redact('an ordinary line')).toBe('an ordinary line');
 });
 
 test('a secret whose end was cut off is taken out', () => {
-  const { hide, redact } = createRedaction();
-  hide('TOKEN', `head-${'0123456789'.repeat(20)}`);
+  const { addSecret, redact } = createRedaction();
+  addSecret('TOKEN', `head-${'0123456789'.repeat(20)}`);
   expect(redact(`{"field":"head-${'0123456789'.repeat(5)}…"}`)).toBe('{"field":"[redacted]…"}');
 });
 
 test.each(['wrong', 'e', '', '2026', '----', '\\\\\\\\\\\\\\\\'])(
   '%j is no secret that a log could be searched for',
   (word) => {
-    const { hide, redact } = createRedaction();
-    hide('TOKEN', word);
+    const { addSecret, redact } = createRedaction();
+    addSecret('TOKEN', word);
     const line = '{"level":40,"time":"2026-11-21","msg":"---- the token is wrong \\\\\\\\\\\\\\\\"}';
     expect(redact(line)).toBe(line);
   },

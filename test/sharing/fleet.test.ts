@@ -36,7 +36,6 @@ const simulate = async (seed: number, { faults }: { readonly faults: boolean }) 
     const fleet = createFleet({
       store,
       lastGoodList,
-      list: () => list,
       loadTimeoutMs: LOAD_TIMEOUT_MS,
       clock,
     });
@@ -55,13 +54,13 @@ const simulate = async (seed: number, { faults }: { readonly faults: boolean }) 
       clock,
       random,
       onEvent: (event) => {
-        if (event.type === 'list-renewed') lastGoodList.keep(event.list, 0);
+        if (event.type === 'list-renewed') lastGoodList.save(event.list, 0);
         // A list is oldest when it is replaced.
         if (event.type !== 'list-load-failed' && event.previous)
           oldestMs = Math.max(oldestMs, clock.wallMs() - event.previous.receivedAtMs);
       },
     });
-    fleet.start();
+    fleet.start(list);
     list.start();
     return list;
   };

@@ -87,7 +87,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     writeFileSync(path, change(readFileSync(path, 'utf8')));
 
   test.each<[string, () => void, RegExp]>([
-    ['empty', () => rewrite(() => ''), /holds something else than a list/],
+    ['empty', () => rewrite(() => ''), /does not contain a saved list/],
     ['torn in the middle', () => rewrite((text) => text.slice(0, text.length / 2)), /damaged/],
     ['torn at the last byte of the list', () => rewrite((text) => text.slice(0, -2)), /damaged/],
     ['with one changed character', () => rewrite((text) => text.replace('BRASIL', 'BRAZIL')), /damaged/],
@@ -96,8 +96,8 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
       () => rewrite((text) => text.replace('"version":1', '"version":2')),
       /another version/,
     ],
-    ['some other JSON', () => rewrite(() => '{"banks":[]}'), /something else/],
-    ['binary', () => writeFileSync(path, Buffer.alloc(100_000, 0xff)), /something else/],
+    ['some other JSON', () => rewrite(() => '{"banks":[]}'), /does not contain a saved list/],
+    ['binary', () => writeFileSync(path, Buffer.alloc(100_000, 0xff)), /does not contain a saved list/],
   ])('%s', async (_name, damage, line) => {
     await leaveSnapshot();
     damage();
@@ -110,14 +110,14 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
   test('missing', async () => {
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: no list is kept there yet');
+    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
   });
 
   test('a directory in its place', async () => {
     mkdirSync(path);
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: is not a regular file; ignored');
+    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
   });
 
   test.each<[string, Environment]>([
@@ -131,7 +131,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     await eventually(() => rig.service.list.status().failure !== undefined);
     await supertest(rig.url).get('/banks').expect(503);
     expect(rig.told()).toContain(
-      'CACHE_SNAPSHOT_FILE: holds a list made with another configuration; ignored',
+      'CACHE_SNAPSHOT_FILE: contains a list saved with another configuration; ignored',
     );
   });
 });
@@ -193,7 +193,9 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     await eventually(() => rig.service.list.status().failure !== undefined);
     await supertest(rig.url).get('/banks').expect(503);
     await supertest(rig.url).get('/healthz').expect(200);
-    expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: holds'))).toHaveLength(1);
+    expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: contains'))).toHaveLength(
+      1,
+    );
   });
 
   test('from a distant future is served, answers every question, and can be replaced and accepted', async () => {
@@ -223,14 +225,14 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     truncateSync(path, 200 * 1024 * 1024);
     const rig = await startDown();
     expect(rig.told()).toContainEqual(
-      expect.stringMatching(/^CACHE_SNAPSHOT_FILE: holds more than \d+ bytes; ignored$/),
+      expect.stringMatching(/^CACHE_SNAPSHOT_FILE: cannot be read \(more than \d+ bytes\); ignored$/),
     );
   });
 
   test('and that is a pipe without a writer does not hold up the start', async () => {
     expect(spawnSync('mkfifo', [path]).status).toBe(0);
     const rig = await startDown();
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: is not a regular file; ignored');
+    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
     await supertest(rig.url).get('/healthz').expect(200);
   });
 });

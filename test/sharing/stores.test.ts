@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KeptList } from '../../src/banks/bank-list.ts';
+import type { KeptList } from '../../src/banks/cached-list.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createEnvelope, type Envelope } from '../../src/sharing/envelope.ts';
 import { StoreError, type ListStore, type SharedStore } from '../../src/sharing/list-store.ts';
@@ -105,7 +105,7 @@ describeWithRedis('Redis', () => {
   });
   const open = (who = 'one', provenance = 'provenance'): SharedStore => {
     const store = createRedisStore({
-      url: server.url,
+      url: () => Promise.resolve(server.url),
       provenance,
       envelope: envelopeOf(provenance),
       lifeMs: 60_000,
@@ -156,7 +156,7 @@ describeWithRedis('Redis', () => {
     const store = open();
     await store.read();
     await server.tell(command);
-    await expect(store.read()).rejects.toThrow('holds something else than a list; ignored');
+    await expect(store.read()).rejects.toThrow('does not contain a saved list; ignored');
     await store.write(LIST, 0);
     expect((await store.read())?.list).toMatchObject(LIST);
   });

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import writeFileAtomic from 'write-file-atomic';
+import { replaceFile } from '../../src/sharing/replace-file.ts';
 import {
   startEmulatorProcess,
   startProcess,
@@ -37,9 +37,9 @@ const startPrometheus = async (folder: string): Promise<Prometheus> => {
   const rules = await readFile(RULES, 'utf8');
   const quickRules = rules.replaceAll(/for: \w+/g, 'for: 400ms').replaceAll('[15m]', '[4s]');
   await writeFile(join(folder, 'rules.yml'), quickRules);
-  // Renamed into place: Prometheus watches the file, and would read half of it.
+  // Prometheus watches the file, and would read half of it.
   const setTargets = (targets: readonly string[]): Promise<void> =>
-    writeFileAtomic(join(folder, 'targets.json'), JSON.stringify([{ targets }]));
+    replaceFile(join(folder, 'targets.json'), Buffer.from(JSON.stringify([{ targets }])));
   await setTargets([]);
   const config = {
     global: { scrape_interval: '200ms', scrape_timeout: '200ms', evaluation_interval: '200ms' },

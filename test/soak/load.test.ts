@@ -50,7 +50,7 @@ test('renewals under load, each bringing another list, do not hold up the event 
     delays.enable();
     for (let renewal = 0; renewal < renewals; renewal += 1) {
       rig.emulator.setBanks([...banks, { code: 'x', ispb: 'y', name: `Renewal ${renewal}` }]);
-      expect(await rig.service.list.refresh({ acceptShrunk: true })).toBeUndefined();
+      expect(await rig.service.list.refresh(['shrunk'])).toBeUndefined();
     }
     if (renewals === 0) for (let count = 0; count < 300; count += 1) await ask(agent);
     delays.disable();

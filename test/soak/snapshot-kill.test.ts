@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readdirSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -20,8 +20,11 @@ test(`after each of ${KILLS} kills at random moments the file holds a whole list
   const seed = Math.floor(Math.random() * 2 ** 31);
   process.stdout.write(`seed ${seed}\n`);
   const random = createRandom(seed);
-  const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
-  const file = createSnapshotFile(path, createEnvelope({ provenance: 'test', contract: EVERY_FIELD }));
+  const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  const path = join(directory, 'banks.snapshot');
+  const openFile = () =>
+    createSnapshotFile(path, createEnvelope({ provenance: 'test', contract: EVERY_FIELD }));
+  const file = openFile();
   let newest = 0;
   for (let kill = 0; kill < KILLS; kill += 1) {
     const writer = spawn(process.execPath, [WRITER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -37,4 +40,12 @@ test(`after each of ${KILLS} kills at random moments the file holds a whole list
     newest = Math.max(newest, kept?.receivedAtMs ?? 0);
   }
   expect(newest).toBeGreaterThan(1);
+
+  const leftovers = readdirSync(directory).filter((name) => name.endsWith('.tmp'));
+  process.stdout.write(`${leftovers.length} temporary files left by ${KILLS} kills\n`);
+  expect(leftovers.length).toBeGreaterThan(0);
+  for (const name of leftovers) utimesSync(join(directory, name), 0, 0);
+  const kept = await file.read();
+  if (kept) await openFile().write(kept.list, 0);
+  expect(readdirSync(directory)).toEqual(['banks.snapshot']);
 }, 120_000);

@@ -30,7 +30,7 @@ const setUp = () => {
       const list = {
         json: Buffer.from('[]'),
         entryDigests: new Float64Array(),
-        heldBack: 0,
+        rejected: 0,
         upstreamFields: [],
         validators: undefined,
         count: 0,

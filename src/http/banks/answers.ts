@@ -1,4 +1,5 @@
-import type { BankList, HeldList, ServedList } from '../../banks/bank-list.ts';
+import type { BankList } from '../../banks/bank-list.ts';
+import type { HeldList, ServedList } from '../../banks/cached-list.ts';
 import type { Coding, Representation } from '../../banks/representation.ts';
 import { cacheControl, cacheStatus, type CachePolicy } from './cache-headers.ts';
 import type { FlatFields } from '../headers.ts';

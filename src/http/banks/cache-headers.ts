@@ -1,4 +1,4 @@
-import type { ServedList } from '../../banks/bank-list.ts';
+import type { ServedList } from '../../banks/cached-list.ts';
 
 // What caches are told about a list: for how long browsers may use it without asking, and how fresh it is here. Pure.
 

@@ -125,7 +125,7 @@ const servedFact = ({ status: { held, state, failure }, fields }: PageContent): 
   if (!isServed) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
   const rejected =
-    held.heldBack === 0 ? '' : `; ${formatCount(held.heldBack, 'rejected entry', 'rejected entries')}`;
+    held.rejected === 0 ? '' : `; ${formatCount(held.rejected, 'rejected entry', 'rejected entries')}`;
   return fact('Users get', formatCount(held.count, 'bank', 'banks'), `${names}${rejected}`);
 };
 

@@ -66,7 +66,7 @@ const judgeList = (situation: Situation): Verdict => {
     case 'stale':
       return stale(situation);
     case 'fresh':
-      return status.failure ? failing(situation) : current(status.held?.heldBack ?? 0);
+      return status.failure ? failing(situation) : current(status.held?.rejected ?? 0);
   }
 };
 

@@ -107,7 +107,7 @@ describe('the whole service', () => {
     const name = 'x'.repeat(1_000);
     const many = Array.from({ length: 20_000 }, (_, index) => ({ code: String(index), ispb: '0', name }));
     rig.emulator.setBanks(many);
-    expect(await rig.service.list.refresh({ acceptShrunk: false })).toBeUndefined();
+    expect(await rig.service.list.refresh()).toBeUndefined();
     const { socket } = await open(rig.url);
     socket.pause();
     socket.write(BANKS);

@@ -58,7 +58,7 @@ const startWay = async (toHotPath: (options: HotOptions) => HotPath): Promise<Wa
   const { list } = rig.service;
   const cors = createCors([FRONTEND, 'https://other.example.com']);
   const redaction = createRedaction();
-  redaction.hide('A_TOKEN', SECRET);
+  redaction.addSecret('A_TOKEN', SECRET);
   const lines: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const options = {
@@ -241,7 +241,7 @@ describe('the hot path answers as Express does, byte for byte', () => {
     await expectSame(get(...CHROME), 'hot');
     await rig.emulator.behave('healthy');
     rig.emulator.setBanks([{ code: '001', ispb: '1', name: 'One' }]);
-    await rig.service.list.refresh({ acceptShrunk: true });
+    await rig.service.list.refresh(['shrunk']);
     const [, content] = await send(hot, get());
     expect(JSON.parse(content)).toEqual([{ code: '001', ispb: '1', name: 'One' }]);
     await expectSame(get(...CHROME), 'hot');

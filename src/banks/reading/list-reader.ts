@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { LoadError } from './load-error.ts';
+import { LoadError } from '../load-error.ts';
 import { markAlteredNumbers } from './numbers.ts';
 
 // Unknown bytes in; a checked and narrowed list out, or a LoadError that says why not. The provider's answers and the
@@ -24,7 +24,7 @@ export interface ReadList {
   readonly json: Buffer;
   readonly count: number;
   /** How many entries were unusable and are not in the list. */
-  readonly heldBack: number;
+  readonly rejected: number;
   /** The names of the fields that the entries had, in order of appearance; at most {@link MAX_FIELD_NAMES}. */
   readonly upstreamFields: readonly string[];
   /** 48 bits of each published entry's hash, in ascending order, to compare two lists without holding their entries. */
@@ -103,7 +103,7 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
     finish: (): ReadList => ({
       json: Buffer.concat([Buffer.from('['), ...chunks, Buffer.from(']')]),
       count: digests.length,
-      heldBack: received - digests.length,
+      rejected: received - digests.length,
       upstreamFields: [...names],
       entryDigests: Float64Array.from(digests).toSorted(),
     }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { believable, shouldReplace, type Replacement } from '../../src/banks/replacement.ts';
+import { believable, shouldReplace, type Replacement } from '../../../src/banks/guard/replacement.ts';
 
 describe('a kept list replaces the cached one', () => {
   const cached = { receivedAtMs: 100, ageMs: 50 };

@@ -1,8 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { LoadError } from '../../src/banks/load-error.ts';
-import { MAX_ENTRIES, MAX_ENTRY_BYTES, readList, type ListContract } from '../../src/banks/list-reader.ts';
-import { compareLists } from '../../src/banks/list-change.ts';
-import { EVERY_FIELD, readBanks } from '../kit/read-banks.ts';
+import { LoadError } from '../../../src/banks/load-error.ts';
+import {
+  MAX_ENTRIES,
+  MAX_ENTRY_BYTES,
+  readList,
+  type ListContract,
+} from '../../../src/banks/reading/list-reader.ts';
+import { compareLists } from '../../../src/banks/list-change.ts';
+import { EVERY_FIELD, readBanks } from '../../kit/read-banks.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const read = (text: string, contract: ListContract = EVERY_FIELD) => readList(Buffer.from(text), contract);
@@ -44,7 +49,7 @@ describe('what is read is what JSON.parse reads', () => {
       expected = 'malformed';
     }
     const actual = await read(text).then(
-      ({ count, heldBack }) => count + heldBack,
+      ({ count, rejected }) => count + rejected,
       (error: unknown) => LoadError.from(error).kind,
     );
     return [actual, expected];

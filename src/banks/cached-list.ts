@@ -1,0 +1,90 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../clock.ts';
+import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
+import type { ReadList } from './reading/list-reader.ts';
+import type { Representations } from './representation.ts';
+
+// The cached list and its age. The library stores it and measures its TTL; how long after its TTL it may still be served
+// is decided by freshness.ts.
+
+/** What one load brings: checked and narrowed banks. */
+export interface LoadedList extends ReadList {
+  readonly validators: Validators | undefined;
+}
+
+/** The provider's own names for a version of its list (RFC 9110 section 8.8), as it sent them. */
+export interface Validators {
+  readonly etag: string | undefined;
+  readonly lastModified: string | undefined;
+}
+
+export interface HeldList extends LoadedList {
+  readonly representations: Representations;
+  /** Wall-clock milliseconds at which the provider sent it. */
+  readonly receivedAtMs: number;
+  /** Wall-clock milliseconds at which this very content was first received. */
+  readonly changedAtMs: number;
+  /**
+   * Wall-clock milliseconds at which an operator last accepted a list that the guard refused. Later lists inherit it,
+   * so that a replica that missed the decision still learns of it.
+   */
+  readonly acceptedAtMs?: number | undefined;
+}
+
+/** What a store keeps: enough to serve the list again. */
+export type KeptList = Pick<
+  HeldList,
+  'json' | 'count' | 'entryDigests' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'
+>;
+
+/** A list that may be served now. `freshForMs` is negative once it is stale. */
+export interface ServedList {
+  readonly list: HeldList;
+  readonly freshForMs: number;
+}
+
+export interface CachedList {
+  /** Replaces the list. Its age counts from `sentAtMs`, in monotonic milliseconds. */
+  set(list: HeldList, sentAtMs: number): void;
+  /** The list, however old it is. */
+  get(): HeldList | undefined;
+  /** Milliseconds since the provider sent it; undefined without a list. */
+  ageMs(): number | undefined;
+  /** Milliseconds until it is stale: negative once it is, 0 without a list. */
+  freshForMs(): number;
+  state(): Freshness;
+  /** The list, unless it is too old to be served. */
+  served(): ServedList | undefined;
+}
+
+export const createCachedList = (policy: FreshnessPolicy, clock: Clock): CachedList => {
+  const cache = new LRUCache<'banks', HeldList>({
+    max: 1,
+    ttl: policy.ttlMs,
+    allowStale: true,
+    noDeleteOnStaleGet: true,
+    // Ages are exact: without this the library reads the clock at most once a millisecond.
+    ttlResolution: 0,
+    perf: { now: () => clock.monotonicMs() },
+  });
+  const get = (): HeldList | undefined => cache.get('banks');
+  const freshForMs = (): number => cache.getRemainingTTL('banks');
+  const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
+  const state = (): Freshness => freshness(ageMs(), policy);
+  return {
+    // To the library a start of 0 means that none was given.
+    set: (list, sentAtMs) => void cache.set('banks', list, { start: sentAtMs || -1 }),
+    get,
+    ageMs,
+    freshForMs,
+    state,
+    served: () => {
+      const list = get();
+      if (!list) return undefined;
+      const remainingMs = freshForMs();
+      return isServable(freshness(policy.ttlMs - remainingMs, policy))
+        ? { list, freshForMs: remainingMs }
+        : undefined;
+    },
+  };
+};

@@ -1,0 +1,27 @@
+import type { HeldList } from './cached-list.ts';
+import type { Freshness } from './freshness.ts';
+import type { LoadError } from './load-error.ts';
+
+// What happens to the list, for the log, the metrics and the stores.
+
+export type ListEvent =
+  | {
+      readonly type: 'list-renewed';
+      readonly list: HeldList;
+      readonly previous: HeldList | undefined;
+      /** unchanged: the same bytes came again; not_modified: the provider said so without sending them. */
+      readonly outcome: 'changed' | 'unchanged' | 'not_modified';
+      readonly durationMs: number;
+    }
+  | {
+      readonly type: 'list-load-failed';
+      readonly error: LoadError;
+      readonly state: Freshness;
+      readonly durationMs: number;
+    }
+  | {
+      readonly type: 'list-restored';
+      readonly list: HeldList;
+      readonly previous: HeldList | undefined;
+      readonly state: Freshness;
+    };

@@ -1,0 +1,75 @@
+import { LONGEST_TIMER_MS } from '../clock.ts';
+import { ConfigError, type Config } from '../config/config.ts';
+import { readConfig } from '../config/environment.ts';
+import { codeOf } from '../error-code.ts';
+import { createService, type Service } from '../service.ts';
+import type { LogDestination } from '../telemetry/log-stream.ts';
+import type { ServeContext } from './command.ts';
+import { stackOf } from './stack.ts';
+
+/** What a stop may take beyond SHUTDOWN_GRACE: closing connections, and writing files. */
+const STOP_MARGIN_MS = 2_000;
+
+/** How long the end may wait for a reader of the log's last lines, in milliseconds. */
+const LAST_LINES_MS = 250;
+
+/** Runs the service until a signal stops it. @returns 0 once it has stopped; 1 if it cannot start, or stop in time */
+export const serve = async (context: ServeContext): Promise<number> => {
+  const started = await start(context).catch((error: unknown) =>
+    context.writeError(`banks-bff cannot start. ${explain(error)}`),
+  );
+  return started ? stop(started, context) : 1;
+};
+
+interface Started {
+  readonly service: Service;
+  readonly config: Config;
+  readonly log: LogDestination;
+  readonly signal: Promise<'SIGTERM' | 'SIGINT'>;
+}
+
+const start = async (context: ServeContext): Promise<Started> => {
+  const config = readConfig(context.env);
+  const log = context.openLog();
+  const service = createService(config, { ...context, logDestination: log });
+  const signal = context.stopSignal();
+  await Promise.race([service.start(), signal]);
+  return { service, config, log, signal };
+};
+
+/** Waits for the signal, then stops. */
+const stop = async ({ service, config, log, signal }: Started, context: ServeContext): Promise<number> => {
+  // After Ctrl-C a person is waiting, and no load balancer needs time to notice.
+  const noticeMs = (await signal) === 'SIGINT' ? 0 : config.shutdownGraceMs / 3;
+  const longestMs = Math.min(config.shutdownGraceMs + STOP_MARGIN_MS, LONGEST_TIMER_MS);
+  const timeout = new Promise<'timeout'>((resolve) => setTimeout(resolve, longestMs, 'timeout'));
+  if ((await Promise.race([service.stop({ noticeMs }), timeout])) === 'timeout') {
+    context.writeError(`banks-bff did not stop within ${longestMs} ms.`);
+    return 1;
+  }
+  await log.drained(LAST_LINES_MS);
+  return 0;
+};
+
+/** Why the service cannot start, and what to change. */
+const explain = (error: unknown): string => {
+  if (error instanceof ConfigError)
+    return [error.message, ...error.problems.map((problem) => `  ${problem}`)].join('\n');
+  switch (codeOf(error)) {
+    case 'EADDRINUSE':
+      return `PORT or MANAGEMENT_PORT: ${portOf(error)} is already in use; choose another one, or stop the program that uses it`;
+    case 'EACCES':
+      return `PORT or MANAGEMENT_PORT: this user may not listen on ${portOf(error)}; choose one above 1023`;
+    case 'EADDRNOTAVAIL':
+    case 'EAFNOSUPPORT':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
+    case 'ENOTFOUND':
+      return 'HOST or MANAGEMENT_HOST: is not an address of this machine; use 0.0.0.0 for all of its addresses';
+    default:
+      return stackOf(error);
+  }
+};
+
+const portOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'port' in error ? String(error.port) : 'the port';

@@ -1,0 +1,35 @@
+import type { Clock } from './clock.ts';
+
+export interface Deadline {
+  readonly limitMs: number;
+  readonly clock: Clock;
+  /** What the promise rejects with when the time is over. */
+  readonly timeoutError: () => Error;
+  /** Ends the work early; the promise then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Runs `work` and gives up on it after `limitMs` or when `signal` aborts, whether it obeys its own signal or not.
+ * @throws what `work` rejects with, `timeoutError()`, or the reason of `signal`
+ */
+export const withDeadline = <T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  { limitMs, clock, timeoutError, signal }: Deadline,
+): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const controller = new AbortController();
+    const giveUp = (reason: unknown): void => {
+      reject(reason);
+      controller.abort(reason);
+    };
+    const onAbort = (): void => giveUp(signal?.reason);
+    const cancel = clock.after(limitMs, () => giveUp(timeoutError()));
+    signal?.addEventListener('abort', onAbort);
+    void work(controller.signal)
+      .then(resolve, reject)
+      .finally(() => {
+        cancel();
+        signal?.removeEventListener('abort', onAbort);
+      });
+  });

@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { createCachedList, type HeldList } from '../../src/banks/cached-list.ts';
+import { represent } from '../../src/banks/representation.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
+import { readBanks } from '../kit/read-banks.ts';
+
+const POLICY = { ttlMs: 1_000, maxStaleMs: 500 };
+
+const listOf = async (...codes: readonly string[]): Promise<HeldList> => {
+  const read = await readBanks(codes.map((code) => ({ code })));
+  const representations = await represent(read.json);
+  return { ...read, representations, validators: undefined, receivedAtMs: 0, changedAtMs: 0 };
+};
+
+test('without a list there is no age and nothing to serve', () => {
+  const cached = createCachedList(POLICY, createManualClock());
+  expect([cached.get(), cached.ageMs(), cached.served()]).toEqual([undefined, undefined, undefined]);
+  expect([cached.freshForMs(), cached.state()]).toEqual([0, 'empty']);
+});
+
+test.each([
+  [0, 'fresh', 1_000, true],
+  [1_000, 'fresh', 0, true],
+  [1_001, 'stale', -1, true],
+  [1_500, 'stale', -500, true],
+  [1_501, 'expired', -501, false],
+] as const)('%i ms after it was sent a list is %s', async (ageMs, state, freshForMs, isServed) => {
+  const clock = createManualClock();
+  const cached = createCachedList(POLICY, clock);
+  const list = await listOf('001');
+  cached.set(list, clock.monotonicMs() - ageMs);
+  expect([cached.ageMs(), cached.state(), cached.freshForMs()]).toEqual([ageMs, state, freshForMs]);
+  expect(cached.served()).toEqual(isServed ? { list, freshForMs } : undefined);
+  // However old it is, it remains what the next one is compared with.
+  expect(cached.get()).toBe(list);
+});
+
+test('the age is exact while the clock moves, and the list after it starts anew', async () => {
+  const clock = createManualClock();
+  const cached = createCachedList(POLICY, clock);
+  cached.set(await listOf('001'), clock.monotonicMs());
+  clock.advance(0.25);
+  expect(cached.ageMs()).toBe(0.25);
+  const next = await listOf('002');
+  cached.set(next, clock.monotonicMs());
+  expect([cached.ageMs(), cached.get()]).toEqual([0, next]);
+});
+
+test.each([0, -5_000])(
+  'a list may have been sent at %i on the monotonic clock, or before',
+  async (sentAtMs) => {
+    const clock = { ...createManualClock(), monotonicMs: () => 400 };
+    const cached = createCachedList(POLICY, clock);
+    cached.set(await listOf('001'), sentAtMs);
+    // To the millisecond: 0 has no other meaning here.
+    expect(Math.abs((cached.ageMs() ?? 0) - (400 - sentAtMs))).toBeLessThanOrEqual(1);
+  },
+);

@@ -1,0 +1,39 @@
+import { expect, test } from '@jest/globals';
+import { withDeadline } from '../src/deadline.ts';
+import { createManualClock } from './kit/manual-clock.ts';
+
+const never = (): Promise<string> => new Promise(() => undefined);
+const timeoutError = (): Error => new Error('too late');
+
+test('work that settles in time gives its result, and leaves no timer behind', async () => {
+  const clock = createManualClock();
+  const deadline = { limitMs: 100, clock, timeoutError };
+  expect(await withDeadline(() => Promise.resolve('done'), deadline)).toBe('done');
+  await expect(withDeadline(() => Promise.reject(new Error('broken')), deadline)).rejects.toThrow('broken');
+  expect(clock.waits()).toEqual([]);
+});
+
+test('work that ignores its signal is given up all the same', async () => {
+  const clock = createManualClock();
+  let seen: AbortSignal | undefined;
+  const work = withDeadline(
+    (signal) => {
+      seen = signal;
+      return never();
+    },
+    { limitMs: 100, clock, timeoutError },
+  );
+  clock.advance(99);
+  expect(seen?.aborted).toBe(false);
+  clock.advance(1);
+  await expect(work).rejects.toThrow('too late');
+  expect(seen?.aborted).toBe(true);
+});
+
+test('a signal ends it early, with its own reason', async () => {
+  const controller = new AbortController();
+  const clock = createManualClock();
+  const work = withDeadline(never, { limitMs: 100, clock, timeoutError, signal: controller.signal });
+  controller.abort(new Error('stopping'));
+  await expect(work).rejects.toThrow('stopping');
+});

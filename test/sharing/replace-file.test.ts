@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { removeAbandoned, replaceFile } from '../../src/sharing/replace-file.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const path = (name: string): string => join(directory, name);
+const content = (name: string): string => readFileSync(path(name), 'utf8');
+
+test('a file is created and replaced, readable by its owner only', async () => {
+  await replaceFile(path('list'), Buffer.from('first'));
+  await replaceFile(path('list'), Buffer.from('second'));
+  expect(content('list')).toBe('second');
+  expect(statSync(path('list')).mode & 0o777).toBe(0o600);
+  expect(readdirSync(directory)).toEqual(['list']);
+});
+
+test('writers that run at once leave the content of one of them', async () => {
+  const contents = Array.from({ length: 20 }, (_, index) => String(index).repeat(100_000));
+  await Promise.all(contents.map((text) => replaceFile(path('list'), Buffer.from(text))));
+  expect(contents).toContain(content('list'));
+  expect(readdirSync(directory)).toEqual(['list']);
+});
+
+test('a symbolic link stays, and the file that it points to is replaced', async () => {
+  mkdirSync(path('volume'));
+  writeFileSync(path('volume/list'), 'first');
+  symlinkSync('volume/list', path('link'));
+  await replaceFile(path('link'), Buffer.from('second'));
+  expect(readlinkSync(path('link'))).toBe('volume/list');
+  expect(content('volume/list')).toBe('second');
+});
+
+test('a failure leaves nothing behind', async () => {
+  mkdirSync(path('list'));
+  await expect(replaceFile(path('list'), Buffer.from('x'))).rejects.toMatchObject({ code: 'EISDIR' });
+  expect(readdirSync(directory)).toEqual(['list']);
+});
+
+test('temporary files of killed writers are removed, recent ones and other files are not', async () => {
+  const [abandoned, recent] = ['list.1-0123456789ab.tmp', 'list.1-ab0123456789.tmp'];
+  const others = ['list.tmp', 'list.backup', 'other.1-0123456789ab.tmp'];
+  for (const name of [abandoned, recent, ...others]) {
+    writeFileSync(path(name), '');
+    if (name !== recent) utimesSync(path(name), 0, 0);
+  }
+  await removeAbandoned(path('list'));
+  expect(new Set(readdirSync(directory))).toEqual(new Set([recent, ...others]));
+  await expect(removeAbandoned(path('nowhere/list'))).resolves.toBeUndefined();
+});
