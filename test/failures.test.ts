@@ -6,7 +6,7 @@ import supertest from 'supertest';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { eventually, startRig, type Rig } from './kit/rig.ts';
 
-// The failure table, row by row: what users get while the provider misbehaves, with nothing held and with a list held.
+// The failure table, row by row: what users get while the provider fails, with and without a cached list.
 
 type Row = readonly [behaviour: Behaviour, status: number, code: string, kind: string];
 
@@ -89,7 +89,7 @@ describe.each([...AT_ONCE, ...AT_THE_DEADLINE])(
       await banks().expect(200);
     });
 
-    test('a service with a list goes on serving it, and says so only in its health', async () => {
+    test('a service with a list continues to serve it, and shows the failure only in /healthz', async () => {
       rig = await startRig();
       const before = await banks().expect(200);
       await rig.emulator.behave(behaviour);
@@ -153,7 +153,7 @@ test('an entry without a required field is rejected', async () => {
   expect((await banks().expect(200)).body).toHaveLength(5);
 });
 
-test('none of the 318 texts of nst/JSONTestSuite, as the whole answer, changes what is served', async () => {
+test('none of the 318 texts of JSONTestSuite, as the whole response body, changes what is served', async () => {
   rig = await startRig();
   const before = await banks().expect(200);
   const accepted: string[] = [];

@@ -1,6 +1,5 @@
 import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import type { FinishedRequest } from '../http/request-log.ts';
 import type { ServiceEvent } from './events.ts';
 
 // The last six hours by the minute, for people who have no Prometheus at hand. Only minutes in which something happened
@@ -21,7 +20,6 @@ export interface Minute {
 
 export interface History {
   onEvent(event: ServiceEvent): void;
-  onRequest(request: FinishedRequest): void;
   /** The last minutes without a gap, oldest first; the last one is not over. None is from before the start. */
   minutes(): readonly Minute[];
 }
@@ -68,15 +66,14 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
   };
 
   return {
-    onRequest: ({ status }) => {
-      const tally = tallyAt(clock.monotonicMs());
-      tally.requests += 1;
-      if (status >= 500) tally.failedRequests += 1;
-    },
     onEvent: (event) => {
       const nowMs = clock.monotonicMs();
       const tally = tallyAt(nowMs);
       switch (event.type) {
+        case 'request-finished':
+          tally.requests += 1;
+          if (event.status >= 500) tally.failedRequests += 1;
+          break;
         case 'list-renewed':
           tally.renewed += 1;
           noteAge(tally, nowMs);

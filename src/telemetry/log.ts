@@ -37,6 +37,9 @@ export const createEventLog = (
       case 'provider-called':
         // The load that made the call is logged.
         break;
+      case 'request-finished':
+        // The request log has written its line.
+        break;
     }
   };
 };

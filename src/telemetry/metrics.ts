@@ -2,9 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { ListStatus } from '../banks/bank-list.ts';
 import { STATES, type Freshness, type FreshnessPolicy } from '../banks/freshness.ts';
 import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
-import type { FinishedRequest } from '../http/request-log.ts';
 import type { StoreName } from '../sharing/list-store.ts';
-import type { ServiceEvent } from './events.ts';
+import type { RequestEvent, ServiceEvent } from './events.ts';
 import { createRequestDurations } from './request-durations.ts';
 
 // The service in numbers, for Prometheus. Every label's values are a closed set, so that no client and no provider can
@@ -13,7 +12,6 @@ import { createRequestDurations } from './request-durations.ts';
 export interface Metrics {
   readonly contentType: string;
   onEvent(event: ServiceEvent): void;
-  onRequest(request: FinishedRequest): void;
   /** A request to the management port was refused. */
   onManagementRefusal(reason: ManagementRefusal): void;
   /** All metrics in Prometheus's text format. */
@@ -26,8 +24,6 @@ export type ManagementRefusal = (typeof MANAGEMENT_REFUSALS)[number];
 
 export interface MetricsOptions {
   readonly status: () => ListStatus;
-  /** Its state alone, which each request asks for. */
-  readonly state: () => Freshness;
   readonly policy: FreshnessPolicy;
   /** Those that are configured. */
   readonly stores: readonly StoreName[];
@@ -116,22 +112,25 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
     }),
   );
 
+  const onRequest = ({ route, method, status, durationMs, aborted, listState }: RequestEvent): void => {
+    requests.observe(
+      route,
+      METHODS.has(method) ? method : 'other',
+      aborted ? 'aborted' : statusClass(status),
+      durationMs / 1_000,
+    );
+    if (listState && !aborted) servedBy[listState] += 1;
+  };
+
   return {
     contentType: registry.contentType,
     exposition: async () => `${await registry.metrics()}\n${requests.exposition()}`,
-    onRequest: ({ path, method, status, durationMs, aborted }) => {
-      requests.observe(
-        ROUTES.has(path) ? path : 'other',
-        METHODS.has(method) ? method : 'other',
-        aborted ? 'aborted' : statusClass(status),
-        durationMs / 1_000,
-      );
-      const isAnswerOfList = status === 200 || status === 304 || status >= 500;
-      if (path === '/banks' && isAnswerOfList && !aborted) servedBy[options.state()] += 1;
-    },
     onManagementRefusal: (reason) => managementRefusals.inc({ reason }),
     onEvent: (event) => {
       switch (event.type) {
+        case 'request-finished':
+          onRequest(event);
+          break;
         case 'list-renewed':
           refreshes.inc({ outcome: event.outcome });
           break;
@@ -169,7 +168,6 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ];
 
-const ROUTES = new Set(['/banks', '/healthz', '/readyz', '/openapi.json']);
 const METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 const SUCCESSES = ['changed', 'unchanged', 'not_modified'] as const;

@@ -1,6 +1,5 @@
 import type { DestinationStream, Logger } from 'pino';
 import type { ListStatus } from '../banks/bank-list.ts';
-import type { Freshness } from '../banks/freshness.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { redacting, type Redaction } from '../secrets/redaction.ts';
@@ -26,17 +25,16 @@ export interface TelemetryOptions {
   readonly redaction: Redaction;
   readonly clock: Clock;
   readonly status: () => ListStatus;
-  readonly state: () => Freshness;
   /** The stores that are configured. */
   readonly stores: readonly StoreName[];
 }
 
 export const createTelemetry = (config: Config, options: TelemetryOptions): Telemetry => {
-  const { clock, status, state, stores, version } = options;
+  const { clock, status, stores, version } = options;
   const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
   const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
   const { environment } = config.provider;
-  const metrics = createMetrics({ status, state, policy: config.cache, stores, environment, version });
+  const metrics = createMetrics({ status, policy: config.cache, stores, environment, version });
   const history = createHistory({ clock, ageMs: () => status().ageMs });
   const emit = (event: ServiceEvent): void => {
     log(event);

@@ -154,20 +154,20 @@ describe('each malformed value is refused, its variable is named and the value i
   });
 });
 
-test('the names of the management port are kept in one form', () => {
+test('MANAGEMENT_HOSTS is normalised', () => {
   const { management } = parseConfig({ ...SANDBOX, MANAGEMENT_HOSTS: 'Ops.Example.com., banks_bff.local' });
   expect(management.hosts).toEqual(['ops.example.com', 'banks_bff.local']);
   expect(parseConfig(SANDBOX).management.hosts).toEqual([]);
 });
 
-test('all problems are told at once', () => {
+test('all problems are reported at once', () => {
   const problems = problemsOf({ PORT: 'x', CACHE_TTL: 'x', LOG_LEVEL: 'x' });
   for (const name of ['PORT', 'CACHE_TTL', 'LOG_LEVEL', 'PROVIDER_ENVIRONMENT', 'PROVIDER_ACCESS_TOKEN']) {
     expect(problems.some((line) => line.startsWith(name))).toBe(true);
   }
 });
 
-test('production wants https, for the token endpoint too, and the published fields', () => {
+test('production requires https, also for the token endpoint, and BANK_FIELDS', () => {
   expect(problemsOf(PRODUCTION)).toEqual([]);
   expect(problemsOf({ ...PRODUCTION, BANK_FIELDS: '' })).toHaveLength(1);
   const grant = {
@@ -182,7 +182,7 @@ test('production wants https, for the token endpoint too, and the published fiel
 });
 
 test.each(['PROVIDER_ACCESS_TOKEN', 'PROVIDER_CLIENT_SECRET'])(
-  'production wants eight characters of %s; for a rehearsal any will do',
+  'production requires eight characters in %s; the sandbox does not',
   (name) => {
     const grant = {
       PROVIDER_TOKEN_URL: 'https://login.example.com/token',
@@ -207,17 +207,14 @@ test.each([
   '::1/129',
   'x',
   '',
-])(
-  'TRUST_PROXY=10.0.0.0/8,%s, which the package that reads it refuses, is a problem of the configuration',
-  (address) => {
-    expect(problemsOf({ ...SANDBOX, TRUST_PROXY: `10.0.0.0/8,${address}` })).toEqual([
-      expect.stringMatching(/^TRUST_PROXY: must be the number of proxies/),
-    ]);
-  },
-);
+])('TRUST_PROXY=10.0.0.0/8,%s is reported, as proxy-addr would reject it', (address) => {
+  expect(problemsOf({ ...SANDBOX, TRUST_PROXY: `10.0.0.0/8,${address}` })).toEqual([
+    expect.stringMatching(/^TRUST_PROXY: must be the number of proxies/),
+  ]);
+});
 
 test.each(['10.0.0.0/8', '2001:db8::/32', '::ffff:10.0.0.1', 'fe80::1%eth0', '127.0.0.1,::1'])(
-  'TRUST_PROXY=%s is taken',
+  'TRUST_PROXY=%s is accepted',
   (addresses) => {
     const { trustProxy } = parseConfig({ ...SANDBOX, TRUST_PROXY: addresses });
     expect(() => createClientAddress(trustProxy)).not.toThrow();
@@ -252,12 +249,12 @@ describe('a name that is close to one of our variables', () => {
   });
 });
 
-test('a secret prints as nothing', () => {
+test('a secret is not printed', () => {
   const config = parseConfig({ ...SANDBOX, PROVIDER_ACCESS_TOKEN: 'MARKED-VALUE' });
   expect(JSON.stringify(config)).not.toContain('MARKED-VALUE');
 });
 
-describe('no document drifts from the code', () => {
+describe('the documents match the code', () => {
   const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
   const defaults = Object.fromEntries(
     Object.entries(VARIABLES).map(([name, row]) => [name, row.default ?? '']),
@@ -271,7 +268,7 @@ describe('no document drifts from the code', () => {
     expect(defaults).toMatchObject(Object.fromEntries(commented));
   });
 
-  test('.env.example is itself a good configuration for the emulator', () => {
+  test('.env.example is a valid configuration for the emulator', () => {
     const lines = [...read('.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)];
     expect(problemsOf(Object.fromEntries(lines.map(([, name, value]) => [name, value])))).toEqual([]);
   });

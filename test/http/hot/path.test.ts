@@ -8,8 +8,8 @@ import { createHotPath, type HotPath } from '../../../src/http/hot/path.ts';
 import { LIMITS } from '../../../src/http/listener/limits.ts';
 import { createPrepareAnswers } from '../../../src/http/banks/answers.ts';
 import { createPublicApp } from '../../../src/http/app.ts';
-import { createRequestLog } from '../../../src/http/request-log.ts';
-import { createSecurityFields } from '../../../src/http/security-headers.ts';
+import { createRequestLog } from '../../../src/http/log/request-log.ts';
+import { createSecurityHeaders } from '../../../src/http/security-headers.ts';
 import { createPublicServer, listen } from '../../../src/http/listener/server.ts';
 import { createRedaction, redacting } from '../../../src/secrets/redaction.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
@@ -64,7 +64,7 @@ const startWay = async (toHotPath: (options: HotOptions) => HotPath): Promise<Wa
   const options = {
     list,
     cors,
-    securityFields: createSecurityFields(cors),
+    securityHeaders: createSecurityHeaders(cors),
     isDraining: () => isDraining,
     keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs,
     prepareAnswers: createPrepareAnswers({
@@ -93,7 +93,7 @@ const startWay = async (toHotPath: (options: HotOptions) => HotPath): Promise<Wa
   const publicServer = createPublicServer({
     hotPath: toHotPath(options),
     clock: rig.clock,
-    commonFields: [],
+    commonHeaders: [],
     onRefusal: () => undefined,
   });
   publicServer.serve(counted);
