@@ -208,6 +208,14 @@ describe('what the documents repeat from the code', () => {
     for (const message of rowsOf('docs/operations.md', 'Log lines')) expect(source).toContain(message);
   });
 
+  test('each file to edit exists', () => {
+    const [, section = ''] = read('docs/architecture.md').split('\n## To change X, edit Y\n');
+    const rows = [...section.matchAll(/^\| [^`|]+\| (`.*`) *\|$/gm)].map(([, cell = '']) => cell);
+    expect(rows).toHaveLength([...section.matchAll(/^\|/gm)].length - 2);
+    const files = rows.flatMap((cell) => cell.split(', ').map((name) => name.replaceAll('`', '')));
+    expect(files.filter((file) => !existsSync(file))).toEqual([]);
+  });
+
   test.each(PAGES)('each file that %s names exists', (page) => {
     const named = [...read(page).matchAll(/`((?:src|test|emulator|deploy)\/[\w./-]*)`|\]\(([\w./-]+)[)#]/g)];
     const folder = page.includes('/') ? page.slice(0, page.lastIndexOf('/') + 1) : '';
