@@ -5,7 +5,7 @@ import type { Environment } from '../../src/config/reader.ts';
 import { createService, type Service } from '../../src/service.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 
-// The whole service against the emulator, over real HTTP on free ports; only time is replaced.
+// The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
 export interface Rig {
   readonly url: string;
@@ -25,15 +25,15 @@ export interface RigOptions {
   /** More variables, which depend on the emulator's addresses. */
   readonly envFor?: (emulator: Emulator) => Environment;
   readonly emulator?: EmulatorOptions;
-  /** An emulator that runs already, and that outlives the rig. */
+  /** A running emulator, which the rig does not close. */
   readonly provider?: Emulator;
-  /** Called when the emulator runs and the service does not yet. */
+  /** Called after the emulator has started and before the service does. */
   readonly before?: (emulator: Emulator) => void | Promise<void>;
   /** A clock that several rigs share. */
   readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
-  /** What jitter draws; one half unless told otherwise. */
+  /** The random numbers for jitter; by default always 0.5. */
   readonly random?: () => number;
 }
 
@@ -89,7 +89,7 @@ export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
   PROVIDER_CLIENT_SECRET: 'emulator-secret',
 });
 
-/** Waits for what real input and output bring about; gives up, naming the condition, when that takes absurdly long. */
+/** Waits until real input and output make `condition` true; rejects with its source after 20 s. */
 export const eventually = async (condition: () => boolean): Promise<void> => {
   const giveUpAtMs = performance.now() + 20_000;
   while (!condition()) {
