@@ -130,6 +130,8 @@ export type ProblemCode = keyof typeof PROBLEMS;
 /** What a client is told when no list is held and the load failed. */
 export const PROBLEM_OF_LOAD_ERROR = {
   unreachable: 'provider_unavailable',
+  proxy_unreachable: 'provider_unavailable',
+  proxy_refused: 'provider_unavailable',
   rate_limited: 'provider_unavailable',
   unavailable: 'provider_unavailable',
   timeout: 'provider_timeout',
