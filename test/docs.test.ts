@@ -69,6 +69,11 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
     'once, when the repository has an owner; deployment.test.ts compares the places',
   ],
   ['npm run build && npm start', 'main.test.ts starts the built program'],
+  ['npm ci --prefix examples/opentelemetry', 'examples/opentelemetry.test.ts installs it'],
+  [
+    'node --import ./examples/opentelemetry/register.mjs dist/src/main.js',
+    'examples/opentelemetry.test.ts starts it',
+  ],
 ]);
 
 interface Exchange {
@@ -206,6 +211,14 @@ describe('what the documents repeat from the code', () => {
   test('each explained log line exists in the code', () => {
     const source = filesOf('src', '.ts').map(read).join('\n');
     for (const message of rowsOf('docs/operations.md', 'Log lines')) expect(source).toContain(message);
+  });
+
+  test('each file to edit exists', () => {
+    const [, section = ''] = read('docs/architecture.md').split('\n## To change X, edit Y\n');
+    const rows = [...section.matchAll(/^\| [^`|]+\| (`.*`) *\|$/gm)].map(([, cell = '']) => cell);
+    expect(rows).toHaveLength([...section.matchAll(/^\|/gm)].length - 2);
+    const files = rows.flatMap((cell) => cell.split(', ').map((name) => name.replaceAll('`', '')));
+    expect(files.filter((file) => !existsSync(file))).toEqual([]);
   });
 
   test.each(PAGES)('each file that %s names exists', (page) => {

@@ -35,6 +35,8 @@ export interface Config {
   readonly browserMaxAgeMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly trustProxy: number | readonly string[] | undefined;
+  /** Whether ordinary requests for /banks skip node:http and Express. */
+  readonly hotPath: boolean;
   readonly logLevel: LogLevel;
   readonly shutdownGraceMs: number;
 }
@@ -91,6 +93,7 @@ export const parseConfig = (
     browserMaxAgeMs: reader.defaulted('BROWSER_MAX_AGE'),
     corsOrigins: reader.optional('CORS_ORIGINS') ?? [],
     trustProxy: reader.optional('TRUST_PROXY'),
+    hotPath: reader.defaulted('HOT_PATH') === 'on',
     logLevel: reader.defaulted('LOG_LEVEL'),
     shutdownGraceMs: reader.defaulted('SHUTDOWN_GRACE'),
   };

@@ -76,6 +76,7 @@ const TABLE = {
   BROWSER_MAX_AGE: { default: '5m', parse: toDurationMs },
   CORS_ORIGINS: { parse: toOrigins },
   TRUST_PROXY: { parse: toTrustedProxies },
+  HOT_PATH: { default: 'on', parse: toOneOf(['on', 'off']) },
   LOG_LEVEL: { default: 'info', parse: toOneOf(LOG_LEVELS) },
   SHUTDOWN_GRACE: { default: '10s', parse: toDurationMs },
 } as const satisfies Record<string, Variable<unknown>>;

@@ -67,7 +67,9 @@ export const createPublicListener = (config: Config, options: PublicListenerOpti
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
     isProxy: createIsProxy(config.trustProxy),
-    hotPath: createHotPath({ ...shared, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs }),
+    hotPath: config.hotPath
+      ? createHotPath({ ...shared, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs })
+      : undefined,
   });
   return {
     load: async () => {

@@ -4,8 +4,8 @@ import type { TokenEvent } from '../provider/client-credentials.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
 import type { StoreEvent } from '../sharing/list-store.ts';
 
-// Everything that happens in the service and that operators may want to know: facts, told once where they happen. The
-// log, the metrics and the history subscribe to them, and nothing else depends on being told.
+// Everything in the service that operators may want to know. Each event is emitted once, where it happens. The log, the
+// metrics and the history receive all of them.
 
 export type ServiceEvent = ListEvent | StoreEvent | TokenEvent | ProviderEvent | RequestEvent;
 

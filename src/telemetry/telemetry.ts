@@ -9,13 +9,13 @@ import { createHistory, type History } from './history.ts';
 import { createEventLog, createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 
-// Log, metrics and history: the three subscribers to everything that happens.
+// The log, the metrics and the history, which receive every event of the service.
 
 export interface Telemetry {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly history: History;
-  /** Passes `event` to each of them. */
+  /** Passes `event` to all three. */
   readonly emit: (event: ServiceEvent) => void;
 }
 

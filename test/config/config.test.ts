@@ -36,6 +36,7 @@ test('the smallest sandbox configuration gets every default', () => {
     guard: { minBanks: 1, maxShrink: 0.2 },
     browserMaxAgeMs: 300_000,
     corsOrigins: [],
+    hotPath: true,
     logLevel: 'info',
     shutdownGraceMs: 10_000,
   });
