@@ -6,7 +6,7 @@ import type { Environment } from '../../src/config/reader.ts';
 import { createService, type Service } from '../../src/service.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 
-// The whole service against the emulator, over real HTTP on free ports; only time is replaced.
+// The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
 export interface Rig {
   readonly url: string;
@@ -26,9 +26,9 @@ export interface RigOptions {
   /** More variables, which depend on the emulator's addresses. */
   readonly envFor?: (emulator: Emulator) => Environment;
   readonly emulator?: EmulatorOptions;
-  /** An emulator that runs already, and that outlives the rig. */
+  /** A running emulator, which the rig does not close. */
   readonly provider?: Emulator;
-  /** Called when the emulator runs and the service does not yet. */
+  /** Called after the emulator has started and before the service does. */
   readonly before?: (emulator: Emulator) => void | Promise<void>;
   /** A clock that several rigs share. */
   readonly clock?: ManualClock;
@@ -36,7 +36,7 @@ export interface RigOptions {
   readonly startedLaterByMs?: number;
   /** Resolves the provider's name. */
   readonly lookup?: LookupFunction;
-  /** What jitter draws; one half unless told otherwise. */
+  /** The random numbers for jitter; by default always 0.5. */
   readonly random?: () => number;
 }
 
@@ -93,7 +93,7 @@ export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
   PROVIDER_CLIENT_SECRET: 'emulator-secret',
 });
 
-/** Waits for what real input and output bring about; gives up, naming the condition, when that takes absurdly long. */
+/** Waits until real input and output make `condition` true; rejects with its source after 20 s. */
 export const eventually = async (condition: () => boolean): Promise<void> => {
   const giveUpAtMs = performance.now() + 20_000;
   while (!condition()) {
