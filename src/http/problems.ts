@@ -131,6 +131,8 @@ export type ProblemCode = keyof typeof PROBLEMS;
 /** The answer when the load failed and there is no list to serve. */
 export const PROBLEM_OF_LOAD_ERROR = {
   unreachable: 'provider_unavailable',
+  proxy_unreachable: 'provider_unavailable',
+  proxy_refused: 'provider_unavailable',
   rate_limited: 'provider_unavailable',
   unavailable: 'provider_unavailable',
   timeout: 'provider_timeout',
