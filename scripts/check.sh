@@ -19,6 +19,7 @@ uses() {
 }
 uses 'pages in a browser' chromium chromium-browser google-chrome
 uses 'a caching proxy' nginx
+uses 'the way through a forward proxy' tinyproxy
 uses 'sharing between replicas' redis-server valkey-server
 uses 'the alert rules' promtool
 uses 'the load balancer' haproxy

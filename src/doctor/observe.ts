@@ -9,6 +9,7 @@ import type { Config } from '../config/config.ts';
 import type { ProviderAnswer } from '../provider/exchange.ts';
 import { createProvider } from '../provider/provider.ts';
 import type { Redaction } from '../secrets/redaction.ts';
+import { readVersion } from '../version.ts';
 
 // One exchange with the provider, made by the service's own parts: its token, its connection, its contract, its list with
 // its deadline and guard. The doctor only observes, so what it sees is what the service would get.
@@ -52,6 +53,7 @@ export const observe = async (config: Config, { addSecret }: Redaction): Promise
   const provider = createProvider(config, {
     clock: systemClock,
     random: Math.random,
+    version: readVersion(),
     addSecret,
     onEvent: () => undefined,
     watchExchange: async (ask) => {

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
@@ -33,6 +34,8 @@ export interface RigOptions {
   readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
+  /** Resolves the provider's name. */
+  readonly lookup?: LookupFunction;
   /** The random numbers for jitter; by default always 0.5. */
   readonly random?: () => number;
 }
@@ -60,6 +63,7 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     logDestination: { write: (line: string) => void lines.push(line) },
     clock,
     random: options.random ?? (() => 0.5),
+    ...(options.lookup && { lookup: options.lookup }),
   });
   const { publicUrl, operatorsUrl = '' } = await service.start();
 

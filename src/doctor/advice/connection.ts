@@ -44,6 +44,18 @@ export const adviseOnTimeout = ({ connection, head }: Contact): Advice => {
       };
 };
 
+export const PROXY_UNREACHABLE: Advice = {
+  step: 'address',
+  likely: 'the address of the proxy is wrong, the proxy is down, or a firewall is in between',
+  next: 'check HTTPS_PROXY or HTTP_PROXY; if this host needs no proxy, add it to NO_PROXY',
+};
+
+export const PROXY_REFUSED: Advice = {
+  step: 'address',
+  likely: 'the proxy does not accept the user and password, or does not allow this host or port',
+  next: 'check the user and password in HTTPS_PROXY or HTTP_PROXY; then ask who runs the proxy to allow this host',
+};
+
 const unknownHost: Explain = ({ url, variable }) => ({
   step: 'address',
   likely: `DNS knows no host ${url.host}`,
