@@ -64,7 +64,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     takeTurn: fleet?.takeTurn,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
-    guard: config.guard,
+    guard: { ...config.guard, fields: config.banks.fields },
     clock,
     random,
     onEvent: (event) => {

@@ -42,8 +42,8 @@ export interface Config {
     readonly snapshotFile: string | undefined;
     readonly redisUrl: Secret | undefined;
   };
-  /** `maxShrink` is a share from 0 to 1. */
-  readonly guard: { readonly minBanks: number; readonly maxShrink: number };
+  /** `maxShrink` and `maxDrift` are shares from 0 to 1. */
+  readonly guard: { readonly minBanks: number; readonly maxShrink: number; readonly maxDrift: number };
   readonly browserMaxAgeMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly trustProxy: number | readonly string[] | undefined;
@@ -102,6 +102,7 @@ export const parseConfig = (
     guard: {
       minBanks: reader.defaulted('GUARD_MIN_BANKS'),
       maxShrink: reader.defaulted('GUARD_MAX_SHRINK'),
+      maxDrift: reader.defaulted('GUARD_MAX_DRIFT'),
     },
     browserMaxAgeMs: reader.defaulted('BROWSER_MAX_AGE'),
     corsOrigins: reader.optional('CORS_ORIGINS') ?? [],

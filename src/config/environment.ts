@@ -64,7 +64,8 @@ const readDotEnv = (): Sources['dotEnv'] => {
     return parseEnv(UTF_8.decode(readRegularFileSync('.env', MAX_DOT_ENV_BYTES)));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
-    const reason = codeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'not UTF-8' : describeReadError(error);
+    const reason =
+      codeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'not UTF-8' : describeReadError(error);
     throw new ConfigError([
       `.env: cannot be read (${reason}); make it a readable, regular file in UTF-8, or remove it`,
     ]);

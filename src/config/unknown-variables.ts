@@ -1,3 +1,4 @@
+import { editDistance } from '../edit-distance.ts';
 import { VARIABLE_NAMES } from './variables.ts';
 
 // Finds names in the environment that look like variables of this service and are not: a typing mistake must not pass
@@ -13,7 +14,7 @@ const NOT_OURS = new Set(['FTP_PROXY', 'ftp_proxy']);
 
 /** The closest variable of this service for a name that has one of our prefixes or is one or two letters away. */
 export const closestVariable = (name: string): string | undefined => {
-  const [closest] = VARIABLE_NAMES.map((known) => ({ known, letters: lettersApart(name, known) })).toSorted(
+  const [closest] = VARIABLE_NAMES.map((known) => ({ known, letters: editDistance(name, known) })).toSorted(
     (a, b) => a.letters - b.letters,
   );
   return closest && closest.letters <= 2 ? closest.known : undefined;
@@ -23,19 +24,4 @@ export const isUnknownVariable = (name: string): boolean => {
   if (NOT_OURS.has(name) || VARIABLE_NAMES.some((known) => known === name)) return false;
   if (PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
   return name.length >= SHORTEST_SIMILAR_NAME && closestVariable(name) !== undefined;
-};
-
-/** How many letters must be added, removed or replaced to make `a` into `b` (the Levenshtein distance); 3 means more than 2. */
-const lettersApart = (a: string, b: string): number => {
-  if (Math.abs(a.length - b.length) > 2) return 3;
-  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= a.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column += 1) {
-      const replaced = (above[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
-    }
-    above = current;
-  }
-  return Math.min(3, above[b.length] ?? 3);
 };

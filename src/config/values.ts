@@ -167,18 +167,25 @@ export const toShare = (text: string): number => {
 export interface PublishedField {
   readonly name: string;
   readonly from: string;
+  /** It may be missing from every entry. */
+  readonly isOptional: boolean;
 }
 
+/** Names such as `code`, `id:ispb` (published as `id`) and `logo?` or `id:ispb?` (optional). */
 export const toFields = (text: string): PublishedField[] => {
   const fields = text.split(',').map((item) => {
-    const [name = '', from = name, ...rest] = item.trim().split(':');
-    const isValid = [name, from].every((part) => /^[^\s"\\]+$/.test(part) && part !== '__proto__');
+    const isOptional = item.trim().endsWith('?');
+    const [name = '', from = name, ...rest] = item
+      .trim()
+      .slice(0, isOptional ? -1 : undefined)
+      .split(':');
+    const isValid = [name, from].every((part) => /^[^\s"\\?]+$/.test(part) && part !== '__proto__');
     if (!isValid || rest.length > 0) {
       throw new InvalidValue(
-        'is not a list of fields; use names such as code,ispb,name, or id:ispb to rename',
+        'is not a list of fields; use names such as code,ispb,name, id:ispb to rename, or logo? for one that may be missing',
       );
     }
-    return { name, from };
+    return { name, from, isOptional };
   });
   if (new Set(fields.map((field) => field.name)).size !== fields.length) {
     throw new InvalidValue('publishes one name twice; give each field a name of its own');
@@ -186,7 +193,11 @@ export const toFields = (text: string): PublishedField[] => {
   return fields;
 };
 
-export const toFieldNames = (text: string): string[] => toFields(text).map((field) => field.name);
+export const toFieldNames = (text: string): string[] =>
+  toFields(text).map(({ name, isOptional }) => {
+    if (isOptional) throw new InvalidValue('has a ? after a name; only BANK_FIELDS has optional fields');
+    return name;
+  });
 
 export const toOrigins = (text: string): '*' | string[] => {
   if (text === '*') return text;

@@ -62,6 +62,7 @@ const TABLE = {
   CACHE_REDIS_URL: { parse: toRedisUrl, isSecret: true },
   GUARD_MIN_BANKS: { default: '1', parse: toCount },
   GUARD_MAX_SHRINK: { default: '20%', parse: toShare },
+  GUARD_MAX_DRIFT: { default: '20%', parse: toShare },
   BROWSER_MAX_AGE: { default: '5m', parse: toDurationMs },
   CORS_ORIGINS: { parse: toOrigins },
   TRUST_PROXY: { parse: toTrustedProxies },

@@ -75,7 +75,14 @@ export const advise = (error: LoadError, config: Config, facts: Facts): Advice =
         likely: entryHints(config, facts).join('; ') || 'the entries have nothing in the published fields',
         next: 'set BANK_FIELDS and BANK_REQUIRED_FIELDS to fields that the table below shows as filled',
       };
+    case 'missing_field':
+      return {
+        step: 'entries',
+        likely: 'BANK_FIELDS has a wrong name, or the provider renamed the field',
+        next: 'set BANK_FIELDS to fields that the table below shows as filled; a name ending in ? may be missing',
+      };
     case 'shrunk':
+    case 'drifted':
     case 'internal':
       return {
         step: 'list',

@@ -1,5 +1,6 @@
 import type { ServedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
+import { countRejected } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { advise, entriesOf, entryHints, STEPS, type StepName } from './advice.ts';
 import type { Facts } from './exchange.ts';
@@ -110,7 +111,7 @@ const tellToken = ({ provider: { token } }: Config, { tokenAfterMs = 0 }: Facts)
 const tellEntries = (config: Config, facts: Facts): Step => {
   const { outcome } = facts;
   const [count, rejected] =
-    outcome instanceof LoadError ? [0, 0] : [outcome.list.count, outcome.list.rejected];
+    outcome instanceof LoadError ? [0, 0] : [outcome.list.count, countRejected(outcome.list.rejected)];
   const told = `${count} can be served, ${rejected} rejected`;
   const hints = entryHints(config, facts);
   return rejected > 0 || hints.length > 0

@@ -68,7 +68,7 @@ export const examine = async (config: Config, { addSecret }: Redaction): Promise
     takeTurn: undefined,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
-    guard: config.guard,
+    guard: { ...config.guard, fields: config.banks.fields },
     clock: systemClock,
     random: Math.random,
     onEvent: () => undefined,

@@ -2,6 +2,12 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import type { HeldList } from '../banks/cached-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
 import { compareLists } from '../banks/list-change.ts';
+import {
+  countRejected,
+  NOTHING_REJECTED,
+  REJECTION_REASONS,
+  type RejectedEntries,
+} from '../banks/reading/entry.ts';
 import type { LogLevel } from '../config/values.ts';
 import type { TokenEvent } from '../provider/client-credentials.ts';
 import type { ServiceEvent } from './events.ts';
@@ -46,8 +52,10 @@ export const createEventLog = (
         logger.warn(names, 'list: the provider sends other fields than before');
       }
     }
-    if (list.rejected !== (previous?.rejected ?? 0)) {
-      logger.warn({ rejected: list.rejected }, 'list: unusable entries are rejected');
+    const rejected = reasonsOf(list.rejected);
+    if (rejected !== reasonsOf(previous?.rejected ?? NOTHING_REJECTED)) {
+      const facts = { rejected: countRejected(list.rejected), reasons: rejected };
+      logger.warn(facts, 'list: unusable entries are rejected');
     }
     if (!suggested && list.upstreamFields.length > 0) {
       const suggestion = `BANK_FIELDS=${listNames(list.upstreamFields).join(',')}`;
@@ -63,11 +71,17 @@ export const createEventLog = (
         break;
       case 'list-load-failed': {
         const { error, state } = event;
-        if (told.failing !== error.kind || told.state !== state) {
-          const facts = { kind: error.kind, state, ...(error.kind === 'internal' && { err: error.cause }) };
+        const failing = [error.kind, ...error.fields].join();
+        if (told.failing !== failing || told.state !== state) {
+          const facts = {
+            kind: error.kind,
+            state,
+            ...(error.fields.length > 0 && { fields: listNames(error.fields) }),
+            ...(error.kind === 'internal' && { err: error.cause }),
+          };
           logger.warn(facts, `list: the load failed: ${error.message}; ${WHAT_USERS_GET[state]}`);
         }
-        told = { failing: error.kind, state };
+        told = { failing, state };
         break;
       }
       case 'list-restored': {
@@ -105,6 +119,12 @@ export const createEventLog = (
     }
   };
 };
+
+/** Such as "2 duplicate, 1 required_field"; empty where nothing is rejected. */
+const reasonsOf = (rejected: RejectedEntries): string =>
+  REJECTION_REASONS.filter((reason) => rejected[reason] > 0)
+    .map((reason) => `${rejected[reason]} ${reason}`)
+    .join(', ');
 
 const createTokenLog = (logger: Logger): ((event: TokenEvent) => void) => {
   let failing: string | undefined;

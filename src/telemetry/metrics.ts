@@ -2,6 +2,9 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { ListStatus } from '../banks/bank-list.ts';
 import { STATES, type Freshness, type FreshnessPolicy } from '../banks/freshness.ts';
 import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
+import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
+import { countFilled } from '../banks/reading/profile.ts';
+import type { PublishedField } from '../config/values.ts';
 import type { FinishedRequest } from '../http/request-log.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import type { ServiceEvent } from './events.ts';
@@ -29,6 +32,8 @@ export interface MetricsOptions {
   /** Its state alone, which each request asks for. */
   readonly state: () => Freshness;
   readonly policy: FreshnessPolicy;
+  /** The configured fields: names that the provider chooses are not a closed set. */
+  readonly fields: readonly PublishedField[];
   /** Those that are configured. */
   readonly stores: readonly StoreName[];
   readonly environment: string;
@@ -180,7 +185,7 @@ const STORE_LABELS = {
 } as const satisfies Record<StoreName, string>;
 
 /** What the list is at the moment of the scrape. A figure that there is none of has no sample. */
-const defineListGauges = (registry: Registry, { status, policy }: MetricsOptions): void => {
+const defineListGauges = (registry: Registry, { status, policy, fields }: MetricsOptions): void => {
   const gauge = (name: string, help: string, value: (status: ListStatus) => number | undefined): void => {
     registry.registerMetric(
       new Gauge({
@@ -206,14 +211,34 @@ const defineListGauges = (registry: Registry, { status, policy }: MetricsOptions
   );
   gauge('banks_list_entries', 'Banks in the held list', ({ held }) => held?.count ?? 0);
   gauge(
-    'banks_list_rejected_entries',
-    'Entries of the newest list that were unusable and are not served',
-    ({ held }) => held?.rejected ?? 0,
-  );
-  gauge(
     'banks_list_last_success_timestamp_seconds',
     'When the provider sent the held list',
     ({ held }) => held && held.receivedAtMs / 1_000,
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: 'banks_list_rejected_entries',
+      help: 'Entries of the newest list that were unusable and are not served, by reason',
+      labelNames: ['reason'],
+      registers: [],
+      collect() {
+        const { rejected = NOTHING_REJECTED } = status().held ?? {};
+        for (const reason of REJECTION_REASONS) this.set({ reason }, rejected[reason]);
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: 'banks_list_field_filled_share',
+      help: 'Share of the cached list, 0 to 1, in which a field of BANK_FIELDS is neither missing, null nor empty',
+      labelNames: ['field'],
+      registers: [],
+      collect() {
+        const { held } = status();
+        for (const { name } of held && held.count > 0 ? fields : [])
+          this.set({ field: name }, countFilled(held?.profile.get(name)) / (held?.count ?? 1));
+      },
+    }),
   );
   registry.registerMetric(
     new Gauge({

