@@ -46,7 +46,8 @@ export const createService = (config: Config, options: ServiceOptions): Service 
 
   const { stores, sharedStore } = createStores(config, {
     random,
-    tellsAges: options.clock === undefined,
+    reportsAges: options.clock === undefined,
+    addSecret: redaction.addSecret,
     onEvent: emit,
   });
   const provider = createProvider(config, { clock, random, addSecret: redaction.addSecret, onEvent: emit });
@@ -78,7 +79,6 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     redaction,
     clock,
     status: () => list.status(),
-    state: () => list.state(),
     stores: stores.map(({ name }) => name),
   });
   const { logger, metrics, history } = telemetry;
@@ -89,10 +89,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     ...shared,
     isDraining: () => drain !== undefined,
     redact: redaction.redact,
-    onRequest: (request) => {
-      metrics.onRequest(request);
-      history.onRequest(request);
-    },
+    emit,
   });
   const managementPort = createManagementPort(config, {
     ...shared,

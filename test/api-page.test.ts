@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { eventually, startRig, type Rig } from './kit/rig.ts';
 
-// The programs that docs/api.md gives to those who use the API, run as they stand there; only the address and the
-// interval are those of the test. (The page's commands are run by docs.test.ts, its script for pages by
-// browser/api-page.test.ts.)
+// The programs in docs/api.md, run as they are printed there; only the address and the interval are the test's.
+// (docs.test.ts runs the page's commands, browser/api-page.test.ts its script for web pages.)
 
 const page = readFileSync('docs/api.md', 'utf8');
 const programIn = (language: string, mark: string): string =>
@@ -24,7 +23,7 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-describe('a service that follows the list', () => {
+describe('a service that keeps its list current', () => {
   const run = (command: string, name: string, program: string): (() => string[]) => {
     const file = join(scratch, name);
     writeFileSync(file, program.replace('http://localhost:3000/banks', `${rig.url}/banks`));
@@ -46,13 +45,13 @@ describe('a service that follows the list', () => {
       programIn('python', 'If-None-Match').replace('EVERY_SECONDS = 60', 'EVERY_SECONDS = 0.05'),
     ],
   ];
-  // Python need not be there where people work; where CI=true nothing may be left out.
+  // Python may be missing on a developer's machine; with CI=true nothing may be skipped.
   const isRunnable = ([command]: (typeof programs)[number]): boolean =>
     // oxlint-disable-next-line node/no-process-env
     process.env['CI'] === 'true' || spawnSync(command, ['--version']).status === 0;
 
   test.each(programs.filter(isRunnable))(
-    '%s %s waits as it is asked to, and downloads a list only when it has changed',
+    '%s %s waits as long as Retry-After says, and downloads a list only when it has changed',
     async (command, name, program) => {
       expect(program).toMatch(/EVERY_\w+ = (?:50;|0\.05)/);
       rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });

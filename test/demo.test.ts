@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { runNode, type Program } from './kit/program.ts';
 
-// The built demo as a newcomer uses it: only by what it prints.
+// The built demo, used only through what it prints.
 
 interface Demo extends Program {
   /** The address on the printed line that begins with `label`. */
@@ -48,7 +48,7 @@ const startAndRead = async (env: Readonly<Record<string, string>> = {}): Promise
   return demo;
 };
 
-/** Asks until the answer is as wanted; bounded by the test's time limit. */
+/** Repeats until the condition holds; the test's time limit ends it. */
 const until = async (isWanted: () => Promise<boolean>): Promise<void> => {
   // oxlint-disable-next-line no-await-in-loop
   while (!(await isWanted())) await new Promise((next) => setTimeout(next, 20));
@@ -73,7 +73,7 @@ test('every printed address answers, and the page may read the list', async () =
   expect(await demo.paste('/healthz')).toContain('"status":"pass"');
 });
 
-test('it prints what the README shows', async () => {
+test('its output is what the README shows', async () => {
   const [, shown = ''] = /npm run demo\n…\n([^]*?)…/.exec(readFileSync('README.md', 'utf8')) ?? [];
   const withoutPorts = (text: string): string => text.replaceAll(/(127\.0\.0\.1:)\d+/g, '$1<port>');
   expect(shown).toContain('Status page');
@@ -111,7 +111,7 @@ test('many calls are counted instead of printed, and requests to the service are
   expect(demo.output()).not.toMatch(/^[\d:]{8} {2}request/m);
 });
 
-test('Ctrl-C stops all of it with status 0, whoever is connected', async () => {
+test('Ctrl-C stops everything with status 0, even while clients are connected', async () => {
   const demo = await startAndRead();
   const ports = ['Bank list', 'Bank picker', 'Status page'].map((label) =>
     Number(new URL(demo.url(label)).port),
@@ -132,7 +132,7 @@ test('bad values are reported by name, with status 1', async () => {
     expect(demo.output()).toMatch(new RegExp(`^ {2}${name}: `, 'm'));
 });
 
-/** Occupies a port of loopback; one that is in use already stays so. */
+/** Occupies a port on loopback; does nothing if it is already in use. */
 const occupy = (port: number): Promise<number> =>
   new Promise((settle) => {
     const server = createServer();

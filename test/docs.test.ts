@@ -74,7 +74,7 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
 interface Exchange {
   readonly command: string;
   readonly output: string;
-  /** What stands right before the command's block. */
+  /** The line before the command's block. */
   readonly lead: string;
 }
 
@@ -106,12 +106,12 @@ const isRunHere = ({ command }: Exchange): boolean => command.startsWith('curl '
 const isRunElsewhere = ({ command }: Exchange): boolean =>
   RUN_ELSEWHERE.has(bare(command)) || command.startsWith('export ');
 
-test.each(PAGES)('each command of %s is run here, or is known to be run elsewhere', (page) => {
+test.each(PAGES)('each command in %s is run here, or is listed with the place where it is run', (page) => {
   const unknown = exchangesOf(page).filter((exchange) => !isRunHere(exchange) && !isRunElsewhere(exchange));
   expect(unknown.map(({ command }) => command)).toEqual([]);
 });
 
-describe('the commands that ask a running service', () => {
+describe('the commands that need a running service', () => {
   const rigs: Rig[] = [];
   const start = async (options: RigOptions): Promise<Rig> => {
     const rig = await startRig(options);
@@ -150,7 +150,7 @@ describe('the commands that ask a running service', () => {
   };
 
   test.each(PAGES.filter((page) => exchangesOf(page).some(isRunHere)))(
-    'of %s give what the page shows',
+    'in %s print what the page shows',
     async (page) => {
       // The README's commands are for the demo, whose list is fresh for 15 seconds.
       const CACHE_TTL = page === 'README.md' ? '15s' : '10s';
@@ -169,7 +169,7 @@ describe('the commands that ask a running service', () => {
     },
   );
 
-  test("the README's script prints what the list has", async () => {
+  test("the README's script gets the list", async () => {
     const [, script = ''] = /```js\n([^]*?)```/.exec(read('README.md')) ?? [];
     const { url } = await start({});
     const here = script.replace('http://localhost:3000', url);
@@ -178,12 +178,12 @@ describe('the commands that ask a running service', () => {
   });
 });
 
-test("the README's configuration for production is a good one", () => {
+test("the README's configuration for production is valid", () => {
   const [, text = ''] = /```ini\n([^]*?)```/.exec(read('README.md')) ?? [];
   expect(parseConfig(parseEnv(text)).provider.environment).toBe('production');
 });
 
-describe('what the pages repeat of the code', () => {
+describe('what the documents repeat from the code', () => {
   const rowsOf = (page: string, heading: string): string[] => {
     const [, section = ''] = read(page).split(`\n## ${heading}\n`);
     return [...(section.split('\n## ')[0] ?? '').matchAll(/^\| (`[^|]*`) +\|/gm)].flatMap(([, cell = '']) =>
@@ -191,24 +191,32 @@ describe('what the pages repeat of the code', () => {
     );
   };
 
-  test('the kinds of failure are those of the code', () => {
+  test('the kinds of failure are complete', () => {
     expect(rowsOf('docs/operations.md', 'Kinds of failure').toSorted()).toEqual(
       Object.keys(PROBLEM_OF_LOAD_ERROR).toSorted(),
     );
   });
 
-  test('the alerts are those of the rules', () => {
+  test('the alerts are complete and in the order of the rules', () => {
     const rules = read('deploy/prometheus/banks-bff.rules.yml');
     const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
     expect(rowsOf('docs/operations.md', 'Alerts')).toEqual(alerts);
   });
 
-  test('each log line that is explained is written somewhere', () => {
+  test('each explained log line exists in the code', () => {
     const source = filesOf('src', '.ts').map(read).join('\n');
     for (const message of rowsOf('docs/operations.md', 'Log lines')) expect(source).toContain(message);
   });
 
-  test.each(PAGES)('each file that %s names is there', (page) => {
+  test('each file to edit exists', () => {
+    const [, section = ''] = read('docs/architecture.md').split('\n## To change X, edit Y\n');
+    const rows = [...section.matchAll(/^\| [^`|]+\| (`.*`) *\|$/gm)].map(([, cell = '']) => cell);
+    expect(rows).toHaveLength([...section.matchAll(/^\|/gm)].length - 2);
+    const files = rows.flatMap((cell) => cell.split(', ').map((name) => name.replaceAll('`', '')));
+    expect(files.filter((file) => !existsSync(file))).toEqual([]);
+  });
+
+  test.each(PAGES)('each file that %s names exists', (page) => {
     const named = [...read(page).matchAll(/`((?:src|test|emulator|deploy)\/[\w./-]*)`|\]\(([\w./-]+)[)#]/g)];
     const folder = page.includes('/') ? page.slice(0, page.lastIndexOf('/') + 1) : '';
     const missing = named

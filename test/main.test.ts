@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { startEmulator } from '../emulator/emulator.ts';
 import { runNode, type Program } from './kit/program.ts';
 
-// The built process as an operator sees it: exit status, signals, what it writes.
+// The built process as an operator sees it: exit status, signals, output.
 
 const MAIN = fileURLToPath(new URL('../dist/src/main.js', import.meta.url));
 
@@ -30,7 +30,7 @@ const SERVICE = {
   BANK_FIELDS: 'code,name',
 };
 
-describe('a configuration that cannot work', () => {
+describe('an invalid configuration', () => {
   test('ends the process with status 1, naming every variable and no value', async () => {
     const { exit, output } = run({
       PORT: 'SECRET-1',
@@ -44,7 +44,7 @@ describe('a configuration that cannot work', () => {
     expect(output()).not.toContain('SECRET');
   });
 
-  test('includes a port that is taken', async () => {
+  test('includes a port that is in use', async () => {
     const emulator = await startEmulator();
     const { exit, output } = run({
       ...SERVICE,
@@ -57,7 +57,7 @@ describe('a configuration that cannot work', () => {
     await emulator.close();
   });
 
-  test('includes a token file that is not there', async () => {
+  test('includes a token file that does not exist', async () => {
     const { exit, output } = run({
       ...SERVICE,
       PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
@@ -68,7 +68,7 @@ describe('a configuration that cannot work', () => {
   });
 });
 
-describe('a file that is no file', () => {
+describe('a pipe in place of a file', () => {
   const pipe = (name: string): string => {
     const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
     execFileSync('mkfifo', [join(directory, name)]);
@@ -76,7 +76,7 @@ describe('a file that is no file', () => {
   };
 
   test.each(['PROVIDER_ACCESS_TOKEN_FILE', 'MANAGEMENT_TOKEN_FILE'])(
-    'is refused as %s instead of being waited for',
+    'is refused as %s, without waiting for data',
     async (name) => {
       const { exit, output } = run({
         ...SERVICE,
@@ -96,7 +96,7 @@ describe('a file that is no file', () => {
   });
 });
 
-test('NODE_DEBUG, which prints bodies with their tokens, keeps the service from starting', async () => {
+test('NODE_DEBUG, which makes Node print tokens, prevents the service from starting', async () => {
   const { exit, output } = run({
     ...SERVICE,
     PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
@@ -107,7 +107,7 @@ test('NODE_DEBUG, which prints bodies with their tokens, keeps the service from 
   expect(output()).toMatch(/^ {2}NODE_DEBUG: makes Node print/m);
 });
 
-test('a configuration that only a library refuses is told like any other', async () => {
+test('a value that only a library rejects is reported like any other', async () => {
   const { exit, output } = run({
     ...SERVICE,
     PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
@@ -121,7 +121,7 @@ test('a configuration that only a library refuses is told like any other', async
   expect(output()).not.toMatch(/^ +at /m);
 });
 
-test('a byte order mark hides no variable of a .env', async () => {
+test('a byte order mark in .env hides no variable', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
   writeFileSync(join(cwd, '.env'), '\ufeffPROVIDER_ACCESS_TOKEN=two words\n');
   const { exit, output } = run(SERVICE, cwd);
@@ -129,7 +129,7 @@ test('a byte order mark hides no variable of a .env', async () => {
   expect(output()).toContain('PROVIDER_ACCESS_TOKEN: has a character');
 });
 
-test('a .env in another encoding is refused', async () => {
+test('a .env file in another encoding is refused', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
   writeFileSync(join(cwd, '.env'), Buffer.from('\ufeffPORT=1\n', 'utf16le'));
   const { exit, output } = run(SERVICE, cwd);
@@ -137,7 +137,7 @@ test('a .env in another encoding is refused', async () => {
   expect(output()).toContain('.env: cannot be read (not UTF-8)');
 });
 
-test('a .env file is read, and the environment wins over it', async () => {
+test('a .env file is read, and the environment has precedence', async () => {
   const emulator = await startEmulator();
   const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
   writeFileSync(
@@ -154,7 +154,7 @@ test('a .env file is read, and the environment wins over it', async () => {
 });
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s ends the process with status 0, after the answers under way',
+  '%s ends the process with status 0, after the responses in progress',
   async (signal) => {
     const emulator = await startEmulator();
     await emulator.behave('slow', { delayMs: 300 });
@@ -175,7 +175,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('a second signal ends the process at once, with a status other than 0', async () => {
+test('a second signal ends the process immediately, with another status than 0', async () => {
   const emulator = await startEmulator();
   const service = run({
     ...SERVICE,

@@ -77,7 +77,7 @@ test('SIGTERM under 200 keep-alive clients loses no request, and the process exi
   agent.destroy();
 }, 20_000);
 
-test('a second signal ends it at once, with a status other than 0', async () => {
+test('a second signal ends it immediately, with another status than 0', async () => {
   await start({ SHUTDOWN_GRACE: '1h' });
   const exited = once(child, 'exit');
   const draining = new Promise<void>((resolve) =>
@@ -89,7 +89,7 @@ test('a second signal ends it at once, with a status other than 0', async () => 
   expect(await exited).toEqual([1, null]);
 });
 
-test('a log that nobody reads any more does not end the service', async () => {
+test('a closed log does not end the service', async () => {
   const url = await start();
   child.stdout?.destroy();
   for (let count = 0; count < 50; count += 1) {
@@ -98,7 +98,7 @@ test('a log that nobody reads any more does not end the service', async () => {
   expect(child.exitCode).toBeNull();
 });
 
-test('SIGTERM in the middle of writing the snapshot drains as at any other time', async () => {
+test('SIGTERM while the snapshot is being written drains as usual', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'banks-bff-'));
   // A disk so slow that the write is under way when the signal comes; the library that writes listens for signals too.
   const slowDisk = `import fs from 'node:fs'; const { fsync } = fs; fs.fsync = (...args) => setTimeout(fsync, 500, ...args);`;
@@ -133,7 +133,7 @@ test('SIGUSR1 opens no debugger, and the service goes on', async () => {
   expect(service.written()).not.toContain('Debugger');
 });
 
-describe('the end comes whatever standard output and standard error do', () => {
+describe('the process ends whether or not standard output and standard error are read', () => {
   /** Keeps them full, as a reader does that has stopped. Asking for the streams makes them not block. */
   const fill = (...fds: number[]): string => `
     import { writeSync } from 'node:fs';
@@ -196,14 +196,14 @@ describe('the end comes whatever standard output and standard error do', () => {
     expect(await end(signals)).toEqual([status, null]);
   });
 
-  test('a drain that hangs is given up, with a word about it', async () => {
+  test('a drain that hangs is abandoned with a message', async () => {
     const hang = `import { Server } from 'node:net'; Server.prototype.close = function () { return this; };`;
     const words = await startUnread(hang, 'stderr');
     expect(await end(['SIGTERM'])).toEqual([1, null]);
     await eventually(() => words().includes('banks-bff did not stop within 2300 ms.'));
   });
 
-  test('the last words are written though the log is full', async () => {
+  test('the last message is written even if the log is full', async () => {
     const words = await startUnread(fill(1), 'stderr');
     expect(await end(['SIGUSR2'])).toEqual([1, null]);
     await eventually(() => words().includes('Error: a crash'));

@@ -17,13 +17,13 @@ describe.each([
   ['readRegularFile', readRegularFile],
   ['readRegularFileSync', async (...args: [string, number]) => Promise.resolve(readRegularFileSync(...args))],
 ])('%s', (_name, read) => {
-  test.each(['', 'a', 'eight by'])('gives what the file holds: %j', async (content) => {
+  test.each(['', 'a', 'eight by'])('returns the content: %j', async (content) => {
     writeFileSync(path('data'), content);
     symlinkSync('data', path('link'));
     expect((await read(path('link'), 8)).toString()).toBe(content);
   });
 
-  test('refuses more bytes than are allowed', async () => {
+  test('refuses a file above the limit', async () => {
     writeFileSync(path('data'), 'nine byte');
     await expect(read(path('data'), 8)).rejects.toMatchObject({
       code: 'FILE_TOO_LARGE',
@@ -31,12 +31,12 @@ describe.each([
     });
   });
 
-  test('refuses a file of unknown size once it has more', async () => {
+  test('refuses a file of unknown size once it exceeds the limit', async () => {
     expect((await read('/proc/self/status', 100_000)).length).toBeGreaterThan(100);
     await expect(read('/proc/self/status', 100)).rejects.toMatchObject({ code: 'FILE_TOO_LARGE' });
   });
 
-  test('neither waits for a pipe nor reads a device or a directory', async () => {
+  test('refuses pipes, devices and directories without waiting', async () => {
     execFileSync('mkfifo', [path('pipe')]);
     for (const file of [path('pipe'), '/dev/zero', directory]) {
       // oxlint-disable-next-line no-await-in-loop -- one file after the other
@@ -44,7 +44,7 @@ describe.each([
     }
   });
 
-  test("passes on Node's error when there is none", async () => {
+  test("passes on Node's error if the file does not exist", async () => {
     await expect(read(path('missing'), 8)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });

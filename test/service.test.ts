@@ -13,7 +13,7 @@ const hasFailed = () => rig.service.list.status().failure !== undefined;
 const hasList = () => rig.service.list.served() !== undefined;
 
 describe('GET /banks', () => {
-  test('gives all banks with the published fields only, in the provider order', async () => {
+  test("returns all banks with only the published fields, in the provider's order", async () => {
     await start();
     const { body, headers } = await getBanks().expect(200);
     expect(body).toHaveLength(513);
@@ -21,13 +21,13 @@ describe('GET /banks', () => {
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
-  test('publishes a field under the name that was chosen for it', async () => {
+  test('publishes a field under its configured name', async () => {
     await start({ env: { BANK_FIELDS: 'id:ispb,name' } });
     const { body } = await getBanks().expect(200);
     expect(body[0]).toEqual({ id: '00000000', name: 'BCO DO BRASIL S.A.' });
   });
 
-  test('answers HEAD with the fields of GET and no body', async () => {
+  test('answers HEAD with the headers of GET and no body', async () => {
     await start();
     const get = await getBanks().set('Accept-Encoding', 'br');
     const head = await supertest(rig.url).head('/banks').set('Accept-Encoding', 'br').expect(200);
@@ -36,7 +36,7 @@ describe('GET /banks', () => {
   });
 });
 
-test('1,000 simultaneous requests at a cold start cause one upstream call and get 1,000 good answers', async () => {
+test('1,000 simultaneous requests at a cold start cause one upstream call, and all get the list', async () => {
   await start({ before: (emulator) => emulator.behave('slow', { delayMs: 200 }) });
   const answers = await Promise.all(
     Array.from({ length: 1000 }, async () => (await fetch(`${rig.url}/banks`)).json()),
@@ -45,7 +45,7 @@ test('1,000 simultaneous requests at a cold start cause one upstream call and ge
   expect(rig.emulator.listCalls()).toBe(1);
 });
 
-test('a failed renewal leaves the held list in service and the next one recovers', async () => {
+test('after a failed renewal the cached list is served, and the next renewal succeeds', async () => {
   await start();
   await eventually(hasList);
   await rig.emulator.behave('unavailable');

@@ -5,8 +5,8 @@ import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import { listBehaviours, type Behaviour } from '../emulator/behaviours.ts';
 import { clientCredentialsEnv, eventually, startRig, type Rig } from './kit/rig.ts';
 
-// What of an upstream answer is told, and where: its status code to operators, the kind of a failure to everybody, and
-// not one word of its text.
+// What an upstream response reveals: its status code to operators, the kind of a failure to everyone, and nothing of its
+// text.
 
 const MARK = 'MARKED-UPSTREAM-TEXT';
 const TOKEN = 'operator-token-0123456789';
@@ -76,7 +76,7 @@ describe.each([
     const script = answerWith(status, type, body);
     rig = await startRig({
       env: { MANAGEMENT_TOKEN: TOKEN, LOG_LEVEL: 'trace' },
-      // Without a number that could be taken for a status.
+      // No number in it could be mistaken for a status.
       emulator: { banks: [{ code: 'a', ispb: 'b', name: 'c' }] },
       before: (emulator) => (hasList ? undefined : emulator.respondWith(script)),
     });
@@ -88,7 +88,7 @@ describe.each([
     await loadEnded();
   };
 
-  test.each(STATUSES)('the status %d is told to operators only, and no text to anybody', async (status) => {
+  test.each(STATUSES)('status %d reaches operators only, and its text nobody', async (status) => {
     const number = new RegExp(`\\b${status}\\b`);
     const toldStatus = new RegExp(`(?:status |\\()${status}\\b`);
     for (const [type, body] of TEXTS) {
@@ -104,7 +104,7 @@ describe.each([
     }
   });
 
-  test('no text of an unusable 200 is told to anybody', async () => {
+  test('the text of an unusable 200 reaches nobody', async () => {
     for (const [type, body] of TEXTS) {
       await start(200, type, body);
       const told = (await publicFace()) + (await managementFace()) + rig.log();
@@ -119,7 +119,7 @@ const BEHAVIOURS = Object.keys(listBehaviours).filter(
 );
 const AT_THE_DEADLINE = ['hang', 'stall', 'drip'];
 
-test.each(BEHAVIOURS)('no text of the emulator is told while it does %s', async (behaviour) => {
+test.each(BEHAVIOURS)("none of the emulator's text gets out while it does %s", async (behaviour) => {
   rig = await startRig({
     env: { MANAGEMENT_TOKEN: TOKEN, LOG_LEVEL: 'trace' },
     before: (emulator) => emulator.behave(behaviour),
@@ -134,7 +134,7 @@ test.each(BEHAVIOURS)('no text of the emulator is told while it does %s', async 
   expect(/<html|<title|maintenance/i.exec(told)).toBeNull();
 });
 
-test('no text of the token endpoint is told, and its status to operators only', async () => {
+test("none of the token endpoint's text gets out, and its status reaches operators only", async () => {
   rig = await startRig({
     env: { MANAGEMENT_TOKEN: TOKEN, LOG_LEVEL: 'trace' },
     envFor: clientCredentialsEnv,

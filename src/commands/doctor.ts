@@ -1,7 +1,7 @@
 import { ConfigError, secretsOf } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
-import { examine } from '../doctor/exchange.ts';
+import { observe } from '../doctor/observe.ts';
 import { render } from '../doctor/report.ts';
 import type { CommandContext } from './command.ts';
 
@@ -10,7 +10,7 @@ export const doctor = async ({ env, redaction, write }: CommandContext): Promise
   try {
     const config = readConfig(env);
     for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
-    const report = diagnose(config, await examine(config, redaction));
+    const report = diagnose(config, await observe(config, redaction));
     write(render(report));
     return report.served ? 0 : 1;
   } catch (error) {

@@ -9,7 +9,7 @@ import {
 import type { Secret } from '../secrets/secret.ts';
 import { createReader, type Environment, type Reader, type SecretSource } from './reader.ts';
 import { closestVariable, isUnknownVariable } from './unknown-variables.ts';
-import type { LogLevel, PublishedField } from './values.ts';
+import { passwordsIn, type LogLevel, type PublishedField } from './values.ts';
 import { VARIABLE_NAMES, VARIABLES, type VariableName } from './variables.ts';
 
 // The environment as the service uses it: text in, a typed and frozen Config out, or every problem at once. It never
@@ -40,13 +40,15 @@ export interface Config {
     readonly ttlMs: number;
     readonly maxStaleMs: number;
     readonly snapshotFile: string | undefined;
-    readonly redisUrl: Secret | undefined;
+    readonly redisUrl: SecretSource | undefined;
   };
   /** `maxShrink` and `maxDrift` are shares from 0 to 1. */
   readonly guard: { readonly minBanks: number; readonly maxShrink: number; readonly maxDrift: number };
   readonly browserMaxAgeMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly trustProxy: number | readonly string[] | undefined;
+  /** Whether ordinary requests for /banks skip node:http and Express. */
+  readonly hotPath: boolean;
   readonly logLevel: LogLevel;
   readonly shutdownGraceMs: number;
 }
@@ -97,7 +99,7 @@ export const parseConfig = (
       ttlMs: reader.defaulted('CACHE_TTL'),
       maxStaleMs: reader.defaulted('CACHE_MAX_STALE'),
       snapshotFile: reader.optional('CACHE_SNAPSHOT_FILE'),
-      redisUrl: reader.optional('CACHE_REDIS_URL'),
+      redisUrl: reader.secret('CACHE_REDIS_URL'),
     },
     guard: {
       minBanks: reader.defaulted('GUARD_MIN_BANKS'),
@@ -107,6 +109,7 @@ export const parseConfig = (
     browserMaxAgeMs: reader.defaulted('BROWSER_MAX_AGE'),
     corsOrigins: reader.optional('CORS_ORIGINS') ?? [],
     trustProxy: reader.optional('TRUST_PROXY'),
+    hotPath: reader.defaulted('HOT_PATH') === 'on',
     logLevel: reader.defaulted('LOG_LEVEL'),
     shutdownGraceMs: reader.defaulted('SHUTDOWN_GRACE'),
   };
@@ -276,8 +279,6 @@ export const secretsOf = (config: Config): readonly (readonly [VariableName, str
   add('MANAGEMENT_TOKEN', config.management.token);
   const { redisUrl } = config.cache;
   // Only the password of the address is secret; errors quote it without the rest.
-  const password = redisUrl && new URL(redisUrl.reveal()).password;
-  if (password)
-    secrets.push(['CACHE_REDIS_URL', password], ['CACHE_REDIS_URL', decodeURIComponent(password)]);
-  return secrets;
+  const passwords = redisUrl && 'reveal' in redisUrl ? passwordsIn(redisUrl.reveal()) : [];
+  return [...secrets, ...passwords.map((password) => ['CACHE_REDIS_URL', password] as const)];
 };

@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** A secret in a variable, or the file that holds it. */
 export type SecretSource = Secret | { readonly path: string };
 
-type SecretName = 'MANAGEMENT_TOKEN' | 'PROVIDER_CLIENT_SECRET';
+type SecretName = 'MANAGEMENT_TOKEN' | 'PROVIDER_CLIENT_SECRET' | 'CACHE_REDIS_URL';
 
 export interface Reader {
   /** One line for each problem so far: the variable, what is wrong, what would be right. */

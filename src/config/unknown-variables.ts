@@ -1,23 +1,26 @@
-import { editDistance } from '../edit-distance.ts';
+import { lettersApart } from '../letters-apart.ts';
 import { VARIABLE_NAMES } from './variables.ts';
 
-// Finds names in the environment that look like variables of this service and are not: a typing mistake must not pass
-// silently. Pure.
+// Finds names in the environment that are not variables of this service but look as if they were meant to be: a typing
+// mistake must not pass silently. Pure.
 
 const PREFIXES = ['PROVIDER_', 'CACHE_', 'BANK_', 'GUARD_', 'MANAGEMENT_'];
 
-/** Shorter names, such as HOME and PATH, are within two letters of too much. */
+/** Shorter names, such as HOME and PATH, are within two letters of too many others. */
 const SHORTEST_SIMILAR_NAME = 8;
+const MOST_LETTERS_APART = 2;
 
-/** Real variables of other programs that are two letters away from one of ours. */
+/** Variables of other programs that are two letters away from one of ours. */
 const NOT_OURS = new Set(['FTP_PROXY', 'ftp_proxy']);
 
-/** The closest variable of this service for a name that has one of our prefixes or is one or two letters away. */
+/** The variable of this service that `name` probably means: the closest one, one or two letters away. */
 export const closestVariable = (name: string): string | undefined => {
-  const [closest] = VARIABLE_NAMES.map((known) => ({ known, letters: editDistance(name, known) })).toSorted(
-    (a, b) => a.letters - b.letters,
-  );
-  return closest && closest.letters <= 2 ? closest.known : undefined;
+  const [closest] = VARIABLE_NAMES.filter(
+    (known) => Math.abs(known.length - name.length) <= MOST_LETTERS_APART,
+  )
+    .map((known) => ({ known, letters: lettersApart(name, known) }))
+    .toSorted((a, b) => a.letters - b.letters);
+  return closest && closest.letters <= MOST_LETTERS_APART ? closest.known : undefined;
 };
 
 export const isUnknownVariable = (name: string): boolean => {

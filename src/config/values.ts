@@ -87,6 +87,12 @@ export const toRedisUrl = (text: string): Secret => {
   return toSecret(text);
 };
 
+/** The password of the address `url` as written there and decoded: client libraries may quote either. */
+export const passwordsIn = (url: string): string[] => {
+  const { password } = new URL(url);
+  return password === '' ? [] : [...new Set([password, decodeURIComponent(password)])];
+};
+
 /** Whether `text` can be decoded (RFC 3986 section 2.1) to UTF-8. */
 const isPercentEncoded = (text: string): boolean => {
   try {
@@ -171,18 +177,15 @@ export interface PublishedField {
   readonly isOptional: boolean;
 }
 
-/** Names such as `code`, `id:ispb` (published as `id`) and `logo?` or `id:ispb?` (optional). */
+/** `name`, `name:from`, or either with a `?` at its end. */
 export const toFields = (text: string): PublishedField[] => {
   const fields = text.split(',').map((item) => {
-    const isOptional = item.trim().endsWith('?');
-    const [name = '', from = name, ...rest] = item
-      .trim()
-      .slice(0, isOptional ? -1 : undefined)
-      .split(':');
-    const isValid = [name, from].every((part) => /^[^\s"\\?]+$/.test(part) && part !== '__proto__');
-    if (!isValid || rest.length > 0) {
+    const field = item.trim();
+    const isOptional = field.endsWith('?');
+    const [name = '', from = name, ...rest] = (isOptional ? field.slice(0, -1) : field).split(':');
+    if (![name, from].every(isFieldName) || rest.length > 0) {
       throw new InvalidValue(
-        'is not a list of fields; use names such as code,ispb,name, id:ispb to rename, or logo? for one that may be missing',
+        'is not a list of fields; use names such as code,ispb,name, id:ispb to rename, or logo? for an optional field',
       );
     }
     return { name, from, isOptional };
@@ -193,9 +196,13 @@ export const toFields = (text: string): PublishedField[] => {
   return fields;
 };
 
+const isFieldName = (text: string): boolean => /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';
+
 export const toFieldNames = (text: string): string[] =>
-  toFields(text).map(({ name, isOptional }) => {
-    if (isOptional) throw new InvalidValue('has a ? after a name; only BANK_FIELDS has optional fields');
+  text.split(',').map((item) => {
+    const name = item.trim();
+    if (!isFieldName(name))
+      throw new InvalidValue('is not a list of field names; use names such as code,name');
     return name;
   });
 

@@ -2,18 +2,23 @@ import type { ServedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
-import { advise, entriesOf, entryHints, STEPS, type StepName } from './advice.ts';
-import type { Facts } from './exchange.ts';
-import { surveyFields, type FieldSeen } from './fields.ts';
+import { parseJson } from '../provider/contract.ts';
+import { advise } from './advice/advice.ts';
+import { adviseOnEntries, entryHints, isRequired } from './advice/entries.ts';
+import { STEPS, type Evidence, type StepName } from './advice/evidence.ts';
+import { findMissing, suggestLines, type SuggestedLine } from './bank-fields.ts';
+import type { Observation } from './observe.ts';
+import { signOfPages } from './pagination.ts';
+import { surveyEntries, type FieldSeen } from './survey.ts';
 import { ms, size } from './units.ts';
 
-// What the exchange showed, step by step in words, up to the first failure. Pure: facts in, a report out.
+// What the exchange showed, step by step in words, up to the first failure. Pure: an observation in, a report out.
 
 export interface Step {
   readonly name: StepName;
   /** `note`: it works, but somebody should look at it. */
   readonly verdict: 'ok' | 'note' | 'FAIL';
-  readonly told: string;
+  readonly message: string;
   readonly likely?: string;
   readonly next?: string;
 }
@@ -23,98 +28,132 @@ export interface Report {
   readonly fields: readonly FieldSeen[];
   /** Published names and where each comes from; undefined: all. */
   readonly published: Config['banks']['fields'];
-  /** The list that would be served. */
+  readonly suggestions: readonly SuggestedLine[];
+  /** The list that would be served; undefined if this configuration cannot serve one. */
   readonly served: ServedList | undefined;
 }
 
-export const diagnose = (config: Config, facts: Facts): Report => {
-  const { outcome } = facts;
-  const failed = outcome instanceof LoadError ? fail(outcome, config, facts) : undefined;
+export const diagnose = (config: Config, observation: Observation): Report => {
+  const published = config.banks.fields;
+  const survey = surveyEntries(entriesOf(observation), published);
+  const missing = survey.entries > 0 ? findMissing(published, survey.fields) : [];
+  const evidence: Evidence = { config, observation, survey, missing };
+  const failed = findFailure(evidence);
   const passed = STEPS.slice(0, failed ? STEPS.findIndex((name) => name === failed.name) : undefined);
+  const { outcome } = observation;
   return {
     steps: [
-      tellConfiguration(config),
-      ...passed.map((name) => tell(name, config, facts)),
+      describeConfiguration(config),
+      ...passed.map((name) => DESCRIBE[name](evidence)),
       ...(failed ? [failed] : []),
     ],
-    fields: surveyFields(entriesOf(facts)),
-    published: config.banks.fields,
-    served: outcome instanceof LoadError ? undefined : outcome,
+    fields: survey.fields,
+    published,
+    suggestions: suggestLines(published, missing, survey.fields),
+    served: failed || outcome instanceof LoadError ? undefined : outcome,
   };
 };
 
-const fail = (error: LoadError, config: Config, facts: Facts): Step => {
-  const { step, ...advice } = advise(error, config, facts);
-  return { name: step, verdict: 'FAIL', told: error.message, ...advice };
+/** The entries of an answer that is a list; none otherwise. */
+const entriesOf = ({ answer }: Observation): readonly unknown[] => {
+  if (answer?.status !== 200) return [];
+  try {
+    const value = parseJson(answer.body);
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
 };
 
-const tellConfiguration = ({ provider, banks }: Config): Step => ({
+const findFailure = (evidence: Evidence): Step | undefined => {
+  const { outcome } = evidence.observation;
+  if (outcome instanceof LoadError) {
+    const { step, ...advice } = advise(outcome, evidence);
+    return { name: step, verdict: 'FAIL', message: outcome.message, ...advice };
+  }
+  if (!evidence.missing.some(isRequired)) return undefined;
+  const { step, ...advice } = adviseOnEntries(evidence);
+  return { name: step, verdict: 'FAIL', message: 'published fields are missing from every entry', ...advice };
+};
+
+const describeConfiguration = ({ provider, banks }: Config): Step => ({
   name: 'configuration',
   verdict: 'ok',
-  told:
+  message:
     `${provider.environment}, ${provider.baseUrl.href}, at most ${provider.timeoutMs} ms and ` +
     `${size(provider.maxBodyBytes)}; ${banks.fields ? `publishes ${banks.fields.length} fields` : 'publishes every field'}`,
 });
 
-/** A step that was passed. */
-const tell = (name: (typeof STEPS)[number], config: Config, facts: Facts): Step => {
-  const { answeredAfterMs = 0 } = facts;
-  const { connection, head } = facts.providerWay;
-  const ok = (told: string): Step => ({ name, verdict: 'ok', told });
-  const note = (told: string, next: string): Step => ({ name, verdict: 'note', told, next });
-  switch (name) {
-    case 'token':
-      return ok(tellToken(config, facts));
-    case 'address':
-      return ok(
-        connection
-          ? `connected to ${connection.address ?? 'it'} after ${ms(connection.afterMs)}`
-          : 'something listens there',
-      );
-    case 'TLS': {
-      if (!connection?.tls) return ok('none: the address is http:, which only a sandbox may be');
-      const days = Math.floor((connection.tls.validUntilMs - facts.examinedAtMs) / 86_400_000);
-      const told = `${connection.tls.protocol}, the certificate is valid for ${days} more days`;
-      return days < 14
-        ? note(told, 'tell the provider, or who runs its gateway, to renew it in time')
-        : ok(told);
-    }
-    case 'status':
-      return ok(`${head?.status ?? 200} after ${ms(head?.afterMs ?? answeredAfterMs)}`);
-    case 'content': {
-      const told = `JSON, ${size(facts.answer?.body.length ?? 0)}, whole after ${ms(answeredAfterMs)}`;
-      return answeredAfterMs > config.provider.timeoutMs / 2
-        ? note(
-            `${told}: more than half of PROVIDER_TIMEOUT`,
-            'raise PROVIDER_TIMEOUT before a slow day makes it fail',
-          )
-        : ok(told);
-    }
-    case 'list':
-      return ok(`${entriesOf(facts).length} entries`);
-    case 'entries':
-      return tellEntries(config, facts);
-  }
+const ok = (name: StepName, message: string): Step => ({ name, verdict: 'ok', message });
+
+const note = (name: StepName, message: string, next: string): Step => ({
+  name,
+  verdict: 'note',
+  message,
+  next,
+});
+
+/** The steps that were passed, in words. */
+const DESCRIBE: Readonly<Record<(typeof STEPS)[number], (evidence: Evidence) => Step>> = {
+  token: ({ config, observation: { tokenAfterMs = 0 } }) =>
+    ok(
+      'token',
+      {
+        fixed: 'the fixed one of PROVIDER_ACCESS_TOKEN',
+        file: 'from the file of PROVIDER_ACCESS_TOKEN_FILE',
+        'client-credentials': `granted by the token endpoint after ${ms(tokenAfterMs)}`,
+      }[config.provider.token.kind],
+    ),
+  address: ({ observation: { provider } }) =>
+    ok(
+      'address',
+      provider.connection
+        ? `connected to ${provider.connection.address ?? 'the provider'} after ${ms(provider.connection.afterMs)}`
+        : 'something listens there',
+    ),
+  TLS: ({ observation: { provider, observedAtMs } }) => {
+    const tls = provider.connection?.tls;
+    if (!tls) return ok('TLS', 'none: the address is http:, which only a sandbox may have');
+    const days = Math.floor((tls.validUntilMs - observedAtMs) / 86_400_000);
+    const message = `${tls.protocol}, the certificate is valid for ${days} more days`;
+    return days < MIN_CERTIFICATE_DAYS
+      ? note('TLS', message, 'ask the provider, or the operator of its gateway, to renew it in time')
+      : ok('TLS', message);
+  },
+  status: ({ observation: { provider, answeredAfterMs = 0 } }) =>
+    ok('status', `${provider.head?.status ?? 200} after ${ms(provider.head?.afterMs ?? answeredAfterMs)}`),
+  content: ({ config, observation: { answer, answeredAfterMs = 0 } }) => {
+    const message = `JSON, ${size(answer?.body.length ?? 0)}, complete after ${ms(answeredAfterMs)}`;
+    return answeredAfterMs > config.provider.timeoutMs / 2
+      ? note(
+          'content',
+          `${message}: more than half of PROVIDER_TIMEOUT`,
+          'raise PROVIDER_TIMEOUT, so that a slow day does not make it fail',
+        )
+      : ok('content', message);
+  },
+  list: ({ observation, survey }) => {
+    const message = `${survey.entries} entries`;
+    const pages = signOfPages(observation.answer?.link, entriesOf(observation));
+    return pages === undefined
+      ? ok('list', message)
+      : note(
+          'list',
+          `${message}, perhaps the first page of more: ${pages}`,
+          "compare the number with the provider's documentation; this service makes one request: ask for an address that sends the whole list",
+        );
+  },
+  entries: (evidence) => {
+    const { outcome } = evidence.observation;
+    const [count, rejected] =
+      outcome instanceof LoadError ? [0, 0] : [outcome.list.count, countRejected(outcome.list.rejected)];
+    const message = `${count} can be served, ${rejected} rejected`;
+    const hints = entryHints(evidence);
+    return rejected > 0 || hints.length > 0
+      ? note('entries', message, hints.join('; ') || 'look at the fields below')
+      : ok('entries', message);
+  },
 };
 
-const tellToken = ({ provider: { token } }: Config, { tokenAfterMs = 0 }: Facts): string => {
-  switch (token.kind) {
-    case 'fixed':
-      return 'the fixed one of PROVIDER_ACCESS_TOKEN';
-    case 'file':
-      return 'from the file that PROVIDER_ACCESS_TOKEN_FILE names';
-    case 'client-credentials':
-      return `granted by the token endpoint after ${ms(tokenAfterMs)}`;
-  }
-};
-
-const tellEntries = (config: Config, facts: Facts): Step => {
-  const { outcome } = facts;
-  const [count, rejected] =
-    outcome instanceof LoadError ? [0, 0] : [outcome.list.count, countRejected(outcome.list.rejected)];
-  const told = `${count} can be served, ${rejected} rejected`;
-  const hints = entryHints(config, facts);
-  return rejected > 0 || hints.length > 0
-    ? { name: 'entries', verdict: 'note', told, next: hints.join('; ') || 'look at the fields below' }
-    : { name: 'entries', verdict: 'ok', told };
-};
+/** Less leaves too little time to get a new one. */
+const MIN_CERTIFICATE_DAYS = 14;

@@ -1,16 +1,13 @@
 import type { Report, Step } from './diagnosis.ts';
-import { isPrintable, suggestFields, type FieldSeen } from './fields.ts';
+import { isPrintable, type FieldSeen } from './survey.ts';
 import { percent, size } from './units.ts';
 
 // The report as people read it on a terminal: plain text, one line for each step.
 
-export const render = ({ steps, fields, published, served }: Report): string => {
+export const render = ({ steps, fields, published, suggestions, served }: Report): string => {
   const lines = steps.flatMap(renderStep);
   if (fields.length > 0) lines.push('', ...renderFields(fields, published));
-  const suggestion = suggestFields(fields);
-  if (suggestion) {
-    lines.push('', 'Keep what pages need, in the order in which they are to see it:', `  ${suggestion}`);
-  }
+  lines.push(...suggestions.flatMap(({ label, line }) => ['', label, `  ${line}`]));
   const verdict = served
     ? `This configuration can serve a list: ${served.list.count} banks, ` +
       `${size(served.list.representations.identity.body.length)} plain and ` +
@@ -19,8 +16,8 @@ export const render = ({ steps, fields, published, served }: Report): string => 
   return [...lines, '', verdict, ''].join('\n');
 };
 
-const renderStep = ({ verdict, name, told, likely, next }: Step): string[] => [
-  `${verdict.padEnd(5)} ${name.padEnd(14)} ${told}`,
+const renderStep = ({ verdict, name, message, likely, next }: Step): string[] => [
+  `${verdict.padEnd(5)} ${name.padEnd(14)} ${message}`,
   ...(likely ? [`${' '.repeat(6)}${'likely'.padEnd(14)} ${likely}`] : []),
   ...(next ? [`${' '.repeat(6)}${'next'.padEnd(14)} ${next}`] : []),
 ];
@@ -42,7 +39,7 @@ const renderFields = (fields: readonly FieldSeen[], published: Report['published
 /** A hostile answer can have a field for each of its bytes. */
 const MAX_FIELDS_SHOWN = 60;
 
-const nameOf = (name: string): string => (isPrintable(name) ? name : '(a name with other signs)');
+const nameOf = (name: string): string => (isPrintable(name) ? name : '(a name with other characters)');
 
 const remarkOn = (from: string, isUnique: boolean, published: Report['published']): string => {
   const field = published?.find((candidate) => candidate.from === from);

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config/config.ts';
-import type { FlatFields } from './headers.ts';
+import type { FlatHeaders } from './headers.ts';
 
 // Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.
 
 export interface Cors {
   /** The fields that tell the browser of `origin` whether it may read the answer. The same array for the same case. */
-  fields(origin: string | undefined): FlatFields;
+  headers(origin: string | undefined): FlatHeaders;
   /** What the answer to a preflight has besides; empty for any other request. */
-  preflightFields(req: IncomingMessage): FlatFields;
+  preflightHeaders(req: IncomingMessage): FlatHeaders;
   /** Whether the answers differ by origin, so that each must carry `Vary: Origin`, the refused ones included. */
   readonly varies: boolean;
   /** In step with it: same-origin would keep even an allowed frontend from embedding an answer. */
@@ -17,31 +17,33 @@ export interface Cors {
 
 export const createCors = (origins: Config['corsOrigins']): Cors => {
   const isOpen = origins === '*';
-  const allowed = new Map((isOpen ? ['*'] : origins).map((origin) => [origin, allowedFields(origin)]));
-  const fields = (origin: string | undefined): FlatFields =>
-    allowed.get(isOpen ? '*' : (origin ?? '')) ?? NO_FIELDS;
+  const allowed = new Map((isOpen ? ['*'] : origins).map((origin) => [origin, allowedHeaders(origin)]));
+  const headers = (origin: string | undefined): FlatHeaders =>
+    allowed.get(isOpen ? '*' : (origin ?? '')) ?? NO_HEADERS;
   return {
-    fields,
-    preflightFields: ({ method, headers }) => {
+    headers,
+    preflightHeaders: ({ method, headers: requestHeaders }) => {
       const isPreflight =
-        method === 'OPTIONS' && headers.origin && headers['access-control-request-method'] !== undefined;
-      return isPreflight && fields(headers.origin) !== NO_FIELDS ? PREFLIGHT_FIELDS : NO_FIELDS;
+        method === 'OPTIONS' &&
+        requestHeaders.origin &&
+        requestHeaders['access-control-request-method'] !== undefined;
+      return isPreflight && headers(requestHeaders.origin) !== NO_HEADERS ? PREFLIGHT_HEADERS : NO_HEADERS;
     },
     varies: allowed.size > 0 && !isOpen,
     resourcePolicy: allowed.size > 0 ? 'cross-origin' : 'same-origin',
   };
 };
 
-const NO_FIELDS: FlatFields = [];
+const NO_HEADERS: FlatHeaders = [];
 
-const allowedFields = (origin: string): FlatFields => [
+const allowedHeaders = (origin: string): FlatHeaders => [
   'Access-Control-Allow-Origin',
   origin,
   'Access-Control-Expose-Headers',
   'ETag, Cache-Status, Retry-After, X-Request-Id',
 ];
 
-const PREFLIGHT_FIELDS: FlatFields = [
+const PREFLIGHT_HEADERS: FlatHeaders = [
   'Access-Control-Allow-Methods',
   'GET, HEAD',
   // What this service reads, and what HTTP clients and tracing libraries add without being asked. A fixed list, so

@@ -3,15 +3,15 @@ import { STATUS_CODES, type ServerResponse } from 'node:http';
 // Header fields as this service keeps them, and the two ways in which they go out.
 
 /** Names and values in turn, as `writeHead` takes them. */
-export type FlatFields = readonly string[];
+export type FlatHeaders = readonly string[];
 
-export const setFields = (res: ServerResponse, fields: FlatFields): void => {
+export const setHeaders = (res: ServerResponse, fields: FlatHeaders): void => {
   for (let index = 0; index + 1 < fields.length; index += 2)
     res.setHeader(fields[index] ?? '', fields[index + 1] ?? '');
 };
 
 /** The head of an answer as node:http would write it, for who writes to the socket. Nothing is checked or added. */
-export const toHead = (status: number, fields: FlatFields): string => {
+export const toHead = (status: number, fields: FlatHeaders): string => {
   const lines = fields.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n`;
 };

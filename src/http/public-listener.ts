@@ -9,8 +9,9 @@ import { createHotPath } from './hot/path.ts';
 import type { DrainOptions } from './listener/drain.ts';
 import { LIMITS } from './listener/limits.ts';
 import { createPublicServer, listen } from './listener/server.ts';
-import { createRequestLog, type FinishedRequest } from './request-log.ts';
-import { createSecurityFields } from './security-headers.ts';
+import { createRequestLog } from './log/request-log.ts';
+import { createSecurityHeaders } from './security-headers.ts';
+import type { RequestEvent } from '../telemetry/events.ts';
 
 // The public port, put together: what every answer carries, the hot path for ordinary requests, and the Express
 // application for the others.
@@ -24,7 +25,8 @@ export interface PublicListenerOptions {
   /** Where `logger` writes. */
   readonly logDestination: DestinationStream;
   readonly redact: (text: string) => string;
-  readonly onRequest: (request: FinishedRequest) => void;
+  /** Is given every finished request. */
+  readonly emit: (event: RequestEvent) => void;
 }
 
 export interface PublicListener {
@@ -37,22 +39,22 @@ export interface PublicListener {
 }
 
 export const createPublicListener = (config: Config, options: PublicListenerOptions): PublicListener => {
-  const { list, version, isDraining, clock, logger, onRequest } = options;
+  const { list, version, isDraining, clock, logger, emit } = options;
   const cors = createCors(config.corsOrigins);
-  const securityFields = createSecurityFields(cors);
+  const securityHeaders = createSecurityHeaders(cors);
   const shared = {
     list,
     version,
     environment: config.provider.environment,
     isDraining,
     cors,
-    securityFields,
+    securityHeaders,
     requestLog: createRequestLog({
       logger,
       destination: options.logDestination,
       redact: options.redact,
       clientAddress: createClientAddress(config.trustProxy),
-      onFinished: onRequest,
+      emit,
     }),
     prepareAnswers: createPrepareAnswers({
       list,
@@ -61,11 +63,13 @@ export const createPublicListener = (config: Config, options: PublicListenerOpti
     }),
   };
   const server = createPublicServer({
-    commonFields: [...securityFields, ...cors.fields(undefined)],
+    commonHeaders: [...securityHeaders, ...cors.headers(undefined)],
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
     isProxy: createIsProxy(config.trustProxy),
-    hotPath: createHotPath({ ...shared, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs }),
+    hotPath: config.hotPath
+      ? createHotPath({ ...shared, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs })
+      : undefined,
   });
   return {
     load: async () => {

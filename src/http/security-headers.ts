@@ -2,12 +2,12 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import helmet from 'helmet';
 import type { Cors } from './cors.ts';
-import type { FlatFields } from './headers.ts';
+import type { FlatHeaders } from './headers.ts';
 
 // Helmet's fields for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows.
 
 /** Asks helmet once, at start: none of its fields depends on the request. */
-export const createSecurityFields = ({ resourcePolicy }: Pick<Cors, 'resourcePolicy'>): FlatFields => {
+export const createSecurityHeaders = ({ resourcePolicy }: Pick<Cors, 'resourcePolicy'>): FlatHeaders => {
   const req = new IncomingMessage(new Socket());
   const res = new ServerResponse(req);
   helmet({

@@ -1,16 +1,18 @@
-import express, { type Express, type RequestHandler } from 'express';
+import type { RequestListener } from 'node:http';
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cors } from '../http/cors.ts';
-import type { FlatFields } from '../http/headers.ts';
+import type { FlatHeaders } from '../http/headers.ts';
 import { createHealthz, createReadyz, type HealthOptions } from '../http/health.ts';
 import { isForManagementHost } from './host.ts';
 import type { ManagementServer } from './server.ts';
 import { createTokenCheck } from './authorization.ts';
 import { createRefresh } from './refresh.ts';
 import { sendProblem } from '../http/problems.ts';
-import { createAdmission, createResource, toProblem } from '../http/app.ts';
-import type { RequestLog } from '../http/request-log.ts';
+import { createExpress } from '../http/app.ts';
+import type { RequestLog } from '../http/log/request-log.ts';
+import { createAdmission, inFrontOf, type Middleware } from '../http/middlewares.ts';
+import { createResource, toProblem } from '../http/resource.ts';
 import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
 
 // The operators' listener: what must not be public. It is on loopback unless told otherwise, and what it can change
@@ -23,7 +25,7 @@ export interface OperatorsAppOptions extends HealthOptions {
   readonly hosts: readonly string[];
   /** Allows no other origin. */
   readonly cors: Cors;
-  readonly securityFields: FlatFields;
+  readonly securityHeaders: FlatHeaders;
   /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
   readonly token: (() => Promise<string>) | undefined;
   readonly clock: Clock;
@@ -31,18 +33,10 @@ export interface OperatorsAppOptions extends HealthOptions {
   readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions | 'isRefreshEnabled'>;
 }
 
-export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
-  const app = express();
+export const createOperatorsApp = (options: OperatorsAppOptions): RequestListener => {
+  const app = createExpress();
   app.set('query parser', 'simple');
-  app.set('etag', false);
-  app.disable('x-powered-by');
-  app.enable('case sensitive routing');
-  app.enable('strict routing');
-
-  app.use(options.requestLog.middleware);
-  app.use(createAdmission(options));
-  app.use(createHostCheck(options));
-  const resource = createResource(app, options.cors);
+  const resource = createResource(app, options);
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
   resource('/metrics', async (_req, res) => {
@@ -66,11 +60,15 @@ export const createOperatorsApp = (options: OperatorsAppOptions): Express => {
     });
   app.use((_req, res) => sendProblem(res, 'not_found', { detail: 'There is nothing at this path.' }));
   app.use(toProblem);
-  return app;
+  return inFrontOf(app, [
+    options.requestLog.middleware,
+    ...createAdmission(options),
+    createHostCheck(options),
+  ]);
 };
 
 /** Refuses what asks under another name: a page that reaches this port by DNS rebinding. */
-const createHostCheck = ({ hosts, metrics }: OperatorsAppOptions): RequestHandler => {
+const createHostCheck = ({ hosts, metrics }: OperatorsAppOptions): Middleware => {
   const names = new Set(hosts);
   return (req, res, next) => {
     if (isForManagementHost(req, names)) {

@@ -4,8 +4,8 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { createCors } from '../http/cors.ts';
-import { createRequestLog } from '../http/request-log.ts';
-import { createSecurityFields } from '../http/security-headers.ts';
+import { createRequestLog } from '../http/log/request-log.ts';
+import { createSecurityHeaders } from '../http/security-headers.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { createSecretFile } from '../secrets/secret-file.ts';
 import { MANAGEMENT_TOKEN_RULE } from '../secrets/secret-rules.ts';
@@ -42,9 +42,9 @@ export interface ManagementPort {
 export const createManagementPort = (config: Config, options: ManagementPortOptions): ManagementPort => {
   const { list, version, drain, clock, logger, redaction, metrics, history } = options;
   const cors = createCors([]);
-  const securityFields = createSecurityFields(cors);
+  const securityHeaders = createSecurityHeaders(cors);
   const server = createManagementServer({
-    commonFields: securityFields,
+    commonHeaders: securityHeaders,
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
   });
@@ -57,7 +57,7 @@ export const createManagementPort = (config: Config, options: ManagementPortOpti
         environment: config.provider.environment,
         isDraining: () => drain() !== undefined,
         cors,
-        securityFields,
+        securityHeaders,
         server,
         hosts: config.management.hosts,
         clock,

@@ -14,6 +14,7 @@ export interface ProviderAnswer {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly retryAfter: string | undefined;
+  readonly link: string | undefined;
   /** Undefined where the provider names no version of its list. */
   readonly validators: Validators | undefined;
   /** Decompressed; empty unless the status is 200. */
@@ -86,6 +87,7 @@ export const requestBanks = async (
     status: response.statusCode,
     contentType: header('content-type'),
     retryAfter: header('retry-after'),
+    link: header('link'),
     validators: toValidators(header('etag'), header('last-modified')),
   };
   if (answer.status !== 200) {

@@ -1,11 +1,13 @@
-/** Anything shorter than this is not looked for: it occurs in ordinary text. */
+/** A shorter form is not searched for, because it occurs in ordinary text. */
 export const SHORTEST_FORM = 4;
 
 /**
- * The texts to look for so that `secret` is found plain, and inside Base64 or base64url, also of what was percent- or
- * form-encoded before, as HTTP Basic asks for (RFC 6749 section 2.3.1).
+ * What to search for to find `secret` plain and in Base64, also when it was percent- or form-encoded first, as client
+ * credentials are (RFC 6749 section 2.3.1). Other escapes are undone by `toPlainBytes`.
  *
- *     s3cret/+  →  s3cret/+, and of aWQ6czNjcmV0Lys= (id:s3cret/+) the part czNjcmV0Lys
+ *     s3cret/+   plain
+ *     czNjcmV0Lys   in Base64: aWQ6czNjcmV0Lys= is id:s3cret/+
+ *     czNjcmV0JTJGJTJC   percent-encoded, in Base64: aWQ6czNjcmV0JTJGJTJC is id:s3cret%2F%2B
  */
 export const formsOf = (secret: string): string[] => {
   const texts = new Set([secret, encodeURIComponent(secret), formEncode(secret), eagerFormEncode(secret)]);
@@ -14,15 +16,15 @@ export const formsOf = (secret: string): string[] => {
 
 const formEncode = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1);
 
-/** As oauth4webapi does it: nothing but letters and digits stays. */
+/** As oauth4webapi does it: everything but letters and digits is encoded. */
 const eagerFormEncode = (text: string): string =>
   encodeURIComponent(text)
     .replaceAll(/[-_.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll('%20', '+');
 
 /**
- * The part of `text`'s Base64 that does not depend on what stands around it, as the client id does before the secret
- * in `id:secret`: one for each of the three ways in which bytes can fall on groups of six bits.
+ * The part of `text` in Base64 that does not depend on the bytes around it, such as the client id in `id:secret`: one for
+ * each of the three positions of a byte in a Base64 group.
  */
 const base64Cores = (text: string): string[] => {
   const bytes = Buffer.from(text);

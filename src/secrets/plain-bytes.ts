@@ -1,65 +1,50 @@
-// A text as bytes in which it no longer matters how it was escaped: the same secret gives the same bytes whether it is
-// written plainly, as JSON, as JSON in JSON, or as a form field. Different texts may give the same bytes; what is lost
-// is too little to make a random text look like a secret.
+// Undoes escaping, so that a secret is the same bytes however it was written: plainly, as JSON, as JSON in JSON, or as a
+// form field. Different texts may result in the same bytes, but not so often that a random text looks like a secret.
 
 export interface PlainBytes {
-  readonly bytes: Uint8Array;
-  readonly length: number;
-  /** For each byte: the index in the text where what gave it begins, escape included, and the index after its end. */
+  /** One character per byte (latin1). */
+  readonly bytes: string;
+  /** For each byte, where the text that it comes from starts and ends, its escape included. */
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
-  /** How often a character was looked at: a small multiple of the text's length. */
-  readonly steps: number;
 }
 
+/** What may be an escape sequence of the text or may be part of a secret; a scan tries both. */
 export interface Reading {
+  /** Whether one level of percent-encoding is removed: `a%2Bb` is `a+b`. */
   readonly percent?: boolean;
+  /** Whether `\u00e9` is one character; otherwise it is the five characters `u00e9`. */
   readonly unicode?: boolean;
 }
 
 /**
- * Letters and digits stay: no encoder touches them. Everything else is UTF-8, with these rules:
+ * Letters and digits are kept: encoders leave them as they are. Everything else becomes UTF-8 by these rules:
  *
- *     {"a":"\"\u00e9\n"}    backslashes are dropped, `\u00e9` is its character, a line break is its letter n
- *     a+b, a b, a-b         blank and base64url's minus are a plus, as in forms and in Base64
- *     a/b, a_b              base64url's underscore is a slash
- *     a%2Bb                 with `percent`: one level of percent-encoding is taken off
- *
- * Without `unicode`, `\u00e9` is the five characters u00e9: so it is in a text that does not mean JSON.
+ *     \"                    "     backslashes are dropped, however many
+ *     \u00e9                é     with `unicode`
+ *     \n, a line break      n     a control character is the letter of its JSON escape (RFC 8259 section 7)
+ *     a b, a-b              a+b   a space in a form field, base64url (RFC 4648 section 5)
+ *     a_b                   a/b   base64url
+ *     a%2Bb                 a+b   with `percent`
  */
 export const toPlainBytes = (text: string, { percent = false, unicode = true }: Reading): PlainBytes => {
   // A UTF-16 unit takes at most three bytes of UTF-8.
-  const room = 3 * text.length;
-  const bytes = new Uint8Array(room);
-  const starts = new Uint32Array(room);
-  const ends = new Uint32Array(room);
+  const bytes = Buffer.allocUnsafe(3 * text.length);
+  const starts = new Uint32Array(bytes.length);
+  const ends = new Uint32Array(bytes.length);
   let length = 0;
   const put = (byte: number, start: number, end: number): void => {
-    const plain = EQUAL_TO[byte] ?? byte;
-    if (plain === BACKSLASH) return;
-    bytes[length] = plain;
+    if (byte === BACKSLASH) return;
+    bytes[length] = SAME_AS[byte] ?? byte;
     starts[length] = start;
     ends[length] = end;
     length += 1;
   };
 
-  let steps = 0;
   let index = 0;
-  const next = (): Unit => {
-    const afterBackslashes = skipBackslashes(text, index);
-    steps += afterBackslashes - index + 1;
-    return (
-      (unicode && afterBackslashes > index && unicodeEscapeAt(text, afterBackslashes)) || {
-        unit: text.charCodeAt(afterBackslashes),
-        end: afterBackslashes + 1,
-        isEscaped: false,
-      }
-    );
-  };
-
   while (index < text.length) {
     const start = index;
-    const { unit, end, isEscaped } = next();
+    const { unit, end, isEscaped } = unitAt(text, start, unicode);
     index = end;
     const byte = percent && unit === PERCENT && !isEscaped ? hexAt(text, end, 2) : undefined;
     if (byte !== undefined && !isLetterOrDigit(byte)) {
@@ -68,71 +53,50 @@ export const toPlainBytes = (text: string, { percent = false, unicode = true }: 
     } else if (unit < 0x80) {
       put(unit, start, index);
     } else if (!Number.isNaN(unit)) {
-      const low = isHighSurrogate(unit) ? next() : undefined;
-      const isPair = low !== undefined && isLowSurrogate(low.unit);
-      if (isPair) index = low.end;
-      const char = isPair ? String.fromCharCode(unit, low.unit) : String.fromCharCode(unit);
-      for (const part of ENCODER.encode(char)) put(part, start, index);
+      const next = unitAt(text, index, unicode);
+      const isPair = isHighSurrogate(unit) && isLowSurrogate(next.unit);
+      if (isPair) index = next.end;
+      const char = isPair ? String.fromCharCode(unit, next.unit) : String.fromCharCode(unit);
+      for (const part of Buffer.from(char)) put(part, start, index);
     }
   }
-  return { bytes, length, starts, ends, steps };
+  return { bytes: bytes.toString('latin1', 0, length), starts, ends };
 };
 
 const BACKSLASH = 0x5c;
 const PERCENT = 0x25;
 
-/** What stands for a byte, by byte: JSON's escapes by letter (RFC 8259 section 7), blanks in forms, base64url (RFC 4648). */
-const EQUAL_TO: readonly (number | undefined)[] = Array.from({ length: 256 }, (_, byte) => {
-  const equal: Readonly<Record<string, string>> = {
-    '\b': 'b',
-    '\f': 'f',
-    '\n': 'n',
-    '\r': 'r',
-    '\t': 't',
-    ' ': '+',
-    '-': '+',
-    _: '/',
-  };
-  return equal[String.fromCharCode(byte)]?.charCodeAt(0);
-});
+/** For each byte, the one that stands for it: `\n` → `n`, `-` → `+`. */
+const SAME_AS = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+for (const [char = '', same = ''] of ['\bb', '\ff', '\nn', '\rr', '\tt', ' +', '-+', '_/'])
+  SAME_AS[char.charCodeAt(0)] = same.charCodeAt(0);
 
 interface Unit {
   /** A UTF-16 code unit; NaN at the end of the text. */
   readonly unit: number;
-  /** Index after it. */
+  /** The index after it. */
   readonly end: number;
   readonly isEscaped: boolean;
 }
 
-const skipBackslashes = (text: string, from: number): number => {
-  let index = from;
-  while (text.charCodeAt(index) === BACKSLASH) index += 1;
-  return index;
-};
-
-/** A u and four digits, after backslashes; never a letter or a digit, which nobody escapes. */
-const unicodeEscapeAt = (text: string, at: number): Unit | undefined => {
-  const unit = text[at] === 'u' ? hexAt(text, at + 1, 4) : undefined;
-  return unit === undefined || isLetterOrDigit(unit) ? undefined : { unit, end: at + 5, isEscaped: true };
+/** The character at `from`, after any backslashes, or the one that `\u00e9` means; letters and digits are never escaped. */
+const unitAt = (text: string, from: number, unicode: boolean): Unit => {
+  let at = from;
+  while (text.charCodeAt(at) === BACKSLASH) at += 1;
+  const escaped = unicode && at > from && text[at] === 'u' ? hexAt(text, at + 1, 4) : undefined;
+  return escaped === undefined || isLetterOrDigit(escaped)
+    ? { unit: text.charCodeAt(at), end: at + 1, isEscaped: false }
+    : { unit: escaped, end: at + 5, isEscaped: true };
 };
 
 const hexAt = (text: string, from: number, digits: number): number | undefined => {
-  let value = 0;
-  for (let index = from; index < from + digits; index += 1) {
-    const digit = HEX_DIGITS.indexOf(text.charAt(index).toLowerCase() || '?');
-    if (digit < 0) return undefined;
-    value = value * 16 + digit;
-  }
-  return value;
+  const hex = text.slice(from, from + digits);
+  return hex.length === digits && /^[\da-f]+$/i.test(hex) ? Number.parseInt(hex, 16) : undefined;
 };
 
-const HEX_DIGITS = '0123456789abcdef';
-
 const isLetterOrDigit = (code: number): boolean =>
-  (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
+  code < 0x80 && /[A-Za-z\d]/.test(String.fromCharCode(code));
 
 const isHighSurrogate = (code: number): boolean => code >= 0xd8_00 && code <= 0xdb_ff;
 
 const isLowSurrogate = (code: number): boolean => code >= 0xdc_00 && code <= 0xdf_ff;
-
-const ENCODER = new TextEncoder();

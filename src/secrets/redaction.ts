@@ -1,41 +1,44 @@
 import { createSecretScanner } from './secret-scanner.ts';
 
-// The last line of defence around everything that the process writes: it knows the secrets by value and takes them
-// out, whatever brought them there. The first line is not to pass them on at all; nothing may rely on this one.
+// The last line of defence around everything that the process writes: it knows the secrets by value and replaces them,
+// however they got there. The first line of defence is not to pass secrets on; no code may rely on this one.
+//
+//     {"url":"redis://:s3cret/%2B@host","auth":"Basic aWQ6czNjcmV0Lys="}
+//     {"url":"redis://:[redacted]@host","auth":"Basic aWQ6[redacted]="}
 
 export interface Redaction {
   /**
-   * Learns a secret. The last {@link REMEMBERED} values of each `origin`, a variable's name, are looked for: a
-   * rotated token may still sit in an error, but a year of hourly tokens must not slow every line. What
-   * {@link isLookedFor} excludes is ignored.
+   * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link REMEMBERED} values are
+   * kept: an error may still quote a rotated token, but a year of hourly tokens must not slow down every line. A secret
+   * that is not {@link isLookedFor} is ignored.
    */
   readonly addSecret: (origin: string, secret: string) => void;
   /**
-   * `text` without the secrets: plain, percent-encoded, form-encoded, JSON-escaped, and inside Base64 or base64url. Never
-   * throws. What is longer than {@link MAX_TEXT_CHARS} is cut off there.
+   * Replaces each secret in `text` by `[redacted]`: plain, percent-encoded, form-encoded, JSON-escaped, and in Base64 or
+   * base64url. Never throws. A text longer than {@link MAX_TEXT_CHARS} is cut there.
    */
   readonly redact: (text: string) => string;
 }
 
 const REMEMBERED = 4;
 
-/** No line or report of this service comes near it. */
+/** Far more than any line or report of this service has. */
 export const MAX_TEXT_CHARS = 262_144;
 
 export const createRedaction = (): Redaction => {
   const secrets = new Map<string, readonly string[]>();
-  let scanner = createSecretScanner([]);
+  let scan = createSecretScanner([]);
 
   return {
     addSecret: (origin, secret) => {
       const known = secrets.get(origin) ?? [];
       if (known.at(-1) === secret || !isLookedFor(secret)) return;
       secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-REMEMBERED));
-      scanner = createSecretScanner([...secrets.values()].flat());
+      scan = createSecretScanner([...secrets.values()].flat());
     },
     redact: (text) => {
       const bounded = text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text;
-      const { spans } = scanner.scan(bounded);
+      const spans = scan(bounded);
       if (spans.length === 0) return bounded;
       const kept = spans.map(({ from }, index) => bounded.slice(spans[index - 1]?.to ?? 0, from));
       return [...kept, bounded.slice(spans.at(-1)?.to)].join('[redacted]');
@@ -44,9 +47,9 @@ export const createRedaction = (): Redaction => {
 };
 
 /**
- * A secret of eight characters and more; a shorter one from four up if it mixes letters, digits and other signs. A word
- * such as `wrong`, or a number, would turn ordinary lines into holes: production refuses such tokens. Backslashes do
- * not count, since encoders multiply them.
+ * Whether `secret` is redacted: if it has at least eight characters, or at least four of different kinds, such as `Zx9!`. A
+ * word such as `wrong` or a number would be redacted from ordinary lines; production refuses such secrets. Backslashes do
+ * not count, because encoders multiply them.
  */
 export const isLookedFor = (secret: string): boolean => {
   const counted = secret.replaceAll('\\', '');
@@ -58,14 +61,14 @@ interface LineWriter {
   write(line: string): void;
 }
 
-/** `destination`, reached by redacted lines only; a line of more than {@link MAX_TEXT_CHARS} is replaced by a note. */
+/** Redacts each line before `destination` gets it, and replaces a line of more than {@link MAX_TEXT_CHARS} by a note. */
 export const redacting = (destination: LineWriter, redaction: Redaction): LineWriter => ({
   write: (line) =>
-    destination.write(line.length > MAX_TEXT_CHARS ? noteOnLength(line) : redaction.redact(line)),
+    destination.write(line.length > MAX_TEXT_CHARS ? lengthNote(line) : redaction.redact(line)),
 });
 
-/** Cutting a line would leave half of a JSON object. */
-const noteOnLength = (line: string): string => {
-  const begin = /^\{"level":\d+,"time":"[\d:.TZ-]+"/.exec(line)?.[0] ?? '{"level":40';
-  return `${begin},"msg":"log: a line of ${line.length} characters was left out"}\n`;
+/** The line cannot be cut, because it is a JSON object. */
+const lengthNote = (line: string): string => {
+  const start = /^\{"level":\d+,"time":"[\d:.TZ-]+"/.exec(line)?.[0] ?? '{"level":40';
+  return `${start},"msg":"log: a line of ${line.length} characters was left out"}\n`;
 };

@@ -1,17 +1,17 @@
-// What a secret has to be, wherever it comes in: a variable, a file, or an answer of the token endpoint.
+// The rules for secrets, whether from a variable, a file or the token endpoint.
 
-/** A large JWT has 4 kB; servers refuse heads of more than 8 to 16 kB. */
+/** A large JWT has 4 kB; servers refuse header sections of more than 8 to 16 kB. */
 export const MAX_SECRET_BYTES = 8_192;
 
-/** In production: what is shorter is found by trying, and occurs in ordinary text. */
+/** In production. A shorter secret can be guessed, and occurs in ordinary text, so that it cannot be redacted. */
 export const MIN_PRODUCTION_CHARS = 8;
 
-/** It is checked against guesses from the network; 16 random letters and digits are 95 bits. */
+/** Anybody on the network can try to guess it; 16 random letters and digits are 95 bits. */
 export const MIN_MANAGEMENT_TOKEN_CHARS = 16;
 
 export interface SecretRule {
   readonly minChars: number;
-  /** Whether it has to be a bearer token, which stands in a header as it is. */
+  /** Whether it is a bearer token, which a header must be able to carry. */
   readonly bearer: boolean;
 }
 
@@ -19,13 +19,13 @@ export interface SecretRule {
 export const PROVIDER_TOKEN_RULE: SecretRule = { bearer: true, minChars: 1 };
 export const PROVIDER_SECRET_RULE: SecretRule = { bearer: false, minChars: 1 };
 
-/** A rule of the provider's secrets as it is in `environment`. */
+/** `rule` for a secret of the provider in `environment`. */
 export const ruleIn = (environment: 'sandbox' | 'production' | undefined, rule: SecretRule): SecretRule =>
   environment === 'production' ? { ...rule, minChars: MIN_PRODUCTION_CHARS } : rule;
 
 export const MANAGEMENT_TOKEN_RULE: SecretRule = { bearer: true, minChars: MIN_MANAGEMENT_TOKEN_CHARS };
 
-/** What is wrong with `secret`, or undefined; never with any part of it. */
+/** What is wrong with `secret`, without quoting it; undefined if nothing is. */
 export const secretProblem = (secret: string, { minChars, bearer }: SecretRule): string | undefined => {
   if (Buffer.byteLength(secret) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;
   // Visible ASCII (RFC 6750 section 2.1 is narrower still).
@@ -33,7 +33,7 @@ export const secretProblem = (secret: string, { minChars, bearer }: SecretRule):
     return 'has a character that a header cannot carry, such as a space or a line break';
   if (secret.includes('\0')) return 'has a NUL character';
   if (secret === '') return 'is empty';
-  // Encoders multiply backslashes, so the log is searched without them.
+  // Redaction ignores backslashes, because encoders multiply them.
   if (secret.replaceAll('\\', '').length < minChars)
     return `has fewer than ${minChars} characters, not counting backslashes`;
   return undefined;

@@ -1,9 +1,8 @@
 import { formsOf, SHORTEST_FORM } from './encoded-forms.ts';
-import { createSearch } from './multi-search.ts';
 import { toPlainBytes, type PlainBytes, type Reading } from './plain-bytes.ts';
 
-// Finds secrets in a text, however they are encoded there, in steps that grow with the length of the text and not with
-// what the text or a secret is made of.
+// Finds secrets in a text in whatever encoding, in time that is linear in the length of the text, whatever the text and the
+// secrets are.
 
 /** `from` inclusive, `to` exclusive, in UTF-16 units. */
 export interface Span {
@@ -11,90 +10,79 @@ export interface Span {
   readonly to: number;
 }
 
-export interface SecretScanner {
-  /** Where there are secrets in `text`, in order, none touching another; `steps`: how often a character was looked at. */
-  scan(text: string): { readonly spans: readonly Span[]; readonly steps: number };
-}
+/** Returns where there are secrets in the text: in order, and neither overlapping nor adjacent. */
+export type SecretScanner = (text: string) => readonly Span[];
 
 /**
- * Of a long secret the beginning is searched for, and what follows is compared: the search stays small, and a secret whose
- * end was cut off is found as well.
+ * Only the first bytes of a long secret are searched for, and the rest is compared where they are found. The search stays
+ * cheap, and a secret whose end was cut off is found as well.
  */
-const SEARCHED_BYTES = 32;
+const HEAD_BYTES = 32;
 
 export const createSecretScanner = (secrets: readonly string[]): SecretScanner => {
-  // Through a buffer, since half of a surrogate pair cannot be encoded.
+  // A lone surrogate cannot be encoded; a buffer replaces it.
   const forms = secrets.flatMap((secret) => formsOf(Buffer.from(secret).toString()));
-  const mayHold = createPreCheck(forms);
-  /** By how they begin: how each secret that begins so goes on. */
-  const heads = new Map<string, { readonly head: Uint8Array; readonly tails: Uint8Array[] }>();
-  for (const bytes of distinct(forms.flatMap(plainBytesOf))) {
+  /** By their first bytes: how the secrets that start with them continue. */
+  const tailsOf = new Map<string, string[]>();
+  for (const bytes of new Set(forms.flatMap(plainBytesOf))) {
     if (bytes.length < SHORTEST_FORM) continue;
-    const head = bytes.subarray(0, SEARCHED_BYTES);
-    const { tails } = heads.get(head.join()) ?? { tails: [] };
-    heads.set(head.join(), { head, tails: [...tails, bytes.subarray(SEARCHED_BYTES)] });
+    const head = bytes.slice(0, HEAD_BYTES);
+    tailsOf.set(head, [...(tailsOf.get(head) ?? []), bytes.slice(HEAD_BYTES)]);
   }
-  const searched = [...heads.values()];
-  const search = createSearch(searched.map(({ head }) => head));
+  if (tailsOf.size === 0) return () => [];
+  const mayContainSecret = createPreCheck(forms);
+  // Longer ones first, since a shorter one may be the beginning of a longer one.
+  const heads = [...tailsOf.keys()].toSorted((a, b) => b.length - a.length);
+  const search = new RegExp(heads.map(toPattern).join('|'), 'g');
 
-  const scanBytes = (plain: PlainBytes): { readonly spans: Span[]; readonly steps: number } => {
-    const { matches, steps } = search.find(plain.bytes, plain.length);
-    let followed = 0;
-    let followedTo = 0;
-    const spans = matches.map(({ pattern, end }) => {
-      const { head, tails } = searched[pattern] ?? { head: new Uint8Array(), tails: [] };
-      // Not inside what was followed already: a text that repeats a secret's beginning would be read over and over.
-      const lengths = end < followedTo ? [] : tails.map((tail) => commonLength(tail, plain, end));
-      followed += lengths.reduce((sum, length) => sum + length + 1, 0);
-      const to = Math.max(end, ...lengths.map((length) => end + length));
-      followedTo = Math.max(followedTo, to);
-      return { from: plain.starts[end - head.length] ?? 0, to: plain.ends[to - 1] ?? 0 };
-    });
-    return { spans, steps: plain.steps + steps + followed };
+  const scanBytes = ({ bytes, starts, ends }: PlainBytes): Span[] => {
+    const spans: Span[] = [];
+    let comparedTo = 0;
+    search.lastIndex = 0;
+    for (let match = search.exec(bytes); match; match = search.exec(bytes)) {
+      const { index, 0: head } = match;
+      const headEnd = index + head.length;
+      // Not again in what has been compared: a text that repeats a secret's beginning would be read over and over.
+      const tails = headEnd < comparedTo ? [] : (tailsOf.get(head) ?? []);
+      const end = Math.max(headEnd, ...tails.map((tail) => headEnd + commonLength(tail, bytes, headEnd)));
+      comparedTo = Math.max(comparedTo, end);
+      spans.push({ from: starts[index] ?? 0, to: ends[end - 1] ?? 0 });
+      // Another secret may begin inside this one.
+      search.lastIndex = index + 1;
+    }
+    return spans;
   };
 
-  return {
-    scan: (text) => {
-      if (!mayHold(text)) return { spans: [], steps: 0 };
-      // A % or \u may be a secret's own, or begin a code: each reading has its turn.
-      const readings: Reading[] = [
-        {},
-        ...(text.includes('%') ? [{ percent: true }] : []),
-        ...(text.includes(String.raw`\u`) ? [{ unicode: false }] : []),
-      ];
-      const results = readings.map((reading) => scanBytes(toPlainBytes(text, reading)));
-      return {
-        spans: merge(results.flatMap(({ spans }) => spans)),
-        steps: results.reduce((sum, { steps }) => sum + steps, 0),
-      };
-    },
+  return (text) => {
+    if (!mayContainSecret(text)) return [];
+    const readings: Reading[] = [
+      {},
+      ...(text.includes('%') ? [{ percent: true }] : []),
+      ...(text.includes(String.raw`\u`) ? [{ unicode: false }] : []),
+    ];
+    return merge(readings.flatMap((reading) => scanBytes(toPlainBytes(text, reading))));
   };
 };
 
-/** Where a secret holds \u00e9 itself, a text may mean those characters or the one that they escape. */
-const plainBytesOf = (form: string): Uint8Array[] =>
-  [true, false].map((unicode) => {
-    const { bytes, length } = toPlainBytes(form, { unicode });
-    return bytes.subarray(0, length);
-  });
+/** A secret may itself contain the characters `\u00e9`, and a text may quote them or mean them as an escape. */
+const plainBytesOf = (form: string): string[] =>
+  [true, false].map((unicode) => toPlainBytes(form, { unicode }).bytes);
 
-const distinct = (texts: readonly Uint8Array[]): Uint8Array[] => [
-  ...new Map(texts.map((bytes) => [bytes.join(), bytes])).values(),
-];
+const toPattern = (bytes: string): string =>
+  bytes.replaceAll(/[^A-Za-z\d]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 
-const commonLength = (tail: Uint8Array, plain: PlainBytes, from: number): number => {
+const commonLength = (tail: string, bytes: string, from: number): number => {
   let length = 0;
-  while (length < tail.length && from + length < plain.length && tail[length] === plain.bytes[from + length])
-    length += 1;
+  while (length < tail.length && tail[length] === bytes[from + length]) length += 1;
   return length;
 };
 
 /**
- * Tells at the cost of a microsecond that an ordinary line holds no secret: no encoder touches letters and digits, so the
- * longest run of them in each form must be there as it is. A form without such a run costs every line a full search.
+ * A test that takes a microsecond and tells that an ordinary line contains no secret: encoders leave letters and digits as
+ * they are, so the longest run of them in one of the forms must be there. A secret without such a run costs every line a
+ * full search.
  */
 const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) => {
-  if (forms.length === 0) return () => false;
   const runs = forms.map((form) =>
     (form.match(/[A-Za-z0-9]+/g) ?? []).reduce(
       (longest, run) => (run.length > longest.length ? run : longest),
@@ -102,7 +90,6 @@ const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) =
     ),
   );
   if (runs.some((run) => run.length < SHORTEST_RUN)) return () => true;
-  // Letters and digits only, and no repetition: nothing that could be slow.
   const anyRun = new RegExp([...new Set(runs.map((run) => run.slice(0, LONGEST_RUN)))].join('|'));
   return (text) => anyRun.test(text);
 };

@@ -1,4 +1,4 @@
-// A secret while it is in memory: it prints as nothing, and its text leaves only where `reveal` is called.
+// A secret in memory: printing or serialising it shows nothing; only `reveal` returns the text.
 
 export interface Secret {
   reveal(): string;

@@ -25,12 +25,11 @@ export interface Provenance {
 
 /** A short identifier of these settings, equal where lists can be exchanged. */
 export const provenanceId = ({ environment, baseUrl, fields, requiredFields }: Provenance): string =>
-  // Whether a field is optional changes nothing in a published list.
   digest(
     JSON.stringify([
       environment,
       baseUrl.href,
-      fields?.map(({ name, from }) => ({ name, from })) ?? null,
+      fields?.map(({ name, from }) => [name, from]) ?? null,
       requiredFields,
     ]),
   ).slice(0, 22);

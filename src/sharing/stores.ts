@@ -3,21 +3,24 @@ import type { Config } from '../config/config.ts';
 import { createEnvelope, provenanceId } from './envelope.ts';
 import type { ListStore, SharedStore, StoreEvent } from './list-store.ts';
 import { createRedisStore } from './redis-store.ts';
+import { createRedisUrl } from './redis-url.ts';
 import { createSnapshotFile } from './snapshot-file.ts';
 
-// The configured stores of the last good list.
+// Makes the configured stores of the last good list.
 
 export interface Stores {
   readonly stores: readonly ListStore[];
-  /** The one of them that other replicas use as well. */
+  /** The one that other replicas use as well. */
   readonly sharedStore: SharedStore | undefined;
 }
 
 export interface StoresOptions {
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
-  /** Whether Redis may tell how old its list is: not beside a clock that is moved by hand. */
-  readonly tellsAges: boolean;
+  /** False with a clock that is moved by hand, which Redis does not follow: Redis then reports no ages. */
+  readonly reportsAges: boolean;
+  /** Called with each secret that is read from a file. */
+  readonly addSecret: (variable: string, secret: string) => void;
   readonly onEvent: (event: StoreEvent) => void;
 }
 
@@ -28,11 +31,11 @@ export const createStores = ({ cache, provider, banks }: Config, options: Stores
   const sharedStore =
     redisUrl &&
     createRedisStore({
-      url: redisUrl.reveal(),
+      url: createRedisUrl(redisUrl, options.addSecret),
       provenance,
       envelope,
       lifeMs: cache.ttlMs + cache.maxStaleMs,
-      // Its deadlines are those of a real network, whatever clock the list has.
+      // Its deadlines are those of a real network, even if the list has a clock that is moved by hand.
       clock: systemClock,
       ...options,
     });

@@ -1,9 +1,27 @@
+import type { Freshness } from '../banks/freshness.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import type { TokenEvent } from '../provider/client-credentials.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
 import type { StoreEvent } from '../sharing/list-store.ts';
 
-// Everything that happens in the service and that operators may want to know: facts, told once where they happen. The
-// log, the metrics and the history subscribe to them, and nothing else depends on being told.
+// Everything in the service that operators may want to know. Each event is emitted once, where it happens. The log, the
+// metrics and the history receive all of them.
 
-export type ServiceEvent = ListEvent | StoreEvent | TokenEvent | ProviderEvent;
+export type ServiceEvent = ListEvent | StoreEvent | TokenEvent | ProviderEvent | RequestEvent;
+
+/** The answer to a request on the public port has been handed to the system, or its connection has ended. */
+export interface RequestEvent {
+  readonly type: 'request-finished';
+  /** The path of the route that answered, a constant of the code; `other` where none did. */
+  readonly route: string;
+  /** As the client sent it. */
+  readonly method: string;
+  readonly status: number;
+  readonly durationMs: number;
+  /** Of content, without the head. */
+  readonly bytes: number;
+  /** Whether the client went away before it had the whole answer. */
+  readonly aborted: boolean;
+  /** Of a request for the list: the state of what was served, or why nothing could be; undefined for any other answer. */
+  readonly listState: Freshness | undefined;
+}

@@ -1,28 +1,26 @@
 import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import type { FinishedRequest } from '../http/request-log.ts';
 import type { ServiceEvent } from './events.ts';
 
-// The last six hours by the minute, for people who have no Prometheus at hand. Only minutes in which something happened
-// are kept, so it needs no timer, and never more than 360 of them.
+// The last six hours by the minute, for the status page. Only minutes in which something happened are stored, at most 360,
+// so no timer is needed.
 
 export interface Minute {
-  /** The oldest that the list was; undefined while there was none. */
+  /** The greatest age of the list; undefined if there was no list. */
   readonly oldestAgeMs: number | undefined;
   readonly renewed: number;
   readonly failed: number;
   readonly lastFailure: LoadErrorKind | undefined;
-  /** The longest exchange with the provider; undefined without one. */
+  /** The longest request to the provider; undefined if there was none. */
   readonly slowestCallMs: number | undefined;
   readonly requests: number;
-  /** Those of the requests that were answered with a status of 500 or above. */
+  /** Requests answered with a status of 500 or above. */
   readonly failedRequests: number;
 }
 
 export interface History {
   onEvent(event: ServiceEvent): void;
-  onRequest(request: FinishedRequest): void;
-  /** The last minutes without a gap, oldest first; the last one is not over. None is from before the start. */
+  /** The last minutes without gaps, oldest first, none from before the start. The last one is incomplete. */
   minutes(): readonly Minute[];
 }
 
@@ -38,7 +36,7 @@ const MINUTE_MS = 60_000;
 export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
   const startedAtMs = clock.monotonicMs();
   const tallies = new Map<number, Tally>();
-  /** The list's age at some moment: until the next one is known it grows with time. */
+  /** The age of the list at a moment; it grows with time until the next one is known. */
   let known: AgeAt | undefined;
   let knownBefore: AgeAt | undefined;
 
@@ -58,7 +56,7 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
     return tally;
   };
 
-  /** To be called after whatever may have changed the list's age. */
+  /** Call this after every change of the list's age. */
   const noteAge = (tally: Tally, atMs: number): void => {
     tally.oldestAgeMs = oldest(tally.oldestAgeMs, ageAt(known, atMs));
     const age = ageMs();
@@ -68,15 +66,14 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
   };
 
   return {
-    onRequest: ({ status }) => {
-      const tally = tallyAt(clock.monotonicMs());
-      tally.requests += 1;
-      if (status >= 500) tally.failedRequests += 1;
-    },
     onEvent: (event) => {
       const nowMs = clock.monotonicMs();
       const tally = tallyAt(nowMs);
       switch (event.type) {
+        case 'request-finished':
+          tally.requests += 1;
+          if (event.status >= 500) tally.failedRequests += 1;
+          break;
         case 'list-renewed':
           tally.renewed += 1;
           noteAge(tally, nowMs);

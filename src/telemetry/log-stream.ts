@@ -2,30 +2,30 @@ import { constants, openSync, write, writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 import { codeOf } from '../error-code.ts';
 
-// Standard output as the log's destination, and standard error for the last words: neither ever blocks the service, fills
-// its memory, or keeps it from ending. Not pino's writer, sonic-boom: its flushSync waits for ever on a pipe that is full,
-// and on one that is closed.
+// Standard output as the log's destination, and standard error for the last message: neither may block the service, fill
+// its memory, or keep it from ending. Pino's own destination, sonic-boom 4.2, cannot promise the last: its flushSync can be
+// bounded for a full pipe (`retryEAGAIN`), but after any other error, such as EPIPE from a closed one, it retries forever.
 
 export interface LogDestination extends DestinationStream {
   /** Resolves once everything has been written, or after `withinMs`. */
   drained(withinMs: number): Promise<void>;
-  /** Writes what is still held, for at most about `withinMs`, in which nothing else runs. Never throws. */
+  /** Writes everything that is buffered, blocking for at most about `withinMs`. Never throws. */
   flushSync(withinMs: number): void;
 }
 
 /**
- * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that one that never reads does
- * not fill the memory: while more than 4 MB wait, new lines are dropped. Lines are gathered as bytes and written together,
- * every few milliseconds: joining texts takes 1.3 µs a line, bytes 0.1. A reader that has gone away (EPIPE) or a
- * full disk ends the log, not the service: what waits is dropped.
- * @param fd one that does not block, see {@link openNonBlocking}
+ * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a stopped reader does not fill
+ * its memory: while more than 4 MB are waiting, new lines are dropped. Lines are collected as bytes and written every few
+ * milliseconds: joining strings takes 1.3 µs per line, bytes 0.1 µs. After an error, such as EPIPE when the reader has gone
+ * or a full disk, the waiting lines are dropped and the service continues.
+ * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number): LogDestination => {
   const gathered = Buffer.allocUnsafe(GATHERED_BYTES);
   let length = 0;
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
-  /** The first of `waiting` is in the hands of the system, or is tried again soon. */
+  /** Whether the first of `waiting` is being written, or will be retried. */
   let state: 'idle' | 'writing' | 'retrying' = 'idle';
   const onDrained = new Set<() => void>();
 
@@ -55,7 +55,7 @@ export const createLogDestination = (fd: number): LogDestination => {
     writeNext();
   };
 
-  /** Takes away the first `written` bytes. */
+  /** Removes the first `written` bytes. */
   const release = (written: number): void => {
     const first = waiting.shift();
     waitingBytes -= written;
@@ -67,7 +67,7 @@ export const createLogDestination = (fd: number): LogDestination => {
     waitingBytes = 0;
   };
 
-  /** While the system is slow lines stay gathered, so that few large pieces wait. */
+  /** While a write is under way lines stay in `gathered`, so that few large buffers wait instead of many small ones. */
   const handOverIfIdle = (): void => {
     if (state === 'idle') handOver();
   };
@@ -104,7 +104,7 @@ export const createLogDestination = (fd: number): LogDestination => {
       });
     },
     flushSync: (withinMs) => {
-      // What the system has in its hands it either takes, or nobody reads.
+      // A write that is under way either completes by itself, or nobody reads.
       const held = state === 'writing' ? waiting.slice(1) : waiting;
       writeWithin(fd, Buffer.concat([...held, gathered.subarray(0, length)]), withinMs);
       length = 0;
@@ -113,7 +113,7 @@ export const createLogDestination = (fd: number): LogDestination => {
   };
 };
 
-/** Writes `bytes`, for at most about `withinMs`, in which nothing else runs. Never throws. */
+/** Writes `bytes`, blocking for at most about `withinMs`. Never throws. */
 export const writeWithin = (fd: number, bytes: Buffer, withinMs: number): void => {
   const giveUpAtMs = performance.now() + withinMs;
   for (let at = 0; at < bytes.length;) {
@@ -127,9 +127,9 @@ export const writeWithin = (fd: number, bytes: Buffer, withinMs: number): void =
 };
 
 /**
- * The descriptor of `stream`, so that a write to a full pipe, or to a terminal that somebody has stopped, fails with
- * EAGAIN instead of waiting. Node makes pipes and sockets so when the stream is first asked for. Of a terminal, which
- * the shell shares, it is a descriptor of our own.
+ * A file descriptor for `stream` on which a write to a full pipe or a stopped terminal fails with EAGAIN instead of
+ * blocking. Node makes pipes and sockets non-blocking when the stream is first used. A terminal is shared with the shell,
+ * so it is opened again.
  */
 export const openNonBlocking = (stream: NodeJS.WriteStream & { readonly fd: number }): number => {
   if (!stream.isTTY) return stream.fd;
@@ -142,7 +142,7 @@ export const openNonBlocking = (stream: NodeJS.WriteStream & { readonly fd: numb
 
 const isFull = (error: unknown): boolean => codeOf(error) === 'EAGAIN' || codeOf(error) === 'EBUSY';
 
-/** Nobody reads a log faster than this. */
+/** Short enough for a person who watches the log. */
 const GATHER_MS = 10;
 const GATHERED_BYTES = 128 * 1_024;
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;

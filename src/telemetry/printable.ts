@@ -1,16 +1,19 @@
-// Text from outside, for a log or a person's terminal: bounded, and with nothing in it that a terminal obeys.
+// Makes text from outside safe for a log or a terminal: bounded, and without characters that control a terminal.
 
 /**
- * `text` with each control character, invisible one, or one that changes the direction of writing as its code, such as
- * `\u{1b}`: escape sequences could recolour a terminal, move its cursor or rename its window.
+ * Replaces control characters, invisible ones and those that change the writing direction by their code, such as
+ * `\u{1b}`. Escape sequences could recolour a terminal, move its cursor or rename its window.
  */
 export const printable = (text: string): string =>
   text.replaceAll(UNPRINTABLE, (char) => String.raw`\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 
-/** Controls, formats (bidirectional ones among them), halves of surrogate pairs, private use, line and paragraph ends. */
+/** Control, format (including bidirectional), lone surrogate, private-use, line and paragraph separator characters. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
 
-/** The first {@link MAX_NAMES} of `names`, {@link printable}, cut at {@link MAX_NAME_CHARS}; then how many more there are. */
+/**
+ * The first {@link MAX_NAMES} of `names`, made {@link printable} and cut at {@link MAX_NAME_CHARS}, and how many more there
+ * are: `['code', 'na\u{1b}me', '… and 12 more']`.
+ */
 export const listNames = (names: readonly string[]): string[] => [
   ...names.slice(0, MAX_NAMES).map((name) => printable(cut(name))),
   ...(names.length > MAX_NAMES ? [`… and ${names.length - MAX_NAMES} more`] : []),

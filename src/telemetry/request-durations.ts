@@ -1,8 +1,8 @@
-// How long requests take, for Prometheus: a histogram that is counted by hand. prom-client joins the labels of each
-// observation to a text and looks that up, which took a quarter of the time that a request for /banks costs in all.
+// The histogram of request durations, without prom-client: it builds a string from the labels of every observation to look
+// it up, which took a quarter of the total time of a request for /banks.
 
 export interface RequestDurations {
-  /** The labels' values must come from closed sets and need no escaping. */
+  /** The values of the labels must come from closed sets and need no escaping. */
   observe(route: string, method: string, status: string, seconds: number): void;
   /** In Prometheus's text format: https://prometheus.io/docs/instrumenting/exposition_formats/ */
   exposition(): string;
@@ -10,7 +10,7 @@ export interface RequestDurations {
 
 interface Tally {
   readonly labels: string;
-  /** One for each bucket, not cumulative; the last is what lies above all bounds. */
+  /** One per bucket, not cumulative; the last is for durations above all bounds. */
   readonly counts: number[];
   sum: number;
 }
@@ -19,9 +19,9 @@ export const createRequestDurations = (): RequestDurations => {
   const tallies = new Map<string, Map<string, Map<string, Tally>>>();
 
   const tallyOf = (route: string, method: string, status: string): Tally => {
-    const methods = getOrMake(tallies, route, () => new Map<string, Map<string, Tally>>());
-    const statuses = getOrMake(methods, method, () => new Map<string, Tally>());
-    return getOrMake(statuses, status, () => ({
+    const methods = getOrCreate(tallies, route, () => new Map<string, Map<string, Tally>>());
+    const statuses = getOrCreate(methods, method, () => new Map<string, Tally>());
+    return getOrCreate(statuses, status, () => ({
       labels: `route="${route}",method="${method}",status="${status}"`,
       counts: Array.from({ length: BOUNDS.length + 1 }, () => 0),
       sum: 0,
@@ -57,11 +57,11 @@ export const createRequestDurations = (): RequestDurations => {
 
 const NAME = 'banks_http_request_duration_seconds';
 const HELP =
-  'Requests to the public listener, by route, method and class of the status; aborted: the client went away';
+  'Requests to the public listener, by route, method and status class; aborted: the client disconnected';
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5];
 
-const getOrMake = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+const getOrCreate = <K, V>(map: Map<K, V>, key: K, create: () => V): V => {
   let value = map.get(key);
-  if (value === undefined) map.set(key, (value = make()));
+  if (value === undefined) map.set(key, (value = create()));
   return value;
 };

@@ -1,6 +1,5 @@
 import type { DestinationStream, Logger } from 'pino';
 import type { ListStatus } from '../banks/bank-list.ts';
-import type { Freshness } from '../banks/freshness.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { redacting, type Redaction } from '../secrets/redaction.ts';
@@ -10,13 +9,13 @@ import { createHistory, type History } from './history.ts';
 import { createEventLog, createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 
-// Log, metrics and history: the three subscribers to everything that happens.
+// The log, the metrics and the history, which receive every event of the service.
 
 export interface Telemetry {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly history: History;
-  /** Passes `event` to each of them. */
+  /** Passes `event` to all three. */
   readonly emit: (event: ServiceEvent) => void;
 }
 
@@ -26,21 +25,19 @@ export interface TelemetryOptions {
   readonly redaction: Redaction;
   readonly clock: Clock;
   readonly status: () => ListStatus;
-  readonly state: () => Freshness;
   /** The stores that are configured. */
   readonly stores: readonly StoreName[];
 }
 
 export const createTelemetry = (config: Config, options: TelemetryOptions): Telemetry => {
-  const { clock, status, state, stores, version } = options;
+  const { clock, status, stores, version } = options;
   const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
   const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
   const { environment } = config.provider;
   const metrics = createMetrics({
     status,
-    state,
     policy: config.cache,
-    fields: config.banks.fields ?? [],
+    fields: config.banks.fields?.map(({ name }) => name) ?? [],
     stores,
     environment,
     version,

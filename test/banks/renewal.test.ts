@@ -146,8 +146,8 @@ describe('while the provider fails', () => {
     await nextLoad();
     expect(rig.told()).toEqual([
       'listening',
-      'list: the first one is here',
-      'list: the load failed: the provider fails (503); the held list is fresh',
+      'list: initial load succeeded',
+      'list: load failed: the provider fails (503); the cached list is still fresh',
       'list: recovered',
     ]);
   });

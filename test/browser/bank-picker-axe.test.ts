@@ -7,7 +7,7 @@ describeInBrowser('the bank picker, for assistive technology', () => {
   const stage = createStage();
   const context = { reducedMotion: 'reduce' } as const;
 
-  describe('axe finds nothing, in light and in dark', () => {
+  describe('axe finds no problem, in light and dark', () => {
     const violations = async (): Promise<unknown[]> => {
       await stage.page.evaluate(axe.source);
       const found: unknown[] = [];
@@ -52,7 +52,7 @@ describeInBrowser('the bank picker, for assistive technology', () => {
       expect(await violations()).toEqual([]);
     });
 
-    test('when the list is old or did not come', async () => {
+    test('when the list is old or could not be loaded', async () => {
       await stage.startOutdated(4);
       await stage.visit(context);
       expect(await violations()).toEqual([]);
@@ -63,10 +63,10 @@ describeInBrowser('the bank picker, for assistive technology', () => {
     });
   });
 
-  describe('Chromium tells assistive technology', () => {
+  describe('Chromium exposes to assistive technology', () => {
     const NEXT = 'button "Continuar"';
 
-    test('of the open list, its groups and every bank with its numbers', async () => {
+    test('the open list, its groups and every bank with its numbers', async () => {
       await stage.start();
       await stage.visit();
       await stage.box().click();
@@ -92,7 +92,7 @@ describeInBrowser('the bank picker, for assistive technology', () => {
       expect(tree.at(-1)).toBe(NEXT);
     });
 
-    test('of the banks found, the active one and the chosen one', async () => {
+    test('the banks found, the active one and the chosen one', async () => {
       await stage.start();
       await stage.visit();
       await stage.find('nubank');
@@ -113,7 +113,7 @@ describeInBrowser('the bank picker, for assistive technology', () => {
       ]);
     });
 
-    test('of text that is no bank', async () => {
+    test('text that is not a bank', async () => {
       await stage.start();
       await stage.visit();
       await stage.find('xyz');
@@ -123,7 +123,7 @@ describeInBrowser('the bank picker, for assistive technology', () => {
       );
     });
 
-    test('of a list that did not come', async () => {
+    test('a list that could not be loaded', async () => {
       await stage.startCold();
       await stage.open();
       await stage.settled('failed');

@@ -23,7 +23,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     await stage.box().press('Enter');
   };
 
-  test('its value goes into FormData, and its events tell the bank', async () => {
+  test('its value is in FormData, and its events carry the bank', async () => {
     await stage.start();
     await visit('name="bank"');
     await stage.ask(`void (globalThis.heard = [], ['input', 'change'].forEach((type) =>
@@ -61,7 +61,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     ]);
   });
 
-  test('a required one blocks submission with a message, and so does text that is no bank', async () => {
+  test('a required one blocks submission with a message, and so does text that is not a bank', async () => {
     await stage.start();
     await visit('name="bank" required label="Banco"');
     await stage.ask(
@@ -90,14 +90,14 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await submit()).toEqual([2, 'Outro banco, por favor.', true]);
   });
 
-  test('the browser restores it when people come back', async () => {
+  test('the browser restores it when the user navigates back', async () => {
     await stage.start();
     await visit('name="bank"');
     await choose('341');
     await stage.page.goto('about:blank');
     await stage.page.goBack();
     await stage.settled('loaded');
-    // That the page was loaded anew, and not kept as it was.
+    // The page was loaded again, not kept in memory.
     expect(stage.requests.filter((request) => request.isNavigationRequest())).toHaveLength(2);
     expect([await data(), await stage.box().inputValue()]).toEqual([
       [['bank', '60701190']],
@@ -121,14 +121,14 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.box().isDisabled()).toBe(false);
   });
 
-  test('a value that the list does not have is shown to be corrected', async () => {
+  test('a value that is not in the list is shown for correction', async () => {
     await stage.start();
     await visit('name="bank" value="99999999"');
     expect(await stage.box().inputValue()).toBe('99999999');
     expect(await stage.ask('[picker.value, picker.validity.badInput]')).toEqual(['', true]);
   });
 
-  test('a value is kept while the list does not come', async () => {
+  test('a value is kept while the list cannot be loaded', async () => {
     await stage.startCold();
     await open(
       `<form><bank-picker name="bank" required value="60701190" src="${stage.rig.url}/banks"></bank-picker></form>`,
@@ -156,7 +156,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
   });
 
-  test('other names of fields are told by attributes', async () => {
+  test('attributes set other field names', async () => {
     await stage.start({ env: { BANK_FIELDS: 'numero:code,id:ispb,titulo:name' } });
     await visit('name="bank" code-field="numero" id-field="id" name-field="titulo"');
     await choose('nubank');
@@ -168,7 +168,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     });
   });
 
-  test('the code stands in where the list has no id, and a list without names is a failure', async () => {
+  test('without an id the code is the value, and a list without names is a failure', async () => {
     await stage.start({ env: { BANK_FIELDS: 'code,name' } });
     await visit('name="bank"');
     await choose('341');
@@ -178,7 +178,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.page.locator('.reference').textContent()).toMatch(/^Código do erro: no_usable_bank/);
   });
 
-  test('works under a policy that allows no style and no string as markup', async () => {
+  test('works under a policy without inline styles and with trusted types', async () => {
     await stage.start();
     const policy = `default-src 'none'; script-src 'self'; style-src 'none'; connect-src ${stage.rig.url}; require-trusted-types-for 'script'; trusted-types 'none'`;
     await open(`<bank-picker src="${stage.rig.url}/banks"></bank-picker>`, {
@@ -188,11 +188,11 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     await choose('nubank');
     expect(await stage.ask('picker.value')).toBe('18236120');
     expect((await stage.page.locator('.field').boundingBox())?.height).toBeGreaterThan(44);
-    // The icon of a page is the browser's own wish.
+    // The browser requests the page's icon by itself.
     expect(stage.complaints.filter((text) => !text.includes('favicon'))).toEqual([]);
   });
 
-  describe('in the hands of a framework', () => {
+  describe('in a framework', () => {
     test('takes properties that were set before it was defined', async () => {
       await stage.start();
       await stage.openPage('<!doctype html><body></body>');
@@ -211,7 +211,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
       expect(await stage.page.getByRole('button', { name: 'Apagar' }).isVisible()).toBe(true);
     });
 
-    test('is not disturbed by a form that sets the value that it has just been told', async () => {
+    test('is not disturbed by a form that sets the value of the event it has just received', async () => {
       await stage.start();
       await visit();
       await stage.ask("void picker.addEventListener('input', () => { picker.value = picker.value; })");

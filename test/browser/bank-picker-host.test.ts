@@ -52,7 +52,7 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     expect(await stage.ask('picker.value')).toBe('60701190');
   };
 
-  test.each(Object.entries(HOSTS))('%s: neither changes the other', async (_name, { css, html }) => {
+  test.each(Object.entries(HOSTS))('%s: neither affects the other', async (_name, { css, html }) => {
     await stage.start();
     await open(css, html);
     const before = await around();
@@ -65,7 +65,7 @@ describeInBrowser('the bank picker, in a hostile page', () => {
   });
 
   test.each(['a CSS reset with opinions', 'rules that unset everything'])(
-    '%s: the picker looks as it does elsewhere',
+    '%s: the picker looks the same as elsewhere',
     async (name) => {
       await stage.start();
       const pictures = [];
@@ -82,7 +82,7 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     },
   );
 
-  test('an ancestor that clips, moves and stacks does not cut the list off', async () => {
+  test('an ancestor that clips, transforms and stacks does not cut off the list', async () => {
     await stage.start();
     await open(
       '#slot { height: 60px !important; overflow: hidden; transform: translateX(40px); z-index: 0 }',
@@ -96,7 +96,7 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     expect(await stage.ask('picker.bank.code')).toBe('479');
   });
 
-  test('a themed picker takes the page’s properties, and its parts the page’s styles', async () => {
+  test('the page’s custom properties theme the picker, and the page’s styles its parts', async () => {
     await stage.start();
     await open(
       'bank-picker { --bank-picker-accent: rgb(1, 2, 3) } bank-picker::part(field) { border-radius: 0 }',

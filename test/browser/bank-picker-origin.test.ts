@@ -23,7 +23,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   const outdated = () => stage.page.locator('#outdated');
 
   describe('the list', () => {
-    test('arrives, and the page has the chosen bank as a transfer needs it', async () => {
+    test('is loaded, and the page gets the chosen bank as a transfer needs it', async () => {
       await stage.start();
       await stage.visit();
       await stage.find('itau');
@@ -37,10 +37,10 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(stage.complaints).toEqual([]);
     });
 
-    test('is asked for without a secret, and none comes back', async () => {
+    test('is requested without a secret, and contains none', async () => {
       await stage.start();
       await stage.visit({ storageState: { cookies: [COOKIE], origins: [] } });
-      // Cookies do not look at ports: the browser would send this one to the service, too.
+      // Cookies ignore ports: the browser would send this one to the service, too.
       const [document] = stage.requests;
       expect(await document?.headerValue('cookie')).toBe('session=private');
       const banks = stage.requests.filter((request) => request.url() === `${stage.rig.url}/banks`);
@@ -55,7 +55,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(await stage.page.content()).not.toContain(TOKEN);
     });
 
-    test('costs no request at a reload within its max-age', async () => {
+    test('needs no request when the page is reloaded within max-age', async () => {
       await stage.start();
       await stage.visit();
       await stage.page.reload();
@@ -64,7 +64,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(requestsServed()).toEqual(['"path":"/banks","status":200']);
     });
 
-    test('costs a 304 at a reload after it', async () => {
+    test('needs a 304 when the page is reloaded after max-age', async () => {
       await stage.start({ env: { BROWSER_MAX_AGE: '10ms' } });
       await stage.visit();
       await stage.page.reload();
@@ -74,7 +74,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(requestsServed()[1]).toBe('"path":"/banks","status":304');
     });
 
-    test('gives nothing to an origin that the service does not allow', async () => {
+    test('is not readable from an origin that the service does not allow', async () => {
       await stage.start({ env: { CORS_ORIGINS: 'https://another.example' } });
       await stage.open();
       await stage.settled('failed');
@@ -88,7 +88,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   });
 
   describe('while the provider is down', () => {
-    test('nothing is to be seen of it while the list is fresh, nor in the first two days after that', async () => {
+    test('nothing shows it while the list is fresh, nor in the first two days after that', async () => {
       await stage.startOutdated(1.9);
       await stage.visit();
       expect(await stage.find('itau')).toHaveLength(5);
@@ -96,7 +96,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(await failure().isVisible()).toBe(false);
     });
 
-    test('a list that is days old is called so, and a bank can still be chosen', async () => {
+    test('a list that is days old has a note, and a bank can still be chosen', async () => {
       await stage.startOutdated(4);
       await stage.visit();
       expect(await outdated().textContent()).toBe(
@@ -107,7 +107,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(await code()).toBe('341');
     });
 
-    test('a list that did not come leaves a field that says so and takes no text', async () => {
+    test('without a list the field says so and accepts no text', async () => {
       await stage.startCold();
       await stage.open();
       await stage.settled('failed');
@@ -126,11 +126,11 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(stage.rig.log()).toContain(requestId);
     });
 
-    test('the list appears without a click once the time of Retry-After is over and the provider is back', async () => {
+    test('the list appears without a click once Retry-After has passed and the provider is back', async () => {
       await stage.startCold();
       await stage.open();
       await stage.settled('failed');
-      // From here on the page's time is moved by hand; the service's clock stands still as well.
+      // From here on the test moves the page's time; the service's clock stands still as well.
       await stage.page.clock.install();
       await stage.page.reload();
       await stage.settled('failed');
@@ -154,7 +154,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(await stage.find('341')).toContain('341');
     });
 
-    test('the button asks again at once, and what was typed meanwhile is still there', async () => {
+    test('the button retries at once and keeps the typed text', async () => {
       let fail = (): void => undefined;
       await stage.start({
         before: (emulator) =>
@@ -177,7 +177,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect((await stage.codes())[0]).toBe('341');
     });
 
-    test('a code that was left in the field before the list came is chosen when it does', async () => {
+    test('a code typed before the list is loaded is chosen afterwards', async () => {
       let answer = (): void => undefined;
       await stage.start({
         before: (emulator) =>
@@ -196,7 +196,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect([await code(), await stage.box().inputValue()]).toEqual(['341', 'ITAÚ UNIBANCO S.A.']);
     });
 
-    test('a request that waits is shown as loading, and what is typed finds banks when the list is there', async () => {
+    test('a waiting request is shown as loading, and the typed text finds banks once the list is loaded', async () => {
       let answer = (): void => undefined;
       await stage.start({
         before: (emulator) =>

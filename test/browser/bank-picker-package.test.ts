@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from '@jest/globals';
 import { minify } from '@swc/core';
 
-// The folder of the element is all that another site needs: it can be copied, or published as a package.
+// The element's folder is self-contained: it can be copied into a site or published as a package.
 
 const FOLDER = 'examples/bank-picker/element';
 const modules = readdirSync(FOLDER).filter((name) => name.endsWith('.js'));
@@ -16,7 +16,7 @@ const read = (name: string): string => readFileSync(`${FOLDER}/${name}`, 'utf8')
 const scratch = mkdtempSync(join(tmpdir(), 'bank-picker-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-test('it imports nothing from outside, and depends on nothing', () => {
+test('it has no dependencies', () => {
   const imported = modules.flatMap((name) =>
     [...read(name).matchAll(/^(?:import|export)[^;]*? from '([^']+)'/gm)].map(([, from = '']) => from),
   );
@@ -44,17 +44,17 @@ test('a server that renders pages can import it', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--input-type=module',
     '--eval',
-    `import { BankPickerElement } from '../${FOLDER}/bank-picker.js'; console.log(typeof BankPickerElement);`,
+    `import { BankPickerElement } from './${FOLDER}/bank-picker.js'; console.log(typeof BankPickerElement);`,
   ]);
   expect(stdout).toBe('function\n');
 });
 
-test('its types fit a page in TypeScript, and are right by every check', async () => {
+test('its types work in a TypeScript page', async () => {
   cpSync(FOLDER, join(scratch, 'bank-picker'), { recursive: true });
   writeFileSync(
     join(scratch, 'page.ts'),
-    `import '../bank-picker/bank-picker.js';
-     import type { Bank, BankPickerFailure, BankPickerStrings } from '../bank-picker/bank-picker.js';
+    `import './bank-picker/bank-picker.js';
+     import type { Bank, BankPickerFailure, BankPickerStrings } from './bank-picker/bank-picker.js';
      const picker = document.createElement('bank-picker');
      picker.src = 'https://banks.example/banks';
      picker.required = true;
@@ -62,7 +62,7 @@ test('its types fit a page in TypeScript, and are right by every check', async (
      picker.addEventListener('change', ({ detail }) => { const bank: Bank | null = detail; console.log(bank?.ispb); });
      picker.addEventListener('error', ({ detail }) => { const failure: BankPickerFailure = detail; console.log(failure.code); });
      picker.addEventListener('click', ({ clientX }) => console.log(clientX));
-     // @ts-expect-error the bank is what the picker tells
+     // @ts-expect-error the bank is read-only
      picker.bank = null;`,
   );
   const flags = [

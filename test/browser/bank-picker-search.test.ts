@@ -104,7 +104,7 @@ const EXPECTED: readonly (readonly [ispb: string, name: string, queries: string]
 describeInBrowser('the search of the bank picker', () => {
   const stage = createStage();
 
-  test('finds what people type, the bank that they mean first', async () => {
+  test('finds what people type, with the bank that they mean first', async () => {
     await stage.start();
     await stage.visit();
     const asked = EXPECTED.flatMap(([ispb, name, queries]) =>
@@ -123,7 +123,7 @@ describeInBrowser('the search of the bank picker', () => {
     expect(found).toEqual(asked);
   });
 
-  test('finds only what has every word, and by digits also the ISPBs that begin with them', async () => {
+  test('finds only banks with every word, and for digits also the ISPBs that begin with them', async () => {
     await stage.start();
     await stage.visit();
     expect(await stage.find('341')).toEqual(['341', '078', '760']);
@@ -135,7 +135,7 @@ describeInBrowser('the search of the bank picker', () => {
     expect(await stage.page.getByText('Nenhum banco encontrado').first().isVisible()).toBe(true);
   });
 
-  test('does not offer misspelt words where some bank has them as they are', async () => {
+  test('does not correct a word that some bank has', async () => {
     await stage.start();
     await stage.visit();
     const names = () => stage.options().locator('.name bdi:last-child').allTextContents();
@@ -149,7 +149,7 @@ describeInBrowser('the search of the bank picker', () => {
     expect((await names())[0]).toBe('NEON PAGAMENTOS S.A. IP');
   });
 
-  test('marks what matched', async () => {
+  test('marks the matching text', async () => {
     await stage.start();
     await stage.visit();
     const marks = () => stage.options().first().locator('mark').allTextContents();

@@ -8,7 +8,7 @@ beforeEach(async () => {
 });
 afterEach(() => picker.close());
 
-test('the page knows where the list is, and may ask nobody else', async () => {
+test('the page knows the address of the list, and may connect to no other', async () => {
   const { text, headers } = await supertest(picker.url).get('/?lang=en').expect(200);
   expect(text).toContain('src="https://banks.example/v1/banks?a=1&amp;b=%22%3C2%3E%22"');
   expect(headers['content-type']).toBe('text/html; charset=utf-8');
@@ -18,7 +18,7 @@ test('the page knows where the list is, and may ask nobody else', async () => {
   expect(headers['content-security-policy']).not.toMatch(/unsafe|\*/);
 });
 
-test('the page and the element are there, and no other file', async () => {
+test('only the page and the element are served', async () => {
   const { text } = await supertest(picker.url).get('/').expect(200);
   const named = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path);
   expect(named).toEqual(['/page/page.css', '/page/page.js']);

@@ -9,7 +9,7 @@ describeInBrowser('the bank picker, in use', () => {
   const type = (text: string) => stage.page.keyboard.type(text);
   const text = () => stage.box().inputValue();
   const code = () => stage.ask<string | null>('picker.bank && picker.bank.code');
-  /** The code of the option that a screen reader is told to be active. */
+  /** The code of the option that is active for screen readers. */
   const activeCode = async (): Promise<string | null> => {
     const id = await stage.box().getAttribute('aria-activedescendant');
     return id === null ? null : stage.page.locator(`#${id}[aria-selected=true] .code`).textContent();
@@ -66,7 +66,7 @@ describeInBrowser('the bank picker, in use', () => {
       expect(await code()).toBe('652');
     });
 
-    test('a code is chosen by Tab and by Enter, and so is the active option', async () => {
+    test('Tab and Enter choose a typed code or the active option', async () => {
       await stage.start();
       await stage.visit();
       await stage.box().focus();
@@ -85,7 +85,7 @@ describeInBrowser('the bank picker, in use', () => {
       expect(await code()).toBe('237');
     });
 
-    test('Enter goes to the first bank where it is not clear which one is meant', async () => {
+    test('Enter moves to the first bank if several match', async () => {
       await stage.start();
       await stage.visit();
       await stage.box().fill('bra');
@@ -95,7 +95,7 @@ describeInBrowser('the bank picker, in use', () => {
       expect(await code()).toBe('237');
     });
 
-    test('Escape brings the chosen bank back, and discards nothing', async () => {
+    test('Escape restores the chosen bank and discards nothing', async () => {
       await stage.start();
       await stage.visit();
       await stage.box().fill('341');
@@ -114,7 +114,7 @@ describeInBrowser('the bank picker, in use', () => {
       expect([await text(), await expanded()]).toEqual(['nub', 'false']);
     });
 
-    test('text that is no bank stays, and is said to be incomplete', async () => {
+    test('text that is not a bank stays and is reported as incomplete', async () => {
       await stage.start();
       await stage.visit();
       await stage.box().fill('341');
@@ -131,7 +131,7 @@ describeInBrowser('the bank picker, in use', () => {
       ]);
     });
 
-    test('an Escape that closes nothing is left to the dialog around the field', async () => {
+    test('an Escape that closes nothing reaches the dialog around the field', async () => {
       await stage.start();
       await stage.openPage(`<!doctype html><dialog><bank-picker src="${stage.rig.url}/banks"></bank-picker></dialog>
         <script type="module" src="/element/bank-picker.js"></script>`);
@@ -147,7 +147,7 @@ describeInBrowser('the bank picker, in use', () => {
     });
   });
 
-  test('the first options are drawn at once, and the others on the way to them', async () => {
+  test('the first options are rendered at once, the others when scrolling to them', async () => {
     await stage.start();
     await stage.visit();
     await stage.box().click();
@@ -159,7 +159,7 @@ describeInBrowser('the bank picker, in use', () => {
     expect(await stage.options().last().getAttribute('aria-selected')).toBe('true');
   });
 
-  test('screen readers hear how many banks there are and were found', async () => {
+  test('screen readers announce how many banks there are and were found', async () => {
     await stage.start();
     await stage.visit();
     await stage.box().click();
@@ -172,7 +172,7 @@ describeInBrowser('the bank picker, in use', () => {
     await expectAnnounced('Nenhum banco encontrado');
   });
 
-  test('speaks the language of the page, and the words that the page gives it', async () => {
+  test("uses the page's language, and the page's own texts", async () => {
     await stage.start();
     const words = async () => [
       await stage.page.getByRole('heading', { level: 1 }).textContent(),
@@ -219,7 +219,7 @@ describeInBrowser('the bank picker, in use', () => {
     });
   });
 
-  test('nothing moves where people asked for less motion', async () => {
+  test('nothing moves if the user prefers reduced motion', async () => {
     await stage.start({ before: (emulator) => emulator.behave('hang') });
     await stage.open({ reducedMotion: 'reduce' });
     await stage.box().click();

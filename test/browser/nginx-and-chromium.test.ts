@@ -16,7 +16,7 @@ import { eventually, startRig, type Rig } from '../kit/rig.ts';
 const NGINX = '/usr/sbin/nginx';
 const CHROMIUM = '/usr/bin/chromium';
 const isInstalled = existsSync(NGINX) && existsSync(CHROMIUM);
-// oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be left out
+// oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be skipped
 const isRequired = process.env['CI'] === 'true';
 if (!isInstalled && !isRequired) {
   process.stderr.write(
@@ -116,7 +116,7 @@ const startNginx = async (): Promise<void> => {
   });
 };
 
-/** What the proxy says of one answer: MISS, HIT, STALE, REVALIDATED or, on the way, UPDATING. */
+/** What the proxy says about a response: MISS, HIT, STALE, REVALIDATED or, meanwhile, UPDATING. */
 const viaProxy = async (fields: Readonly<Record<string, string>> = {}) => {
   const response = await fetch(`${proxyUrl}/banks`, { headers: { 'Accept-Encoding': 'br', ...fields } });
   await response.arrayBuffer();
@@ -124,7 +124,7 @@ const viaProxy = async (fields: Readonly<Record<string, string>> = {}) => {
 };
 
 suite('behind nginx and in Chromium', () => {
-  test('nginx caches each coding and each origin apart, and revalidates with a 304', async () => {
+  test('nginx caches each encoding and each origin separately, and revalidates with a 304', async () => {
     const origin = { Origin: frontendUrl };
     expect((await viaProxy(origin)).proxy).toBe('MISS');
     const hit = await viaProxy(origin);
@@ -145,7 +145,7 @@ suite('behind nginx and in Chromium', () => {
       .filter((line) => line.includes('"msg":"request"') && line.includes('/banks'))
       .map((line): Record<string, unknown> => ({ ...Object(JSON.parse(line)) }));
 
-  test('after max-age nginx shows the old list at once and revalidates it behind with a 304', async () => {
+  test('after max-age nginx serves the old list at once and revalidates it in the background with a 304', async () => {
     const origin = { Origin: frontendUrl };
     await viaProxy(origin);
     const before = requestLines().length;
@@ -161,7 +161,7 @@ suite('behind nginx and in Chromium', () => {
     expect(requestLines().at(-1)).toMatchObject({ status: 304, bytes: 0 });
   }, 15_000);
 
-  /** Fetches in the page, and tells what a frontend sees. */
+  /** Fetches in the page, and returns what a frontend sees. */
   const inPage = (url: string, cache: 'default' | 'no-cache' | 'no-store' = 'default') =>
     page.evaluate(
       `fetch(${JSON.stringify(url)}, { cache: ${JSON.stringify(cache)} }).then(async (response) => ({
@@ -174,7 +174,7 @@ suite('behind nginx and in Chromium', () => {
     }), (error) => ({ error: error.name }))`,
     );
 
-  test('a page of the allowed origin reads the list and the exposed fields, through the proxy', async () => {
+  test('a page of the allowed origin can read the list and the exposed headers through the proxy', async () => {
     expect(await inPage(`${proxyUrl}/banks`)).toEqual({
       status: 200,
       count: 513,
@@ -185,8 +185,8 @@ suite('behind nginx and in Chromium', () => {
     });
   });
 
-  test('the browser revalidates with a 304 and does not ask at all while max-age lasts', async () => {
-    // Straight to the service, so that its log tells what the browser asked.
+  test('the browser sends no request within max-age, and then revalidates with a 304', async () => {
+    // Straight to the service, whose log shows what the browser requested.
     const url = `${rig.url}/banks?browser`;
     await inPage(url);
     const first = requestLines().length;
@@ -197,7 +197,7 @@ suite('behind nginx and in Chromium', () => {
     expect(requestLines().at(-1)).toMatchObject({ status: 304 });
   });
 
-  test('a preflight passes, and a page may send the fields that tracing adds', async () => {
+  test('a preflight succeeds, and a page may send the headers that tracing adds', async () => {
     const seen = await page.evaluate(
       `fetch(${JSON.stringify(`${rig.url}/banks`)}, { headers: { traceparent: 'x', 'X-Request-Id': 'from-the-page' } })
       .then((response) => response.headers.get('x-request-id'))`,
@@ -205,7 +205,7 @@ suite('behind nginx and in Chromium', () => {
     expect(seen).toBe('from-the-page');
   });
 
-  test('a page reads an error of the service, and a page of another origin reads nothing', async () => {
+  test('a page can read an error of the service, and a page of another origin nothing', async () => {
     expect(await inPage(`${rig.url}/nothing`)).toMatchObject({ status: 404 });
     const stranger = await browser.newPage();
     await stranger.goto(frontendUrl.replace('127.0.0.1', 'localhost'));

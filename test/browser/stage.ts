@@ -7,29 +7,29 @@ import { startBankPicker, type BankPicker } from '../../examples/bank-picker/ser
 import { launchBrowser } from '../kit/browser.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
-// The bank picker in Chromium, on another origin than the service that it asks, which asks the emulator.
+// The bank picker in Chromium, on another origin than the service, which loads its list from the emulator.
 
 export interface Stage {
   /** The page's origin. */
   readonly origin: string;
   readonly rig: Rig;
   readonly page: Page;
-  /** What the page has asked for since it was opened. */
+  /** The requests of the page since it was opened. */
   readonly requests: readonly Request[];
-  /** What the browser said on its console: a violated policy, a script that failed. */
+  /** The browser's console: policy violations, script errors. */
   readonly complaints: string[];
   /** Starts the service, which allows the page's origin unless told otherwise. */
   start(options?: RigOptions): Promise<void>;
   /** Starts it during an outage, without a list. */
   startCold(): Promise<void>;
-  /** Starts it, and goes on by `days` of an outage that began right after the first load. */
+  /** Starts it, and passes `days` of an outage that began right after the first load. */
   startOutdated(days: number): Promise<void>;
   /** A first visit, with an empty cache. */
   open(context?: BrowserContextOptions, query?: string): Promise<void>;
   /** Opens a page of the test's own, on a third origin, which has the element at `/element/bank-picker.js`. */
   openPage(html: string, options?: PageOptions): Promise<void>;
   settled(state: State): Promise<unknown>;
-  /** A visit up to the moment in which the list is there. */
+  /** A visit until the list is loaded. */
   visit(context?: BrowserContextOptions, query?: string): Promise<void>;
   picker(): Locator;
   box(): Locator;
@@ -39,7 +39,7 @@ export interface Stage {
   /** Types `text` into the empty field. */
   find(text: string): Promise<string[]>;
   /**
-   * What Chromium tells assistive technology about the picker: a line for each node with a role of interest, such as
+   * What Chromium exposes to assistive technology about the picker: a line for each node with a role of interest, such as
    * `combobox "Bank" expanded`.
    */
   tree(): Promise<string[]>;
@@ -114,7 +114,7 @@ const lineOf = ({ role, name, value, description, properties = [] }: Node): stri
   ].join(' ');
 };
 
-/** To be called inside a describe: it registers what must run before and after its tests. */
+/** Call it inside a describe: it registers what runs before and after its tests. */
 export const createStage = (): Stage => {
   let browser: Browser;
   let picker: BankPicker;
@@ -133,7 +133,7 @@ export const createStage = (): Stage => {
     rig = undefined;
   };
 
-  // A Chromium on a busy machine takes its time; no test waits for time itself.
+  // Chromium may be slow on a busy machine; no test waits for time itself.
   jest.setTimeout(30_000);
   beforeAll(async () => {
     picker = await startBankPicker({ banksUrl: () => `${running().url}/banks` });

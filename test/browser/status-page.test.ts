@@ -11,7 +11,7 @@ import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 // The status page as a person sees it, in each state of the service.
 
 const HOUR_MS = 3_600_000;
-/** An address on which nobody listens. */
+/** An address where nothing listens. */
 const NOBODY = 'https://127.0.0.1:1';
 
 describeInBrowser('the status page', () => {
@@ -21,7 +21,7 @@ describeInBrowser('the status page', () => {
   let complaints: string[] = [];
   let asked: string[] = [];
 
-  // A Chromium on a busy machine takes its time; no test waits for time itself.
+  // Chromium may be slow on a busy machine; no test waits for time itself.
   jest.setTimeout(30_000);
   beforeAll(async () => {
     browser = await launchBrowser();
@@ -116,7 +116,7 @@ describeInBrowser('the status page', () => {
   };
 
   describe.each(Object.entries(STATES))('%s', (_name, { enter, says }) => {
-    test('says first what users get, obeys its policy, and axe finds nothing in light and dark', async () => {
+    test('says first what users get, obeys its policy, and passes axe in light and dark', async () => {
       await enter();
       await open();
       expect(await headline()).toMatch(says);
@@ -126,14 +126,14 @@ describeInBrowser('the status page', () => {
     });
   });
 
-  test('it fits a telephone without sideways scrolling', async () => {
+  test('it fits a phone without horizontal scrolling', async () => {
     await start();
     await fail('shrunk');
     await open({ viewport: { width: 360, height: 740 } });
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
   });
 
-  test('it renews itself in place: what has not changed stays the same element', async () => {
+  test('it updates in place: what has not changed stays the same element', async () => {
     await start();
     await open();
     await page.clock.install();
@@ -154,7 +154,7 @@ describeInBrowser('the status page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('without contact it turns grey, takes its verdict back, and recovers by itself', async () => {
+  test('without contact it turns grey, withdraws its verdict, and recovers by itself', async () => {
     await start();
     await open();
     await page.clock.install();
@@ -186,7 +186,7 @@ describeInBrowser('the status page', () => {
     expect(await colours()).toEqual([sign, renewal]);
   });
 
-  test('it says since when loads have failed, how often, and with which status', async () => {
+  test('it says since when loads have been failing, how often, and with which status', async () => {
     await start();
     await fail('unavailable');
     const since = new Date(rig.clock.wallMs()).toISOString().slice(11, 19);
@@ -206,7 +206,7 @@ describeInBrowser('the status page', () => {
     expect((await heightOf('failed')) / (await heightOf('ok'))).toBeCloseTo(3, 1);
   });
 
-  test('it names the host and the version, and the environment loudly only in production', async () => {
+  test('it names the host and the version, and emphasises the environment only in production', async () => {
     await start();
     await open();
     expect(await page.locator('header').innerText()).toContain(`0.0.0-test on ${hostname()}, sandbox`);
@@ -234,7 +234,7 @@ describeInBrowser('the status page', () => {
   });
 
   describe('the command that accepts a list', () => {
-    test('works as it is pasted, and does nothing where the token is not set', async () => {
+    test('works when pasted, and does nothing if the token is not set', async () => {
       await start({ env: { MANAGEMENT_TOKEN: 'a-management-token' } });
       await fail('shrunk');
       await open();
@@ -254,7 +254,7 @@ describeInBrowser('the status page', () => {
       expect(text).toContain('POST /refresh is disabled');
     });
 
-    test('holds nothing of a hostile Host', async () => {
+    test('contains nothing from a hostile Host', async () => {
       await start();
       await fail('shrunk');
       const { text } = await supertest(rig.operatorsUrl).get('/').set('Host', `x';touch y;'`);
@@ -262,14 +262,14 @@ describeInBrowser('the status page', () => {
     });
   });
 
-  test('without scripts it is whole', async () => {
+  test('it is complete without scripts', async () => {
     await start();
     await open({ javaScriptEnabled: false });
     expect(await headline()).toMatch(/current list/);
     expect(await page.locator('svg').count()).toBe(4);
   });
 
-  test('no address of the provider and no token is on it', async () => {
+  test("it shows neither the provider's address nor a token", async () => {
     await start();
     await fail('unauthorized');
     const { text, headers } = await supertest(rig.operatorsUrl).get('/').expect(200);

@@ -36,6 +36,7 @@ test('the smallest sandbox configuration gets every default', () => {
     guard: { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2 },
     browserMaxAgeMs: 300_000,
     corsOrigins: [],
+    hotPath: true,
     logLevel: 'info',
     shutdownGraceMs: 10_000,
   });
@@ -50,8 +51,16 @@ test('an empty string counts as unset', () => {
 
 test('a field can be published under another name', () => {
   expect(parseConfig({ ...SANDBOX, BANK_FIELDS: 'id:ispb, name' }).banks.fields).toEqual([
-    { name: 'id', from: 'ispb' },
-    { name: 'name', from: 'name' },
+    { name: 'id', from: 'ispb', isOptional: false },
+    { name: 'name', from: 'name', isOptional: false },
+  ]);
+});
+
+test('a field can be optional', () => {
+  expect(parseConfig({ ...SANDBOX, BANK_FIELDS: 'code, logo?,site:website?' }).banks.fields).toEqual([
+    { name: 'code', from: 'code', isOptional: false },
+    { name: 'logo', from: 'logo', isOptional: true },
+    { name: 'site', from: 'website', isOptional: true },
   ]);
 });
 
@@ -111,11 +120,18 @@ describe('each malformed value is refused, its variable is named and the value i
     ['BANK_FIELDS', { BANK_FIELDS: `${MARK}:a:b` }],
     ['BANK_FIELDS', { BANK_FIELDS: `${MARK},${MARK}` }],
     ['BANK_FIELDS', { BANK_FIELDS: 'name,__proto__' }],
+    ['BANK_FIELDS', { BANK_FIELDS: `${MARK}??` }],
+    ['BANK_FIELDS', { BANK_FIELDS: `${MARK}?:name` }],
+    ['BANK_FIELDS', { BANK_FIELDS: '?' }],
+    ['BANK_FIELDS', { BANK_FIELDS: 'name,name?' }],
+    ['BANK_REQUIRED_FIELDS', { BANK_FIELDS: 'name', BANK_REQUIRED_FIELDS: `${MARK}?` }],
+    ['BANK_REQUIRED_FIELDS', { BANK_FIELDS: 'name', BANK_REQUIRED_FIELDS: `${MARK}:name` }],
     ['BANK_REQUIRED_FIELDS', { BANK_FIELDS: 'name', BANK_REQUIRED_FIELDS: 'code' }],
     ['CACHE_TTL', { CACHE_TTL: 'constructor' }],
     ['CACHE_TTL', { CACHE_TTL: '367d' }],
     ['CACHE_MAX_STALE', { CACHE_MAX_STALE: MARK }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `http://:${MARK}@host` }],
+    ['CACHE_REDIS_URL_FILE', { CACHE_REDIS_URL: `redis://:${MARK}@host`, CACHE_REDIS_URL_FILE: '/url' }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `redis://:${MARK}%zz@host` }],
     ['CACHE_REDIS_URL', { CACHE_REDIS_URL: `redis://:${MARK}${'x'.repeat(8_192)}@host` }],
     ['GUARD_MIN_BANKS', { GUARD_MIN_BANKS: '1.5' }],
@@ -139,20 +155,20 @@ describe('each malformed value is refused, its variable is named and the value i
   });
 });
 
-test('the names of the management port are kept in one form', () => {
+test('MANAGEMENT_HOSTS is normalised', () => {
   const { management } = parseConfig({ ...SANDBOX, MANAGEMENT_HOSTS: 'Ops.Example.com., banks_bff.local' });
   expect(management.hosts).toEqual(['ops.example.com', 'banks_bff.local']);
   expect(parseConfig(SANDBOX).management.hosts).toEqual([]);
 });
 
-test('all problems are told at once', () => {
+test('all problems are reported at once', () => {
   const problems = problemsOf({ PORT: 'x', CACHE_TTL: 'x', LOG_LEVEL: 'x' });
   for (const name of ['PORT', 'CACHE_TTL', 'LOG_LEVEL', 'PROVIDER_ENVIRONMENT', 'PROVIDER_ACCESS_TOKEN']) {
     expect(problems.some((line) => line.startsWith(name))).toBe(true);
   }
 });
 
-test('production wants https, for the token endpoint too, and the published fields', () => {
+test('production requires https, also for the token endpoint, and BANK_FIELDS', () => {
   expect(problemsOf(PRODUCTION)).toEqual([]);
   expect(problemsOf({ ...PRODUCTION, BANK_FIELDS: '' })).toHaveLength(1);
   const grant = {
@@ -167,7 +183,7 @@ test('production wants https, for the token endpoint too, and the published fiel
 });
 
 test.each(['PROVIDER_ACCESS_TOKEN', 'PROVIDER_CLIENT_SECRET'])(
-  'production wants eight characters of %s; for a rehearsal any will do',
+  'production requires eight characters in %s; the sandbox does not',
   (name) => {
     const grant = {
       PROVIDER_TOKEN_URL: 'https://login.example.com/token',
@@ -192,17 +208,14 @@ test.each([
   '::1/129',
   'x',
   '',
-])(
-  'TRUST_PROXY=10.0.0.0/8,%s, which the package that reads it refuses, is a problem of the configuration',
-  (address) => {
-    expect(problemsOf({ ...SANDBOX, TRUST_PROXY: `10.0.0.0/8,${address}` })).toEqual([
-      expect.stringMatching(/^TRUST_PROXY: must be the number of proxies/),
-    ]);
-  },
-);
+])('TRUST_PROXY=10.0.0.0/8,%s is reported, as proxy-addr would reject it', (address) => {
+  expect(problemsOf({ ...SANDBOX, TRUST_PROXY: `10.0.0.0/8,${address}` })).toEqual([
+    expect.stringMatching(/^TRUST_PROXY: must be the number of proxies/),
+  ]);
+});
 
 test.each(['10.0.0.0/8', '2001:db8::/32', '::ffff:10.0.0.1', 'fe80::1%eth0', '127.0.0.1,::1'])(
-  'TRUST_PROXY=%s is taken',
+  'TRUST_PROXY=%s is accepted',
   (addresses) => {
     const { trustProxy } = parseConfig({ ...SANDBOX, TRUST_PROXY: addresses });
     expect(() => createClientAddress(trustProxy)).not.toThrow();
@@ -237,12 +250,12 @@ describe('a name that is close to one of our variables', () => {
   });
 });
 
-test('a secret prints as nothing', () => {
+test('a secret is not printed', () => {
   const config = parseConfig({ ...SANDBOX, PROVIDER_ACCESS_TOKEN: 'MARKED-VALUE' });
   expect(JSON.stringify(config)).not.toContain('MARKED-VALUE');
 });
 
-describe('no document drifts from the code', () => {
+describe('the documents match the code', () => {
   const read = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
   const defaults = Object.fromEntries(
     Object.entries(VARIABLES).map(([name, row]) => [name, row.default ?? '']),
@@ -256,7 +269,7 @@ describe('no document drifts from the code', () => {
     expect(defaults).toMatchObject(Object.fromEntries(commented));
   });
 
-  test('.env.example is itself a good configuration for the emulator', () => {
+  test('.env.example is a valid configuration for the emulator', () => {
     const lines = [...read('.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)];
     expect(problemsOf(Object.fromEntries(lines.map(([, name, value]) => [name, value])))).toEqual([]);
   });

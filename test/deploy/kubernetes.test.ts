@@ -38,14 +38,10 @@ const env = Object.fromEntries(
     .map((entry) => [text(at(entry, 'name')), text(at(entry, 'value'))] as const)
     .filter(([name]) => name !== 'NODE_OPTIONS'),
 );
-/** The same without what the service does not read yet. */
-const knownEnv = Object.fromEntries(
-  Object.entries(env).filter(([name]) => name in VARIABLES || name !== 'CACHE_REDIS_URL_FILE'),
-);
 
 test("the Deployment's variables are the service's, and configure it", () => {
-  expect(Object.keys(VARIABLES)).toEqual(expect.arrayContaining(Object.keys(knownEnv)));
-  const config = parseConfig(knownEnv);
+  expect(Object.keys(VARIABLES)).toEqual(expect.arrayContaining(Object.keys(env)));
+  const config = parseConfig(env);
   expect(config.provider.environment).toBe('production');
   expect(config.management.listen).toEqual({ port: 3001, host: '0.0.0.0' });
   expect(at(pod, 'terminationGracePeriodSeconds')).toBeGreaterThan(config.shutdownGraceMs / 1_000);
@@ -54,7 +50,7 @@ test("the Deployment's variables are the service's, and configure it", () => {
 });
 
 test('the ports are those that the service listens on, and no Service has the management port', () => {
-  const { listen, management } = parseConfig(knownEnv);
+  const { listen, management } = parseConfig(env);
   expect(list(at(container, 'ports'))).toEqual([
     { name: 'http', containerPort: listen.port },
     { name: 'management', containerPort: management.listen?.port },

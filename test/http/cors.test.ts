@@ -18,18 +18,18 @@ const ask = async (line: string, ...fields: string[]) => {
   return answer;
 };
 const PREFLIGHT = 'Access-Control-Request-Method: GET';
-const corsFields = (headers: ReadonlyMap<string, string>) =>
+const corsHeaders = (headers: ReadonlyMap<string, string>) =>
   [...headers.keys()].filter((name) => name.startsWith('access-control-'));
 
 test('without CORS_ORIGINS no answer depends on the origin or lets another one read it', async () => {
   await start();
   const { headers } = await ask('GET /banks', `Origin: ${FRONTEND}`);
-  expect(corsFields(headers)).toEqual([]);
+  expect(corsHeaders(headers)).toEqual([]);
   expect(headers.get('vary')).toBe('Accept-Encoding');
   expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
   const preflight = await ask('OPTIONS /banks', `Origin: ${FRONTEND}`, PREFLIGHT);
   expect(preflight.status).toBe(204);
-  expect(corsFields(preflight.headers)).toEqual([]);
+  expect(corsHeaders(preflight.headers)).toEqual([]);
   expect(preflight.headers.has('vary')).toBe(false);
 });
 
@@ -68,7 +68,7 @@ test('with exact origins each answer names the allowed one, and every answer var
   ];
   for (const origin of others) {
     const { headers } = await ask('GET /banks', `Origin: ${origin}`);
-    expect(corsFields(headers)).toEqual([]);
+    expect(corsHeaders(headers)).toEqual([]);
     expect(headers.get('vary')).toBe('Accept-Encoding, Origin');
   }
   expect((await ask('GET /banks')).headers.get('vary')).toBe('Accept-Encoding, Origin');
@@ -118,7 +118,7 @@ test('a preflight is answered for the allowed origin and for no other', async ()
 
   const refused = await ask('OPTIONS /banks', `Origin: ${STRANGER}`, PREFLIGHT);
   expect(refused.status).toBe(204);
-  expect(corsFields(refused.headers)).toEqual([]);
+  expect(corsHeaders(refused.headers)).toEqual([]);
   expect(refused.headers.get('vary')).toBe('Origin');
 
   const plain = await ask('OPTIONS /banks', `Origin: ${FRONTEND}`);

@@ -59,7 +59,7 @@ export const startEmulatorProcess = async (): Promise<EmulatorProcess> => {
   const emulator = runNode(resolve('dist/emulator/main.js'), {
     env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0' },
   });
-  const { input } = await emulator.says(/its control .*\n/);
+  const { input } = await emulator.says(/Control API .*\n/);
   const [baseUrl = '', , controlUrl = ''] = input.match(/http:\/\/[\d.]+:\d+/g) ?? [];
   return {
     baseUrl,

@@ -11,7 +11,7 @@ export interface Program {
   readonly output: () => string;
   /** Resolves with the exit status once everything has been written; null where a signal ended it. */
   readonly exit: Promise<number | null>;
-  /** Resolves with the first match of `pattern` in the output; rejects when the program ends without one. */
+  /** Resolves with the first match of `pattern` in the output; rejects if the program ends, or takes a minute, without one. */
   readonly says: (pattern: RegExp) => Promise<RegExpExecArray>;
 }
 
@@ -36,14 +36,18 @@ export const runProgram = (command: string, { args = [], env = {}, cwd }: Progra
     says: (pattern) =>
       new Promise((resolve, reject) => {
         const streams = [child.stdout, child.stderr];
+        const fail = (what: string): void =>
+          reject(new Error(`${what} without writing ${String(pattern)}: ${output()}`));
+        const timer = setTimeout(() => fail('ran for a minute'), 60_000).unref();
         const look = (): void => {
           const match = pattern.exec(output());
           if (!match) return;
+          clearTimeout(timer);
           for (const stream of streams) stream.off('data', look);
           resolve(match);
         };
         for (const stream of streams) stream.on('data', look);
-        exit.then(() => reject(new Error(`ended without saying ${String(pattern)}: ${output()}`)), reject);
+        exit.then(() => fail('ended'), reject);
         look();
       }),
   };

@@ -44,7 +44,7 @@ export const sendRaw = (
   });
 
 const STATUS_LINE = /^HTTP\/1\.1 (\d{3}) [\w ,'-]+$/;
-const FIELD_LINE =
+const HEADER_LINE =
   /^([\w!#$%&'*+.^`|~-]+): ([\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)$/;
 
 const parseAnswers = (text: string, methods: readonly string[]): RawAnswer[] => {
@@ -58,7 +58,7 @@ const parseAnswers = (text: string, methods: readonly string[]): RawAnswer[] => 
     if (!status) throw new Error(`a malformed status line: ${statusLine}`);
     const headers = new Map<string, string>();
     for (const line of lines) {
-      const [, name, value] = FIELD_LINE.exec(line) ?? [];
+      const [, name, value] = HEADER_LINE.exec(line) ?? [];
       if (name === undefined || value === undefined) throw new Error(`a malformed field: ${line}`);
       const known = headers.get(name.toLowerCase());
       headers.set(name.toLowerCase(), known === undefined ? value : `${known}, ${value}`);

@@ -73,7 +73,8 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     told: () => lines.map(messageOf).filter((message) => message !== 'request'),
     close: async () => {
       const stopped = service.stop({ noticeMs: 0 });
-      clock.advance(0);
+      // The end of the drain: clients may still wait for a list that never arrives.
+      clock.advance(config.shutdownGraceMs);
       await stopped;
       if (!options.provider) await emulator.close();
     },

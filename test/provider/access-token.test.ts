@@ -200,7 +200,7 @@ describe('a token file', () => {
 
 describe('the client-credentials grant', () => {
   const renewalFailures = (): string[] =>
-    rig.told().filter((message) => message.startsWith('token: the renewal failed'));
+    rig.told().filter((message) => message.startsWith('token: renewal failed'));
 
   test('authenticates with an id and a secret of any characters', async () => {
     const client = { clientId: 'a client:é', clientSecret: ' s&c+r%t="\\:ü ' };
@@ -308,7 +308,7 @@ describe('the client-credentials grant', () => {
         }
         if (behaviour === 'hang') rig.clock.advance(5_000);
         await eventually(() => renewalFailures().length > 0);
-        expect(renewalFailures()[0]).toContain('the held one stays in use');
+        expect(renewalFailures()[0]).toContain('the current token stays in use');
         expect(upstream().filter((call) => call === 'banks 200')).toHaveLength(7);
         // The token's true end: now the list cannot be renewed, and is served as it is.
         const before = rig.emulator.tokenCalls();

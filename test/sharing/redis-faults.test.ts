@@ -173,7 +173,7 @@ describeWithRedis('replicas that share Redis', () => {
       const worksAgain = (rig: Rig): boolean => rig.told().some((message) => /works again/.test(message));
       await eventually(() => worksAgain(one) && worksAgain(two));
       for (const rig of [one, two]) {
-        expect(aboutRedis(rig).filter((message) => !/no list is kept/.test(message))).toEqual([
+        expect(aboutRedis(rig).filter((message) => !/no saved list yet/.test(message))).toEqual([
           expect.stringMatching(line),
           'CACHE_REDIS_URL: works again',
         ]);
@@ -241,7 +241,7 @@ describeWithRedis('replicas that share Redis', () => {
     const one = await start();
     expect(await count(one)).toBe(513);
     expect(aboutRedis(one)).toEqual([
-      'CACHE_REDIS_URL: refuses the connection (ECONNREFUSED); the service goes on without it',
+      'CACHE_REDIS_URL: refuses the connection (ECONNREFUSED); the service continues without it',
     ]);
     await redis.revive();
     await eventually(() => aboutRedis(one).length === 2);
@@ -258,11 +258,45 @@ describeWithRedis('replicas that share Redis', () => {
     });
     expect(await count(rig)).toBe(513);
     expect(aboutRedis(rig)).toEqual([
-      'CACHE_REDIS_URL: refuses the user or the password (WRONGPASS); the service goes on without it',
+      'CACHE_REDIS_URL: refuses the user or the password (WRONGPASS); the service continues without it',
     ]);
     const right = await start({ env: { CACHE_REDIS_URL: `redis://:right-password@127.0.0.1:${port}` } });
-    expect(aboutRedis(right)).toEqual(['CACHE_REDIS_URL: no list is kept there yet']);
+    expect(aboutRedis(right)).toEqual(['CACHE_REDIS_URL: no saved list yet']);
     for (const each of rigs) expect(each.log()).not.toMatch(/canary-user|wrong|right-password/);
+  });
+
+  test('an address from a file is read at each connection, so a rotated password takes effect', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'redis-url');
+    const writeUrl = (password: string): void =>
+      writeFileSync(file, `redis://app:${password}@127.0.0.1:${redis.port}\n`);
+    await redis.tell('ACL SETUSER app on >first-password allkeys allchannels +@all');
+    writeUrl('first-password');
+    const rig = await start({ env: { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file } });
+    await keyOfList();
+
+    await redis.tell('ACL SETUSER app <first-password >second-password');
+    await redis.tell('CLIENT KILL USER app');
+    await eventually(() => aboutRedis(rig).length === 2);
+    writeUrl('second-password');
+    await eventually(() => aboutRedis(rig).length === 3);
+    expect(aboutRedis(rig).at(-1)).toBe('CACHE_REDIS_URL: works again');
+    await supertest(rig.url).get('/second-password').expect(404);
+    await eventually(() => rig.log().includes('"path":"/[redacted]"'));
+    expect(rig.log()).not.toContain('-password');
+  });
+
+  test.each([
+    ['', 'has no usable secret: it is empty'],
+    ['a-password-alone', 'is not a Redis address'],
+  ])('a file that contains %j is one log line that does not quote it', async (text, problem) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'redis-url');
+    writeFileSync(file, text);
+    const rig = await start({ env: { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file } });
+    expect(await count(rig)).toBe(513);
+    expect(aboutRedis(rig)).toEqual([
+      expect.stringContaining(`CACHE_REDIS_URL: cannot be used: CACHE_REDIS_URL_FILE ${problem}`),
+    ]);
+    expect(rig.log()).not.toContain('a-password-alone');
   });
 
   test('over TLS it is used where its certificate is good, and refused where nobody vouches for it', async () => {
@@ -276,7 +310,7 @@ describeWithRedis('replicas that share Redis', () => {
     const url = `rediss://localhost:${typeof address === 'object' && address ? address.port : 0}`;
     const rig = await start({ env: { CACHE_REDIS_URL: url } });
     expect(aboutRedis(rig)).toEqual([
-      'CACHE_REDIS_URL: cannot be used (DEPTH_ZERO_SELF_SIGNED_CERT); the service goes on without it',
+      'CACHE_REDIS_URL: cannot be used (DEPTH_ZERO_SELF_SIGNED_CERT); the service continues without it',
     ]);
 
     const authorities = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'authorities.pem');

@@ -110,7 +110,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
   test('missing', async () => {
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: no list is kept there yet');
+    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
   });
 
   test('a directory in its place', async () => {

@@ -105,7 +105,7 @@ describeWithRedis('Redis', () => {
   });
   const open = (who = 'one', provenance = 'provenance'): SharedStore => {
     const store = createRedisStore({
-      url: server.url,
+      url: () => Promise.resolve(server.url),
       provenance,
       envelope: envelopeOf(provenance),
       lifeMs: 60_000,

@@ -7,7 +7,15 @@ import { createManualClock } from '../kit/manual-clock.ts';
 // What the status page's drawings are made of: minutes, a bounded number of them.
 
 const MINUTE_MS = 60_000;
-const REQUEST = { method: 'GET', path: '/banks', durationMs: 1, bytes: 1, aborted: false };
+const REQUEST = {
+  type: 'request-finished',
+  route: '/banks',
+  method: 'GET',
+  durationMs: 1,
+  bytes: 1,
+  aborted: false,
+  listState: 'fresh',
+} as const;
 
 const setUp = () => {
   const clock = createManualClock();
@@ -72,10 +80,10 @@ test('there is no age before the first list', () => {
 
 test('requests are counted in their minute, those that failed too', () => {
   const { clock, history } = setUp();
-  history.onRequest({ ...REQUEST, status: 200 });
+  history.onEvent({ ...REQUEST, status: 200 });
   clock.skip(MINUTE_MS);
-  history.onRequest({ ...REQUEST, status: 404 });
-  history.onRequest({ ...REQUEST, status: 503 });
+  history.onEvent({ ...REQUEST, status: 404 });
+  history.onEvent({ ...REQUEST, status: 503 });
   expect(history.minutes()).toMatchObject([
     { requests: 1, failedRequests: 0 },
     { requests: 2, failedRequests: 1 },
@@ -87,7 +95,7 @@ test('only the last six hours are kept, and the age of a list from before them i
   restore(0);
   for (let minute = 0; minute < 3 * HISTORY_MINUTES; minute += 1) {
     clock.skip(MINUTE_MS);
-    history.onRequest({ ...REQUEST, status: 200 });
+    history.onEvent({ ...REQUEST, status: 200 });
   }
   const minutes = history.minutes();
   expect(minutes).toHaveLength(HISTORY_MINUTES);

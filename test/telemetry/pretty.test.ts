@@ -24,30 +24,30 @@ const shown = (): string => {
   return text.replaceAll(/^\d\d:\d\d:\d\d/gm, 'hh:mm:ss');
 };
 
-test('the start tells in three lines what is served where, with which token, and where the last good list came from', async () => {
+test('three lines at the start give the addresses, the configuration and the source of the list', async () => {
   await start();
   expect(shown().split('\n').slice(0, 3)).toEqual([
-    `hh:mm:ss  banks-bff 0.0.0-test serves ${rig.url}/banks; for operators: ${rig.operatorsUrl}/`,
-    '          sandbox; token by PROVIDER_ACCESS_TOKEN; fields: code,ispb,name',
-    '          last good list: none was kept; the provider is asked',
+    `hh:mm:ss  banks-bff 0.0.0-test is listening on ${rig.url}/banks; management port on ${rig.operatorsUrl}/`,
+    '          environment: sandbox; token from PROVIDER_ACCESS_TOKEN; fields: code,ispb,name',
+    '          no saved list, loading from the provider',
   ]);
   expect(shown()).not.toContain('emulator-access-token');
 });
 
-test('a list that was kept is named by its store', async () => {
+test('a restored list is named with its store', async () => {
   const provider = await startEmulator();
   const env = { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') };
   await start({ env, provider });
   await rig.close();
   await start({ env, provider });
-  expect(shown()).toContain('  last good list: from CACHE_SNAPSHOT_FILE\n');
+  expect(shown()).toContain('  list restored from CACHE_SNAPSHOT_FILE\n');
   await provider.close();
 });
 
-test('what needs attention is marked, and keeps its facts', async () => {
+test('warnings are marked and keep their details', async () => {
   await start();
   await rig.emulator.behave('unavailable');
   rig.clock.next();
   await eventually(() => rig.service.list.status().failure !== undefined);
-  expect(shown()).toMatch(/^hh:mm:ss {2}WARN {2}list: the load failed: .*kind=unavailable {2}state=fresh$/m);
+  expect(shown()).toMatch(/^hh:mm:ss {2}WARN {2}list: load failed: .*kind=unavailable {2}state=fresh$/m);
 });

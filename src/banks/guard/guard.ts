@@ -1,8 +1,9 @@
+import { nearestName } from '../../nearest-name.ts';
 import { LoadError } from '../load-error.ts';
 import { countRejected, type FieldRule } from '../reading/entry.ts';
 import type { ReadList } from '../reading/list-reader.ts';
 import { findDrift, type ProfiledList } from './drift.ts';
-import { nearestName, showName } from './field-names.ts';
+import { showableNames, showName } from './field-names.ts';
 import { isMoreThanShare } from './share.ts';
 
 // May a loaded list replace the cached one? Pure: counts in, and a LoadError out if the list is too suspicious.
@@ -50,7 +51,7 @@ const assertFieldsExist = (
   const missing = fields.filter(({ name, isOptional }) => !isOptional && absentFields.includes(name));
   if (missing.length === 0) return;
   const descriptions = missing.map(({ name, from }) => {
-    const nearest = nearestName(from, upstreamFields);
+    const nearest = nearestName(from, showableNames(from, upstreamFields));
     const field = name === from ? name : `${name} (from ${from})`;
     return nearest === undefined || nearest === from ? field : `${field}, perhaps ${nearest}`;
   });

@@ -2,36 +2,35 @@ import type { BankList } from '../../banks/bank-list.ts';
 import type { HeldList, ServedList } from '../../banks/cached-list.ts';
 import type { Coding, Representation } from '../../banks/representation.ts';
 import { cacheControl, cacheStatus, type CachePolicy } from './cache-headers.ts';
-import type { FlatFields } from '../headers.ts';
+import type { FlatHeaders } from '../headers.ts';
 import type { Validators } from './preconditions.ts';
 
-// The successful answers of /banks, ready to be sent: all that they need is made once per list and second, and a
-// request only chooses.
+// The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses.
 
-/** One thing for each coding that this Node can make. */
-export type PerCoding<T> = Readonly<Record<Exclude<Coding, 'zstd'>, T>> & { readonly zstd?: T };
+/** One value for each encoding that this Node can make. */
+export type PerEncoding<T> = Readonly<Record<Exclude<Coding, 'zstd'>, T>> & { readonly zstd?: T };
 
-export const mapCodings = <T, U>(
-  { identity, gzip, br, zstd }: PerCoding<T>,
+export const mapEncodings = <T, U>(
+  { identity, gzip, br, zstd }: PerEncoding<T>,
   make: (one: T) => U,
-): PerCoding<U> => ({
+): PerEncoding<U> => ({
   identity: make(identity),
   gzip: make(gzip),
   br: make(br),
   ...(zstd && { zstd: make(zstd) }),
 });
 
-/** The two successful answers in one coding. */
+/** The two successful answers in one encoding. */
 export interface PreparedAnswer {
   readonly body: Buffer;
   readonly validators: Validators;
-  readonly fields: FlatFields;
+  readonly headers: FlatHeaders;
   /** Those of the 200 that RFC 9110 section 15.4.5 asks for; what describes the absent content stays out. */
-  readonly notModifiedFields: FlatFields;
+  readonly notModifiedHeaders: FlatHeaders;
 }
 
 /** Gives the same object as long as nothing in it has changed. */
-export type PrepareAnswers = (served: ServedList) => PerCoding<PreparedAnswer>;
+export type PrepareAnswers = (served: ServedList) => PerEncoding<PreparedAnswer>;
 
 export interface PrepareOptions {
   readonly list: Pick<BankList, 'status'>;
@@ -60,7 +59,7 @@ export const createPrepareAnswers = ({
       cacheStatus(served, failureKind),
     ];
     const { representations, changedAtMs } = served.list;
-    const answers = mapCodings<Representation, PreparedAnswer>(representations, (representation) =>
+    const answers = mapEncodings<Representation, PreparedAnswer>(representations, (representation) =>
       prepareAnswer(representation, changedAtMs, vary, changing),
     );
     last = { list: served.list, ttl, failureKind, answers };
@@ -73,22 +72,22 @@ interface Made {
   readonly list: HeldList;
   readonly ttl: number;
   readonly failureKind: string | undefined;
-  readonly answers: PerCoding<PreparedAnswer>;
+  readonly answers: PerEncoding<PreparedAnswer>;
 }
 
 const prepareAnswer = (
   { coding, body, etag }: Representation,
   lastModifiedMs: number,
   vary: string,
-  changing: FlatFields,
+  changing: FlatHeaders,
 ): PreparedAnswer => {
   const validating = ['ETag', etag, ...changing];
   return {
     body,
     validators: { etag, lastModifiedMs },
     // Vary comes first: it replaces the one that Express's way has set for every answer, and stays in its place.
-    notModifiedFields: ['Vary', vary, ...validating],
-    fields: [
+    notModifiedHeaders: ['Vary', vary, ...validating],
+    headers: [
       'Vary',
       vary,
       'Content-Type',
@@ -102,3 +101,7 @@ const prepareAnswer = (
     ],
   };
 };
+
+/** The state of a list that is served. */
+export const stateOf = ({ freshForMs }: Pick<ServedList, 'freshForMs'>): 'fresh' | 'stale' =>
+  freshForMs < 0 ? 'stale' : 'fresh';

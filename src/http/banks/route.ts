@@ -1,31 +1,37 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../../banks/bank-list.ts';
+import type { ServedList } from '../../banks/cached-list.ts';
 import { LoadError } from '../../banks/load-error.ts';
 import { createNegotiate } from './encodings.ts';
 import { evaluatePreconditions } from './preconditions.ts';
-import type { PerCoding, PrepareAnswers, PreparedAnswer } from './answers.ts';
+import { stateOf, type PrepareAnswers } from './answers.ts';
+import type { RequestLog } from '../log/request-log.ts';
 import { PROBLEM_OF_LOAD_ERROR, sendProblem } from '../problems.ts';
 
-// GET and HEAD /banks: the held bytes as they are, in the coding that the client prefers. Only before the first list
-// does it wait for anything. It needs nothing of Express; hot-path.ts is its shorter way for the ordinary request.
+// GET and HEAD /banks: the cached bytes as they are, in the encoding that the client prefers. It waits only while there is
+// no list to serve. It needs nothing of Express; hot/path.ts is the shorter way for ordinary requests.
 
 export interface BanksRouteOptions {
   readonly list: BankList;
   readonly prepareAnswers: PrepareAnswers;
+  readonly requestLog: Pick<RequestLog, 'noteListState'>;
 }
 
-export const createBanksRoute = ({ list, prepareAnswers }: BanksRouteOptions) => {
+export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRouteOptions) => {
   const negotiate = createNegotiate();
 
-  const answer = (req: IncomingMessage, res: ServerResponse, answers: PerCoding<PreparedAnswer>): void => {
+  const answer = (req: IncomingMessage, res: ServerResponse, served: ServedList): void => {
+    const answers = prepareAnswers(served);
     const choice = answers[negotiate(req.headers['accept-encoding'])] ?? answers.identity;
     switch (evaluatePreconditions(req.headers, choice.validators)) {
       case 'proceed':
+        requestLog.noteListState(req, stateOf(served));
         // Node sends no body in answer to HEAD.
-        res.writeHead(200, [...choice.fields]).end(choice.body);
+        res.writeHead(200, [...choice.headers]).end(choice.body);
         return;
       case 'not_modified':
-        res.writeHead(304, [...choice.notModifiedFields]).end();
+        requestLog.noteListState(req, stateOf(served));
+        res.writeHead(304, [...choice.notModifiedHeaders]).end();
         return;
       case 'precondition_failed':
         sendProblem(res, 'precondition_failed');
@@ -38,12 +44,13 @@ export const createBanksRoute = ({ list, prepareAnswers }: BanksRouteOptions) =>
       try {
         served = await list.arrival();
       } catch (error) {
+        requestLog.noteListState(req, list.state());
         // Retry-After on every one: the list's own back-off knows when asking again can help.
         res.setHeader('Retry-After', Math.max(1, Math.ceil(list.status().nextLoadInMs / 1_000)));
         sendProblem(res, PROBLEM_OF_LOAD_ERROR[LoadError.from(error).kind]);
         return;
       }
     }
-    answer(req, res, prepareAnswers(served));
+    answer(req, res, served);
   };
 };

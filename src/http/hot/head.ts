@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HOST } from '../listener/admission.ts';
-import { MAX_HEADER_BYTES, MAX_HEADER_FIELDS, MAX_TARGET_LENGTH } from '../listener/limits.ts';
+import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from '../listener/limits.ts';
 
 // Reads the ordinary request for /banks, and no other: no parser, but a pattern that is narrower than the grammar. What
 // fits it, Node's parser would take with the same meaning; whatever does not, or might not, is left for that parser to
@@ -40,7 +40,7 @@ const LONGEST = MAX_HEADER_BYTES / 2;
 
 /** Printable ASCII, one blank after each colon, and nothing after the empty line. */
 const WHOLE_REQUEST = new RegExp(
-  String.raw`^(GET|HEAD) (/banks(?:\?[!"$-~]*)?) HTTP/1\.1\r\n(?:[\w-]+: [ -~]*\r\n){1,${MAX_HEADER_FIELDS}}\r\n$`,
+  String.raw`^(GET|HEAD) (/banks(?:\?[!"$-~]*)?) HTTP/1\.1\r\n(?:[\w-]+: [ -~]*\r\n){1,${MAX_HEADERS}}\r\n$`,
 );
 
 /** With any of these a request has content, wants another protocol, or may end the connection. */

@@ -2,11 +2,17 @@ import type { Socket } from 'node:net';
 import type { BankList } from '../../banks/bank-list.ts';
 import { createNegotiate } from '../banks/encodings.ts';
 import type { Cors } from '../cors.ts';
-import { toHead, type FlatFields } from '../headers.ts';
+import { toHead, type FlatHeaders } from '../headers.ts';
 import { evaluatePreconditions } from '../banks/preconditions.ts';
-import { mapCodings, type PerCoding, type PrepareAnswers, type PreparedAnswer } from '../banks/answers.ts';
+import {
+  mapEncodings,
+  stateOf,
+  type PerEncoding,
+  type PrepareAnswers,
+  type PreparedAnswer,
+} from '../banks/answers.ts';
 import { readRequestHead, type RequestHead } from './head.ts';
-import type { RequestLog } from '../request-log.ts';
+import type { RequestLog } from '../log/request-log.ts';
 
 // GET and HEAD /banks straight from the socket, for the ordinary request while a list is held. It skips node:http and
 // Express, and nothing else: the coding, the conditions, the fields and the log line come from the same functions as in
@@ -21,7 +27,7 @@ export interface HotPathOptions {
   readonly list: BankList;
   readonly prepareAnswers: PrepareAnswers;
   readonly cors: Cors;
-  readonly securityFields: FlatFields;
+  readonly securityHeaders: FlatHeaders;
   readonly requestLog: RequestLog;
   readonly keepAliveTimeoutMs: number;
   readonly isDraining: () => boolean;
@@ -37,24 +43,25 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     // A drain ends connections with their next answer, which is Express's to say.
     if (!served || options.isDraining()) return false;
     const { headers, socket } = head;
-    const answers = withHeads(prepareAnswers(served), cors.fields(headers.origin));
+    const answers = withHeads(prepareAnswers(served), cors.headers(headers.origin));
     const { body, validators, ok, notModified } =
       answers[negotiate(headers['accept-encoding'])] ?? answers.identity;
     const verdict = evaluatePreconditions(headers, validators);
     if (verdict === 'precondition_failed') return false;
 
+    const state = stateOf(served);
     const requestId = requestLog.identify(head);
     const finished = requestLog.watch(head, requestId);
     if (verdict === 'not_modified') {
       socket.write(notModified(requestId), 'latin1');
-      whenTaken(socket, (isTaken) => finished(304, 0, isTaken));
+      whenTaken(socket, (isTaken) => finished(304, 0, isTaken, state));
     } else {
       // One system call for both.
       socket.cork();
       socket.write(ok(requestId), 'latin1');
       if (head.method === 'GET') socket.write(body);
       socket.uncork();
-      whenTaken(socket, (isTaken) => finished(200, body.length, isTaken));
+      whenTaken(socket, (isTaken) => finished(200, body.length, isTaken, state));
     }
     return true;
   };
@@ -103,15 +110,15 @@ const PLACE_OF_ID = '\0';
 
 /** Joins prepared answers with what depends on the origin and what never changes, once for each pair and second. */
 const createWithHeads = ({
-  securityFields,
+  securityHeaders,
   keepAliveTimeoutMs,
-}: Pick<HotPathOptions, 'securityFields' | 'keepAliveTimeoutMs'>) => {
+}: Pick<HotPathOptions, 'securityHeaders' | 'keepAliveTimeoutMs'>) => {
   const keepAlive = Math.floor(keepAliveTimeoutMs / 1_000);
-  let newest: PerCoding<PreparedAnswer> | undefined;
+  let newest: PerEncoding<PreparedAnswer> | undefined;
   let second = 0;
-  const made = new Map<FlatFields, PerCoding<WholeAnswer>>();
+  const made = new Map<FlatHeaders, PerEncoding<WholeAnswer>>();
 
-  return (prepared: PerCoding<PreparedAnswer>, corsFields: FlatFields): PerCoding<WholeAnswer> => {
+  return (prepared: PerEncoding<PreparedAnswer>, corsHeaders: FlatHeaders): PerEncoding<WholeAnswer> => {
     // Caches subtract the Date from their own clock, so it has to be right whatever else has not changed.
     const now = Math.floor(Date.now() / 1_000);
     if (newest !== prepared || second !== now) {
@@ -119,23 +126,23 @@ const createWithHeads = ({
       second = now;
       made.clear();
     }
-    let answers = made.get(corsFields);
+    let answers = made.get(corsHeaders);
     if (!answers) {
-      const first = ['X-Request-Id', PLACE_OF_ID, ...securityFields, ...corsFields];
+      const first = ['X-Request-Id', PLACE_OF_ID, ...securityHeaders, ...corsHeaders];
       // As node:http ends the head of an answer that keeps its connection.
       const date = new Date(now * 1_000).toUTCString();
       const last = ['Date', date, 'Connection', 'keep-alive', 'Keep-Alive', `timeout=${keepAlive}`];
-      const prepareHead = (status: number, fields: FlatFields): Head => {
+      const prepareHead = (status: number, fields: FlatHeaders): Head => {
         const [before = '', after = ''] = toHead(status, [...first, ...fields, ...last]).split(PLACE_OF_ID);
         return (requestId) => before + requestId + after;
       };
-      answers = mapCodings(prepared, ({ body, validators, fields, notModifiedFields }) => ({
+      answers = mapEncodings(prepared, ({ body, validators, headers, notModifiedHeaders }) => ({
         body,
         validators,
-        ok: prepareHead(200, fields),
-        notModified: prepareHead(304, notModifiedFields),
+        ok: prepareHead(200, headers),
+        notModified: prepareHead(304, notModifiedHeaders),
       }));
-      made.set(corsFields, answers);
+      made.set(corsHeaders, answers);
     }
     return answers;
   };

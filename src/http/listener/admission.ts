@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { MAX_DROPPED_BODY_BYTES, MAX_HEADER_FIELDS, MAX_TARGET_LENGTH } from './limits.ts';
+import { MAX_DROPPED_BODY_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
 import type { ProblemCode } from '../problems.ts';
 
 // What Node's parser lets through and this service does not: pure judgements on one request's head.
@@ -7,7 +7,7 @@ import type { ProblemCode } from '../problems.ts';
 /** Why this request is refused before anybody looks at what it asks for; undefined where it is not. */
 export const refusalOf = (req: IncomingMessage): ProblemCode | undefined => {
   const { url = '', method, headers, rawHeaders, httpVersion } = req;
-  if (rawHeaders.length > 2 * MAX_HEADER_FIELDS) return 'headers_too_large';
+  if (rawHeaders.length > 2 * MAX_HEADERS) return 'headers_too_large';
   if (url.length > MAX_TARGET_LENGTH) return 'uri_too_long';
   // RFC 9112 section 3.2: none in HTTP/1.1, two, or a malformed one is a 400. Node would take the first of two, and a
   // proxy in front perhaps the other.

@@ -48,7 +48,7 @@ export const PIPELINE_SLICE_MS = 0.25;
 export const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Beyond it Node would drop fields in silence, and a dropped one can change a request's meaning; so it is refused. */
-export const MAX_HEADER_FIELDS = 100;
+export const MAX_HEADERS = 100;
 
 /** RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service ignores queries. */
 export const MAX_TARGET_LENGTH = 8_000;

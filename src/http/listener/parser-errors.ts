@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { closeGracefully } from '../connection/closing.ts';
-import { toHead, type FlatFields } from '../headers.ts';
+import { toHead, type FlatHeaders } from '../headers.ts';
 import { MAX_TARGET_LENGTH } from './limits.ts';
 import { problemAnswer, type ProblemCode } from '../problems.ts';
 
@@ -19,15 +19,18 @@ export interface ParserRefusal {
 
 export interface ParserErrorOptions {
   /** What every answer carries. */
-  readonly commonFields: FlatFields;
+  readonly commonHeaders: FlatHeaders;
   readonly onRefusal: (refusal: ParserRefusal) => void;
 }
 
-export const answerParserErrors = (server: Server, { commonFields, onRefusal }: ParserErrorOptions): void => {
+export const answerParserErrors = (
+  server: Server,
+  { commonHeaders, onRefusal }: ParserErrorOptions,
+): void => {
   const newest = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
 
-  const sendRefusal = (socket: Duplex, code: ProblemCode, fields: FlatFields): void => {
+  const sendRefusal = (socket: Duplex, code: ProblemCode, fields: FlatHeaders): void => {
     // The client, or the answer before, has ended the connection.
     if (!socket.writable) return;
     const requestId = randomUUID();
@@ -35,11 +38,11 @@ export const answerParserErrors = (server: Server, { commonFields, onRefusal }: 
     onRefusal({ status: answer.status, code, requestId });
     const own = ['X-Request-Id', requestId, ...fields, ...answer.fields];
     const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
-    socket.write(`${toHead(answer.status, [...commonFields, ...own, ...last])}${answer.body}`);
+    socket.write(`${toHead(answer.status, [...commonHeaders, ...own, ...last])}${answer.body}`);
     closeGracefully(socket);
   };
 
-  const refuse = (socket: Duplex, code: ProblemCode, fields: FlatFields = []): void => {
+  const refuse = (socket: Duplex, code: ProblemCode, fields: FlatHeaders = []): void => {
     if (refused.has(socket)) return;
     refused.add(socket);
     const response = newest.get(socket);

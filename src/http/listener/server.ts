@@ -10,7 +10,7 @@ import {
   HIGH_WATER_MARK_BYTES,
   LIMITS,
   MAX_HEADER_BYTES,
-  MAX_HEADER_FIELDS,
+  MAX_HEADERS,
   MAX_REQUESTS_BY_NODE,
   PIPELINE_SLICE_MS,
   type Limits,
@@ -65,7 +65,7 @@ export const createPublicServer = ({
     requireHostHeader: false,
   });
   // One more than is allowed: fields beyond it are dropped, and admission.ts must see that there were too many.
-  server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
+  server.maxHeadersCount = MAX_HEADERS + 1;
   // Node's own answers to these would be a 100 that invites a body, and a bare 417.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));

@@ -4,9 +4,10 @@ import { guard, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
 import { readList, type ReadList } from '../../../src/banks/reading/list-reader.ts';
 import { createRandom } from '../../kit/random.ts';
 
-// What holds for every list. SEED=<number> repeats a run.
+// What holds for every list. GUARD_SEED=<number> repeats a run.
 
-const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
+// oxlint-disable-next-line node/no-process-env -- repeats a run
+const SEED = Number(process.env['GUARD_SEED'] ?? Date.now() % 1_000_000);
 const POLICY: GuardPolicy = { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
 
 type Bank = Readonly<Record<string, unknown>>;
@@ -65,7 +66,7 @@ const shareOf = ({ json }: ReadList, name: string, type: string): number => {
   return having.length / published.length;
 };
 
-test(`no list is let through in which more than GUARD_MAX_DRIFT lost a field (SEED=${SEED})`, async () => {
+test(`no list is let through in which more than GUARD_MAX_DRIFT lost a field (GUARD_SEED=${SEED})`, async () => {
   const random = createRandom(SEED);
   const verdicts = { passed: 0, refused: 0 };
   for (let round = 0; round < 3_000; round += 1) {
@@ -90,7 +91,7 @@ test(`no list is let through in which more than GUARD_MAX_DRIFT lost a field (SE
   expect(verdicts.refused).toBeGreaterThan(500);
 });
 
-test(`a thousand days of ordinary changes pass a thousand times (SEED=${SEED})`, async () => {
+test(`a thousand days of ordinary changes pass a thousand times (GUARD_SEED=${SEED})`, async () => {
   const random = createRandom(SEED);
   const names = ['code', 'ispb', 'name', 'logo'];
   let list: Bank[] = banks;

@@ -31,7 +31,8 @@ describe('the whole service', () => {
   };
 
   test('answers in order on one connection, whoever answers', async () => {
-    await start();
+    // A probe's line is at debug.
+    await start({ LOG_LEVEL: 'debug' });
     const { socket, received } = await open(rig.url);
     const paths = ['/banks', '/banks', '/healthz', '/banks', '/nowhere', '/banks'];
     for (const [index, path] of paths.entries()) {
@@ -142,7 +143,7 @@ describe('the listener', () => {
         return isHot;
       },
       clock,
-      commonFields: [],
+      commonHeaders: [],
       onRefusal: () => undefined,
       limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
     });

@@ -41,7 +41,7 @@ const start = async (app: RequestListener, { limits = {}, withHotPath = true }: 
   const running = createPublicServer({
     hotPath: withHotPath ? hotPath : undefined,
     clock: createManualClock(),
-    commonFields: [],
+    commonHeaders: [],
     onRefusal: () => undefined,
     limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
   });
@@ -62,8 +62,8 @@ const open = async (url: string): Promise<{ socket: Socket; received: () => stri
 };
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
-const answer: RequestListener = (req, res) => void res.end(`[${req.method} ${req.url}]`);
-const later: RequestListener = (req, res) => void setImmediate(answer, req, res);
+const echo: RequestListener = (req, res) => void res.end(`[${req.method} ${req.url}]`);
+const later: RequestListener = (req, res) => void setImmediate(echo, req, res);
 
 describe.each([
   ['with the hot path', true],
@@ -182,7 +182,7 @@ test('30 connections that pipeline 2,000 requests each leave a process with a sm
 test('a request behind an Upgrade that is not taken is answered', async () => {
   // node:http alone drops what follows in the same read.
   const upgrade = get('/cold').replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
-  expect(await sendRaw(await start(answer), upgrade + get('/hot'))).toHaveLength(2);
+  expect(await sendRaw(await start(echo), upgrade + get('/hot'))).toHaveLength(2);
 });
 
 describe('after an answer with Connection: close, nothing', () => {
@@ -230,14 +230,14 @@ test('300 random pipelines in random pieces get the answers that node:http alone
   const seed = Number(process.hrtime.bigint() % 2n ** 31n);
   const random = createRandom(seed);
   const pick = (shapes: readonly string[]): string => shapes[Math.floor(random() * shapes.length)] ?? '';
-  const plain = createServer({ requireHostHeader: false }, answer);
+  const plain = createServer({ requireHostHeader: false }, echo);
   // Without it, node:http answers only the first of several requests to a client that has closed its side.
   Object.assign(plain, { httpAllowHalfOpen: true });
-  plain.on('checkContinue', answer).on('clientError', (_error, socket) => {
+  plain.on('checkContinue', echo).on('clientError', (_error, socket) => {
     socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
   });
   servers.push(plain);
-  const urls = [await start(answer), await start(answer, { withHotPath: false })];
+  const urls = [await start(echo), await start(echo, { withHotPath: false })];
   const plainUrl = await listen(plain, { port: 0, host: '127.0.0.1' });
 
   const tryOne = async (): Promise<void> => {

@@ -31,7 +31,7 @@ const start = async (limits: Partial<Limits>, isProxy?: (address: string) => boo
     },
     ...(isProxy && { isProxy }),
     clock: createManualClock(),
-    commonFields: [],
+    commonHeaders: [],
     onRefusal: () => undefined,
     limits: { ...LIMITS, ...limits },
   });

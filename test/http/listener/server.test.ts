@@ -20,7 +20,7 @@ const start = async (limits: Partial<Limits>, app?: RequestListener): Promise<st
   running = createPublicServer({
     hotPath: () => () => false,
     clock,
-    commonFields: [],
+    commonHeaders: [],
     onRefusal: (refusal) => refusals.push(refusal),
     limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
   });

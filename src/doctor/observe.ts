@@ -11,10 +11,10 @@ import { createProvider } from '../provider/provider.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 
 // One exchange with the provider, made by the service's own parts: its token, its connection, its contract, its list with
-// its deadline and guard. The doctor only looks on, so what it sees is what the service would get.
+// its deadline and guard. The doctor only observes, so what it sees is what the service would get.
 
-/** What was seen of one way, to the provider or to the token endpoint. Times count from the exchange's start. */
-export interface Way {
+/** What was seen of the contact with one endpoint. Times count from the start of the exchange. */
+export interface Contact {
   readonly connection?: {
     readonly address: string | undefined;
     readonly afterMs: number;
@@ -26,25 +26,25 @@ export interface Way {
   readonly head?: { readonly status: number; readonly afterMs: number };
 }
 
-export interface Facts {
-  readonly tokenWay: Way;
-  readonly providerWay: Way;
-  /** When there was a token to ask the provider with; undefined: never. */
+export interface Observation {
+  readonly tokenEndpoint: Contact;
+  readonly provider: Contact;
+  /** When there was a token for the provider; undefined: never. */
   readonly tokenAfterMs: number | undefined;
-  /** The last answer, where one arrived whole. */
+  /** The last answer, if it arrived whole. */
   readonly answer: ProviderAnswer | undefined;
-  /** When it was whole. */
+  /** When it had arrived whole. */
   readonly answeredAfterMs: number | undefined;
   /** Wall-clock milliseconds. */
-  readonly examinedAtMs: number;
+  readonly observedAtMs: number;
   readonly outcome: ServedList | LoadError;
 }
 
 /** Makes the exchange. Never rejects: a failure is the outcome. */
-export const examine = async (config: Config, { addSecret }: Redaction): Promise<Facts> => {
+export const observe = async (config: Config, { addSecret }: Redaction): Promise<Observation> => {
   const startedAtMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedAtMs;
-  const ways = { token: {}, provider: {} };
+  const contacts = { tokenEndpoint: {}, provider: {} };
   let tokenAfterMs: number | undefined;
   let answer: ProviderAnswer | undefined;
   let answeredAfterMs: number | undefined;
@@ -56,7 +56,7 @@ export const examine = async (config: Config, { addSecret }: Redaction): Promise
     onEvent: () => undefined,
     watchExchange: async (ask) => {
       tokenAfterMs ??= elapsedMs();
-      // Of a repeated exchange that breaks off there is no answer, whatever the first one was.
+      // If a repeated exchange breaks off there is no answer, whatever the first one was.
       answer = undefined;
       answer = await ask();
       answeredAfterMs = elapsedMs();
@@ -75,27 +75,26 @@ export const examine = async (config: Config, { addSecret }: Redaction): Promise
   });
 
   const stopWatching = watch(elapsedMs, (seen) => {
-    // The provider is asked only after there was a token.
-    const way = tokenAfterMs === undefined ? 'token' : 'provider';
-    ways[way] = { ...ways[way], ...seen };
+    // The provider is asked only once there is a token.
+    const endpoint = tokenAfterMs === undefined ? 'tokenEndpoint' : 'provider';
+    contacts[endpoint] = { ...contacts[endpoint], ...seen };
   });
   const outcome = await list.arrival().catch((error: unknown) => LoadError.from(error));
   stopWatching();
   list.stop();
   await provider.close();
   return {
-    tokenWay: ways.token,
-    providerWay: ways.provider,
+    ...contacts,
     tokenAfterMs,
     answer,
     answeredAfterMs,
-    examinedAtMs: systemClock.wallMs(),
+    observedAtMs: systemClock.wallMs(),
     outcome,
   };
 };
 
-/** Looks on through undici's diagnostics channels, which tell of every connection in the process: here, of these two. */
-const watch = (elapsedMs: () => number, onSeen: (seen: Way) => void): (() => void) => {
+/** Watches undici's diagnostics channels, which report every connection in the process: here, those of these two. */
+const watch = (elapsedMs: () => number, onSeen: (seen: Contact) => void): (() => void) => {
   const watchers = {
     'undici:client:connected': (message: unknown) => {
       const socket = memberOf(message, 'socket');

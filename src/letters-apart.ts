@@ -1,5 +1,5 @@
-/** How many letters must be added, removed or replaced to make `a` into `b`: the Levenshtein distance. */
-export const editDistance = (a: string, b: string): number => {
+/** How many letters must be added, removed or replaced to make `a` into `b` (the Levenshtein distance). */
+export const lettersApart = (a: string, b: string): number => {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row += 1) {
     const current = [row];

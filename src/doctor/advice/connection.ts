@@ -1,0 +1,126 @@
+import type { Contact } from '../observe.ts';
+import { ms } from '../units.ts';
+import type { Advice } from './evidence.ts';
+
+// Why there is no connection or no answer, by the codes that Node and OpenSSL give.
+
+export interface Endpoint {
+  readonly url: URL;
+  /** The variable that holds the address. */
+  readonly variable: string;
+}
+
+type Explain = (endpoint: Endpoint) => Advice;
+
+export const adviseOnConnection = (
+  { connection, connectError = '' }: Contact,
+  endpoint: Endpoint,
+): Advice => {
+  if (connection) return connectionLost(endpoint);
+  const explain = Object.hasOwn(BY_CODE, connectError) ? BY_CODE[connectError] : undefined;
+  if (explain) return explain(endpoint);
+  return endpoint.url.protocol === 'https:' ? handshakeFailed(endpoint) : connectionFailed(endpoint);
+};
+
+export const adviseOnTimeout = ({ connection, head }: Contact): Advice => {
+  if (!connection) {
+    return {
+      step: 'address',
+      likely: 'a firewall silently drops what is sent there, or the DNS server does not answer',
+      next: 'ask your network team to open the route to that address',
+    };
+  }
+  const next = 'raise PROVIDER_TIMEOUT; if that does not help, ask the provider';
+  return head
+    ? {
+        step: 'content',
+        likely: `the answer began after ${ms(head.afterMs)} and did not end: the provider or the network is slow`,
+        next,
+      }
+    : {
+        step: 'status',
+        likely: 'the provider accepted the request and did not begin to answer: it is slow, or it hangs',
+        next,
+      };
+};
+
+const unknownHost: Explain = ({ url, variable }) => ({
+  step: 'address',
+  likely: `DNS knows no host ${url.host}`,
+  next: `look for a typing mistake in ${variable}; inside a container, check its DNS`,
+});
+
+const noDns: Explain = () => ({
+  step: 'address',
+  likely: 'the DNS server does not answer',
+  next: 'check the DNS and the network of this machine or container',
+});
+
+const refused: Explain = ({ url: { hostname, port, protocol }, variable }) => ({
+  step: 'address',
+  likely: `nothing listens on port ${port || (protocol === 'https:' ? '443' : '80')} of ${hostname}`,
+  next: `check the port in ${variable}; inside a container, 127.0.0.1 and localhost are the container itself`,
+});
+
+const noRoute: Explain = ({ url }) => ({
+  step: 'address',
+  likely: 'there is no route: a firewall, a VPN that is not connected, or an address of another network',
+  next: `ask your network team to open the route to ${url.host}`,
+});
+
+const outOfDates: Explain = () => ({
+  step: 'TLS',
+  likely: "the certificate has expired or is not valid yet, or this machine's clock is wrong",
+  next: 'check the clock; then ask the provider to renew its certificate',
+});
+
+const wrongName: Explain = ({ url, variable }) => ({
+  step: 'TLS',
+  likely: `the certificate is for another name than ${url.hostname}`,
+  next: `set ${variable} to the name in the provider's certificate`,
+});
+
+const unknownAuthority: Explain = () => ({
+  step: 'TLS',
+  likely:
+    'the certificate comes from an authority that Node does not know: a private one, or a proxy that inspects TLS',
+  next: "set NODE_EXTRA_CA_CERTS to a file with that authority's certificate; never disable the check",
+});
+
+const handshakeFailed: Explain = ({ variable }) => ({
+  step: 'TLS',
+  likely:
+    'the server has no TLS version or cipher in common with this machine, or wants a client certificate',
+  next: `check the scheme and port of ${variable}`,
+});
+
+const connectionFailed: Explain = ({ variable }) => ({
+  step: 'address',
+  likely: 'the connection failed before anything was sent',
+  next: `check ${variable}, and the network in between`,
+});
+
+const connectionLost: Explain = ({ url, variable }) => ({
+  step: 'status',
+  likely:
+    'the server closes the connection without an answer: a port that wants https:, a gateway, or a crash',
+  next: `check the scheme and port of ${variable}; then ask the operator of ${url.host}`,
+});
+
+const BY_CODE: Readonly<Record<string, Explain>> = {
+  ENOTFOUND: unknownHost,
+  EAI_AGAIN: noDns,
+  ECONNREFUSED: refused,
+  EHOSTUNREACH: noRoute,
+  ENETUNREACH: noRoute,
+  ETIMEDOUT: noRoute,
+  UND_ERR_CONNECT_TIMEOUT: noRoute,
+  CERT_HAS_EXPIRED: outOfDates,
+  CERT_NOT_YET_VALID: outOfDates,
+  ERR_TLS_CERT_ALTNAME_INVALID: wrongName,
+  SELF_SIGNED_CERT_IN_CHAIN: unknownAuthority,
+  DEPTH_ZERO_SELF_SIGNED_CERT: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
+};

@@ -1,0 +1,195 @@
+import type { Clock } from '../clock.ts';
+import { withDeadline } from '../deadline.ts';
+import { StoreError, type StoreEvent } from './list-store.ts';
+import { DeadlineError, describeRedisError, isWrongType } from './redis-errors.ts';
+
+// One connection to Redis at a time, which is replaced after every failure. The client library encodes commands, parses
+// replies and authenticates. Reconnecting is done here, with a new client each time: the address is read anew, so that a
+// rotated password takes effect; a connection counts only after a handshake; and while there is none every operation
+// fails at once instead of waiting in a queue. The library's errors end here: they may quote the address or the user.
+
+export interface RedisConnectionOptions {
+  /** The address to connect to, asked for before each attempt. @throws an error whose message may be logged */
+  readonly url: () => Promise<string>;
+  /** Prepares each new connection. If it rejects, the connection is closed, and tried again later. */
+  readonly handshake: (redis: Redis) => Promise<void>;
+  /** Measures the deadlines of real input and output. */
+  readonly clock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  readonly onEvent: (event: StoreEvent) => void;
+}
+
+export interface RedisConnection {
+  /** Starts connecting and keeps reconnecting until `close`. Calls `onReady` after each handshake. */
+  open(onReady: () => void): void;
+  close(): void;
+  /**
+   * Runs `operation`; a failure other than of its data closes the connection, and a new one is made.
+   * @throws {StoreError} at once without a connection, after {@link OPERATION_MS} without an answer
+   */
+  run<T>(operation: (redis: Redis, binary: BinaryRedis) => Promise<T>): Promise<T>;
+}
+
+/** The longest delay that a stalled Redis causes, once: the first time-out closes the connection. */
+const OPERATION_MS = 500;
+/** For TCP, TLS, authentication and the handshake together. */
+const CONNECT_MS = 2_000;
+/** Finds a dead connection before a renewal needs it; shorter than the idle time-outs of NAT gateways. */
+const PING_EVERY_MS = 5_000;
+const FIRST_RECONNECT_MS = 100;
+const LONGEST_RECONNECT_MS = 2_000;
+
+export const createRedisConnection = (options: RedisConnectionOptions): RedisConnection => {
+  const { clock, random, onEvent } = options;
+  const store = 'CACHE_REDIS_URL';
+  let connected: Connected | undefined;
+  /** Resolves once the library is loaded and the first attempt is under way. */
+  let opening: Promise<{ readonly firstAttempt: Promise<void> }> | undefined;
+  let reconnect = (): void => {};
+  let failedAttempts = 0;
+  let whyOffline = 'is not connected';
+  let isFailureReported = false;
+  let isClosed = false;
+  let cancelTimer = (): void => {};
+
+  const goOffline = (error: unknown): void => {
+    if (connected) destroy(connected.redis);
+    connected = undefined;
+    if (isClosed) return;
+    whyOffline = describeRedisError(error);
+    if (!isFailureReported) onEvent({ type: 'store-failed', store, reason: whyOffline });
+    isFailureReported = true;
+    const stepMs = Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts);
+    failedAttempts += 1;
+    cancelTimer();
+    cancelTimer = clock.after(stepMs * (0.5 + random() / 2), reconnect);
+  };
+
+  const connect = async (library: Library, onReady: () => void): Promise<void> => {
+    try {
+      const redis = await establish(library, options, (candidate, error) => {
+        if (connected?.redis === candidate) goOffline(error);
+      });
+      if (isClosed) {
+        destroy(redis);
+        return;
+      }
+      connected = { redis, binary: asBinary(library, redis) };
+    } catch (error) {
+      goOffline(error);
+      return;
+    }
+    schedulePing();
+    if (isFailureReported) onEvent({ type: 'store-recovered', store });
+    isFailureReported = false;
+    onReady();
+  };
+
+  const schedulePing = (): void => {
+    cancelTimer = clock.after(PING_EVERY_MS, () => void ping());
+  };
+  const ping = async (): Promise<void> => {
+    try {
+      await run((redis) => redis.ping());
+      failedAttempts = 0;
+      schedulePing();
+    } catch {
+      // A reconnection is under way.
+    }
+  };
+
+  const run: RedisConnection['run'] = async (operation) => {
+    // The first operation may come while the first connection is being made.
+    if (!connected && opening) {
+      const { firstAttempt } = await opening;
+      await limited(OPERATION_MS, clock, () => firstAttempt).catch(() => undefined);
+    }
+    const used = connected;
+    if (!used) {
+      // The caller reports it.
+      isFailureReported = true;
+      throw new StoreError(whyOffline);
+    }
+    try {
+      return await limited(OPERATION_MS, clock, () => operation(used.redis, used.binary));
+    } catch (error) {
+      // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
+      if (connected === used && !isWrongType(error)) goOffline(error);
+      throw new StoreError(describeRedisError(error));
+    }
+  };
+
+  return {
+    open: (onReady) => {
+      opening = loadLibrary().then((library) => {
+        reconnect = () => void connect(library, onReady);
+        return { firstAttempt: connect(library, onReady) };
+      });
+    },
+    close: () => {
+      isClosed = true;
+      cancelTimer();
+      if (connected) destroy(connected.redis);
+      connected = undefined;
+      whyOffline = 'is closed';
+    },
+    run,
+  };
+};
+
+interface Connected {
+  readonly redis: Redis;
+  readonly binary: BinaryRedis;
+}
+
+/** Connects and does the handshake. `onError` is called with the errors of the connection from then on. */
+const establish = async (
+  library: Library,
+  { url, handshake, clock }: RedisConnectionOptions,
+  onError: (redis: Redis, error: unknown) => void,
+): Promise<Redis> => {
+  const redis = createRedis(library, await limited(CONNECT_MS, clock, url));
+  // Never removed: an 'error' event without a listener would end the process.
+  redis.on('error', (error: unknown) => onError(redis, error));
+  try {
+    await limited(CONNECT_MS, clock, async () => {
+      await redis.connect();
+      await handshake(redis);
+    });
+    return redis;
+  } catch (error) {
+    destroy(redis);
+    throw error;
+  }
+};
+
+const limited = <T>(limitMs: number, clock: Clock, work: () => Promise<T>): Promise<T> =>
+  withDeadline(work, { limitMs, clock, timeoutError: () => new DeadlineError() });
+
+/** Loaded only where it is used: loading takes 150 to 250 ms. */
+const loadLibrary = () => import('redis');
+
+type Library = Awaited<ReturnType<typeof loadLibrary>>;
+
+/** A client that neither queues commands nor reconnects by itself. */
+const createRedis = ({ createClient }: Library, url: string) =>
+  createClient({
+    url,
+    name: 'banks-bff',
+    disableOfflineQueue: true,
+    socket: { reconnectStrategy: false, connectTimeout: CONNECT_MS },
+  });
+
+export type Redis = ReturnType<typeof createRedis>;
+
+/** The same connection with values as bytes: a value becomes text only once it is known to be a saved list. */
+const asBinary = ({ RESP_TYPES }: Library, redis: Redis) =>
+  redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+
+export type BinaryRedis = ReturnType<typeof asBinary>;
+
+const destroy = (redis: Redis): void => {
+  // It throws if there is nothing to destroy.
+  if (redis.isOpen) redis.destroy();
+};
