@@ -45,7 +45,7 @@ const distance = (name: string, candidate: string): number => {
   return common === 0 ? Infinity : MOST_LETTERS + (meaning.length + otherMeaning.length) / common;
 };
 
-const sorted = (text: string): string => [...text].toSorted().join('');
+const sorted = (text: string): string => Array.from(text).toSorted().join('');
 
 /** More than any two names are apart. */
 const MOST_LETTERS = 1_000;

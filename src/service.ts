@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import type { DestinationStream } from 'pino';
 import { createBankList, type BankList } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
@@ -23,6 +24,8 @@ export interface ServiceOptions {
   readonly clock?: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
+  /** Resolves the provider's host names; Node's own unless given. */
+  readonly lookup?: LookupFunction;
 }
 
 export interface Service {
@@ -50,7 +53,14 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     addSecret: redaction.addSecret,
     onEvent: emit,
   });
-  const provider = createProvider(config, { clock, random, addSecret: redaction.addSecret, onEvent: emit });
+  const provider = createProvider(config, {
+    version,
+    clock,
+    random,
+    addSecret: redaction.addSecret,
+    onEvent: emit,
+    lookup: options.lookup,
+  });
   const lastGoodList = createLastGoodList({ stores, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
   const fleet =
     sharedStore &&

@@ -3,6 +3,10 @@
 export const LOAD_ERROR_KINDS = [
   /** No connection: refused, unknown host, TLS failure, or lost before an answer began. */
   'unreachable',
+  /** The proxy in HTTPS_PROXY or HTTP_PROXY: no connection to it, or it opened no tunnel in time. */
+  'proxy_unreachable',
+  /** The proxy answered that it does not let this request through: 407, 403 or another 4xx. */
+  'proxy_refused',
   /** No complete answer inside PROVIDER_TIMEOUT. */
   'timeout',
   /** 429. */

@@ -1,6 +1,6 @@
 import type { Environment } from './reader.ts';
 import { InvalidValue } from './values.ts';
-import { VARIABLE_NAMES, VARIABLES, type VariableName } from './variables.ts';
+import { spellingsOf, VARIABLE_NAMES, VARIABLES, type VariableName } from './variables.ts';
 
 // The configuration as the service would use it, variable by variable, for a person to check. Pure.
 
@@ -38,8 +38,10 @@ const find = (
   name: VariableName,
   { environment, dotEnv }: Sources,
 ): { readonly source: EffectiveVariable['source']; readonly text: string } => {
-  if (environment[name]) return { source: 'environment', text: environment[name] };
-  if (dotEnv[name]) return { source: '.env', text: dotEnv[name] };
+  for (const spelling of spellingsOf(name)) {
+    if (environment[spelling]) return { source: 'environment', text: environment[spelling] };
+    if (dotEnv[spelling]) return { source: '.env', text: dotEnv[spelling] };
+  }
   const text = VARIABLES[name].default;
   return text === undefined ? { source: 'unset', text: '' } : { source: 'default', text };
 };

@@ -4,6 +4,7 @@ import {
   toBytes,
   toCount,
   toDurationMs,
+  toEgressProxy,
   toFieldNames,
   toFields,
   toHostNames,
@@ -32,6 +33,8 @@ export interface Variable<T> {
   readonly isSecret?: true;
   /** Names a file that holds a secret: it must be readable at the start. */
   readonly isSecretFile?: true;
+  /** May also be written in lower case, which takes precedence, as in curl. */
+  readonly hasLowerCase?: true;
 }
 
 const TABLE = {
@@ -52,6 +55,13 @@ const TABLE = {
   PROVIDER_CLIENT_SECRET: { parse: toSecretWith(PROVIDER_SECRET_RULE), isSecret: true },
   PROVIDER_CLIENT_SECRET_FILE: { parse: toText, isSecretFile: true },
   PROVIDER_TOKEN_SCOPE: { parse: toText },
+  PROVIDER_TOKEN_FORMAT: { default: 'form', parse: toOneOf(['form', 'json']) },
+  PROVIDER_TLS_CA_FILE: { parse: toText },
+  PROVIDER_TLS_CERT_FILE: { parse: toText },
+  PROVIDER_TLS_KEY_FILE: { parse: toText },
+  HTTPS_PROXY: { parse: toEgressProxy, isSecret: true, hasLowerCase: true },
+  HTTP_PROXY: { parse: toEgressProxy, isSecret: true, hasLowerCase: true },
+  NO_PROXY: { parse: toText, hasLowerCase: true },
   PROVIDER_TIMEOUT: { default: '5s', parse: toDurationMs },
   PROVIDER_MAX_BODY: { default: '5mb', parse: toBytes },
   BANK_FIELDS: { parse: toFields },
@@ -94,3 +104,7 @@ export const VARIABLE_NAMES: readonly VariableName[] = Object.keys(TABLE).filter
 export const SECRET_VARIABLES: readonly VariableName[] = VARIABLE_NAMES.filter(
   (name) => VARIABLES[name].isSecret,
 );
+
+/** The names that a variable may have in the environment; the first one that is set counts. */
+export const spellingsOf = (name: VariableName): readonly string[] =>
+  VARIABLES[name].hasLowerCase ? [name.toLowerCase(), name] : [name];

@@ -5,17 +5,17 @@ import { isBehaviour, listBehaviours } from '../../emulator/behaviours.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { eventually } from '../kit/rig.ts';
 
-// The largest and the worst lists within PROVIDER_MAX_BODY, against the built service with a small heap: it lives, its
-// event loop is never held for long, and its memory fits the container.
+// The largest and worst lists within PROVIDER_MAX_BODY, against the built service with a small heap: it survives, its event
+// loop is never blocked for long, and its memory fits the container.
 
 const MAX_BODY = 5 * 1024 * 1024;
 const OLD_SPACE_MB = 96;
 const CONTAINER_MB = 256;
 const LONGEST_HOLD_MS = 100;
-/** The machine may hold the loop as well; of some renewals one is undisturbed. */
+/** Other programs may block the loop as well, so the best of some renewals counts. */
 const RENEWALS = 5;
 
-/** On SIGUSR2 it tells the longest hold of its event loop since the last time, and its memory. */
+/** On SIGUSR2 it writes the longest block of its event loop since the last time, and its memory. */
 const INSTRUMENT = `
   import { monitorEventLoopDelay } from 'node:perf_hooks';
   import { readFileSync } from 'node:fs';
@@ -74,7 +74,7 @@ const fill = (entry: string, most = Infinity, maxBytes = MAX_BODY): string => {
   const count = Math.min(most, Math.floor((maxBytes - 2) / (Buffer.byteLength(entry) + 1)));
   return `[${Array<string>(count).fill(entry).join(',')}]`;
 };
-/** Different entries up to both bounds. */
+/** Distinct entries up to both limits. */
 const largest = (round: number): string =>
   `[${Array.from({ length: 50_000 }, (_, index) => {
     const entry = `{"code":"${index}","ispb":"${round}","name":"`;

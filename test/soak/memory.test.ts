@@ -20,7 +20,7 @@ const heapBytes = (): number => {
 
 /**
  * Sends `count` requests over some connections, each when the one before it is answered, and resolves when all were
- * answered with a 304. `field` decides who answers: without a blank after its colon it is none of the hot path's.
+ * answered with a 304. `field` decides who answers: without a space after the colon it is not for the hot path.
  */
 const revalidate = async (count: number, etag: string, field: 'X: a' | 'X:a'): Promise<void> => {
   const { hostname, port } = new URL(rig.url);

@@ -11,12 +11,12 @@ import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
 import { createRandom } from '../kit/random.ts';
 import { EVERY_FIELD } from '../kit/read-banks.ts';
 
-// SIGKILL in the middle of writing, again and again: what is found afterwards is whole.
+// SIGKILL while the snapshot is being written, many times: the file is complete afterwards.
 
 const WRITER = fileURLToPath(new URL('../kit/snapshot-writer.js', import.meta.url));
 const KILLS = 200;
 
-test(`after each of ${KILLS} kills at random moments the file holds a whole list`, async () => {
+test(`after each of ${KILLS} kills at random moments the file contains a complete list`, async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   process.stdout.write(`seed ${seed}\n`);
   const random = createRandom(seed);

@@ -27,6 +27,19 @@ export const FAILURE_ADVICE: Readonly<Record<LoadErrorKind, FailureAdvice>> = {
       'The provider cannot be reached. It is down, or something in between is: DNS, network, proxy or TLS.',
     actions: [RETRIES, DOCTOR],
   },
+  proxy_unreachable: {
+    summary:
+      'The proxy in HTTPS_PROXY or HTTP_PROXY cannot be reached, or does not answer. The provider was not asked.',
+    actions: [{ text: 'Check the proxy’s address, and tell the people who run it.' }, RETRIES, DOCTOR],
+  },
+  proxy_refused: {
+    summary: 'The proxy in HTTPS_PROXY or HTTP_PROXY refuses our requests. The provider was not asked.',
+    actions: [
+      { text: 'Check the user and password in the proxy’s address; a change needs a restart.' },
+      { text: 'Ask the people who run the proxy to allow connections to the provider.' },
+      DOCTOR,
+    ],
+  },
   timeout: {
     summary: 'The provider does not send a complete answer within PROVIDER_TIMEOUT.',
     actions: [RETRIES, { text: 'If the provider is merely slow, raise PROVIDER_TIMEOUT.' }, DOCTOR],
