@@ -273,7 +273,7 @@ describe('TLS', () => {
   const trusting = (): Env => {
     const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'ca.pem');
     writeFileSync(path, CERTIFICATE);
-    return { NODE_EXTRA_CA_CERTS: path };
+    return { PROVIDER_TLS_CA_FILE: path };
   };
   const at = (address: string): Env => ({
     PROVIDER_SANDBOX_BASE_URL: address,
@@ -288,11 +288,11 @@ describe('TLS', () => {
     expect(text).toMatch(/^ok +TLS +TLSv1\.3, the certificate is valid for \d+ more days$/m);
   });
 
-  test('with an unknown authority fails, and NODE_EXTRA_CA_CERTS is what to do', async () => {
+  test('with an unknown authority fails, and PROVIDER_TLS_CA_FILE is what to set', async () => {
     const port = await startTls(sendList);
     const { status, text, steps } = await doctor(at(`https://localhost:${port}`));
     expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['TLS'] });
-    expect(text).toContain('set NODE_EXTRA_CA_CERTS');
+    expect(text).toContain('set PROVIDER_TLS_CA_FILE');
   });
 
   test('with a certificate for another name fails', async () => {

@@ -96,14 +96,14 @@ const unknownAuthority: Explain = () => ({
   step: 'TLS',
   likely:
     'the certificate comes from an authority that Node does not know: a private one, or a proxy that inspects TLS',
-  next: "set NODE_EXTRA_CA_CERTS to a file with that authority's certificate; never disable the check",
+  next: "set PROVIDER_TLS_CA_FILE to a PEM file with that authority's certificate; never disable the check",
 });
 
 const handshakeFailed: Explain = ({ variable }) => ({
   step: 'TLS',
   likely:
     'the server has no TLS version or cipher in common with this machine, or wants a client certificate',
-  next: `check the scheme and port of ${variable}`,
+  next: `check the scheme and port of ${variable}; if it wants a client certificate, set PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE`,
 });
 
 const connectionFailed: Explain = ({ variable }) => ({
