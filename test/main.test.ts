@@ -77,7 +77,7 @@ test.each<readonly [name: string, env: Readonly<Record<string, string>>]>([
   ['PROVIDER_PRODUCTION_BASE_URL', { PROVIDER_ENVIRONMENT: 'production' }],
   ['PROVIDER_CLIENT_ID', { PROVIDER_ACCESS_TOKEN: '', PROVIDER_TOKEN_URL: 'https://login.example.com' }],
   ['PROVIDER_TLS_CA_FILE', { PROVIDER_TLS_CA_FILE: '/nowhere/ca.pem' }],
-  ['HTTPS_PROXY', { HTTPS_PROXY: 'proxy:3128' }],
+  ['HTTPS_PROXY', { HTTPS_PROXY: 'socks5://proxy:1080' }],
   ['PROVIDER_MAX_BODY', { PROVIDER_MAX_BODY: '5' }],
   ['BANK_FIELDS', { BANK_FIELDS: 'code,,name' }],
   ['BANK_REQUIRED_FIELDS', { BANK_REQUIRED_FIELDS: 'ispb' }],

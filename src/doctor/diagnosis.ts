@@ -107,7 +107,7 @@ const DESCRIBE: Readonly<Record<(typeof STEPS)[number], (evidence: Evidence) => 
     ok(
       'address',
       provider.connection
-        ? `connected to ${provider.connection.address ?? 'the provider'} after ${ms(provider.connection.afterMs)}`
+        ? `connected to ${provider.isThroughProxy ? 'the provider through the proxy at ' : ''}${provider.connection.address ?? 'the provider'} after ${ms(provider.connection.afterMs)}`
         : 'something listens there',
     ),
   TLS: ({ observation: { provider, observedAtMs } }) => {

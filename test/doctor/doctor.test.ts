@@ -288,7 +288,7 @@ describe('TLS', () => {
     expect(text).toMatch(/^ok +TLS +TLSv1\.3, the certificate is valid for \d+ more days$/m);
   });
 
-  test('with an unknown authority fails, and PROVIDER_TLS_CA_FILE is what to set', async () => {
+  test('with an unknown authority fails, and PROVIDER_TLS_CA_FILE is what to do', async () => {
     const port = await startTls(sendList);
     const { status, text, steps } = await doctor(at(`https://localhost:${port}`));
     expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['TLS'] });
