@@ -120,7 +120,7 @@ const reportUnreadableFiles = (
   { optional, report }: Reader,
   whyUnreadable: (path: string) => string | undefined,
 ): void => {
-  for (const name of VARIABLE_NAMES.filter((key) => VARIABLES[key].isSecretFile)) {
+  for (const name of VARIABLE_NAMES.filter((key) => VARIABLES[key].file === 'secret')) {
     const path = optional(name);
     const reason = typeof path === 'string' ? whyUnreadable(path) : undefined;
     if (reason)
