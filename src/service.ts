@@ -166,7 +166,7 @@ const createListParts = (config: Config, options: ListPartsOptions) => {
     takeTurn: fleet?.takeTurn,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
-    guard: config.guard,
+    guard: { ...config.guard, fields: config.banks.fields },
     clock,
     random,
     onEvent: (event) => {
