@@ -47,7 +47,13 @@ export interface Grant {
 /** One behaviour of the token endpoint: it fails, or it grants a token that the list accepts or rejects. */
 export type TokenBehaviourRow =
   | { readonly description: string; readonly fail: (req: IncomingMessage, res: ServerResponse) => void }
-  | { readonly description: string; readonly grant: (grant: Grant) => Grant; readonly accepted: boolean };
+  | {
+      readonly description: string;
+      readonly grant: (grant: Grant) => Grant;
+      readonly accepted: boolean;
+      /** How the request must be written; a form unless set. */
+      readonly format?: 'json';
+    };
 
 const JSON_TYPE = 'application/json';
 const HTML_TYPE = 'text/html; charset=utf-8';
@@ -188,6 +194,12 @@ export const tokenBehaviours = {
     grant: (grant) => ({ ...grant, token_type: 'bearer' }),
     accepted: true,
   },
+  'json-only': {
+    description: 'the request must be JSON instead of a form',
+    grant: unchanged,
+    accepted: true,
+    format: 'json',
+  },
   'rejected-token': { description: 'a token that the list rejects', grant: unchanged, accepted: false },
   reset: { description: 'the connection is reset before a response', fail: (req) => reset(req) },
   hang: { description: 'the request is accepted and never answered', fail: () => undefined },
@@ -196,6 +208,10 @@ export const tokenBehaviours = {
     description: '401 invalid_client, even with correct credentials',
     fail: (req, res) =>
       sendFailure(req, res, 401, 'invalid_client', { 'www-authenticate': 'Basic realm="emulator"' }),
+  },
+  'error-as-200': {
+    description: '200 with the error invalid_client instead of a token',
+    fail: (req, res) => sendFailure(req, res, 200, 'invalid_client'),
   },
   redirect: {
     description: '307 to another path',

@@ -62,13 +62,15 @@ export function createTokens(settings: TokenSettings): Tokens {
     const refuse = (status: number, error: string, description: string): void =>
       sendJson(res, status, { error, error_description: `${description} (${INTERNAL_DETAIL})` }, NO_STORE);
 
-    const form = await readForm(req);
+    const form = await readForm(req, row.format);
     const client = basicCredentials(req.headers.authorization);
     if (client?.id !== clientId || client.secret !== clientSecret) {
       const headers = { ...NO_STORE, 'www-authenticate': 'Basic realm="emulator"' };
       return sendFailure(req, res, 401, 'invalid_client', headers);
     }
-    if (form === undefined) return refuse(400, 'invalid_request', 'the body must be a form');
+    if (form === undefined) {
+      return refuse(400, 'invalid_request', `the body must be ${row.format === 'json' ? 'JSON' : 'a form'}`);
+    }
     if (form.getAll('grant_type').length !== 1) {
       return refuse(400, 'invalid_request', 'exactly one grant_type is required');
     }
@@ -108,7 +110,14 @@ function formDecode(text: string): string {
   return new URLSearchParams(`value=${text}`).get('value') ?? '';
 }
 
-async function readForm(req: IncomingMessage): Promise<URLSearchParams | undefined> {
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+const JSON_TYPE = 'application/json';
+
+/** The members of the body; undefined if it is too large or written in another format. */
+async function readForm(
+  req: IncomingMessage,
+  format: 'form' | 'json' = 'form',
+): Promise<URLSearchParams | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of req) {
@@ -118,6 +127,19 @@ async function readForm(req: IncomingMessage): Promise<URLSearchParams | undefin
     if (length <= MAX_FORM_BYTES) chunks.push(chunk);
   }
   const type = req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== 'application/x-www-form-urlencoded' || length > MAX_FORM_BYTES) return undefined;
-  return new URLSearchParams(Buffer.concat(chunks).toString());
+  if (type !== (format === 'json' ? JSON_TYPE : FORM_TYPE) || length > MAX_FORM_BYTES) return undefined;
+  const text = Buffer.concat(chunks).toString();
+  return format === 'json' ? parseMembers(text) : new URLSearchParams(text);
+}
+
+function parseMembers(text: string): URLSearchParams | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const members = new URLSearchParams();
+    for (const [name, member] of Object.entries(value)) members.append(name, String(member));
+    return members;
+  } catch {
+    return undefined;
+  }
 }

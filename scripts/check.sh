@@ -8,7 +8,7 @@ export REDOCLY_TELEMETRY=off
 step() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
 left_out=''
-# $1: the tests that need a program; the others: the names that it may have.
+# $1: the tests that need a program; the other arguments: the names that it may have.
 uses() {
   local tests=$1 name
   shift
@@ -19,8 +19,13 @@ uses() {
 }
 uses 'pages in a browser' chromium chromium-browser google-chrome
 uses 'a caching proxy' nginx
+uses 'the way through a forward proxy' tinyproxy
 uses 'sharing between replicas' redis-server valkey-server
 uses 'the alert rules' promtool
+uses 'the load balancer' haproxy
+uses 'requests through a proxy' tinyproxy
+uses 'the systemd unit' systemd-analyze
+uses 'the Python program of docs/api.md' python3
 
 step 'Build and tests'
 npm test

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import { createRequire } from 'node:module';
 import type { ServeContext } from './commands/command.ts';
 import { HELP, parseCommandLine, type CommandName } from './commands/command-line.ts';
 import { stackOf } from './commands/stack.ts';
 import { createRedaction } from './secrets/redaction.ts';
 import { createLogDestination, openNonBlocking, writeWithin } from './telemetry/log-stream.ts';
 import { pretty } from './telemetry/pretty.ts';
+import { readVersion } from './version.ts';
 
 // The process: its arguments, environment, signals, output and exit status. Nothing else touches these.
 
@@ -27,12 +27,6 @@ const writeError = (text: string): void =>
 const exitAfter = (text: string): never => {
   writeError(text);
   process.exit(1);
-};
-
-const readVersion = (): string => {
-  const manifest: unknown = createRequire(import.meta.url)('#package.json');
-  const isManifest = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
-  return isManifest ? String(manifest.version) : 'unknown';
 };
 
 const context: ServeContext = {

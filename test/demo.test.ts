@@ -24,7 +24,7 @@ afterEach(() => {
 
 const startDemo = (env: Readonly<Record<string, string>> = {}): Demo => {
   const program = runNode(resolve('dist/emulator/demo.js'), {
-    // Away from the repository, where a developer's .env file may be.
+    // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),
     env: { PATH: '/usr/bin:/bin', PORT: '0', MANAGEMENT_PORT: '0', ...env },
   });

@@ -69,6 +69,11 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
     'once, when the repository has an owner; deployment.test.ts compares the places',
   ],
   ['npm run build && npm start', 'main.test.ts starts the built program'],
+  ['npm ci --prefix examples/opentelemetry', 'examples/opentelemetry.test.ts installs it'],
+  [
+    'node --import ./examples/opentelemetry/register.mjs dist/src/main.js',
+    'examples/opentelemetry.test.ts starts it',
+  ],
 ]);
 
 interface Exchange {

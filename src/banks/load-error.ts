@@ -3,6 +3,10 @@
 export const LOAD_ERROR_KINDS = [
   /** No connection: refused, unknown host, TLS failure, or lost before an answer began. */
   'unreachable',
+  /** The proxy in HTTPS_PROXY or HTTP_PROXY: no connection to it, or it opened no tunnel in time. */
+  'proxy_unreachable',
+  /** The proxy answered that it does not let this request through: 407, 403 or another 4xx. */
+  'proxy_refused',
   /** No complete answer inside PROVIDER_TIMEOUT. */
   'timeout',
   /** 429. */
@@ -25,8 +29,12 @@ export const LOAD_ERROR_KINDS = [
   'too_few',
   /** The share of unusable entries is above GUARD_MAX_SHRINK. */
   'unusable_entries',
-  /** The list lost more than GUARD_MAX_SHRINK of the held one's entries. */
+  /** No entry has a field of BANK_FIELDS that is not optional, and no list is cached to compare with. */
+  'missing_field',
+  /** The list lost more than GUARD_MAX_SHRINK of the cached one's entries. */
   'shrunk',
+  /** More than GUARD_MAX_DRIFT of the entries lost a published field, or changed its JSON type. */
+  'drifted',
   /** A defect of this service: anything thrown that is none of the above. */
   'internal',
 ] as const;
@@ -44,6 +52,8 @@ export class LoadError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The status of the provider's answer, where the status is what was wrong with it. */
   readonly upstreamStatus: number | undefined;
+  /** The published fields that are what was wrong. */
+  readonly fields: readonly string[];
 
   constructor(
     kind: LoadErrorKind,
@@ -52,12 +62,14 @@ export class LoadError extends Error {
       cause?: unknown;
       retryAfterMs?: number | undefined;
       upstreamStatus?: number | undefined;
+      fields?: readonly string[];
     } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
     this.upstreamStatus = options.upstreamStatus;
+    this.fields = options.fields ?? [];
   }
 
   static from(error: unknown): LoadError {

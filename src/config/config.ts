@@ -1,12 +1,6 @@
-import {
-  MAX_SECRET_BYTES,
-  PROVIDER_SECRET_RULE,
-  PROVIDER_TOKEN_RULE,
-  ruleIn,
-  secretProblem,
-  type SecretRule,
-} from '../secrets/secret-rules.ts';
-import type { Secret } from '../secrets/secret.ts';
+import { MAX_SECRET_BYTES } from '../secrets/secret-rules.ts';
+import type { TlsFiles, TlsProblem } from '../secrets/tls-files.ts';
+import { readProvider, type ProviderConfig } from './provider.ts';
 import { createReader, type Environment, type Reader, type SecretSource } from './reader.ts';
 import { closestVariable, isUnknownVariable } from './unknown-variables.ts';
 import { passwordsIn, type LogLevel, type PublishedField } from './values.ts';
@@ -24,13 +18,7 @@ export interface Config {
     readonly hosts: readonly string[];
     readonly token: SecretSource | undefined;
   };
-  readonly provider: {
-    readonly environment: 'sandbox' | 'production';
-    readonly baseUrl: URL;
-    readonly token: TokenSource;
-    readonly timeoutMs: number;
-    readonly maxBodyBytes: number;
-  };
+  readonly provider: ProviderConfig;
   readonly banks: {
     /** Undefined: every field is published (sandbox only). */
     readonly fields: readonly PublishedField[] | undefined;
@@ -42,8 +30,8 @@ export interface Config {
     readonly snapshotFile: string | undefined;
     readonly redisUrl: SecretSource | undefined;
   };
-  /** `maxShrink` is a share from 0 to 1. */
-  readonly guard: { readonly minBanks: number; readonly maxShrink: number };
+  /** `maxShrink` and `maxDrift` are shares from 0 to 1. */
+  readonly guard: { readonly minBanks: number; readonly maxShrink: number; readonly maxDrift: number };
   readonly browserMaxAgeMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly trustProxy: number | readonly string[] | undefined;
@@ -53,17 +41,14 @@ export interface Config {
   readonly shutdownGraceMs: number;
 }
 
-/** Where the access token comes from. */
-export type TokenSource =
-  | { readonly kind: 'fixed'; readonly token: Secret }
-  | { readonly kind: 'file'; readonly path: string }
-  | {
-      readonly kind: 'client-credentials';
-      readonly url: URL;
-      readonly clientId: string;
-      readonly clientSecret: SecretSource;
-      readonly scope: string | undefined;
-    };
+/** What is known of files at the start. */
+export interface FileChecks {
+  /** The reason (such as ENOENT) for which a file cannot be read, or undefined if it can. */
+  readonly whyUnreadable: (path: string) => string | undefined;
+  readonly tlsProblems: (files: TlsFiles) => readonly TlsProblem[];
+}
+
+const NO_CHECKS: FileChecks = { whyUnreadable: () => undefined, tlsProblems: () => [] };
 
 /** The environment is unusable. `problems` holds one line for each: the variable, what is wrong, what would be right. */
 export class ConfigError extends Error {
@@ -78,12 +63,11 @@ export class ConfigError extends Error {
 
 /**
  * Reads the whole configuration from `env`. An empty string counts as unset.
- * @param whyUnreadable the error code (such as ENOENT) with which a file cannot be read, or undefined if it can
  * @throws {ConfigError} with every problem, not only the first
  */
 export const parseConfig = (
   env: Environment,
-  whyUnreadable: (path: string) => string | undefined = () => undefined,
+  { whyUnreadable, tlsProblems }: FileChecks = NO_CHECKS,
 ): Config => {
   const reader = createReader(env);
   reportUnknownVariables(env, reader);
@@ -92,6 +76,7 @@ export const parseConfig = (
     reader.report('NODE_DEBUG', 'makes Node print what passes through it, secrets included; unset it');
   reportUnreadableFiles(reader, whyUnreadable);
   const provider = readProvider(reader);
+  for (const { variable, problem } of tlsProblems(provider.tls)) reader.report(variable, problem);
   const config = {
     ...readListeners(reader),
     banks: readBanks(reader, provider.environment),
@@ -104,6 +89,7 @@ export const parseConfig = (
     guard: {
       minBanks: reader.defaulted('GUARD_MIN_BANKS'),
       maxShrink: reader.defaulted('GUARD_MAX_SHRINK'),
+      maxDrift: reader.defaulted('GUARD_MAX_DRIFT'),
     },
     browserMaxAgeMs: reader.defaulted('BROWSER_MAX_AGE'),
     corsOrigins: reader.optional('CORS_ORIGINS') ?? [],
@@ -134,7 +120,7 @@ const reportUnreadableFiles = (
   { optional, report }: Reader,
   whyUnreadable: (path: string) => string | undefined,
 ): void => {
-  for (const name of VARIABLE_NAMES.filter((key) => VARIABLES[key].isSecretFile)) {
+  for (const name of VARIABLE_NAMES.filter((key) => VARIABLES[key].file === 'secret')) {
     const path = optional(name);
     const reason = typeof path === 'string' ? whyUnreadable(path) : undefined;
     if (reason)
@@ -161,93 +147,10 @@ const readListeners = (reader: Reader): Pick<Config, 'listen' | 'management'> =>
   };
 };
 
-const readProvider = (reader: Reader) => {
-  const environment = reader.optional('PROVIDER_ENVIRONMENT');
-  if (!reader.isSet('PROVIDER_ENVIRONMENT'))
-    reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
-  // Both are parsed, so that a mistake in the one that is not used yet is found today.
-  const baseUrls = {
-    sandbox: reader.optional('PROVIDER_SANDBOX_BASE_URL'),
-    production: reader.optional('PROVIDER_PRODUCTION_BASE_URL'),
-  };
-  if (environment) {
-    const name = environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
-    if (!reader.isSet(name)) reader.report(name, `is required when PROVIDER_ENVIRONMENT is ${environment}`);
-  }
-  return {
-    environment,
-    baseUrl: environment && baseUrls[environment],
-    token: readTokenSource(reader, environment),
-    timeoutMs: reader.defaulted('PROVIDER_TIMEOUT'),
-    maxBodyBytes: reader.defaulted('PROVIDER_MAX_BODY'),
-  };
-};
-
-const checkLength = (reader: Reader, name: VariableName, secret: Secret, rule: SecretRule): void => {
-  const problem = secretProblem(secret.reveal(), rule);
-  if (problem) reader.report(name, `${problem}; in production a secret needs at least ${rule.minChars}`);
-};
-
-const CLIENT_CREDENTIALS = [
-  'PROVIDER_TOKEN_URL',
-  'PROVIDER_CLIENT_ID',
-  'PROVIDER_CLIENT_SECRET',
-  'PROVIDER_CLIENT_SECRET_FILE',
-  'PROVIDER_TOKEN_SCOPE',
-] as const;
-
-type ProviderEnvironment = Config['provider']['environment'];
-
-const readTokenSource = (
+const readBanks = (
   reader: Reader,
-  environment: ProviderEnvironment | undefined,
-): TokenSource | undefined => {
-  const hasCredentials = CLIENT_CREDENTIALS.some(reader.isSet);
-  const ways = [
-    reader.isSet('PROVIDER_ACCESS_TOKEN'),
-    reader.isSet('PROVIDER_ACCESS_TOKEN_FILE'),
-    hasCredentials,
-  ];
-  if (ways.filter(Boolean).length !== 1) {
-    reader.report(
-      'PROVIDER_ACCESS_TOKEN, PROVIDER_ACCESS_TOKEN_FILE, PROVIDER_TOKEN_URL',
-      `${ways.includes(true) ? 'more than one is' : 'none is'} configured; configure exactly one way to a token: ` +
-        'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET ' +
-        'or PROVIDER_CLIENT_SECRET_FILE',
-    );
-  }
-  const token = reader.optional('PROVIDER_ACCESS_TOKEN');
-  if (token) {
-    checkLength(reader, 'PROVIDER_ACCESS_TOKEN', token, ruleIn(environment, PROVIDER_TOKEN_RULE));
-    return { kind: 'fixed', token };
-  }
-  const path = reader.optional('PROVIDER_ACCESS_TOKEN_FILE');
-  if (path) return { kind: 'file', path };
-  return hasCredentials ? readClientCredentials(reader, environment) : undefined;
-};
-
-const readClientCredentials = (
-  reader: Reader,
-  environment: ProviderEnvironment | undefined,
-): TokenSource | undefined => {
-  const url = reader.optional('PROVIDER_TOKEN_URL');
-  const clientId = reader.optional('PROVIDER_CLIENT_ID');
-  const clientSecret = reader.secret('PROVIDER_CLIENT_SECRET');
-  const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
-  const grant = 'for the client-credentials grant';
-  if (!reader.isSet('PROVIDER_TOKEN_URL')) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
-  if (url && url.protocol !== 'https:' && environment === 'production')
-    reader.report('PROVIDER_TOKEN_URL', 'must be https: in production; the client secret is sent there');
-  if (!clientId) reader.report('PROVIDER_CLIENT_ID', `is required ${grant}`);
-  if (!clientSecret)
-    reader.report('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE is required ${grant}`);
-  if (clientSecret && 'reveal' in clientSecret)
-    checkLength(reader, 'PROVIDER_CLIENT_SECRET', clientSecret, ruleIn(environment, PROVIDER_SECRET_RULE));
-  if (!url || !clientId || !clientSecret) return undefined;
-  return { kind: 'client-credentials', url, clientId, clientSecret, scope };
-};
-
-const readBanks = (reader: Reader, environment: ProviderEnvironment | undefined): Config['banks'] => {
+  environment: ProviderConfig['environment'] | undefined,
+): Config['banks'] => {
   const fields = reader.optional('BANK_FIELDS');
   if (environment === 'production' && !reader.isSet('BANK_FIELDS')) {
     reader.report(
@@ -276,6 +179,13 @@ export const secretsOf = (config: Config): readonly (readonly [VariableName, str
   if (token.kind === 'fixed') add('PROVIDER_ACCESS_TOKEN', token.token);
   if (token.kind === 'client-credentials') add('PROVIDER_CLIENT_SECRET', token.clientSecret);
   add('MANAGEMENT_TOKEN', config.management.token);
+  const { https, http } = config.provider.proxies;
+  for (const [name, proxy] of [['HTTPS_PROXY', https] as const, ['HTTP_PROXY', http] as const]) {
+    const credentials = proxy?.credentials?.reveal();
+    if (credentials === undefined) continue;
+    const proxyPassword = credentials.slice(credentials.indexOf(':') + 1);
+    secrets.push([name, credentials], [name, proxyPassword], [name, encodeURIComponent(proxyPassword)]);
+  }
   const { redisUrl } = config.cache;
   // Only the password of the address is secret; errors quote it without the rest.
   const passwords = redisUrl && 'reveal' in redisUrl ? passwordsIn(redisUrl.reveal()) : [];

@@ -2,9 +2,10 @@ import { parseEnv } from 'node:util';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readRegularFileSync } from '../regular-file.ts';
 import { MAX_SECRET_BYTES } from '../secrets/secret-rules.ts';
-import { ConfigError, parseConfig, type Config } from './config.ts';
+import { checkTlsFilesSync } from '../secrets/tls-files.ts';
+import { ConfigError, parseConfig, type Config, type FileChecks } from './config.ts';
 import { effectiveVariables, type EffectiveVariable, type Sources } from './effective.ts';
-import { SECRET_VARIABLES, type VariableName } from './variables.ts';
+import { SECRET_VARIABLES, spellingsOf, type VariableName } from './variables.ts';
 
 // The process's environment and the .env file, read once at the start. All commands read them here, so that the doctor
 // and check-config judge what the service will use.
@@ -17,8 +18,8 @@ export type ProcessEnvironment = Record<string, string | undefined>;
  * @throws {ConfigError} with every problem
  */
 export const readConfig = (env: ProcessEnvironment): Config => {
-  const config = parseConfig(merge({ environment: env, dotEnv: readDotEnv() }), whyUnreadable);
-  for (const name of SECRET_VARIABLES) delete env[name];
+  const config = parseConfig(merge({ environment: env, dotEnv: readDotEnv() }), FILE_CHECKS);
+  for (const name of SECRET_VARIABLES.flatMap(spellingsOf)) delete env[name];
   return config;
 };
 
@@ -44,11 +45,13 @@ export const checkConfig = (env: ProcessEnvironment): ConfigCheck => {
   };
   const sources = { environment: env, dotEnv: collect(readDotEnv) ?? {} };
   const merged = merge(sources);
-  collect(() => parseConfig(merged, whyUnreadable));
+  collect(() => parseConfig(merged, FILE_CHECKS));
   return {
-    variables: effectiveVariables(sources, (path) => whyUnreadable(path) === undefined),
+    variables: effectiveVariables(sources, problems),
     problems,
-    secrets: SECRET_VARIABLES.map((name) => [name, merged[name] ?? ''] as const),
+    secrets: SECRET_VARIABLES.flatMap((name) =>
+      spellingsOf(name).map((spelling) => [name, merged[spelling] ?? ''] as const),
+    ),
   };
 };
 
@@ -85,4 +88,9 @@ const whyUnreadable = (path: string): string | undefined => {
   } catch (error) {
     return describeReadError(error);
   }
+};
+
+const FILE_CHECKS: FileChecks = {
+  whyUnreadable,
+  tlsProblems: (files) => checkTlsFilesSync(files, Date.now()),
 };

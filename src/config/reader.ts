@@ -1,6 +1,13 @@
 import type { Secret } from '../secrets/secret.ts';
 import { InvalidValue } from './values.ts';
-import { defaultOf, VARIABLES, type DefaultedName, type VariableName, type Values } from './variables.ts';
+import {
+  defaultOf,
+  spellingsOf,
+  VARIABLES,
+  type DefaultedName,
+  type VariableName,
+  type Values,
+} from './variables.ts';
 
 // Reads single variables and collects what is wrong with them, so that every problem is reported at once.
 
@@ -28,7 +35,8 @@ export interface Reader {
 export const createReader = (env: Environment): Reader => {
   const problems: string[] = [];
   const report = (name: string, problem: string): void => void problems.push(`${name}: ${problem}`);
-  const textOf = (name: VariableName): string => env[name] ?? '';
+  const spellingOf = (name: VariableName): string => spellingsOf(name).find((key) => env[key]) ?? name;
+  const textOf = (name: VariableName): string => env[spellingOf(name)] ?? '';
 
   const optional = <N extends VariableName>(name: N): Values[N] | undefined => {
     const text = textOf(name);
@@ -37,7 +45,7 @@ export const createReader = (env: Environment): Reader => {
       return VARIABLES[name].parse(text);
     } catch (error) {
       if (!(error instanceof InvalidValue)) throw error;
-      report(name, error.message);
+      report(spellingOf(name), error.message);
       return undefined;
     }
   };

@@ -1,5 +1,5 @@
 import { lettersApart } from '../letters-apart.ts';
-import { VARIABLE_NAMES } from './variables.ts';
+import { spellingsOf, VARIABLE_NAMES } from './variables.ts';
 
 // Finds names in the environment that are not variables of this service but look as if they were meant to be: a typing
 // mistake must not pass silently. Pure.
@@ -24,7 +24,7 @@ export const closestVariable = (name: string): string | undefined => {
 };
 
 export const isUnknownVariable = (name: string): boolean => {
-  if (NOT_OURS.has(name) || VARIABLE_NAMES.some((known) => known === name)) return false;
+  if (NOT_OURS.has(name) || VARIABLE_NAMES.some((known) => spellingsOf(known).includes(name))) return false;
   if (PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
   return name.length >= SHORTEST_SIMILAR_NAME && closestVariable(name) !== undefined;
 };

@@ -81,10 +81,35 @@ export const toRedisUrl = (text: string): Secret => {
     );
   }
   if (![url.username, url.password].every(isPercentEncoded))
-    throw new InvalidValue('has a % in its user or password that starts no escape; write %25 for it');
+    throw new InvalidValue('has a % in its user or password that does not start an escape; write %25 for it');
   if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
     throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
   return toSecret(text);
+};
+
+/** An egress proxy: where it is, without credentials, and `user:password` where its address has them. */
+export interface EgressProxy {
+  readonly url: URL;
+  readonly credentials: Secret | undefined;
+}
+
+/** The whole address is a secret, because it may hold a password. Without a scheme it is http:, as for curl. */
+export const toEgressProxy = (text: string): EgressProxy => {
+  const address = text.includes('://') ? text : `http://${text}`;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const isProxy = (url?.protocol === 'http:' || url?.protocol === 'https:') && url.hostname !== '';
+  if (!isProxy || url.pathname !== '/' || /[?#]/.test(text)) {
+    throw new InvalidValue(
+      'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128',
+    );
+  }
+  const { username, password } = url;
+  if (![username, password].every(isPercentEncoded))
+    throw new InvalidValue('has a % in its user or password that does not start an escape; write %25 for it');
+  if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
+    throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { url: new URL(url.origin), credentials: credentials === ':' ? undefined : toSecret(credentials) };
 };
 
 /** The password of the address `url` as written there and decoded: client libraries may quote either. */

@@ -2,10 +2,10 @@ import express, { type Express } from 'express';
 import type { RequestListener } from 'node:http';
 import type { Config } from '../config/config.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
-import { createHealthz, createReadyz, sendJson, type HealthOptions } from './health.ts';
+import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import type { RequestLog } from './log/request-log.ts';
 import { createAdmission, inFrontOf, type AdmissionOptions } from './middlewares.ts';
-import { createOpenApi } from './openapi.ts';
+import { createOpenApiRoute } from './openapi/document.ts';
 import { sendProblem } from './problems.ts';
 import { createResource, toProblem } from './resource.ts';
 
@@ -23,8 +23,7 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener => {
   resource('/banks', createBanksRoute(options));
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
-  const openApi = createOpenApi(options);
-  resource('/openapi.json', (_req, res) => sendJson(res, openApi));
+  resource('/openapi.json', createOpenApiRoute(options));
   app.use((_req, res) => sendProblem(res, 'not_found'));
   app.use(toProblem);
   return inFrontOf(app, [options.requestLog.middleware, ...createAdmission(options)]);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { LoadErrorKind } from '../banks/load-error.ts';
 
-// Every error answer of the service: a closed table of codes, told as problem+json (RFC 9457). Nothing in an answer
+// Every error answer of the service: a closed table of codes, sent as problem+json (RFC 9457). Nothing in an answer
 // comes from an error object, the provider or the request.
 
 interface Problem {
@@ -39,7 +39,7 @@ const PROBLEMS = {
   method_not_allowed: {
     status: 405,
     title: 'Method not allowed',
-    detail: 'This resource does not support the method; the Allow field lists those that it does.',
+    detail: 'This resource does not support the method; the Allow header lists those that it does.',
   },
   request_timeout: {
     status: 408,
@@ -79,29 +79,30 @@ const PROBLEMS = {
   },
   headers_too_large: {
     status: 431,
-    title: 'Request header fields too large',
-    detail: 'The header section has more than 16 KiB or more than 100 fields.',
+    title: 'Request headers too large',
+    detail: 'The header section has more than 16 KiB or more than 100 headers.',
   },
   internal_error: {
     status: 500,
     title: 'Internal error',
-    detail: 'The service met a condition that it did not foresee.',
+    detail: 'An unexpected error occurred in the service.',
   },
   provider_invalid_answer: {
     status: 502,
     title: 'The provider gave no usable answer',
     detail:
-      'The banking provider answered, but not with a list of banks that can be served. No earlier list is held.',
+      'The banking provider answered, but not with a list of banks that can be served. There is no earlier list to serve.',
   },
   refresh_failed: {
     status: 502,
     title: 'The list was not renewed',
-    detail: 'The list that was held before is still held.',
+    detail: 'The list that was served before is still served.',
   },
   provider_unavailable: {
     status: 503,
     title: 'The provider is unavailable',
-    detail: 'The banking provider cannot be reached or refuses to answer now, and no earlier list is held.',
+    detail:
+      'The banking provider cannot be reached or refuses to answer now, and there is no earlier list to serve.',
   },
   not_ready: {
     status: 503,
@@ -121,15 +122,17 @@ const PROBLEMS = {
   provider_timeout: {
     status: 504,
     title: 'The provider did not answer in time',
-    detail: 'The banking provider gave no complete answer in time, and no earlier list is held.',
+    detail: 'The banking provider gave no complete answer in time, and there is no earlier list to serve.',
   },
 } as const satisfies Record<string, Problem>;
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** What a client is told when no list is held and the load failed. */
+/** The answer when the load failed and there is no list to serve. */
 export const PROBLEM_OF_LOAD_ERROR = {
   unreachable: 'provider_unavailable',
+  proxy_unreachable: 'provider_unavailable',
+  proxy_refused: 'provider_unavailable',
   rate_limited: 'provider_unavailable',
   unavailable: 'provider_unavailable',
   timeout: 'provider_timeout',
@@ -141,11 +144,13 @@ export const PROBLEM_OF_LOAD_ERROR = {
   too_large: 'provider_invalid_answer',
   too_few: 'provider_invalid_answer',
   unusable_entries: 'provider_invalid_answer',
+  missing_field: 'provider_invalid_answer',
   shrunk: 'provider_invalid_answer',
+  drifted: 'provider_invalid_answer',
   internal: 'internal_error',
 } as const satisfies Record<LoadErrorKind, ProblemCode>;
 
-/** The problem as clients read it. `more`: extension members (RFC 9457 section 3.2), or a more telling `detail`. */
+/** The problem as clients read it. `more`: extension members (RFC 9457 section 3.2), or a more specific `detail`. */
 export const problemOf = (code: ProblemCode, more: ProblemMembers = {}) => ({
   type: `urn:problem-type:banks-bff:${code.replaceAll('_', '-')}`,
   ...PROBLEMS[code],
@@ -155,12 +160,24 @@ export const problemOf = (code: ProblemCode, more: ProblemMembers = {}) => ({
 
 type ProblemMembers = Readonly<Record<string, string>>;
 
-export const PROBLEM_CODES = Object.keys(PROBLEMS).filter((code): code is ProblemCode => code in PROBLEMS);
+/** What only the management port answers. */
+const MANAGEMENT_PROBLEM_CODES: readonly string[] = [
+  'unauthorized',
+  'refresh_disabled',
+  'cross_origin',
+  'host_not_allowed',
+  'too_many_attempts',
+  'refresh_failed',
+] satisfies ProblemCode[];
 
-/** The whole answer, as `writeHead` takes its fields. */
+export const PUBLIC_PROBLEM_CODES: readonly ProblemCode[] = Object.keys(PROBLEMS).filter(
+  (code): code is ProblemCode => code in PROBLEMS && !MANAGEMENT_PROBLEM_CODES.includes(code),
+);
+
+/** The whole answer, with the headers as `writeHead` takes them. */
 export const problemAnswer = (code: ProblemCode, more?: ProblemMembers) => {
   const body = JSON.stringify(problemOf(code, more));
-  const fields = [
+  const headers = [
     'Content-Type',
     'application/problem+json',
     'Content-Length',
@@ -168,11 +185,11 @@ export const problemAnswer = (code: ProblemCode, more?: ProblemMembers) => {
     'Cache-Control',
     'no-store',
   ];
-  return { status: PROBLEMS[code].status, fields, body };
+  return { status: PROBLEMS[code].status, headers, body };
 };
 
-/** Answers with the problem `code` and ends the response. Fields set on `res` before, such as `Allow`, are kept. */
+/** Answers with the problem `code` and ends the response. Headers set on `res` before, such as `Allow`, are kept. */
 export const sendProblem = (res: ServerResponse, code: ProblemCode, more?: ProblemMembers): void => {
-  const { status, fields, body } = problemAnswer(code, more);
-  res.writeHead(status, fields).end(body);
+  const { status, headers, body } = problemAnswer(code, more);
+  res.writeHead(status, headers).end(body);
 };

@@ -1,22 +1,23 @@
 import { LoadError } from '../banks/load-error.ts';
-import type { TokenSource } from '../config/config.ts';
+import type { TokenSource } from '../config/provider.ts';
 import { createSecretFile } from '../secrets/secret-file.ts';
 import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret-rules.ts';
 import type { ProviderAnswer } from './exchange.ts';
-import { createClientCredentials, orNoToken, type ClientCredentialsOptions } from './client-credentials.ts';
+import { createClientCredentials, type ClientCredentialsOptions } from './client-credentials.ts';
+import { orNoToken } from './token-endpoint.ts';
 
-// Where the access token comes from, and what is done when the provider rejects it. A token is handed to the one
-// exchange that needs it and to nothing else.
+// Where the access token comes from, and what happens when the provider rejects it. A token is given to the one request
+// that needs it and to nothing else.
 
 export interface AccessToken {
-  /** The variable that an operator must look at when the token is rejected. */
+  /** The variable for an operator to check when the token is rejected. */
   readonly variable: string;
   /** The token to use now. @throws {LoadError} when there is none */
   current(): Promise<string>;
   /**
-   * A newer token than `rejected`, which the provider has answered with 401; undefined when there is none, and
-   * asking again would only repeat the 401.
-   * @throws {LoadError} when a newer one could not be had
+   * A newer token than `rejected`, which the provider has answered with 401. Undefined when there is none: asking again
+   * would only repeat the 401.
+   * @throws {LoadError} when the attempt to get one failed
    */
   newerThan(rejected: string): Promise<string | undefined>;
 }
@@ -37,10 +38,10 @@ export const createAccessToken = ({ source, ...options }: AccessTokenOptions): A
 };
 
 /**
- * Runs `exchange` with a token. A 401 gets one newer token and one retry, never more (a provider that rejects
- * whatever it issues must not be asked in a loop); every other answer is returned as it is, 403 included: that
+ * Runs `exchange` with a token. A 401 gets one newer token and one retry, never more: a provider that rejects
+ * whatever it issues must not be asked in a loop. Every other answer is returned as it is, 403 included: that
  * token was recognised, and a new one has the same rights.
- * @throws {LoadError} `unauthorized`, naming the variable to look at, or what the token or the exchange throw
+ * @throws {LoadError} `unauthorized`, naming the variable to check, or what the token or the exchange throws
  */
 export const withToken = async (
   accessToken: AccessToken,

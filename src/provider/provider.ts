@@ -1,20 +1,23 @@
+import type { LookupFunction } from 'node:net';
 import type { Load } from '../banks/loading/one-load.ts';
 import type { Config } from '../config/config.ts';
 import { createAccessToken, withToken } from './access-token.ts';
-import { createConnections, requestBanks, toCondition, type ProviderAnswer } from './exchange.ts';
+import { createTlsContextSource } from '../secrets/tls-files.ts';
 import type { ClientCredentialsOptions, TokenEvent } from './client-credentials.ts';
+import { createConnections } from './connections.ts';
 import { processBanksAnswer } from './contract.ts';
+import { requestBanks, toCondition, type ProviderAnswer } from './exchange.ts';
 
-// The provider as the rest sees it: something that loads a list.
+// The provider as the other rooms see it: a function that loads a list.
 
 export interface Provider {
   readonly load: Load;
-  /** The variable that an operator must look at when the token is rejected. */
+  /** The variable for an operator to check when the token is rejected. */
   readonly tokenVariable: string;
   close(): Promise<void>;
 }
 
-/** One exchange with the provider has ended; `status` is undefined where no answer came that could be read. */
+/** A request to the provider has ended; `status` is undefined where there was no complete answer. */
 export interface ProviderEvent {
   readonly type: 'provider-called';
   readonly status: number | undefined;
@@ -22,8 +25,11 @@ export interface ProviderEvent {
 }
 
 export interface ProviderOptions extends Pick<ClientCredentialsOptions, 'clock' | 'random' | 'addSecret'> {
+  readonly version: string;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
-  /** Watches each exchange that has a token, the one that repeats a 401 included. */
+  /** Resolves host names; Node's own unless given. */
+  readonly lookup?: LookupFunction | undefined;
+  /** Watches each request that has a token, also the one that repeats a 401. */
   readonly watchExchange?: (ask: () => Promise<ProviderAnswer>) => Promise<ProviderAnswer>;
 }
 
@@ -31,20 +37,29 @@ export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
   { watchExchange = (ask) => ask(), ...options }: ProviderOptions,
 ): Provider => {
-  const { clock, onEvent } = options;
-  const { token: source, environment, timeoutMs, maxBodyBytes } = provider;
-  const connections = createConnections();
-  // A token endpoint that hangs must not hold up the list beside it.
-  const tokenConnections = createConnections();
+  const { clock, version, lookup, addSecret, onEvent } = options;
+  const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
+  // Firewalls in front of APIs refuse requests without one.
+  const userAgent = `banks-bff/${version}`;
+  const tls = createTlsContextSource(provider.tls, { addSecret, clock });
+  const way = { tls, proxies, userAgent, timeoutMs, clock, lookup };
+  const connections = createConnections({ ...way, peer: 'the provider', url: baseUrl });
+  const tokenConnections = createConnections({
+    ...way,
+    peer: 'the token endpoint',
+    // Of the other ways to a token none makes a request.
+    url: source.kind === 'client-credentials' ? source.url : baseUrl,
+  });
   const accessToken = createAccessToken({
     source,
     environment,
     timeoutMs,
+    userAgent,
     connections: tokenConnections,
     ...options,
   });
 
-  /** Emits how long an exchange took, and how it ended. */
+  /** Emits how long a request took, and how it ended. */
   const timed = async (ask: () => Promise<ProviderAnswer>): Promise<ProviderAnswer> => {
     const startedAtMs = clock.monotonicMs();
     let status: number | undefined;
@@ -63,7 +78,10 @@ export const createProvider = (
       const answer = await withToken(accessToken, (token) =>
         timed(() =>
           watchExchange(() =>
-            requestBanks({ connections, ...provider }, { accessToken: token, known, signal }),
+            requestBanks(
+              { connections, baseUrl, maxBodyBytes, userAgent },
+              { accessToken: token, known, signal },
+            ),
           ),
         ),
       );

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import supertest from 'supertest';
+import { makeBanks } from '../kit/banks.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // How fresh, and who waits: the whole service on a clock that the tests move.
@@ -12,7 +13,7 @@ const DATES = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 02 Jan 2026 00:00:00 GMT']
 
 const sendBanks = (res: ServerResponse, count: number, headers: OutgoingHttpHeaders = {}): void => {
   res.writeHead(200, { 'content-type': 'application/json', ...headers });
-  res.end(JSON.stringify(Array.from({ length: count }, (_, index) => ({ code: String(index) }))));
+  res.end(JSON.stringify(makeBanks(count)));
 };
 
 let rig: Rig;
@@ -80,18 +81,24 @@ describe('while the provider fails', () => {
   });
 
   test.each([
-    ['seconds', () => '30', 30_000],
-    ['a date', (wallMs: number) => new Date(wallMs + 30_000).toUTCString(), 30_000],
-    ['a century', () => '3155760000', HOUR],
-  ])('a Retry-After in %s is obeyed, up to CACHE_TTL', async (_form, retryAfter, waitMs) => {
-    await start();
-    await rig.emulator.behave('unavailable', { retryAfter: retryAfter(rig.clock.wallMs() + HOUR * 0.994) });
-    await nextLoad();
-    expect(status().nextLoadInMs).toBeGreaterThan(waitMs - 1_000);
-    expect(status().nextLoadInMs).toBeLessThanOrEqual(waitMs);
-    rig.clock.advance(status().nextLoadInMs - 1);
-    expect(calls()).toBe(2);
-  });
+    ['seconds', '1h', () => '30', 30_000],
+    ['a date', '1h', (wallMs: number) => new Date(wallMs + 30_000).toUTCString(), 30_000],
+    ['a century, with a TTL below an hour', '1m', () => '3155760000', HOUR],
+    ['a century, with a TTL above an hour', '2h', () => '3155760000', 2 * HOUR],
+  ])(
+    'a Retry-After in %s (CACHE_TTL=%s) is obeyed, up to the larger of CACHE_TTL and 1 h',
+    async (_form, ttl, retryAfter, waitMs) => {
+      await start({ env: { CACHE_TTL: ttl } });
+      // The renewal, and with it the answer, comes 0.6 % of the TTL ahead of the expiry.
+      const answeredAtMs = rig.clock.wallMs() + status().nextLoadInMs;
+      await rig.emulator.behave('unavailable', { retryAfter: retryAfter(answeredAtMs) });
+      await nextLoad();
+      expect(status().nextLoadInMs).toBeGreaterThan(waitMs - 1_000);
+      expect(status().nextLoadInMs).toBeLessThanOrEqual(waitMs);
+      rig.clock.advance(status().nextLoadInMs - 1);
+      expect(calls()).toBe(2);
+    },
+  );
 
   test('a request during the back-off is answered at once and causes no call', async () => {
     await start({ before: (emulator) => emulator.behave('unavailable', { retryAfter: '30' }) });
@@ -191,7 +198,7 @@ describe('a provider that names versions of its list', () => {
     expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 304 });
     expect(status().ageMs).toBe(0);
     expect(status().held?.representations).toBe(before?.representations);
-    rig.emulator.setBanks(Array.from({ length: 500 }, (_, index) => ({ code: String(index) })));
+    rig.emulator.setBanks(makeBanks(500));
     await nextLoad();
     expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 200 });
     expect(status().held?.count).toBe(500);
@@ -280,27 +287,23 @@ describe('a provider that names versions of its list', () => {
 });
 
 describe('the connection to the provider', () => {
-  test('that was closed while idle costs one more attempt, not a failed load', async () => {
+  test('is a new one for each load, and closed after it, although the provider offers to keep it', async () => {
     await start();
     const sockets = new Set<Socket>();
-    const answerOnceThenReset = (req: { socket: Socket }, res: ServerResponse): void => {
-      if (sockets.has(req.socket)) {
-        req.socket.destroy();
-        return;
-      }
-      sockets.add(req.socket);
+    rig.emulator.respondWith(({ socket }, res) => {
+      sockets.add(socket);
       res.writeHead(200, { 'content-type': 'application/json', 'keep-alive': 'timeout=600' });
-      res.end(JSON.stringify(Array.from({ length: 513 }, (_, index) => ({ code: String(index) }))));
-    };
-    rig.emulator.respondWith(answerOnceThenReset);
+      res.end(JSON.stringify(makeBanks(513)));
+    });
     for (let load = 0; load < 3; load += 1) {
       await nextLoad();
       expect(status().failure).toBeUndefined();
     }
-    expect(sockets.size).toBeGreaterThanOrEqual(2);
+    expect(sockets.size).toBe(3);
+    await eventually(() => [...sockets].every(({ destroyed }) => destroyed));
   });
 
-  test('that is refused from the beginning is not tried twice', async () => {
+  test('that is reset is not tried again before the back-off', async () => {
     await start({ before: (emulator) => emulator.behave('reset') });
     expect(calls()).toBe(1);
   });

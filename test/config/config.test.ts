@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { ConfigError, parseConfig } from '../../src/config/config.ts';
+import { ConfigError, parseConfig, secretsOf } from '../../src/config/config.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { createClientAddress } from '../../src/http/client-address.ts';
@@ -33,7 +33,7 @@ test('the smallest sandbox configuration gets every default', () => {
     provider: { environment: 'sandbox', timeoutMs: 5_000, maxBodyBytes: 5 * 1024 * 1024 },
     banks: { fields: undefined, requiredFields: [] },
     cache: { ttlMs: 3_600_000, maxStaleMs: 7 * 86_400_000 },
-    guard: { minBanks: 1, maxShrink: 0.2 },
+    guard: { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2 },
     browserMaxAgeMs: 300_000,
     corsOrigins: [],
     hotPath: true,
@@ -77,6 +77,15 @@ test.each([
 describe('each malformed value is refused, its variable is named and the value is not repeated', () => {
   const MARK = 'MARKED-VALUE';
   test.each<[string, Environment]>([
+    ['HTTPS_PROXY', { HTTPS_PROXY: `socks5://${MARK}:1080` }],
+    ['HTTPS_PROXY', { HTTPS_PROXY: `http://user:${MARK}@` }],
+    ['HTTPS_PROXY', { HTTPS_PROXY: `http://user:${MARK}@proxy/path` }],
+    ['HTTP_PROXY', { HTTP_PROXY: `http://user:${MARK}%@proxy` }],
+    ['http_proxy', { http_proxy: `${MARK} ${MARK}` }],
+    ['NO_PROXY', { NO_PROXY: `${MARK}\0` }],
+    ['PROVIDER_TOKEN_FORMAT', { PROVIDER_TOKEN_URL: 'https://a', PROVIDER_TOKEN_FORMAT: MARK }],
+    ['PROVIDER_TLS_KEY_FILE', { PROVIDER_TLS_CERT_FILE: `/${MARK}` }],
+    ['PROVIDER_TLS_CERT_FILE', { PROVIDER_TLS_KEY_FILE: `/${MARK}` }],
     ['PORT', { PORT: MARK }],
     ['NODE_DEBUG', { NODE_DEBUG: 'stream' }],
     ['PORT', { PORT: '65536' }],
@@ -247,6 +256,46 @@ describe('a name that is close to one of our variables', () => {
     'CORS_ORIG',
   ])('%s is not', (name) => {
     expect(problemsOf({ ...SANDBOX, [name]: 'value' })).toEqual([]);
+  });
+});
+
+describe('the address of a proxy', () => {
+  test.each([
+    ['http://proxy.example.com:3128', 'http://proxy.example.com:3128/', undefined],
+    ['proxy.example.com:3128', 'http://proxy.example.com:3128/', undefined],
+    ['https://proxy.example.com/', 'https://proxy.example.com/', undefined],
+    ['http://user:p%40ss@proxy:3128', 'http://proxy:3128/', 'user:p@ss'],
+    ['user:pass@proxy:3128', 'http://proxy:3128/', 'user:pass'],
+    ['http://user@[::1]:3128', 'http://[::1]:3128/', 'user:'],
+  ])('%s is split into the address and its credentials', (text, href, credentials) => {
+    const { https } = parseConfig({ ...SANDBOX, HTTPS_PROXY: text }).provider.proxies;
+    expect(https?.url.href).toBe(href);
+    expect(https?.credentials?.reveal()).toBe(credentials);
+  });
+
+  test('may be in a variable in lower case, which takes precedence', () => {
+    const { proxies } = parseConfig({
+      ...SANDBOX,
+      HTTPS_PROXY: 'http://upper',
+      https_proxy: 'http://lower',
+      http_proxy: '',
+      HTTP_PROXY: 'http://upper',
+      no_proxy: 'lower',
+    }).provider;
+    expect(proxies.https?.url.host).toBe('lower');
+    expect(proxies.http?.url.host).toBe('upper');
+    expect(proxies.exceptions).toBe('lower');
+  });
+
+  test('has a password that counts as a secret in every spelling', () => {
+    const config = parseConfig({ ...SANDBOX, HTTPS_PROXY: 'http://user:p%40ss-word@proxy:3128' });
+    expect(secretsOf(config)).toEqual(
+      expect.arrayContaining([
+        ['HTTPS_PROXY', 'user:p@ss-word'],
+        ['HTTPS_PROXY', 'p@ss-word'],
+        ['HTTPS_PROXY', 'p%40ss-word'],
+      ]),
+    );
   });
 });
 

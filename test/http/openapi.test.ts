@@ -76,3 +76,18 @@ test('it follows BANK_FIELDS, and without them a bank is free-form', async () =>
   const { body: free } = await getJson('/openapi.json');
   expect(at(free, 'components', 'schemas', 'Bank', 'additionalProperties')).toBe(true);
 });
+
+test('every problem has an example, and the statuses that can be retried have Retry-After', async () => {
+  await start();
+  const { body: document } = await getJson('/openapi.json');
+  const examples = at(document, 'components', 'schemas', 'Problem', 'examples');
+  const codes = at(document, 'components', 'schemas', 'Problem', 'properties', 'code', 'enum');
+  if (!Array.isArray(examples) || !Array.isArray(codes)) throw new Error('no lists');
+  expect(examples.map((example) => at(example, 'code'))).toEqual(codes);
+  const check = createCheck(document);
+  expect(examples.every((example) => check('Problem', example))).toBe(true);
+  const retryAfter = (status: number): unknown =>
+    at(document, 'paths', '/banks', 'get', 'responses', String(status), 'headers', 'Retry-After');
+  for (const status of [502, 503, 504]) expect(retryAfter(status)).toBeDefined();
+  for (const status of [400, 412]) expect(retryAfter(status)).toBeUndefined();
+});

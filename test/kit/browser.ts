@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { describe, expect } from '@jest/globals';
 import { chromium, type Browser } from 'playwright-core';
 
-// A real Chromium for tests of what pages may do. Where none is installed these tests are left out, and say so; where
-// CI=true that is a failure, so that nobody takes a green run for a whole one.
+// A real Chromium, for tests of what pages can do. If it is not installed, these tests are skipped with a message; with
+// CI=true that is a failure, so that nothing is skipped unnoticed.
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -14,22 +14,22 @@ const HOW_TO_GET_IT =
   `Chrome's package does as well. Looked for ${PLACES.join(', ')}.`;
 
 if (!executablePath) {
-  // CI is no configuration of the service: it is how a runner says that nothing may be left out.
+  // CI is not configuration of the service: it says that no test may be skipped.
   // oxlint-disable-next-line node/no-process-env
   if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
-  process.stderr.write(`Every test of ${expect.getState().testPath} is left out: ${HOW_TO_GET_IT}\n`);
+  process.stderr.write(`Every test of ${expect.getState().testPath} is skipped: ${HOW_TO_GET_IT}\n`);
 }
 
 /** `describe` for tests that need Chromium. */
 export const describeInBrowser = executablePath ? describe : describe.skip;
 
-/** Starts Chromium. It talks to nobody but the pages of the test. */
+/** Starts Chromium. It connects only to the pages of the test. */
 export const launchBrowser = (): Promise<Browser> =>
   chromium.launch({
     ...(executablePath ? { executablePath } : {}),
     args: [
       '--headless',
-      // Containers run tests as root, where Chromium's sandbox cannot start.
+      // Containers run tests as root, and Chromium's sandbox cannot start as root.
       '--no-sandbox',
       '--disable-gpu',
       '--disable-quic',

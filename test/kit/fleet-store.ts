@@ -7,13 +7,13 @@ import type { Clock } from '../../src/clock.ts';
 export interface FleetStore {
   /** The store as one replica sees it. */
   seenBy(replica: number): SharedStore;
-  /** What happens to `replica` now; undefined: everything works. Recovery is told as a connection is. */
+  /** What happens to `replica` now; undefined: everything works. Recovery is reported like a new connection. */
   setFault(replica: number, fault: Fault | undefined): void;
-  /** Drops what is held: a Redis that came back empty. */
+  /** Drops the saved list, like a Redis that restarted empty. */
   clear(): void;
 }
 
-/** `refuses` at once; `stalls` until the deadline; `deaf` hears no news. */
+/** `refuses` at once; `stalls` until the deadline; `deaf` gets no messages. */
 export type Fault = 'refuses' | 'stalls' | 'deaf';
 
 const DEADLINE_MS = 500;

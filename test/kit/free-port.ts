@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Starts a program that has to be told its port. Somebody else may take a port between the moment in which it was found
- * free and the start, so `start`, which rejects where the port is taken, is tried on some.
+ * Starts a program that needs to know its port. Another process may take a free port before the program does, so `start`,
+ * which rejects if the port is in use, is tried with several.
  */
 export const onFreePort = async <T>(start: (port: number) => Promise<T>): Promise<T> => {
   const errors: unknown[] = [];
@@ -17,7 +17,7 @@ export const onFreePort = async <T>(start: (port: number) => Promise<T>): Promis
   throw new AggregateError(errors, 'could not be started on any of five ports');
 };
 
-/** A port that was free a moment ago. Prefer {@link onFreePort} where the start can be repeated. */
+/** A port that was free a moment ago. Prefer {@link onFreePort} if the start can be repeated. */
 export const findFreePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from './free-port.ts';
 
-// The real HAProxy with the configuration as it is shipped, of which only addresses are replaced, and a name server that
-// plays Docker's. Where HAProxy is not installed these tests are left out, and say so; where CI=true that is a failure.
+// The real HAProxy with the shipped configuration, in which only addresses are replaced, and a name server in place of
+// Docker's. If HAProxy is not installed, these tests are skipped with a message; with CI=true that is a failure.
 
 export const SHIPPED_CONFIG = 'deploy/haproxy/haproxy.cfg';
 
@@ -16,15 +16,15 @@ const isInstalled = spawnSync('haproxy', ['-v']).status === 0;
 const HOW_TO_GET_IT = 'HAProxy is not installed. On Debian: apt-get install haproxy';
 
 if (!isInstalled) {
-  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be left out
+  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be skipped
   if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
-  process.stderr.write(`Tests of ${expect.getState().testPath} are left out: ${HOW_TO_GET_IT}\n`);
+  process.stderr.write(`Tests of ${expect.getState().testPath} are skipped: ${HOW_TO_GET_IT}\n`);
 }
 
 /** `describe` for tests that need HAProxy. */
 export const describeWithHaproxy = isInstalled ? describe : describe.skip;
 
-/** HAProxy's own check of the configuration in `file`: its exit status, and what it wrote. */
+/** HAProxy's own check of the configuration in `file`: its exit status and output. */
 export const checkConfig = (file: string): { status: number | null; written: string } => {
   const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' });
   return { status, written: stdout + stderr };

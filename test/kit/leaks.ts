@@ -1,5 +1,5 @@
-// Finds a secret in bytes, in whatever encodings it is wrapped. It knows nothing of how the product looks for one: it
-// decodes all that could be an encoding, layer by layer, and searches for the plain value.
+// Finds a secret in bytes, in any combination of encodings. It shares nothing with the service's own search: it decodes
+// everything that could be encoded, layer by layer, and searches for the plain value.
 
 /** The names of the secrets that are somewhere in `text`. */
 export const leaksIn = (text: string, secrets: ReadonlyMap<string, string>): string[] => {
@@ -28,7 +28,7 @@ const ESCAPED: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f:
 const percentDecode = (text: string): string =>
   text.replaceAll(/(?:%[\da-fA-F]{2})+/g, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString());
 
-/** All runs of Base64's characters, decoded from each of the four places in which a group could begin. */
+/** All runs of Base64 characters, decoded at each of the four possible offsets. */
 const decodeBase64 = (text: string): string[] => {
   const runs = [...new Set(text.match(/[\w+/-]{8,}/g))];
   return [0, 1, 2, 3].map((start) =>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-// What tests of YAML and text files need: reading, and looking at a value of unknown shape.
+// For tests of YAML and text files: reading them, and reading values of unknown shape.
 
 /** The text of a file of the repository. */
 export const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');

@@ -3,13 +3,13 @@ import type { Clock } from '../../src/clock.ts';
 // A clock that stands still until a test moves it.
 
 export interface ManualClock extends Clock {
-  /** Moves time forward, running what falls due on the way, in order. */
+  /** Moves time forward and runs the timers that are due, in order. */
   advance(ms: number): void;
-  /** Moves time forward as a suspended machine sees it: nothing runs on the way, and waits that fell due run late. */
+  /** Moves time forward as on a suspended machine: timers that were due meanwhile run late. */
   skip(ms: number): void;
-  /** Moves time to the next wait's end and no further: an exchange that it starts still has its whole deadline. */
+  /** Moves time to the next timer and no further: a load that it starts still has its whole deadline. */
   next(): void;
-  /** The waits under way, in milliseconds from now, shortest first. */
+  /** The pending timers, in milliseconds from now, shortest first. */
   waits(): number[];
 }
 

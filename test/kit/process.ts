@@ -5,8 +5,7 @@ import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { runNode } from './program.ts';
 
-// The built service and the built emulator as processes of their own, as they run for people, with every byte that
-// they write.
+// The built service and the built emulator as separate processes, with every byte that they write.
 
 export interface ServiceProcess {
   readonly child: ChildProcess;
@@ -14,7 +13,7 @@ export interface ServiceProcess {
   written(): string;
   /** The addresses of its listeners. */
   urls(): string[];
-  /** Ends it by `signal` and gives the exit status. */
+  /** Sends `signal` and resolves with the exit status. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -22,7 +21,7 @@ export interface ServiceProcess {
 export const startProcess = async (env: Environment, preload = ''): Promise<ServiceProcess> => {
   const program = runNode(resolve('dist/src/main.js'), {
     args: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`],
-    // Away from the repository, where a person's .env file may be.
+    // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),
     env: { HOST: '127.0.0.1', PORT: '0', MANAGEMENT_PORT: '0', ...env },
   });

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Environment } from '../../src/config/reader.ts';
 
-// A program as a process of its own, with everything that it writes.
+// A program as a separate process, with everything that it writes.
 
 export interface Program {
   readonly child: ChildProcessByStdio<null, Readable, Readable>;
   /** Everything written to standard output and standard error so far. */
   readonly output: () => string;
-  /** Resolves with the exit status once everything has been written; null where a signal ended it. */
+  /** Resolves with the exit status after all output has been read; null if a signal ended it. */
   readonly exit: Promise<number | null>;
   /** Resolves with the first match of `pattern` in the output; rejects if the program ends, or takes a minute, without one. */
   readonly says: (pattern: RegExp) => Promise<RegExpExecArray>;
@@ -54,7 +54,7 @@ export const runProgram = (command: string, { args = [], env = {}, cwd }: Progra
 };
 
 export interface NodeOptions extends ProgramOptions {
-  /** What follows the module; `args` are Node's own. */
+  /** The module's arguments; `args` are Node's own. */
   readonly programArgs?: readonly string[];
 }
 

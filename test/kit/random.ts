@@ -6,7 +6,7 @@ export const createRandom = (seed: number) => (): number => {
   return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
 };
 
-/** Cuts, repeats, replaces, or puts in one of `pieces` at some place. */
+/** Cuts, repeats or replaces bytes, or inserts one of `pieces`, at a random place. */
 export const mutate = (bytes: string, random: () => number, pieces: readonly string[]): string => {
   const at = Math.floor(random() * bytes.length);
   const length = Math.floor(random() * 8);
@@ -22,5 +22,5 @@ export const mutate = (bytes: string, random: () => number, pieces: readonly str
   }
 };
 
-/** At which readers of HTTP have stumbled. */
+/** Bytes that have confused HTTP parsers. */
 export const AWKWARD_BYTES = ['\r\n', '\n', '\r', '\0', ' ', '\t', ':', '\xff'];

@@ -1,18 +1,18 @@
 import { connect } from 'node:net';
 
-// HTTP as bytes: what a test sends is what goes over the wire, and each answer is checked for being well-formed.
+// HTTP as bytes: what a test writes is what is sent, and each response must be well-formed.
 
 export interface RawAnswer {
   readonly status: number;
-  /** Names in lower case; a name that came twice is joined with a comma. */
+  /** Names in lower case; repeated headers are joined with a comma. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 }
 
 /**
- * Sends `bytes` to `url` on a connection of their own and gives the answers to them. `methods` are those of the
- * requests in order, where one is HEAD; without `keepOpen` the sending side is closed after the bytes.
- * Rejects when the answers are not well-formed HTTP/1.1 or the connection does not end.
+ * Sends `bytes` to `url` on a new connection and resolves with the responses. `methods` are the requests' methods in order,
+ * needed if one is HEAD. Without `keepOpen` the sending side is closed after the bytes.
+ * Rejects if the responses are not well-formed HTTP/1.1 or the connection does not end.
  */
 export const sendRaw = (
   url: string,
@@ -28,7 +28,7 @@ export const sendRaw = (
       reject(new Error(`the connection hangs after ${JSON.stringify(String(bytes).slice(0, 200))}`));
     }, 5_000);
     socket.on('data', (chunk) => chunks.push(chunk));
-    // A reset after the answer is the server's right: the bytes that it did not read were not worth reading.
+    // The server may reset the connection after the response: it need not read the remaining bytes.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.end());
     socket.on('close', () => {

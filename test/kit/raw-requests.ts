@@ -1,6 +1,6 @@
 import { AWKWARD_BYTES } from './random.ts';
 
-// Requests as bytes that a client could send by mistake or on purpose, with the statuses of the answers to them.
+// Requests as bytes that a client could send by mistake or on purpose, with the expected statuses.
 
 const HOST = 'Host: a\r\n';
 const long = (bytes: number): string => 'a'.repeat(bytes);
@@ -124,7 +124,7 @@ export const ANSWERED: readonly Shape[] = [
   ['nothing at all', '', []],
 ];
 
-/** Pieces that change what a request means, for mutations. */
+/** Pieces that change the meaning of a request, for mutations. */
 export const PIECES_OF_REQUESTS = [
   ...AWKWARD_BYTES,
   ',',

@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import { onFreePort } from './free-port.ts';
 import { runProgram, type Program } from './program.ts';
 
-// A real redis-server of a test's own, on a free port, which keeps nothing on disk; never the machine's. Where none is
-// installed these tests are left out, and say so; where CI=true that is a failure.
+// A real redis-server for one test, on a free port, without a disk; never the machine's own. If it is not installed, these
+// tests are skipped with a message; with CI=true that is a failure.
 
 const PROGRAM = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
 
@@ -15,9 +15,9 @@ const HOW_TO_GET_IT =
   'brew install redis.';
 
 if (!PROGRAM) {
-  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be left out
+  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be skipped
   if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
-  process.stderr.write(`Tests of ${expect.getState().testPath} are left out: ${HOW_TO_GET_IT}\n`);
+  process.stderr.write(`Tests of ${expect.getState().testPath} are skipped: ${HOW_TO_GET_IT}\n`);
 }
 
 /** `describe` for tests that need redis-server. */
@@ -26,13 +26,13 @@ export const describeWithRedis = PROGRAM ? describe : describe.skip;
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
-  /** Answers of Redis to one inline command, as they came. */
+  /** Redis's replies to one inline command, as bytes. */
   tell(command: string): Promise<string>;
-  /** Ends it at once, with everything it holds. */
+  /** Kills it, with its data. */
   kill(): Promise<void>;
   /** Starts it again on the same port, empty. */
   revive(): Promise<void>;
-  /** It accepts connections and answers nothing, until `resume`. */
+  /** It accepts connections but answers nothing, until `resume`. */
   stall(): void;
   resume(): void;
 }

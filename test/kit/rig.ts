@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
@@ -5,7 +6,7 @@ import type { Environment } from '../../src/config/reader.ts';
 import { createService, type Service } from '../../src/service.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 
-// The whole service against the emulator, over real HTTP on free ports; only time is replaced.
+// The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
 export interface Rig {
   readonly url: string;
@@ -25,15 +26,17 @@ export interface RigOptions {
   /** More variables, which depend on the emulator's addresses. */
   readonly envFor?: (emulator: Emulator) => Environment;
   readonly emulator?: EmulatorOptions;
-  /** An emulator that runs already, and that outlives the rig. */
+  /** A running emulator, which the rig does not close. */
   readonly provider?: Emulator;
-  /** Called when the emulator runs and the service does not yet. */
+  /** Called after the emulator has started and before the service does. */
   readonly before?: (emulator: Emulator) => void | Promise<void>;
   /** A clock that several rigs share. */
   readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
-  /** What jitter draws; one half unless told otherwise. */
+  /** Resolves the provider's name. */
+  readonly lookup?: LookupFunction;
+  /** The random numbers for jitter; by default always 0.5. */
   readonly random?: () => number;
 }
 
@@ -60,6 +63,7 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     logDestination: { write: (line: string) => void lines.push(line) },
     clock,
     random: options.random ?? (() => 0.5),
+    ...(options.lookup && { lookup: options.lookup }),
   });
   const { publicUrl, operatorsUrl = '' } = await service.start();
 
@@ -89,7 +93,7 @@ export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
   PROVIDER_CLIENT_SECRET: 'emulator-secret',
 });
 
-/** Waits for what real input and output bring about; gives up, naming the condition, when that takes absurdly long. */
+/** Waits until real input and output make `condition` true; rejects with its source after 20 s. */
 export const eventually = async (condition: () => boolean): Promise<void> => {
   const giveUpAtMs = performance.now() + 20_000;
   while (!condition()) {

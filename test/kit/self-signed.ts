@@ -1,5 +1,5 @@
-// A certificate for localhost that signs itself, good until 2126, and its key: made for the tests alone, so that they can meet
-// TLS without a tool that makes one. (openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 36500)
+// A self-signed certificate for localhost, valid until 2126, and its key, made only for the tests, so that they need no tool
+// for TLS. (openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 36500)
 
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBljCCATugAwIBAgIUZQlLgHvEkdGQ6L4TQuxwO71QdRYwCgYIKoZIzj0EAwIw

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import { createOpenApi } from '../../dist/src/http/openapi.js';
+import { createOpenApi } from '../../dist/src/http/openapi/document.js';
 
 // Writes the built service's OpenAPI document where the linters find it.
 
-const fields = ['code', 'ispb', 'name'].map((name) => ({ name, from: name }));
-writeFileSync(process.argv[2], JSON.stringify(createOpenApi({ version: '0.0.0', fields })));
+const fields = ['code', 'ispb', 'name'].map((name) => ({ name, from: name, isOptional: false }));
+const observed = fields.map(({ name }) => ({ name, types: ['string'], isNullable: name === 'code' }));
+writeFileSync(process.argv[2], JSON.stringify(createOpenApi({ version: '0.0.0', fields, observed })));

@@ -2,11 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import supertest from 'supertest';
-import { Agent } from 'undici';
 import type { TokenBehaviour } from '../../emulator/behaviours.ts';
 import { createAccessToken } from '../../src/provider/access-token.ts';
+import { createConnections } from '../../src/provider/connections.ts';
+import { createTlsContextSource } from '../../src/secrets/tls-files.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
 import { clientCredentialsEnv, eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
@@ -181,7 +182,10 @@ describe('a token file', () => {
     await eventually(hasList);
     let first = true;
     rig.emulator.respondWith((_req, res) => {
-      if (!first) return void res.setHeader('content-type', 'application/json').end('[{"code":"1"}]');
+      if (!first)
+        return void res
+          .setHeader('content-type', 'application/json')
+          .end('[{"code":"1","ispb":"1","name":"One"}]');
       first = false;
       void swap('token-1').then(() => res.writeHead(401).end());
       return undefined;
@@ -224,8 +228,18 @@ describe('the client-credentials grant', () => {
     },
   );
 
+  test('asks in JSON instead of a form where PROVIDER_TOKEN_FORMAT says so', async () => {
+    await startGranted({
+      envFor: (emulator) => ({ ...clientCredentialsEnv(emulator), PROVIDER_TOKEN_FORMAT: 'json' }),
+      before: (emulator) => emulator.behaveToken('json-only'),
+    });
+    await getBanks().expect(200);
+    expect(upstream()).toEqual(['token 200', 'banks 200']);
+    expect(rig.emulator.calls[0]?.headers['content-type']).toBe('application/json');
+  });
+
   test.each<[TokenBehaviour, number, string]>([
-    ['reset', 503, 'the token endpoint: no connection'],
+    ['reset', 503, 'no connection to the token endpoint'],
     ['server-error', 503, 'the token endpoint: it fails (500)'],
     ['rate-limited', 503, 'the token endpoint: the rate is limited (429)'],
     [
@@ -233,8 +247,9 @@ describe('the client-credentials grant', () => {
       502,
       'the token endpoint refuses the client (invalid_client); check PROVIDER_CLIENT_ID',
     ],
+    ['error-as-200', 502, 'the token endpoint refuses the client (invalid_client); check PROVIDER_CLIENT_ID'],
     ['html', 502, 'the token endpoint gives no usable grant; check PROVIDER_TOKEN_URL'],
-    ['other-type', 502, 'the token endpoint: the granted token is no bearer token'],
+    ['other-type', 502, 'the token endpoint: the granted token is not a bearer token'],
     ['huge-token', 502, 'the token endpoint: the granted token has more than 8192 bytes'],
     ['redirect', 502, 'the token endpoint: it answers with status 307'],
   ])('tells clients and operators apart what %s means', async (behaviour, status, message) => {
@@ -270,10 +285,13 @@ describe('the client-credentials grant', () => {
     await startGranted();
     await eventually(hasList);
     for (let loads = 0; loads < 30; loads += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- time passes step by step
+      // oxlint-disable no-await-in-loop -- time passes step by step
       await nextLoad();
+      // A renewal that it started ends too: a request under way has a deadline.
+      await eventually(() => !rig.clock.waits().includes(5_000));
+      // oxlint-enable no-await-in-loop
     }
-    await eventually(() => rig.emulator.tokenCalls() === 6);
+    expect(rig.emulator.tokenCalls()).toBe(6);
     expect(new Set(upstream())).toEqual(new Set(['token 200', 'banks 200']));
   });
 
@@ -391,32 +409,49 @@ describe('the client-credentials grant', () => {
   });
 });
 
-describe('the seam itself', () => {
+const NO_TLS_FILES = { ca: undefined, cert: undefined, key: undefined };
+
+describe('the request for a token', () => {
   const clock = createManualClock();
   const sent: string[] = [];
-  const dispatcher = new Agent().compose((dispatch) => (request, handler) => {
-    if (typeof request.body === 'string') sent.push(request.body);
-    return dispatch(request, handler);
-  });
-  const grantFrom = (tokenUrl: string, environment: 'sandbox' | 'production' = 'sandbox') =>
-    createAccessToken({
+  const addSecret = (): void => undefined;
+  const grantFrom = (tokenUrl: string, environment: 'sandbox' | 'production' = 'sandbox') => {
+    const connections = createConnections({
+      peer: 'the token endpoint',
+      url: new URL(tokenUrl),
+      tls: createTlsContextSource(NO_TLS_FILES, { addSecret, clock }),
+      proxies: { https: undefined, http: undefined, exceptions: '' },
+      userAgent: 'banks-bff/0.0.0-test',
+      timeoutMs: 5_000,
+      clock,
+      lookup: undefined,
+    });
+    return createAccessToken({
       source: {
         kind: 'client-credentials',
         url: new URL(tokenUrl),
         clientId: 'emulator-client',
         clientSecret: { reveal: () => 'emulator-secret' },
         scope: 'banks read',
+        format: 'form',
       },
       environment,
       timeoutMs: 5_000,
-      connections: { open: () => Promise.resolve(dispatcher), destroy: () => dispatcher.destroy() },
+      userAgent: 'banks-bff/0.0.0-test',
+      connections: {
+        ...connections,
+        request: (request, read) => {
+          if (typeof request.body === 'string') sent.push(request.body);
+          return connections.request(request, read);
+        },
+      },
       clock,
       random: () => 0.5,
-      addSecret: () => undefined,
+      addSecret,
       onEvent: () => undefined,
     });
+  };
   beforeEach(() => start());
-  afterAll(() => dispatcher.destroy());
 
   test('1,000 simultaneous uses of an expired token cause one token request', async () => {
     const accessToken = grantFrom(rig.emulator.tokenUrl);

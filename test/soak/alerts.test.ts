@@ -15,9 +15,9 @@ import { describeWithPromtool } from '../kit/promtool.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { findFreePort } from '../kit/free-port.ts';
 
-// The rehearsal of all alerts (`npm run rehearse:alerts`): a real Prometheus with the rules as they are deployed scrapes
-// the built service while what each alert is about happens, and then no longer. Only waits are shortened: `for`, the
-// window of the token alert, and the list's lifetime.
+// The rehearsal of all alerts (`npm run rehearse:alerts`): a real Prometheus with the deployed rules scrapes the built service
+// while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window of the token alert, and
+// CACHE_TTL.
 
 const RULES = new URL('../../deploy/prometheus/banks-bff.rules.yml', import.meta.url);
 
@@ -123,7 +123,7 @@ describeWithPromtool('Prometheus', () =>
       await rm(folder, { recursive: true });
     });
 
-    /** All alerts seen to fire until those `wanted` have, or, where none is wanted, until none does any more. */
+    /** Waits until all `wanted` alerts have fired, or, if none is wanted, until none fires; returns all that fired. */
     const seenUntil = async (wanted: readonly string[]): Promise<string[]> => {
       const seen = new Set<string>();
       const giveUpAtMs = performance.now() + PATIENCE_MS;
@@ -137,7 +137,7 @@ describeWithPromtool('Prometheus', () =>
       return [...seen].toSorted();
     };
 
-    /** Everything that alerts are about: what begins it, what ends it, and exactly which alerts fire. */
+    /** Every cause of an alert: what begins it, what ends it, and exactly which alerts fire. */
     const INCIDENTS: readonly {
       readonly name: string;
       readonly begin: () => Promise<unknown>;

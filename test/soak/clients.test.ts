@@ -11,7 +11,7 @@ import {
 } from '../kit/process.ts';
 import { runProgram, type Program } from '../kit/program.ts';
 
-// Hostile clients against the built service with the heap that its container gives it. They run in a process of their own.
+// Hostile clients, in a separate process, against the built service with its container's heap.
 
 /** As in the Dockerfile and in deploy/. */
 const HEAP_MB = 128;
@@ -122,7 +122,7 @@ describe.each([
       );
       expect(service?.child.exitCode).toBeNull();
       expect(beside.slowestHealthMs).toBeLessThan(1_000);
-      // The attackers' own process and the log's reader take their part of a small machine.
+      // The attackers' process and the reader of the log use part of a small machine.
       expect(beside.p99Ms).toBeLessThan(Math.max(2 * quiet.p99Ms, 50));
       expect(beside.peakMib).toBeLessThan(CONTAINER_MIB);
     },
@@ -150,7 +150,7 @@ test.each(SHAPES)(`${LIMITS.connections} connections %s fit the container`, asyn
   expect(peakMib).toBeLessThan(CONTAINER_MIB - 30);
 });
 
-test('while requests under way hold every place, probes are answered, and others get a 503', async () => {
+test('while every connection has a request in progress, probes are answered, and others get a 503', async () => {
   const url = await start();
   const bytes = 'GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ';
   await attack(url, { connections: LIMITS.connections, bytes, reads: true });
@@ -162,6 +162,6 @@ test('while requests under way hold every place, probes are answered, and others
   expect(await ask('/healthz')).toEqual([200, null]);
   expect(await ask('/readyz')).toEqual([200, null]);
   expect(await ask('/banks')).toEqual([503, '1']);
-  // Their time ends, and the places are free again.
+  // They time out, and new connections are accepted again.
   while ((await ask('/banks'))[0] !== 200);
 });

@@ -13,8 +13,8 @@ import { leaksIn } from '../kit/leaks.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { eventually, startRig } from '../kit/rig.ts';
 
-// The secrets' custody, of the whole process: it goes through everything that the provider can do to it, and every
-// byte that it writes or answers is searched for the secrets, in every encoding.
+// The custody of secrets: the whole process meets everything that the provider can do, and every byte that it writes or
+// sends is searched for the secrets, in every encoding.
 
 const TOKEN = 'canary-token+/=%22"\\~<&>!(1)';
 const MANAGEMENT_TOKEN = 'canary-management+/=%22"\\~';
@@ -64,7 +64,7 @@ const WAYS: Record<string, () => Promise<Environment>> = {
   },
 };
 
-/** Quick enough that each failure is met cold and warm within a fraction of a second. */
+/** Short enough that each failure happens with and without a cached list within a fraction of a second. */
 const start = async (token: Environment, preload?: string): Promise<ServiceProcess> => {
   service = await startProcess(
     {
@@ -87,7 +87,7 @@ const start = async (token: Environment, preload?: string): Promise<ServiceProce
   return service;
 };
 
-/** Every secret that there was: the configured ones, all that were issued, and what only the provider knows. */
+/** Every secret: the configured ones, all that were issued, and what only the provider knows. */
 const secrets = (): Map<string, string> => {
   const sent = emulator.calls
     .filter(({ path }) => path.endsWith('/banks'))
@@ -101,10 +101,10 @@ const secrets = (): Map<string, string> => {
   ]);
 };
 
-/** Sent along with every request: it must come back from no listener either. */
+/** Sent with every request: it must not come back from any port either. */
 const OPERATOR = { authorization: `Bearer ${MANAGEMENT_TOKEN}` };
 
-/** What every face of the service answers now: status, header and body of each request that could be told something. */
+/** The status, headers and body of the response to each request that could leak something, on both ports. */
 const answers = async (urls: readonly string[]): Promise<string[]> => {
   const requests = urls.flatMap((url) =>
     ['/banks', '/healthz', '/readyz', '/openapi.json', '/metrics', '/', '/%zz', '/refresh'].flatMap((path) =>
@@ -126,7 +126,7 @@ const malformedRequest = async (url: string): Promise<string> => {
   return chunks.join('');
 };
 
-/** A refused connection is no call that the emulator could count: here it is the service's own word that counts. */
+/** The emulator cannot count refused connections, so these are counted by the service. */
 const refusals = async (running: ServiceProcess): Promise<void> => {
   let kind: string | undefined;
   while (kind !== 'unreachable') {
@@ -139,19 +139,19 @@ const refusals = async (running: ServiceProcess): Promise<void> => {
 const PER_REQUEST =
   /\["(?:date|x-request-id|etag|last-modified)","[^\]]*\]|"(?:lastSuccess|lastFailureAt|failingSince)":"[^"]*"/g;
 
-/** Two more loads: the first one that began after this was called has then ended. */
+/** Waits for two more loads: one that began after this call has then ended. */
 const loads = async (): Promise<void> => {
   const before = emulator.listCalls();
   await eventually(() => emulator.listCalls() >= before + 2);
 };
 
-describe('no secret is in any byte written or answered, whatever the provider does', () => {
+describe('no byte that is written or sent contains a secret, whatever the provider does', () => {
   // The secret in a variable differs from the one in a file by the start alone, which is looked at below.
   test.each(Object.entries(WAYS).filter(([way]) => !way.endsWith('in a variable')))(
     'with %s',
     async (_way, configure) => {
       const running = await start(await configure());
-      // By what differs between answers, or a thousand dates and request ids would be searched.
+      // Distinct responses only; otherwise a thousand dates and request ids would be searched.
       const seen = new Map<string, string>();
       const look = async (): Promise<void> => {
         for (const answer of await answers(running.urls()))
@@ -211,7 +211,7 @@ describe('the search itself', () => {
     'in Basic credentials, inside JSON': 'JSON.stringify([btoa("id:" + encodeURIComponent(secret))])',
   };
 
-  test('finds a leak planted in the process in each encoding', async () => {
+  test('finds a leak that is planted in the process, in each encoding', async () => {
     const plants = Object.entries(PLANTS).map(
       ([form, plant]) => `console.log('planted ${form}: ' + ${plant});`,
     );
@@ -228,7 +228,7 @@ describe('the search itself', () => {
   });
 });
 
-/** Asks the running process from inside for all that it would tell of itself, and throws what a careless library might. */
+/** Makes the running process report everything about itself, and throws what a careless library might. */
 const INSPECTOR = `
   const secrets = [process.env.PROVIDER_ACCESS_TOKEN, process.env.PROVIDER_CLIENT_SECRET, process.env.MANAGEMENT_TOKEN].filter(Boolean);
   const words = secrets.flatMap((s) => [s, encodeURIComponent(s), JSON.stringify(s), Buffer.from('id:' + s).toString('base64')]);
@@ -242,7 +242,7 @@ const INSPECTOR = `
   process.on('SIGWINCH', () => { throw words; });
 `;
 
-/** Each way with another end, since a process is slow to start. */
+/** Each way is combined with another end, because starting a process is slow. */
 const ENDS: [way: string, what: string, signal: NodeJS.Signals][] = [
   ['a fixed token', 'an uncaught error', 'SIGHUP'],
   ['a token file', 'an uncaught error', 'SIGHUP'],
@@ -269,7 +269,7 @@ describe('the token goes to the configured origin only', () => {
     const received: string[] = [];
     const elsewhere = createServer((req, res) => {
       received.push(String(req.url));
-      res.setHeader('content-type', 'application/json').end('[{"code":"1"}]');
+      res.setHeader('content-type', 'application/json').end('[{"code":"1","ispb":"1","name":"One"}]');
     });
     await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
     const address = elsewhere.address();

@@ -10,12 +10,12 @@ import { describeWithHaproxy, startHaproxy, type Haproxy } from '../kit/haproxy.
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { findFreePort } from '../kit/free-port.ts';
 
-// Outages behind the shipped load balancer, as a page on another origin sees them in a real Chromium: three processes of
-// the built service, HAProxy with the shipped configuration, and a provider that is killed and started again.
+// Outages behind the shipped load balancer, seen by a page on another origin in a real Chromium: three processes of the built
+// service, HAProxy with the shipped configuration, and a provider that is killed and restarted.
 
 const ADDRESSES = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
-/** In the page: asks for the list again and again, and notes what a frontend can read of each answer. */
+/** In the page: requests the list repeatedly, and records what a frontend can read from each response. */
 const watch = (url: string): string => `
   window.seen = [];
   (async () => {
@@ -24,7 +24,7 @@ const watch = (url: string): string => `
         async (response) => {
           const body = await response.json();
           if (!response.ok) return response.status + ' ' + response.headers.get('content-type') + ' ' + body.code;
-          // A renewal that is late on a busy machine is no outage.
+          // A renewal that is late on a busy machine is not an outage.
           const [, why] = /detail=(?!renewing)(\\w+)/.exec(response.headers.get('cache-status')) ?? [];
           return response.status + ' ' + body.length + ' banks' + (why ? ', ' + why : '');
         },
@@ -95,7 +95,7 @@ describeWithHaproxy('behind the load balancer', () =>
 
     const startReplica = async (address: string): Promise<void> =>
       void replicas.push(await startProcess({ ...env, HOST: address }));
-    /** Starts all, and waits until HAProxy has found one. */
+    /** Starts all replicas, and waits until HAProxy has found one. */
     const startReplicas = async (): Promise<void> => {
       await Promise.all(ADDRESSES.map(startReplica));
       while ((await fetch(`${haproxy.url}/healthz`)).status !== 200) await setTimeout(50);
@@ -104,7 +104,7 @@ describeWithHaproxy('behind the load balancer', () =>
       provider = await startEmulator({ port: Number(new URL(provider.baseUrl).port) });
     };
 
-    /** What the page saw since the last call, once `isOver`: each kind of answer, in the order of its first time. */
+    /** What the page saw since the last call, once `isOver`: each kind of response, in order of first appearance. */
     const seenUntil = async (isOver: (seen: readonly string[]) => boolean): Promise<string[]> => {
       const all: string[] = [];
       for (let tries = 0; tries < 300; tries += 1) {
@@ -119,7 +119,7 @@ describeWithHaproxy('behind the load balancer', () =>
     };
     const count = (all: readonly string[]): string =>
       [...new Set(all)].map((saw) => `${saw} (${all.filter((other) => other === saw).length})`).join(' -> ');
-    /** Whether the newest fifty are all `wanted`: longer than HAProxy's checks take to notice a change. */
+    /** Whether the last fifty are all `wanted`: longer than HAProxy's checks need to notice a change. */
     const settlesOn =
       (wanted: string) =>
       (seen: readonly string[]): boolean =>
@@ -136,7 +136,7 @@ describeWithHaproxy('behind the load balancer', () =>
       await page.evaluate(watch(`${haproxy.url}/banks`));
       while (provider.listCalls() < ADDRESSES.length) await setTimeout(10);
 
-      // The first loads are under way, and with them the page's request; then the provider dies.
+      // The first loads are in flight, and the page's request waits for them; then the provider dies.
       await provider.close();
       expect(await seenUntil(isListed('backend ready has no server available'))).toEqual([NO_LIST]);
       expect(retryAfters).toEqual(retryAfters.map(() => expect.stringMatching(/^[1-9]\d*$/)));

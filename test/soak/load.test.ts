@@ -4,13 +4,12 @@ import { brotliCompressSync } from 'node:zlib';
 import { afterEach, expect, test } from '@jest/globals';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
-// What many clients at once may not bring about. Heavier than other tests, a few seconds each; no absolute time is
-// asserted, for neighbours share the machine.
+// What many simultaneous clients must not cause. No absolute time is asserted, because the machine is shared.
 
 let rig: Rig;
 afterEach(() => rig.close());
 
-/** One answer on a connection of the agent's, its content thrown away. */
+/** One response on one of the agent's connections; its content is discarded. */
 const ask = (agent: HttpAgent): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     get(`${rig.url}/banks`, { agent, headers: { 'Accept-Encoding': 'br' } }, (res) => {
@@ -30,7 +29,7 @@ test('10,000 simultaneous requests over 200 connections at a cold start cause on
   expect(rig.emulator.listCalls()).toBe(1);
 }, 30_000);
 
-test('renewals under load, each bringing another list, do not hold up the event loop', async () => {
+test('renewals under load, each with a new list, do not block the event loop', async () => {
   rig = await startRig({ emulator: { validators: false }, env: { GUARD_MAX_SHRINK: '100%' } });
   await eventually(() => rig.service.list.served() !== undefined);
   const agent = new HttpAgent({ keepAlive: true, maxSockets: 16 });

@@ -20,7 +20,7 @@ const heapBytes = (): number => {
 
 /**
  * Sends `count` requests over some connections, each when the one before it is answered, and resolves when all were
- * answered with a 304. `field` decides who answers: without a blank after its colon it is none of the hot path's.
+ * answered with a 304. `field` decides who answers: without a space after the colon it is not for the hot path.
  */
 const revalidate = async (count: number, etag: string, field: 'X: a' | 'X:a'): Promise<void> => {
   const { hostname, port } = new URL(rig.url);
@@ -51,7 +51,13 @@ test('after 200 renewals and 100,000 requests the heap has grown by less than 5 
   const settled = () => list.status().nextLoadInMs > 0;
   const renew = async (count: number): Promise<void> => {
     for (let renewal = 0; renewal < count; renewal += 1) {
-      rig.emulator.setBanks(Array.from({ length: 513 }, (_, code) => ({ code, name: `bank ${renewal}` })));
+      rig.emulator.setBanks(
+        Array.from({ length: 513 }, (_, code) => ({
+          code,
+          ispb: code,
+          name: `bank ${renewal}`,
+        })),
+      );
       rig.clock.next();
       await eventually(settled);
     }

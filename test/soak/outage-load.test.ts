@@ -10,8 +10,8 @@ import {
   type ServiceProcess,
 } from '../kit/process.ts';
 
-// Load that never pauses, from before a failure to after it, in real time: what its clients see. The latencies are
-// printed, not judged: a test machine's are its own.
+// Constant load, from before a failure to after it, in real time: what clients see. Latencies are printed but not asserted,
+// because they depend on the machine.
 
 const FAILURES: readonly Behaviour[] = [
   'refuse',
@@ -43,7 +43,7 @@ afterEach(() => {
   emulator?.end();
 });
 
-/** Asks without a pause until stopped, and gives what was answered: latencies by phase, and every distinct answer. */
+/** Sends requests until stopped; returns latencies by phase, and every distinct response. */
 const startLoad = (url: string) => {
   const latencies: Record<string, number[]> = {};
   const answers = new Set<string>();
@@ -105,7 +105,7 @@ test.each(FAILURES)(
     await provider.behave(behaviour);
     await until(async () => !(await health()).includes('"lastFailure":null'));
     const before = await provider.listCalls();
-    // Who refuses connections counts none.
+    // An emulator that refuses connections counts none.
     await until(async () => behaviour === 'refuse' || (await provider.listCalls()) >= before + 3);
     await provider.behave('healthy');
     await until(async () => (await health()).includes('"status":"pass"'));

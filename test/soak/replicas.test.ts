@@ -4,8 +4,8 @@ import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 
-// Five replicas as the processes that are deployed, a real Redis and load on all: what the provider sees of it, and
-// what clients do. This takes real time: 20 lifetimes of the list, 5 without Redis, and 5 with it again.
+// Five replicas as processes, a real Redis and load on all of them: what the provider and the clients see. This takes real
+// time: 20 times CACHE_TTL, 5 without Redis, and 5 with it again.
 
 const REPLICAS = 5;
 const TTL_MS = 500;
@@ -40,7 +40,7 @@ describeWithRedis('five replicas', () => {
     };
     replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startProcess(env)));
 
-    /** Asks every replica all the while, and counts the provider's calls of that time. */
+    /** Sends requests to every replica meanwhile, and counts the calls to the provider. */
     const run = async (lifetimes: number) => {
       const before = provider.listCalls();
       const etags = new Set<string | null>();
@@ -65,7 +65,7 @@ describeWithRedis('five replicas', () => {
     const note = (what: string, { calls, durations }: Awaited<ReturnType<typeof run>>): void =>
       void report.push(`${what}: ${calls} calls, ${durations.length} answers, p99 ${p99(durations)}`);
 
-    // The first list is the one call that no lifetime pays for.
+    // The first list is one additional call.
     await run(1);
     const together = await run(20);
     note('20 lifetimes with Redis', together);

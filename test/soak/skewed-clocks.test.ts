@@ -4,7 +4,7 @@ import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 
-// Three replicas as processes, of which one has a wrong clock: they go on making the calls of one.
+// Three replicas as processes, one with a wrong clock: together they still make the calls of one.
 
 const TTL_MS = 500;
 const LIFETIMES = 10;

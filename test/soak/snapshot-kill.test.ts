@@ -16,7 +16,7 @@ import { EVERY_FIELD } from '../kit/read-banks.ts';
 const WRITER = fileURLToPath(new URL('../kit/snapshot-writer.js', import.meta.url));
 const KILLS = 200;
 
-test(`after each of ${KILLS} kills at random moments the file holds a whole list`, async () => {
+test(`after each of ${KILLS} kills at random moments the file contains a complete list`, async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   process.stdout.write(`seed ${seed}\n`);
   const random = createRandom(seed);

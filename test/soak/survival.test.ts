@@ -17,17 +17,17 @@ import { sendRaw } from '../kit/raw-http.ts';
 import { ANSWERED, PIECES_OF_REQUESTS, REFUSED } from '../kit/raw-requests.ts';
 import { eventually } from '../kit/rig.ts';
 
-// The built process with a heap of 96 MB, through everything that the provider and clients can do to it at once: more
-// renewals than an hour brings, every behaviour of the emulator, and hostile requests to both ports all the while.
+// The built process with a heap of 96 MB, against everything that the provider and clients can do at once: more renewals than
+// in an hour, every behaviour of the emulator, and hostile requests to both ports.
 
-/** Retries are a second apart at the closest, so an hour has no more loads than this. */
+/** Retries are at least a second apart, so an hour has no more loads than this. */
 const LOADS = 3_600;
 const HEAP_MB = 96;
 /** The container's limit in deploy/kubernetes. */
 const MAX_RSS_MB = 256;
 const TOKEN = 'operator-token-0123456789';
 
-/** On a signal: what is still held after all garbage has been collected, in and outside the heap. */
+/** On a signal: memory in and outside the heap after garbage collection. */
 const TELLS_MEMORY = `
   import { setFlagsFromString } from 'node:v8';
   import { runInNewContext } from 'node:vm';
@@ -61,7 +61,7 @@ const start = async (): Promise<{ running: ServiceProcess; provider: EmulatorPro
     PROVIDER_CLIENT_SECRET: 'emulator-secret',
     PROVIDER_TIMEOUT: '500ms',
     BANK_FIELDS: 'code,ispb,name',
-    // Every list that can be used replaces the one before, so that renewals do all their work.
+    // Every usable list replaces the previous one, so that renewals do all their work.
     GUARD_MAX_SHRINK: '100%',
     CACHE_TTL: '10ms',
     CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
@@ -72,7 +72,7 @@ const start = async (): Promise<{ running: ServiceProcess; provider: EmulatorPro
   return { running, provider };
 };
 
-/** Megabytes that the process holds. */
+/** The process's memory in megabytes. */
 const heldMb = async (running: ServiceProcess): Promise<number> => {
   const figures = (): string[] =>
     [...running.written().matchAll(/^held (\d+)$/gm)].map(([, bytes = '']) => bytes);
@@ -88,7 +88,7 @@ const sampleOf = (exposition: string, name: string): number =>
     0,
   );
 
-/** Probes of /healthz, every 50 ms. Rejects as soon as one is not answered with 200 within 5 s. */
+/** Requests /healthz every 50 ms. Rejects as soon as the response is not 200 within 5 s. */
 const watchHealth = (url: string, signal: AbortSignal) => {
   const durationsMs: number[] = [];
   const probe = async (): Promise<void> => {
@@ -103,7 +103,7 @@ const watchHealth = (url: string, signal: AbortSignal) => {
   return { durationsMs, done: probe() };
 };
 
-/** Clients that send each hostile request, as it is and mutated, until told to stop. */
+/** Clients that send each hostile request, unchanged and mutated, until stopped. */
 const attack = (urls: readonly string[], seed: number, signal: AbortSignal) => {
   const random = createRandom(seed);
   const pick = <T>(items: readonly T[]): T | undefined => items[Math.floor(random() * items.length)];
@@ -119,7 +119,7 @@ const attack = (urls: readonly string[], seed: number, signal: AbortSignal) => {
     for (const { status } of await sendRaw(url, Buffer.from(bytes, 'latin1'), { methods }))
       seen.statuses.set(status, (seen.statuses.get(status) ?? 0) + 1);
   };
-  /** Goes away in the middle of a head, or before it has read any of 20 answers. */
+  /** Disconnects in the middle of a head, or before reading any of 20 responses. */
   const leaveEarly = async (url: string): Promise<void> => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
     const whole = `GET /banks HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(20);
@@ -145,7 +145,7 @@ const attack = (urls: readonly string[], seed: number, signal: AbortSignal) => {
   return { seen, done: Promise.all(Array.from({ length: 4 }, client)) };
 };
 
-test(`with a heap of ${HEAP_MB} MB nothing that comes from outside ends it, fills it or keeps it from answering`, async () => {
+test(`with a heap of ${HEAP_MB} MB nothing from outside ends it, fills its memory or stops it from answering`, async () => {
   const { running, provider } = await start();
   const [publicUrl = '', managementUrl = ''] = running.urls();
   const scrape = async (): Promise<string> => (await fetch(`${managementUrl}/metrics`)).text();
@@ -158,7 +158,7 @@ test(`with a heap of ${HEAP_MB} MB nothing that comes from outside ends it, fill
   const health = watchHealth(publicUrl, stopping.signal);
   const attackers = attack([publicUrl, managementUrl], seed, stopping.signal);
 
-  /** Some loads while the provider does as it was told, in a fraction of a second where they are quick. */
+  /** Waits for some loads with the provider's current behaviour. */
   const someLoads = async (): Promise<void> => {
     const before = await loads();
     const quickUntilMs = performance.now() + 300;
@@ -167,13 +167,13 @@ test(`with a heap of ${HEAP_MB} MB nothing that comes from outside ends it, fill
     while (!isEnough((await loads()) - before)) await setTimeout(20);
     highestMb = Math.max(highestMb, await rssMb());
   };
-  /** All that the provider can do, once. */
+  /** Everything that the provider can do, once. */
   const sweep = async (): Promise<void> => {
     for (const name of Object.keys(listBehaviours).filter(isBehaviour)) {
       await provider.behave(name);
       await someLoads();
     }
-    // A rejected token is renewed, so the token endpoint is asked as well.
+    // A rejected token is renewed, so the token endpoint is called as well.
     await provider.behave('unauthorized');
     for (const name of Object.keys(tokenBehaviours).filter(isTokenBehaviour)) {
       await provider.behaveToken(name);
@@ -193,7 +193,7 @@ test(`with a heap of ${HEAP_MB} MB nothing that comes from outside ends it, fill
     }
     return { firstMb, lastMb: await heldMb(running) };
   };
-  /** Says how the process ended, where it did: what fails first is a connection to it. */
+  /** Reports how the process ended, if it did: otherwise only a failed connection would be reported. */
   const explain = async (cause: unknown): Promise<never> => {
     await Promise.race([once(running.child, 'exit'), setTimeout(2_000)]);
     const { exitCode, signalCode } = running.child;
@@ -222,7 +222,7 @@ test(`with a heap of ${HEAP_MB} MB nothing that comes from outside ends it, fill
   expect(highestMb).toBeLessThan(MAX_RSS_MB);
   expect(lastMb).toBeLessThan(firstMb + 5);
   expect(Math.max(...attackers.seen.statuses.keys())).toBeLessThan(500);
-  // Not the slowest: other programs of the machine may hold the process up once.
+  // Not the slowest: other programs may delay the process once.
   expect(p99Ms).toBeLessThan(1_000);
   expect(/"status":500|"level":60|"kind":"internal"|Warning: /.exec(written)).toBeNull();
   expect((await fetch(`${publicUrl}/banks`)).status).toBe(200);

@@ -21,12 +21,13 @@ export const mayBeConditional = (confirmations: number, sinceWholeMs: number): b
 /** The shortest wait after a failure: with less, full jitter could put several calls into an outage's first second. */
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
 
 /**
  * The wait after the `failures`-th failure in a row (1 is the first), in milliseconds: exponential with full jitter
  * above a floor of about 1 s, at most the smaller of the TTL and 1 min. At the cap the whole cap is waited, so that
  * a long outage costs one call a minute; the jitter of the earlier steps has spread the replicas by then.
- * A `Retry-After` lengthens the wait, but not beyond the TTL: a hostile value must not stop the renewal.
+ * A `Retry-After` lengthens the wait up to the larger of the TTL and 1 h: a hostile value must not stop the renewal.
  */
 export const retryDelayMs = (
   failures: number,
@@ -38,5 +39,5 @@ export const retryDelayMs = (
   const floor = Math.min(FIRST_RETRY_MS, cap);
   const step = Math.min(cap, FIRST_RETRY_MS * 1.5 * 2 ** (failures - 1));
   const backOff = step === cap ? cap : floor + random * (step - floor);
-  return Math.max(backOff, Math.min(retryAfterMs ?? 0, ttlMs));
+  return Math.max(backOff, Math.min(retryAfterMs ?? 0, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS)));
 };

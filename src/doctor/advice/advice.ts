@@ -1,5 +1,5 @@
 import type { LoadError, LoadErrorKind } from '../../banks/load-error.ts';
-import { adviseOnConnection, adviseOnTimeout } from './connection.ts';
+import { adviseOnConnection, adviseOnTimeout, PROXY_REFUSED, PROXY_UNREACHABLE } from './connection.ts';
 import { adviseOnContent, adviseOnNoList } from './content.ts';
 import { adviseOnEntries } from './entries.ts';
 import { baseUrlVariable, type Advice, type Evidence } from './evidence.ts';
@@ -21,6 +21,8 @@ const BY_KIND: Readonly<Record<LoadErrorKind, (evidence: Evidence, error: LoadEr
       url: config.provider.baseUrl,
       variable: baseUrlVariable(config),
     }),
+  proxy_unreachable: () => PROXY_UNREACHABLE,
+  proxy_refused: () => PROXY_REFUSED,
   timeout: ({ observation }) => adviseOnTimeout(observation.provider),
   rate_limited: () => ({
     step: 'status',
@@ -52,8 +54,10 @@ const BY_KIND: Readonly<Record<LoadErrorKind, (evidence: Evidence, error: LoadEr
     next: 'ask the provider whether this client may see the banks; lower GUARD_MIN_BANKS if so few are right',
   }),
   unusable_entries: adviseOnEntries,
+  missing_field: adviseOnEntries,
   // The doctor has no cached list to compare with.
   shrunk: () => DEFECT,
+  drifted: () => DEFECT,
   internal: () => DEFECT,
 };
 

@@ -1,7 +1,7 @@
 import type { LoadError } from '../../banks/load-error.ts';
 import type { Config } from '../../config/config.ts';
 import type { Advice, Evidence } from './evidence.ts';
-import { adviseOnConnection, adviseOnTimeout } from './connection.ts';
+import { adviseOnConnection, adviseOnTimeout, PROXY_REFUSED, PROXY_UNREACHABLE } from './connection.ts';
 
 // Why there is no token, or why the provider rejects it.
 
@@ -21,6 +21,8 @@ export const adviseOnToken = (error: LoadError, { config, observation }: Evidenc
   const contact = observation.tokenEndpoint;
   const endpoint = { url: token.url, variable: 'PROVIDER_TOKEN_URL' };
   if (error.kind === 'unreachable') return { ...adviseOnConnection(contact, endpoint), step: 'token' };
+  if (error.kind === 'proxy_unreachable') return { ...PROXY_UNREACHABLE, step: 'token' };
+  if (error.kind === 'proxy_refused') return { ...PROXY_REFUSED, step: 'token' };
   if (error.kind === 'timeout') return { ...adviseOnTimeout(contact), step: 'token' };
   const status = contact.head?.status;
   if (status === 400 || status === 401) return REJECTED_CLIENT;

@@ -36,7 +36,7 @@ export const answerParserErrors = (
     const requestId = randomUUID();
     const answer = problemAnswer(code);
     onRefusal({ status: answer.status, code, requestId });
-    const own = ['X-Request-Id', requestId, ...fields, ...answer.fields];
+    const own = ['X-Request-Id', requestId, ...fields, ...answer.headers];
     const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
     socket.write(`${toHead(answer.status, [...commonHeaders, ...own, ...last])}${answer.body}`);
     closeGracefully(socket);

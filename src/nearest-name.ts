@@ -1,4 +1,4 @@
-import { lettersApart } from '../letters-apart.ts';
+import { lettersApart } from './letters-apart.ts';
 
 // Which of the provider's field names a configured name probably means. Pure.
 
@@ -45,7 +45,7 @@ const distance = (name: string, candidate: string): number => {
   return common === 0 ? Infinity : MOST_LETTERS + (meaning.length + otherMeaning.length) / common;
 };
 
-const sorted = (text: string): string => [...text].toSorted().join('');
+const sorted = (text: string): string => Array.from(text).toSorted().join('');
 
 /** More than any two names are apart. */
 const MOST_LETTERS = 1_000;

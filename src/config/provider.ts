@@ -1,0 +1,154 @@
+import {
+  PROVIDER_SECRET_RULE,
+  PROVIDER_TOKEN_RULE,
+  ruleIn,
+  secretProblem,
+  type SecretRule,
+} from '../secrets/secret-rules.ts';
+import type { Secret } from '../secrets/secret.ts';
+import type { TlsFiles } from '../secrets/tls-files.ts';
+import type { Reader, SecretSource } from './reader.ts';
+import type { EgressProxy } from './values.ts';
+import type { VariableName } from './variables.ts';
+
+// The variables about the provider: which one it is, how it is reached, and where its access token comes from.
+
+export interface ProviderConfig {
+  readonly environment: 'sandbox' | 'production';
+  readonly baseUrl: URL;
+  readonly token: TokenSource;
+  readonly tls: TlsFiles;
+  readonly proxies: Proxies;
+  readonly timeoutMs: number;
+  readonly maxBodyBytes: number;
+}
+
+/** Where the access token comes from. */
+export type TokenSource =
+  | { readonly kind: 'fixed'; readonly token: Secret }
+  | { readonly kind: 'file'; readonly path: string }
+  | {
+      readonly kind: 'client-credentials';
+      readonly url: URL;
+      readonly clientId: string;
+      readonly clientSecret: SecretSource;
+      readonly scope: string | undefined;
+      /** How the request for a token is written: as RFC 6749 wants it, or as a JSON object with the same members. */
+      readonly format: 'form' | 'json';
+    };
+
+/** The way out to the provider and the token endpoint. */
+export interface Proxies {
+  /** For https: and http: addresses; undefined: no proxy. */
+  readonly https: EgressProxy | undefined;
+  readonly http: EgressProxy | undefined;
+  /** NO_PROXY as it was given; empty: no exceptions. */
+  readonly exceptions: string;
+}
+
+/** `environment`, `baseUrl` and `token` are undefined where a problem with them has been reported. */
+export const readProvider = (reader: Reader) => {
+  const environment = reader.optional('PROVIDER_ENVIRONMENT');
+  if (!reader.isSet('PROVIDER_ENVIRONMENT'))
+    reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
+  // Both are parsed, so that a mistake in the one that is not used yet is found today.
+  const baseUrls = {
+    sandbox: reader.optional('PROVIDER_SANDBOX_BASE_URL'),
+    production: reader.optional('PROVIDER_PRODUCTION_BASE_URL'),
+  };
+  if (environment) {
+    const name = environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
+    if (!reader.isSet(name)) reader.report(name, `is required when PROVIDER_ENVIRONMENT is ${environment}`);
+  }
+  return {
+    environment,
+    baseUrl: environment && baseUrls[environment],
+    token: readTokenSource(reader, environment),
+    tls: readTlsFiles(reader),
+    proxies: {
+      https: reader.optional('HTTPS_PROXY'),
+      http: reader.optional('HTTP_PROXY'),
+      exceptions: reader.optional('NO_PROXY') ?? '',
+    },
+    timeoutMs: reader.defaulted('PROVIDER_TIMEOUT'),
+    maxBodyBytes: reader.defaulted('PROVIDER_MAX_BODY'),
+  };
+};
+
+const readTlsFiles = (reader: Reader): TlsFiles => {
+  const halves = ['PROVIDER_TLS_CERT_FILE', 'PROVIDER_TLS_KEY_FILE'] as const;
+  const [missing] = halves.filter((name) => !reader.isSet(name));
+  if (missing && halves.some(reader.isSet))
+    reader.report(missing, 'is required too: mutual TLS needs a certificate and its key');
+  return {
+    ca: reader.optional('PROVIDER_TLS_CA_FILE'),
+    cert: reader.optional('PROVIDER_TLS_CERT_FILE'),
+    key: reader.optional('PROVIDER_TLS_KEY_FILE'),
+  };
+};
+
+const checkLength = (reader: Reader, name: VariableName, secret: Secret, rule: SecretRule): void => {
+  const problem = secretProblem(secret.reveal(), rule);
+  if (problem) reader.report(name, `${problem}; in production a secret needs at least ${rule.minChars}`);
+};
+
+const CLIENT_CREDENTIALS = [
+  'PROVIDER_TOKEN_URL',
+  'PROVIDER_CLIENT_ID',
+  'PROVIDER_CLIENT_SECRET',
+  'PROVIDER_CLIENT_SECRET_FILE',
+  'PROVIDER_TOKEN_SCOPE',
+] as const;
+
+type ProviderEnvironment = ProviderConfig['environment'];
+
+const readTokenSource = (
+  reader: Reader,
+  environment: ProviderEnvironment | undefined,
+): TokenSource | undefined => {
+  const format = reader.defaulted('PROVIDER_TOKEN_FORMAT');
+  const hasCredentials = CLIENT_CREDENTIALS.some(reader.isSet);
+  const ways = [
+    reader.isSet('PROVIDER_ACCESS_TOKEN'),
+    reader.isSet('PROVIDER_ACCESS_TOKEN_FILE'),
+    hasCredentials,
+  ];
+  if (ways.filter(Boolean).length !== 1) {
+    reader.report(
+      'PROVIDER_ACCESS_TOKEN, PROVIDER_ACCESS_TOKEN_FILE, PROVIDER_TOKEN_URL',
+      `${ways.includes(true) ? 'more than one is' : 'none is'} configured; configure exactly one way to a token: ` +
+        'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET ' +
+        'or PROVIDER_CLIENT_SECRET_FILE',
+    );
+  }
+  const token = reader.optional('PROVIDER_ACCESS_TOKEN');
+  if (token) {
+    checkLength(reader, 'PROVIDER_ACCESS_TOKEN', token, ruleIn(environment, PROVIDER_TOKEN_RULE));
+    return { kind: 'fixed', token };
+  }
+  const path = reader.optional('PROVIDER_ACCESS_TOKEN_FILE');
+  if (path) return { kind: 'file', path };
+  return hasCredentials ? readClientCredentials(reader, environment, format) : undefined;
+};
+
+const readClientCredentials = (
+  reader: Reader,
+  environment: ProviderEnvironment | undefined,
+  format: 'form' | 'json',
+): TokenSource | undefined => {
+  const url = reader.optional('PROVIDER_TOKEN_URL');
+  const clientId = reader.optional('PROVIDER_CLIENT_ID');
+  const clientSecret = reader.secret('PROVIDER_CLIENT_SECRET');
+  const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
+  const grant = 'for the client-credentials grant';
+  if (!reader.isSet('PROVIDER_TOKEN_URL')) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
+  if (url && url.protocol !== 'https:' && environment === 'production')
+    reader.report('PROVIDER_TOKEN_URL', 'must be https: in production; the client secret is sent there');
+  if (!clientId) reader.report('PROVIDER_CLIENT_ID', `is required ${grant}`);
+  if (!clientSecret)
+    reader.report('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE is required ${grant}`);
+  if (clientSecret && 'reveal' in clientSecret)
+    checkLength(reader, 'PROVIDER_CLIENT_SECRET', clientSecret, ruleIn(environment, PROVIDER_SECRET_RULE));
+  if (!url || !clientId || !clientSecret) return undefined;
+  return { kind: 'client-credentials', url, clientId, clientSecret, scope, format };
+};

@@ -1,0 +1,52 @@
+import { LoadError } from '../banks/load-error.ts';
+import { codeOf } from '../error-code.ts';
+
+// Why a request got no answer, as a LoadError in this service's own words. An error of undici or Node may hold an address
+// or headers: only its code is passed on.
+
+/** Who was asked, as messages name it. */
+export type Peer = 'the provider' | 'the token endpoint';
+
+/** `error` as the reason for having no answer from `peer`. */
+export const toConnectionError = (error: unknown, peer: Peer, { protocol }: URL): LoadError => {
+  if (error instanceof LoadError) return error;
+  const code = codeNote(error);
+  if (isParserError(error)) return new LoadError('malformed', `the answer is not HTTP${code}`);
+  // undici ends a connection on which it reads 100 (Continue) or an upgrade that was not asked for. RFC 9110 section 15.2
+  // wants a client to go on to the final answer; undici cannot, and other interim answers do no harm.
+  if (error instanceof Error && error.message === 'bad response' && codeOf(error) === 'UND_ERR_SOCKET')
+    return new LoadError('malformed', `${peer} sent an interim answer (100) that nobody asked for`);
+  const refusal = protocol === 'https:' ? tlsRefusal(codeOf(error), peer) : undefined;
+  return new LoadError('unreachable', `${refusal ?? `no connection to ${peer}`}${code}`);
+};
+
+/** Something answers, but not in HTTP. undici's parser errors have a code or not, depending on the byte. */
+export const isParserError = (error: unknown): boolean =>
+  (error instanceof Error && error.name === 'HTTPParserError') || /HPE_|HEADERS_OVERFLOW/.test(codeOf(error));
+
+/** The alerts (RFC 8446 section 6.2) with which a server refuses a client's certificate. OpenSSL names them by version. */
+const tlsRefusal = (code: string, peer: Peer): string | undefined => {
+  if (code.endsWith('ALERT_CERTIFICATE_REQUIRED'))
+    return `${peer} requires a client certificate; set PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE`;
+  if (code.endsWith('ALERT_CERTIFICATE_EXPIRED'))
+    return `${peer} says that the client certificate has expired; renew PROVIDER_TLS_CERT_FILE`;
+  if (
+    /ALERT_(?:UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_\w+|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|DECRYPT_ERROR)$/.test(
+      code,
+    )
+  )
+    return `${peer} refuses the client certificate; check PROVIDER_TLS_CERT_FILE`;
+  if (/ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION|INSUFFICIENT_SECURITY)$/.test(code))
+    return `${peer} refuses the TLS handshake: it requires a client certificate (PROVIDER_TLS_CERT_FILE), or other TLS versions than 1.2 and 1.3`;
+  // In TLS 1.3 a client has sent its request by the time the server reads its certificate. A server that then closes the
+  // connection at once may take its own alert back.
+  if (/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code))
+    return `${peer} closed the connection without an answer; it may require a client certificate, or refuse this one`;
+  return undefined;
+};
+
+/** The error's code as a note for people, such as ` (ECONNREFUSED)`; its message may hold more than should be seen. */
+export const codeNote = (error: unknown): string => {
+  const code = codeOf(error);
+  return /^[A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
+};

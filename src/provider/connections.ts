@@ -1,0 +1,144 @@
+import type { LookupFunction } from 'node:net';
+import type { buildConnector, Client, Dispatcher } from 'undici';
+import { LoadError } from '../banks/load-error.ts';
+import type { Clock } from '../clock.ts';
+import type { Proxies } from '../config/provider.ts';
+import { TlsFilesError, type TlsContextSource } from '../secrets/tls-files.ts';
+import { toConnectionError, type Peer } from './connection-errors.ts';
+import { asTunnel, type ProxyVariable } from './tunnel.ts';
+
+// Connections to one origin, directly or through a proxy.
+
+export interface ConnectionsOptions {
+  readonly peer: Peer;
+  readonly url: URL;
+  readonly tls: TlsContextSource;
+  readonly proxies: Proxies;
+  /** For the proxy, which sees no other header. */
+  readonly userAgent: string;
+  /** PROVIDER_TIMEOUT. The tunnel through a proxy has half of it, so that a proxy that hangs is told from a provider that does. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** Resolves host names; Node's own unless given. */
+  readonly lookup: LookupFunction | undefined;
+}
+
+export interface Connections {
+  /**
+   * Makes a request over a connection of its own and hands the response to `read`; then the connection is closed. With
+   * one request per CACHE_TTL a kept connection would have been idle for nearly an hour: firewalls drop those, and servers
+   * close them in the very moment of their use. A new one also follows a changed address and uses rotated certificates.
+   * @throws {LoadError} when there is no response; the signal's reason; or what `read` throws
+   */
+  request<T>(
+    options: Omit<Dispatcher.RequestOptions, 'origin'> & { readonly signal: AbortSignal },
+    read: (response: Dispatcher.ResponseData) => Promise<T>,
+  ): Promise<T>;
+  /** Closes what is open. */
+  destroy(): Promise<void>;
+}
+
+export const createConnections = (options: ConnectionsOptions): Connections => {
+  const { peer, tls, url } = options;
+  const open = new Set<Dispatcher>();
+  return {
+    request: async ({ signal, ...request }, read) => {
+      let route = '';
+      const dispatcher = await createDispatcher(options, (variable) => {
+        route = `, through the proxy in ${variable}`;
+      });
+      open.add(dispatcher);
+      try {
+        const response = await dispatcher
+          .request({ ...request, origin: url.origin, signal })
+          .catch((error: unknown) => {
+            signal.throwIfAborted();
+            const failure = toConnectionError(error, peer, url);
+            if (failure.kind !== 'unreachable' || failure === error) throw failure;
+            throw new LoadError('unreachable', `${failure.message}${route}${problemNote(tls)}`);
+          });
+        return await read(response);
+      } finally {
+        open.delete(dispatcher);
+        void dispatcher.destroy();
+      }
+    },
+    destroy: async () => {
+      await Promise.all([...open].map((dispatcher) => dispatcher.destroy()));
+    },
+  };
+};
+
+/** What is known of the files when a handshake has failed: they may have expired, or be in the middle of a rotation. */
+const problemNote = (tls: TlsContextSource): string => {
+  const problem = tls.problem();
+  return problem === undefined ? '' : `; ${problem}`;
+};
+
+/**
+ * undici is loaded when it is first needed: a start with a saved list does without it, and is 60 ms faster. Its own
+ * time-outs are off, since one deadline covers the whole exchange; the one for connecting only ends what that left behind.
+ */
+const createDispatcher = async (
+  options: ConnectionsOptions,
+  onTunnel: (variable: ProxyVariable) => void,
+): Promise<Dispatcher> => {
+  const { url, tls, proxies, timeoutMs, clock, lookup, userAgent } = options;
+  const [undici, secureContext] = await Promise.all([import('undici'), tls.current().catch(toLoadError)]);
+  const createClient = (origin: URL | string, clientOptions: Client.Options): Client =>
+    new undici.Client(origin, {
+      ...clientOptions,
+      connect: endOnError(undici.buildConnector, clientOptions.connect),
+    });
+  const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
+  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
+  const handshake = { rejectUnauthorized: true, timeout: timeoutMs + 1_000 };
+  const connect = { ...handshake, secureContext, ...(lookup && { lookup }) };
+  // As curl chooses: by the scheme of the address, with no fallback from one variable to the other.
+  const variable = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const proxy = url.protocol === 'https:' ? proxies.https : proxies.http;
+  if (proxy === undefined) return createClient(url.origin, { ...noTimeouts, connect });
+  return new undici.EnvHttpProxyAgent({
+    ...noTimeouts,
+    factory: createClient,
+    connect,
+    requestTls: { ...handshake, secureContext },
+    // The client certificate is not for the proxy.
+    proxyTls: { ...handshake, minVersion: 'TLSv1.2', ...(lookup && { lookup }) },
+    httpProxy: proxy.url.href,
+    httpsProxy: proxy.url.href,
+    noProxy: proxies.exceptions,
+    headers: { 'user-agent': userAgent },
+    ...(proxy.credentials && {
+      token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
+    }),
+    clientFactory: (origin, clientOptions) =>
+      asTunnel(new undici.Client(origin, { ...noTimeouts, ...clientOptions }), {
+        variable,
+        limitMs: timeoutMs / 2,
+        clock,
+        onOpen: onTunnel,
+      }),
+  });
+};
+
+/**
+ * Closes a connection at its first error. In TLS 1.3 the alert by which a server refuses a client's certificate comes after
+ * the handshake; undici would go on to the connection's end and report that instead.
+ */
+const endOnError = (
+  build: (options?: buildConnector.BuildOptions) => buildConnector.connector,
+  connect: Client.Options['connect'],
+): buildConnector.connector => {
+  const connector = typeof connect === 'function' ? connect : build(connect);
+  return (options, callback) =>
+    connector(options, (...result) => {
+      const [, socket] = result;
+      socket?.on('error', () => socket.destroy());
+      callback(...result);
+    });
+};
+
+const toLoadError = (error: unknown): never => {
+  throw error instanceof TlsFilesError ? new LoadError('unreachable', error.message) : error;
+};

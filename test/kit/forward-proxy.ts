@@ -1,0 +1,70 @@
+import { describe, expect } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onFreePort } from './free-port.ts';
+import { runProgram } from './program.ts';
+
+// A real forward proxy of a test's own: tinyproxy, on a free port of loopback. Where it is not installed these tests are left
+// out, and say so; with CI=true that is a failure.
+
+const isInstalled = spawnSync('tinyproxy', ['-v']).status === 0;
+const HOW_TO_GET_IT = 'tinyproxy is not installed. On Debian and Ubuntu: apt-get install tinyproxy-bin';
+
+if (!isInstalled) {
+  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be left out
+  if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
+  process.stderr.write(`Tests of ${expect.getState().testPath} are left out: ${HOW_TO_GET_IT}\n`);
+}
+
+/** `describe` for tests that need tinyproxy. */
+export const describeWithProxy = isInstalled ? describe : describe.skip;
+
+export interface ForwardProxy {
+  readonly port: number;
+  /** Its address without credentials. */
+  readonly url: string;
+  /** The targets of the tunnels that were asked for so far, such as `localhost:4000`. */
+  targets(): string[];
+  kill(): Promise<void>;
+  /** It accepts connections and answers nothing, until `resume`. */
+  stall(): void;
+  resume(): void;
+}
+
+export interface ForwardProxyOptions {
+  readonly credentials?: { readonly user: string; readonly password: string };
+  /** The only port that tunnels may lead to; any unless given. */
+  readonly onlyPort?: number;
+}
+
+export const startForwardProxy = ({
+  credentials,
+  onlyPort,
+}: ForwardProxyOptions = {}): Promise<ForwardProxy> =>
+  onFreePort(async (port) => {
+    const config = [
+      `Port ${port}`,
+      'Listen 127.0.0.1',
+      'Timeout 60',
+      'LogLevel Connect',
+      ...(credentials ? [`BasicAuth ${credentials.user} ${credentials.password}`] : []),
+      ...(onlyPort === undefined ? [] : [`ConnectPort ${onlyPort}`]),
+    ];
+    const file = join(mkdtempSync(join(tmpdir(), 'banks-proxy-')), 'tinyproxy.conf');
+    writeFileSync(file, `${config.join('\n')}\n`);
+    const { child, exit, output, says } = runProgram('tinyproxy', { args: ['-d', '-c', file] });
+    await says(/done sending stored logs/);
+    return {
+      port,
+      url: `http://127.0.0.1:${port}`,
+      targets: () => [...output().matchAll(/: CONNECT (\S+) HTTP/g)].map(([, target = '']) => target),
+      kill: async () => {
+        child.kill('SIGKILL');
+        await exit;
+      },
+      stall: () => void child.kill('SIGSTOP'),
+      resume: () => void child.kill('SIGCONT'),
+    };
+  });

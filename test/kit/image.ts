@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+// The files and the command of the service's image, made from the Dockerfile and the lock file without Docker.
+
+export interface Image {
+  /** The directory that stands for the image's /app. */
+  readonly app: string;
+  /** The arguments of Node in ENTRYPOINT. Options that this Node does not know are left out. */
+  readonly entrypoint: readonly string[];
+}
+
+export const layOutImage = (): Image => {
+  const app = mkdtempSync(join(tmpdir(), 'banks-bff-image-'));
+  const [, stage = ''] = readFileSync('Dockerfile', 'utf8').split(/^FROM .* AS service$/m);
+  for (const [, from, paths = ''] of stage.matchAll(/^COPY (?:--from=(\S+) )?(.+)$/gm)) {
+    if (from === 'dependencies') copyProductionPackages(app);
+    else copy(paths.replaceAll('/app/', ''), app);
+  }
+  const [, command = '[]'] = /^ENTRYPOINT (\[.*\])$/m.exec(stage) ?? [];
+  const [node, ...args]: string[] = JSON.parse(command);
+  if (node !== 'node') throw new Error('ENTRYPOINT does not start Node');
+  return { app, entrypoint: args.filter((arg) => !arg.startsWith('--') || isKnownOption(arg)) };
+};
+
+const isKnownOption = (arg: string): boolean =>
+  process.allowedNodeEnvironmentFlags.has(arg.split('=')[0] ?? '');
+
+/** As COPY does: `paths` are sources, with wildcards, and a destination; of a directory it copies the content. */
+const copy = (paths: string, app: string): void => {
+  const [to = '', ...sources] = paths.split(' ').toReversed();
+  const script =
+    'mkdir -p "$0"; for source in $1; do if [ -d "$source" ]; then cp -R "$source/." "$0"; else cp "$source" "$0"; fi; done';
+  execFileSync('bash', ['-ec', script, join(app, to), sources.join(' ')]);
+};
+
+/** What `npm ci --omit=dev` installs. */
+const copyProductionPackages = (app: string): void => {
+  const { packages }: { packages: Record<string, { readonly dev?: boolean }> } = JSON.parse(
+    readFileSync('package-lock.json', 'utf8'),
+  );
+  const paths = Object.keys(packages).filter((path) => path !== '' && !packages[path]?.dev);
+  for (const path of paths) cpSync(path, join(app, path), { recursive: true });
+};

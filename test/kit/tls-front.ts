@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { createServer, type TLSSocket } from 'node:tls';
+import type { Pair } from './authority.ts';
+
+// TLS in front of an emulator: it ends the encryption, may require a client certificate, and passes the bytes on.
+
+export interface TlsFront {
+  readonly port: number;
+  /** `https://localhost:port`. */
+  readonly url: string;
+  /** The common names of the clients' certificates, one for each connection; `none` for a client without one. */
+  readonly clients: readonly string[];
+  /** From the next connection on, only client certificates of this authority are accepted. */
+  requireClientOf(authority: string): void;
+  close(): Promise<void>;
+}
+
+export interface TlsFrontOptions {
+  /** Where the bytes go: an origin such as `http://127.0.0.1:4000`. */
+  readonly to: string;
+  readonly pair: Pair;
+  /** PEM: clients must show a certificate of this authority. Unset: none is asked for. */
+  readonly clientAuthority?: string;
+  readonly port?: number;
+  readonly host?: string;
+  /** The only version offered, such as `TLSv1.1`; Node's own unless given. */
+  readonly version?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
+}
+
+export const startTlsFront = async (options: TlsFrontOptions): Promise<TlsFront> => {
+  const { to, pair, clientAuthority, version } = options;
+  const clients: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer({
+    cert: pair.cert,
+    key: pair.key,
+    ...(clientAuthority !== undefined && {
+      ca: clientAuthority,
+      requestCert: true,
+      rejectUnauthorized: true,
+    }),
+    ...(version && { minVersion: version, maxVersion: version, ciphers: 'DEFAULT:@SECLEVEL=0' }),
+  });
+  server.on('secureConnection', (socket: TLSSocket) => {
+    const { subject } = socket.getPeerCertificate();
+    clients.push(String(subject?.CN ?? 'none'));
+    const upstream = connect(Number(new URL(to).port), new URL(to).hostname);
+    for (const end of [socket, upstream]) {
+      sockets.add(end);
+      end.on('error', () => undefined).on('close', () => sockets.delete(end));
+    }
+    socket.pipe(upstream).pipe(socket);
+    upstream.on('close', () => socket.destroy());
+    socket.on('close', () => upstream.destroy());
+  });
+  server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    port,
+    url: `https://localhost:${port}`,
+    clients,
+    requireClientOf: (authority) =>
+      server.setSecureContext({ cert: pair.cert, key: pair.key, ca: authority }),
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+};

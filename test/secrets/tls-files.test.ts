@@ -1,0 +1,153 @@
+import { describe, expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createRedaction } from '../../src/secrets/redaction.ts';
+import { checkTlsFilesSync, createTlsContextSource, type TlsFiles } from '../../src/secrets/tls-files.ts';
+import { createAuthority, encryptedKey, EXPIRED } from '../kit/authority.ts';
+
+// The files of mutual TLS: what is said about those that cannot be used, and what is done while they cannot.
+
+const NOW_MS = Date.UTC(2026, 6, 1);
+const authority = createAuthority();
+const pair = authority.issue('the service');
+const other = authority.issue('another');
+const expired = authority.issue('expired', EXPIRED);
+const future = authority.issue('future', { from: '20300101000000Z', until: '20310101000000Z' });
+const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+const file = (name: string, content: string): string => {
+  writeFileSync(join(folder, name), content);
+  return join(folder, name);
+};
+const FILES: TlsFiles = { ca: authority.certFile, cert: pair.certFile, key: pair.keyFile };
+
+const problemsOf = (files: Partial<TlsFiles>): string[] =>
+  checkTlsFilesSync({ ...FILES, ...files }, NOW_MS).map(({ variable, problem }) => `${variable} ${problem}`);
+
+test('a pair and an authority that are fine have no problem, nor have no files', () => {
+  expect(problemsOf({})).toEqual([]);
+  expect(problemsOf({ ca: undefined, cert: undefined, key: undefined })).toEqual([]);
+  expect(problemsOf({ cert: file('chain', pair.cert + authority.cert) })).toEqual([]);
+});
+
+test('an RSA pair, and a key in the older format of its kind, are fine', () => {
+  const [key, cert] = [join(folder, 'rsa.key'), join(folder, 'rsa.pem')];
+  execFileSync(
+    'openssl',
+    ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=a', '-keyout', key, '-out', cert],
+    { stdio: 'pipe' },
+  );
+  const traditional = execFileSync('openssl', ['rsa', '-traditional', '-in', key], { stdio: 'pipe' });
+  expect(checkTlsFilesSync({ ca: undefined, cert, key }, Date.now() + 60_000)).toEqual([]);
+  const older = file('rsa-traditional', traditional.toString());
+  expect(checkTlsFilesSync({ ca: undefined, cert, key: older }, Date.now() + 60_000)).toEqual([]);
+});
+
+describe('each problem names its variable, its cause and the way out', () => {
+  test.each<[string, Partial<TlsFiles>, RegExp]>([
+    [
+      'a missing file',
+      { ca: '/nowhere' },
+      /^PROVIDER_TLS_CA_FILE cannot be read \(ENOENT\); name a regular file/,
+    ],
+    ['a folder', { key: folder }, /^PROVIDER_TLS_KEY_FILE cannot be read \(.*\); name a regular file/],
+    ['a file that is too large', { cert: file('large', 'x'.repeat(1_048_577)) }, /_CERT_FILE cannot be read/],
+    [
+      'no authority',
+      { ca: file('no-ca', 'nothing') },
+      /^PROVIDER_TLS_CA_FILE holds no certificate in PEM; it needs/,
+    ],
+    [
+      'a damaged authority',
+      { ca: file('bad-ca', authority.cert.replace('MII', 'III')) },
+      /^PROVIDER_TLS_CA_FILE holds no/,
+    ],
+    [
+      'expired authorities',
+      { ca: expired.certFile },
+      /^PROVIDER_TLS_CA_FILE has only expired certificates; get/,
+    ],
+    [
+      'no certificate',
+      { cert: pair.keyFile },
+      /^PROVIDER_TLS_CERT_FILE holds no certificate in PEM; it needs/,
+    ],
+    [
+      'an expired certificate',
+      { cert: expired.certFile, key: expired.keyFile },
+      /^PROVIDER_TLS_CERT_FILE expired on 2021-01-01; get a new one/,
+    ],
+    [
+      'a certificate for later',
+      { cert: future.certFile, key: future.keyFile },
+      /^PROVIDER_TLS_CERT_FILE is not valid before 2030-01-01; check/,
+    ],
+    ['no key', { key: pair.certFile }, /^PROVIDER_TLS_KEY_FILE holds no private key in PEM; it needs/],
+    [
+      'an encrypted key',
+      { key: encryptedKey(pair) },
+      /^PROVIDER_TLS_KEY_FILE is encrypted, .* decrypt it \(openssl pkey/,
+    ],
+    [
+      'the key of another certificate',
+      { key: other.keyFile },
+      /^PROVIDER_TLS_KEY_FILE does not belong to the certificate in PROVIDER_TLS_CERT_FILE; install/,
+    ],
+  ])('%s', (_what, files, problem) => {
+    const problems = problemsOf(files);
+    expect(problems).toEqual([expect.stringMatching(problem)]);
+    expect(problems.join()).not.toMatch(/canary-passphrase|MIG|MII|BEGIN EC/);
+  });
+
+  test('all of them at once', () => {
+    expect(problemsOf({ ca: '/nowhere', cert: expired.certFile, key: '/nowhere' })).toHaveLength(3);
+  });
+});
+
+describe('while the service runs', () => {
+  const options = { addSecret: () => undefined, clock: { wallMs: () => NOW_MS } };
+
+  test('unchanged files make no new context, changed ones do', async () => {
+    const cert = file('running.pem', pair.cert);
+    const key = file('running.key', pair.key);
+    const source = createTlsContextSource({ ca: undefined, cert, key }, options);
+    const first = await source.current();
+    expect(await source.current()).toBe(first);
+    file('running.pem', other.cert);
+    expect(await source.current()).toBe(first);
+    expect(source.problem()).toContain('PROVIDER_TLS_KEY_FILE does not belong to');
+    file('running.key', other.key);
+    expect(await source.current()).not.toBe(first);
+    expect(source.problem()).toBeUndefined();
+    rmSync(key);
+    await source.current();
+    expect(source.problem()).toContain('PROVIDER_TLS_KEY_FILE cannot be read (ENOENT)');
+  });
+
+  test('files that have never been usable are an error, and are found once they are', async () => {
+    const cert = join(folder, 'late.pem');
+    const source = createTlsContextSource({ ca: undefined, cert, key: pair.keyFile }, options);
+    await expect(source.current()).rejects.toThrow(/^PROVIDER_TLS_CERT_FILE cannot be read \(ENOENT\)/);
+    writeFileSync(cert, pair.cert);
+    await expect(source.current()).resolves.toBeDefined();
+  });
+
+  test('the key is a secret in each form in which it could be written', async () => {
+    const { addSecret, redact } = createRedaction();
+    await createTlsContextSource(FILES, { ...options, addSecret }).current();
+    const lines = pair.key.trim().split('\n').slice(1, -1);
+    const forms = [
+      pair.key,
+      JSON.stringify({ key: pair.key }),
+      lines.join(''),
+      Buffer.from(pair.key).toString('base64'),
+      Buffer.from(lines.join(''), 'base64').toString('base64url'),
+    ];
+    for (const form of forms) {
+      const redacted = redact(`a key: ${form}.`);
+      expect(redacted).toContain('[redacted]');
+      for (const line of lines.slice(0, -1)) expect(redacted).not.toContain(line.slice(0, 40));
+    }
+  });
+});
