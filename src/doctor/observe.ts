@@ -73,7 +73,7 @@ export const observe = async (config: Config, { addSecret }: Redaction): Promise
     takeTurn: undefined,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
-    guard: config.guard,
+    guard: { ...config.guard, fields: config.banks.fields },
     clock: systemClock,
     random: Math.random,
     onEvent: () => undefined,

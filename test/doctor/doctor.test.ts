@@ -140,10 +140,17 @@ describe('a field of BANK_FIELDS that no entry has', () => {
   });
 });
 
+test('the same entry 200 times is a failure that says so', async () => {
+  const emulator = await emulate();
+  await emulator.behave('duplicates');
+  const { status, text, steps } = await doctor(fixedToken(emulator));
+  expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['entries'] });
+  expect(text).toContain('199 entries have the same published content as an earlier one');
+});
+
 test.each<readonly [behaviour: Behaviour, notes: readonly string[], text: RegExp]>([
   ['retyped-field', [], /513 can be served/],
   ['thinned-field', [], /^ {2}name +49\.7 % +text/m],
-  ['duplicates', ['list', 'entries'], /199 entries have the same published content as an earlier one/],
   ['paginated', ['list'], /50 entries, perhaps the first page of more: the answer has a Link header/],
 ])('%s: every step passes, with these notes: %j', async (behaviour, notes, text) => {
   const emulator = await emulate();
