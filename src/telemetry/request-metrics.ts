@@ -31,7 +31,7 @@ export const createRequestMetrics = (registry: Registry): RequestMetrics => {
       durations.observe(route, methodLabel, aborted ? 'aborted' : statusClass(status), durationMs / 1_000);
       if (listState && !aborted) served[listState] += 1;
     },
-    exposition: durations.exposition,
+    exposition: () => durations.exposition(),
   };
 };
 
