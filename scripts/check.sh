@@ -23,6 +23,7 @@ uses 'the way through a forward proxy' tinyproxy
 uses 'sharing between replicas' redis-server valkey-server
 uses 'the alert rules' promtool
 uses 'the load balancer' haproxy
+uses 'requests through a proxy' tinyproxy
 uses 'the systemd unit' systemd-analyze
 uses 'the Python program of docs/api.md' python3
 

@@ -47,41 +47,14 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   // Events come from parts that are made before the telemetry, and none before all are made.
   const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
-  const { stores, sharedStore } = createStores(config, {
+  const { stores, provider, lastGoodList, fleet, list } = createListParts(config, {
+    version,
+    lookup: options.lookup,
+    clock,
     random,
     reportsAges: options.clock === undefined,
     addSecret: redaction.addSecret,
-    onEvent: emit,
-  });
-  const provider = createProvider(config, {
-    version,
-    clock,
-    random,
-    addSecret: redaction.addSecret,
-    onEvent: emit,
-    lookup: options.lookup,
-  });
-  const lastGoodList = createLastGoodList({ stores, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
-  const fleet =
-    sharedStore &&
-    createFleet({
-      store: sharedStore,
-      lastGoodList,
-      loadTimeoutMs: config.provider.timeoutMs,
-      clock,
-    });
-  const list: BankList = createBankList({
-    load: provider.load,
-    takeTurn: fleet?.takeTurn,
-    loadTimeoutMs: config.provider.timeoutMs,
-    policy: config.cache,
-    guard: config.guard,
-    clock,
-    random,
-    onEvent: (event) => {
-      emit(event);
-      if (event.type === 'list-renewed') lastGoodList.save(event.list, list.status().ageMs ?? 0);
-    },
+    emit,
   });
   const telemetry = createTelemetry(config, {
     version,
@@ -149,4 +122,57 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       logger.info('stopped');
     },
   };
+};
+
+interface ListPartsOptions {
+  readonly version: string;
+  readonly lookup: LookupFunction | undefined;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Whether stores may report how old their list is: not beside a clock that is moved by hand. */
+  readonly reportsAges: boolean;
+  readonly addSecret: Redaction['addSecret'];
+  readonly emit: (event: ServiceEvent) => void;
+}
+
+/** The list, with the provider that it is loaded from and the stores that it is saved in and shared through. */
+const createListParts = (config: Config, options: ListPartsOptions) => {
+  const { clock, random, emit } = options;
+  const { stores, sharedStore } = createStores(config, {
+    random,
+    reportsAges: options.reportsAges,
+    addSecret: options.addSecret,
+    onEvent: emit,
+  });
+  const provider = createProvider(config, {
+    version: options.version,
+    clock,
+    random,
+    addSecret: options.addSecret,
+    onEvent: emit,
+    lookup: options.lookup,
+  });
+  const lastGoodList = createLastGoodList({ stores, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
+  const fleet =
+    sharedStore &&
+    createFleet({
+      store: sharedStore,
+      lastGoodList,
+      loadTimeoutMs: config.provider.timeoutMs,
+      clock,
+    });
+  const list: BankList = createBankList({
+    load: provider.load,
+    takeTurn: fleet?.takeTurn,
+    loadTimeoutMs: config.provider.timeoutMs,
+    policy: config.cache,
+    guard: { ...config.guard, fields: config.banks.fields },
+    clock,
+    random,
+    onEvent: (event) => {
+      emit(event);
+      if (event.type === 'list-renewed') lastGoodList.save(event.list, list.status().ageMs ?? 0);
+    },
+  });
+  return { stores, provider, lastGoodList, fleet, list };
 };

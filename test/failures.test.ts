@@ -46,7 +46,7 @@ const AT_THE_DEADLINE: readonly Row[] = [
 /** A whole list, in chunks. */
 const LIST_ANSWER =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n' +
-  'e\r\n[{"code":"1"}]\r\n0\r\n\r\n';
+  '26\r\n[{"code":"1","ispb":"1","name":"One"}]\r\n0\r\n\r\n';
 
 let rig: Rig;
 afterEach(() => rig.close());
@@ -117,24 +117,61 @@ test('a list that shrank is refused while the cached one is served', async () =>
   expect((await banks().expect(200)).body).toHaveLength(513);
 });
 
-// Entries, cold: what a service without a list serves. Kind, warm: why a service with 513 banks refuses it, if it does.
-test.each<readonly [behaviour: Behaviour, entries: number, kind: string | undefined]>([
-  ['renamed-field', 513, undefined],
-  ['retyped-field', 513, undefined],
-  ['thinned-field', 513, undefined],
-  ['duplicates', 200, 'shrunk'],
-  ['paginated', 50, 'shrunk'],
-])('%s: %i entries are served cold; warm it fails as %s', async (behaviour, entries, kind) => {
-  rig = await startRig({ before: (emulator) => emulator.behave(behaviour) });
-  expect((await banks().expect(200)).body).toHaveLength(entries);
-  await rig.close();
+// A list that looks right. Cold: what a service without a list answers. Warm: why a service with 513 banks refuses it.
+type Wrong = readonly [behaviour: Behaviour, cold: number | string, warm: string, field: string | undefined];
+const WRONG_LISTS: readonly Wrong[] = [
+  ['renamed-field', 'missing_field', 'drifted', 'name: filled in 100 % of entries before, 0 % now'],
+  ['retyped-field', 513, 'drifted', 'code: string in '],
+  ['thinned-field', 513, 'drifted', 'name: filled in 100 % of entries before, 49.7 % now'],
+  ['duplicates', 'unusable_entries', 'unusable_entries', undefined],
+  ['paginated', 50, 'shrunk', undefined],
+];
+describe.each(WRONG_LISTS)('while the provider does %s', (behaviour, cold, warm, change) => {
+  test(`a service without a list answers with ${cold}`, async () => {
+    rig = await startRig({ before: (emulator) => emulator.behave(behaviour) });
+    const { status, body } = await banks();
+    const { body: health } = await supertest(rig.url).get('/healthz').expect(200);
+    expect({
+      answer: status === 200 ? body.length : body.code,
+      kind: failure()?.kind,
+      health: health.status,
+    }).toEqual(
+      typeof cold === 'number'
+        ? { answer: cold, kind: undefined, health: 'pass' }
+        : { answer: 'provider_invalid_answer', kind: cold, health: 'warn' },
+    );
+  });
 
-  rig = await startRig();
-  const before = await banks().expect(200);
-  await rig.emulator.behave(behaviour);
-  expect((await rig.service.list.refresh())?.kind).toBe(kind);
-  const after = await banks().expect(200);
-  expect(after.text === before.text).toBe(kind !== undefined);
+  test(`a service with a list serves the same bytes, and says ${warm}`, async () => {
+    rig = await startRig();
+    const before = await banks().expect(200);
+    await rig.emulator.behave(behaviour);
+    const failingSince = new Date(rig.clock.wallMs()).toISOString();
+    expect((await rig.service.list.refresh())?.kind).toBe(warm);
+    expect(failure()?.message).toContain(change ?? '');
+    // Once, however often it is refused.
+    await rig.service.list.refresh();
+    expect(rig.told().filter((line) => line.includes('list: load failed'))).toHaveLength(1);
+    const after = await banks().expect(200);
+    expect([after.text, after.headers['etag']]).toEqual([before.text, before.headers['etag']]);
+    const { body } = await supertest(rig.url).get('/healthz').expect(200);
+    expect(body).toMatchObject({ status: 'warn', list: { state: 'fresh', lastFailure: warm, failingSince } });
+  });
+});
+
+test('a wrong BANK_FIELDS is named with the right one within one load', async () => {
+  rig = await startRig({ env: { BANK_FIELDS: 'codigo,ispb,nome' } });
+  await banks().expect(502);
+  expect(rig.told().join('\n')).toContain('codigo, perhaps code; nome, perhaps name');
+  expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+    list: { lastFailure: 'missing_field' },
+  });
+});
+
+test('an optional field may be missing from every entry', async () => {
+  rig = await startRig({ env: { BANK_FIELDS: 'code,logotype?' } });
+  const { body } = await banks().expect(200);
+  expect(body[0]).toEqual({ code: '001', logotype: null });
 });
 
 test('a few unusable entries are rejected, and the others are served', async () => {

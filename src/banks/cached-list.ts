@@ -34,7 +34,7 @@ export interface HeldList extends LoadedList {
 /** What a store keeps: enough to serve the list again. */
 export type KeptList = Pick<
   HeldList,
-  'json' | 'count' | 'entryDigests' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'
+  'json' | 'count' | 'profile' | 'entryDigests' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'
 >;
 
 /** A list that may be served now. `freshForMs` is negative once it is stale. */

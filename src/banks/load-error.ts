@@ -29,8 +29,12 @@ export const LOAD_ERROR_KINDS = [
   'too_few',
   /** The share of unusable entries is above GUARD_MAX_SHRINK. */
   'unusable_entries',
-  /** The list lost more than GUARD_MAX_SHRINK of the held one's entries. */
+  /** No entry has a field of BANK_FIELDS that is not optional, and no list is cached to compare with. */
+  'missing_field',
+  /** The list lost more than GUARD_MAX_SHRINK of the cached one's entries. */
   'shrunk',
+  /** More than GUARD_MAX_DRIFT of the entries lost a published field, or changed its JSON type. */
+  'drifted',
   /** A defect of this service: anything thrown that is none of the above. */
   'internal',
 ] as const;
@@ -48,6 +52,8 @@ export class LoadError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The status of the provider's answer, where the status is what was wrong with it. */
   readonly upstreamStatus: number | undefined;
+  /** The published fields that are what was wrong. */
+  readonly fields: readonly string[];
 
   constructor(
     kind: LoadErrorKind,
@@ -56,12 +62,14 @@ export class LoadError extends Error {
       cause?: unknown;
       retryAfterMs?: number | undefined;
       upstreamStatus?: number | undefined;
+      fields?: readonly string[];
     } = {},
   ) {
     super(message, { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
     this.upstreamStatus = options.upstreamStatus;
+    this.fields = options.fields ?? [];
   }
 
   static from(error: unknown): LoadError {

@@ -1,9 +1,10 @@
 import { admit, type AdmissionOptions } from './admission.ts';
-import type { CachedList, KeptList } from './cached-list.ts';
+import type { CachedList, KeptList, LoadedList } from './cached-list.ts';
 import { ACCEPTANCES } from './guard/guard.ts';
 import { believable, shouldReplace, type Replacement } from './guard/replacement.ts';
 import type { ListEvent } from './list-event.ts';
 import type { FailureRecord } from './loading/failures.ts';
+import { NOTHING_REJECTED } from './reading/entry.ts';
 
 export interface RestoringOptions extends AdmissionOptions {
   readonly cached: CachedList;
@@ -30,8 +31,15 @@ export const createRestore = (options: RestoringOptions) => {
     if (first === 'no') return false;
     const previous = cached.get();
     // What only the provider knows is as it was, or unknown.
-    const { rejected, upstreamFields } = previous ?? { rejected: 0, upstreamFields: [] };
-    const loaded = { ...kept, rejected: 0, upstreamFields, validators: undefined };
+    const { rejected, upstreamFields } = previous ?? { rejected: NOTHING_REJECTED, upstreamFields: [] };
+    const loaded: LoadedList = {
+      ...kept,
+      rejected: NOTHING_REJECTED,
+      upstreamFields,
+      // It was published before, so that nothing is missing from it that was there.
+      absentFields: [],
+      validators: undefined,
+    };
     const admitted = await admit(loaded, previous, first === 'accepted' ? ACCEPTANCES : [], options);
     const { receivedAtMs, changedAtMs, acceptedAtMs } = kept;
     const list = { ...admitted, receivedAtMs, changedAtMs, acceptedAtMs, rejected };

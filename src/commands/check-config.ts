@@ -26,15 +26,13 @@ const show = ({ state, text }: EffectiveVariable): string => {
   switch (state) {
     case 'value':
       return printable(text);
-    case 'readable':
+    case 'file':
       return `${printable(text)} (readable)`;
     case 'unset':
       return '';
     case 'secret':
       return 'set';
-    case 'unreadable':
-      return 'not readable';
-    case 'invalid':
-      return 'invalid';
+    case 'problem':
+      return 'see below';
   }
 };

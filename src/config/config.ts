@@ -30,8 +30,8 @@ export interface Config {
     readonly snapshotFile: string | undefined;
     readonly redisUrl: SecretSource | undefined;
   };
-  /** `maxShrink` is a share from 0 to 1. */
-  readonly guard: { readonly minBanks: number; readonly maxShrink: number };
+  /** `maxShrink` and `maxDrift` are shares from 0 to 1. */
+  readonly guard: { readonly minBanks: number; readonly maxShrink: number; readonly maxDrift: number };
   readonly browserMaxAgeMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly trustProxy: number | readonly string[] | undefined;
@@ -89,6 +89,7 @@ export const parseConfig = (
     guard: {
       minBanks: reader.defaulted('GUARD_MIN_BANKS'),
       maxShrink: reader.defaulted('GUARD_MAX_SHRINK'),
+      maxDrift: reader.defaulted('GUARD_MAX_DRIFT'),
     },
     browserMaxAgeMs: reader.defaulted('BROWSER_MAX_AGE'),
     corsOrigins: reader.optional('CORS_ORIGINS') ?? [],
@@ -119,7 +120,7 @@ const reportUnreadableFiles = (
   { optional, report }: Reader,
   whyUnreadable: (path: string) => string | undefined,
 ): void => {
-  for (const name of VARIABLE_NAMES.filter((key) => VARIABLES[key].isSecretFile)) {
+  for (const name of VARIABLE_NAMES.filter((key) => VARIABLES[key].file === 'secret')) {
     const path = optional(name);
     const reason = typeof path === 'string' ? whyUnreadable(path) : undefined;
     if (reason)

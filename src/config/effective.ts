@@ -1,5 +1,4 @@
 import type { Environment } from './reader.ts';
-import { InvalidValue } from './values.ts';
 import { spellingsOf, VARIABLE_NAMES, VARIABLES, type VariableName } from './variables.ts';
 
 // The configuration as the service would use it, variable by variable, for a person to check. Pure.
@@ -7,11 +6,11 @@ import { spellingsOf, VARIABLE_NAMES, VARIABLES, type VariableName } from './var
 export interface EffectiveVariable {
   readonly name: VariableName;
   readonly source: 'environment' | '.env' | 'default' | 'unset';
-  /** `readable` and `unreadable` are files. */
-  readonly state: 'value' | 'secret' | 'readable' | 'unreadable' | 'invalid' | 'unset';
+  /** `file`: it can be read. `problem`: a problem of the configuration names the variable. */
+  readonly state: 'value' | 'secret' | 'file' | 'problem' | 'unset';
   /**
-   * The value or the path. Empty unless the state is `value` or `readable`: an invalid value, or a path that leads
-   * nowhere, may be a secret in the wrong variable.
+   * The value, or the path. Empty unless the state is `value` or `file`: what is wrong may be a secret in the wrong
+   * variable.
    */
   readonly text: string;
 }
@@ -22,16 +21,18 @@ export interface Sources {
   readonly dotEnv: Environment;
 }
 
-/** @param isReadable whether a file can be read */
+/** @param problems of these sources, each beginning with the names of its variables and a colon */
 export const effectiveVariables = (
   sources: Sources,
-  isReadable: (path: string) => boolean,
-): readonly EffectiveVariable[] =>
-  VARIABLE_NAMES.map((name) => {
+  problems: readonly string[],
+): readonly EffectiveVariable[] => {
+  const named = new Set(problems.flatMap((problem) => problem.split(':')[0]?.split(', ') ?? []));
+  return VARIABLE_NAMES.map((name) => {
     const { source, text } = find(name, sources);
-    const state = source === 'unset' ? 'unset' : judge(name, text, isReadable);
-    return { name, source, state, text: state === 'value' || state === 'readable' ? text : '' };
+    const state = source === 'unset' ? 'unset' : stateOf(name, named);
+    return { name, source, state, text: state === 'value' || state === 'file' ? text : '' };
   });
+};
 
 /** An empty value counts as unset. */
 const find = (
@@ -46,19 +47,8 @@ const find = (
   return text === undefined ? { source: 'unset', text: '' } : { source: 'default', text };
 };
 
-const judge = (
-  name: VariableName,
-  text: string,
-  isReadable: (path: string) => boolean,
-): EffectiveVariable['state'] => {
-  const { parse, isSecret, isSecretFile } = VARIABLES[name];
-  try {
-    parse(text);
-  } catch (error) {
-    if (error instanceof InvalidValue) return 'invalid';
-    throw error;
-  }
-  if (isSecret) return 'secret';
-  if (isSecretFile) return isReadable(text) ? 'readable' : 'unreadable';
-  return 'value';
+const stateOf = (name: VariableName, named: ReadonlySet<string>): EffectiveVariable['state'] => {
+  if (spellingsOf(name).some((spelling) => named.has(spelling))) return 'problem';
+  if (VARIABLES[name].isSecret) return 'secret';
+  return VARIABLES[name].file ? 'file' : 'value';
 };

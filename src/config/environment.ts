@@ -47,7 +47,7 @@ export const checkConfig = (env: ProcessEnvironment): ConfigCheck => {
   const merged = merge(sources);
   collect(() => parseConfig(merged, FILE_CHECKS));
   return {
-    variables: effectiveVariables(sources, (path) => whyUnreadable(path) === undefined),
+    variables: effectiveVariables(sources, problems),
     problems,
     secrets: SECRET_VARIABLES.flatMap((name) =>
       spellingsOf(name).map((spelling) => [name, merged[spelling] ?? ''] as const),

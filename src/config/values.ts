@@ -81,7 +81,7 @@ export const toRedisUrl = (text: string): Secret => {
     );
   }
   if (![url.username, url.password].every(isPercentEncoded))
-    throw new InvalidValue('has a % in its user or password that starts no escape; write %25 for it');
+    throw new InvalidValue('has a % in its user or password that does not start an escape; write %25 for it');
   if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
     throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
   return toSecret(text);
@@ -105,7 +105,7 @@ export const toEgressProxy = (text: string): EgressProxy => {
   }
   const { username, password } = url;
   if (![username, password].every(isPercentEncoded))
-    throw new InvalidValue('has a % in its user or password that starts no escape; write %25 for it');
+    throw new InvalidValue('has a % in its user or password that does not start an escape; write %25 for it');
   if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
     throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;

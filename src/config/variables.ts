@@ -31,8 +31,8 @@ export interface Variable<T> {
   readonly parse: (text: string) => T;
   /** Its text must never be seen. It is removed from the process's environment once it has been read. */
   readonly isSecret?: true;
-  /** Names a file that holds a secret: it must be readable at the start. */
-  readonly isSecretFile?: true;
+  /** Names a file that must be readable at the start: a secret, or certificates or a key in PEM. */
+  readonly file?: 'secret' | 'pem';
   /** May also be written in lower case, which takes precedence, as in curl. */
   readonly hasLowerCase?: true;
 }
@@ -44,21 +44,21 @@ const TABLE = {
   MANAGEMENT_HOST: { default: '127.0.0.1', parse: toText },
   MANAGEMENT_HOSTS: { parse: toHostNames },
   MANAGEMENT_TOKEN: { parse: toSecretWith(MANAGEMENT_TOKEN_RULE), isSecret: true },
-  MANAGEMENT_TOKEN_FILE: { parse: toText, isSecretFile: true },
+  MANAGEMENT_TOKEN_FILE: { parse: toText, file: 'secret' },
   PROVIDER_ENVIRONMENT: { parse: toOneOf(['sandbox', 'production']) },
   PROVIDER_SANDBOX_BASE_URL: { parse: toHttpUrl },
   PROVIDER_PRODUCTION_BASE_URL: { parse: toHttpsUrl },
   PROVIDER_ACCESS_TOKEN: { parse: toSecretWith(PROVIDER_TOKEN_RULE), isSecret: true },
-  PROVIDER_ACCESS_TOKEN_FILE: { parse: toText, isSecretFile: true },
+  PROVIDER_ACCESS_TOKEN_FILE: { parse: toText, file: 'secret' },
   PROVIDER_TOKEN_URL: { parse: toHttpUrl },
   PROVIDER_CLIENT_ID: { parse: toText },
   PROVIDER_CLIENT_SECRET: { parse: toSecretWith(PROVIDER_SECRET_RULE), isSecret: true },
-  PROVIDER_CLIENT_SECRET_FILE: { parse: toText, isSecretFile: true },
+  PROVIDER_CLIENT_SECRET_FILE: { parse: toText, file: 'secret' },
   PROVIDER_TOKEN_SCOPE: { parse: toText },
   PROVIDER_TOKEN_FORMAT: { default: 'form', parse: toOneOf(['form', 'json']) },
-  PROVIDER_TLS_CA_FILE: { parse: toText },
-  PROVIDER_TLS_CERT_FILE: { parse: toText },
-  PROVIDER_TLS_KEY_FILE: { parse: toText },
+  PROVIDER_TLS_CA_FILE: { parse: toText, file: 'pem' },
+  PROVIDER_TLS_CERT_FILE: { parse: toText, file: 'pem' },
+  PROVIDER_TLS_KEY_FILE: { parse: toText, file: 'pem' },
   HTTPS_PROXY: { parse: toEgressProxy, isSecret: true, hasLowerCase: true },
   HTTP_PROXY: { parse: toEgressProxy, isSecret: true, hasLowerCase: true },
   NO_PROXY: { parse: toText, hasLowerCase: true },
@@ -70,9 +70,10 @@ const TABLE = {
   CACHE_MAX_STALE: { default: '7d', parse: toDurationMs },
   CACHE_SNAPSHOT_FILE: { parse: toText },
   CACHE_REDIS_URL: { parse: toRedisUrl, isSecret: true },
-  CACHE_REDIS_URL_FILE: { parse: toText, isSecretFile: true },
+  CACHE_REDIS_URL_FILE: { parse: toText, file: 'secret' },
   GUARD_MIN_BANKS: { default: '1', parse: toCount },
   GUARD_MAX_SHRINK: { default: '20%', parse: toShare },
+  GUARD_MAX_DRIFT: { default: '20%', parse: toShare },
   BROWSER_MAX_AGE: { default: '5m', parse: toDurationMs },
   CORS_ORIGINS: { parse: toOrigins },
   TRUST_PROXY: { parse: toTrustedProxies },

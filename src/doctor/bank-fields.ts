@@ -1,5 +1,5 @@
 import type { PublishedField } from '../config/values.ts';
-import { nearestName } from './nearest-name.ts';
+import { nearestName } from '../nearest-name.ts';
 import { isPrintable, type FieldSeen } from './survey.ts';
 
 // BANK_FIELDS compared with what the provider sends: what is missing, and lines that would be right. Pure.

@@ -1,5 +1,6 @@
 import type { ServedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
+import { countRejected } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { parseJson } from '../provider/contract.ts';
 import { advise } from './advice/advice.ts';
@@ -107,7 +108,7 @@ const DESCRIBE: Readonly<Record<(typeof STEPS)[number], (evidence: Evidence) => 
     ok(
       'address',
       provider.connection
-        ? `connected to ${provider.connection.address ?? 'the provider'} after ${ms(provider.connection.afterMs)}`
+        ? `connected to ${provider.isThroughProxy ? 'the provider through the proxy at ' : ''}${provider.connection.address ?? 'the provider'} after ${ms(provider.connection.afterMs)}`
         : 'something listens there',
     ),
   TLS: ({ observation: { provider, observedAtMs } }) => {
@@ -145,7 +146,7 @@ const DESCRIBE: Readonly<Record<(typeof STEPS)[number], (evidence: Evidence) => 
   entries: (evidence) => {
     const { outcome } = evidence.observation;
     const [count, rejected] =
-      outcome instanceof LoadError ? [0, 0] : [outcome.list.count, outcome.list.rejected];
+      outcome instanceof LoadError ? [0, 0] : [outcome.list.count, countRejected(outcome.list.rejected)];
     const message = `${count} can be served, ${rejected} rejected`;
     const hints = entryHints(evidence);
     return rejected > 0 || hints.length > 0

@@ -23,6 +23,9 @@ export interface Contact {
   };
   /** Why there is no connection: a code such as ECONNREFUSED. */
   readonly connectError?: string;
+  /** Why an open connection was lost: a code such as ECONNRESET. */
+  readonly lostBy?: string;
+  readonly isThroughProxy?: boolean;
   /** The head of the last answer. */
   readonly head?: { readonly status: number; readonly afterMs: number };
 }
@@ -70,13 +73,15 @@ export const observe = async (config: Config, { addSecret }: Redaction): Promise
     takeTurn: undefined,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
-    guard: config.guard,
+    guard: { ...config.guard, fields: config.banks.fields },
     clock: systemClock,
     random: Math.random,
     onEvent: () => undefined,
   });
 
-  const stopWatching = watch(elapsedMs, (seen) => {
+  const { baseUrl, token } = config.provider;
+  const hosts = [baseUrl.host, ...(token.kind === 'client-credentials' ? [token.url.host] : [])];
+  const stopWatching = watch(hosts, elapsedMs, (seen) => {
     // The provider is asked only once there is a token.
     const endpoint = tokenAfterMs === undefined ? 'tokenEndpoint' : 'provider';
     contacts[endpoint] = { ...contacts[endpoint], ...seen };
@@ -95,10 +100,17 @@ export const observe = async (config: Config, { addSecret }: Redaction): Promise
   };
 };
 
-/** Watches undici's diagnostics channels, which report every connection in the process: here, those of these two. */
-const watch = (elapsedMs: () => number, onSeen: (seen: Contact) => void): (() => void) => {
+/** Watches undici's diagnostics channels, which report every connection in the process: here, those of these two `hosts`. */
+const watch = (
+  hosts: readonly string[],
+  elapsedMs: () => number,
+  onSeen: (seen: Contact) => void,
+): (() => void) => {
   const watchers = {
+    'undici:proxy:connected': () => onSeen({ isThroughProxy: true }),
     'undici:client:connected': (message: unknown) => {
+      // A connection to a proxy is not yet one to the endpoint.
+      if (!hosts.includes(String(memberOf(memberOf(message, 'connectParams'), 'host')))) return;
       const socket = memberOf(message, 'socket');
       const address = socket instanceof Socket ? socket.remoteAddress : undefined;
       const tls = socket instanceof TLSSocket ? describeTls(socket) : undefined;
@@ -106,6 +118,9 @@ const watch = (elapsedMs: () => number, onSeen: (seen: Contact) => void): (() =>
     },
     'undici:client:connectError': (message: unknown) => {
       onSeen({ connectError: String(memberOf(memberOf(message, 'error'), 'code')) });
+    },
+    'undici:request:error': (message: unknown) => {
+      onSeen({ lostBy: String(memberOf(memberOf(message, 'error'), 'code')) });
     },
     'undici:request:headers': (message: unknown) => {
       const status = Number(memberOf(memberOf(message, 'response'), 'statusCode'));

@@ -144,7 +144,9 @@ export const PROBLEM_OF_LOAD_ERROR = {
   too_large: 'provider_invalid_answer',
   too_few: 'provider_invalid_answer',
   unusable_entries: 'provider_invalid_answer',
+  missing_field: 'provider_invalid_answer',
   shrunk: 'provider_invalid_answer',
+  drifted: 'provider_invalid_answer',
   internal: 'internal_error',
 } as const satisfies Record<LoadErrorKind, ProblemCode>;
 

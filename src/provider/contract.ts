@@ -1,5 +1,6 @@
 import type { LoadedList, Validators } from '../banks/cached-list.ts';
-import { MAX_DEPTH, readList, type ListContract } from '../banks/reading/list-reader.ts';
+import { MAX_DEPTH } from '../banks/reading/entry-groups.ts';
+import { readList, type ListContract } from '../banks/reading/list-reader.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { ProviderAnswer } from './exchange.ts';
 

@@ -18,6 +18,12 @@ export interface TunnelOptions {
   readonly onOpen: (variable: ProxyVariable) => void;
 }
 
+/** The proxy's answer that it could not connect. */
+class NoWayOnward extends LoadError {
+  /** For those who watch undici's diagnostics channels. */
+  readonly code = 'PROXY_CANNOT_CONNECT';
+}
+
 type Connect = (options: Dispatcher.ConnectOptions) => Promise<Dispatcher.ConnectData>;
 
 /** `client`, a connection to the proxy, with a `connect` that rejects with a LoadError unless the tunnel is open. */
@@ -57,7 +63,7 @@ const toRefusal = (status: number, variable: ProxyVariable): LoadError => {
     );
   // With a server error the proxy reports on the way behind it: it tried, and found nobody there.
   if (status >= 500)
-    return new LoadError('unreachable', `the proxy in ${variable} cannot connect any further (${status})`);
+    return new NoWayOnward('unreachable', `the proxy in ${variable} cannot connect any further (${status})`);
   return new LoadError(
     'proxy_refused',
     `the proxy in ${variable} refuses to connect to this address (${status})`,

@@ -3,6 +3,12 @@ import type { HeldList } from '../banks/cached-list.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import type { Freshness } from '../banks/freshness.ts';
 import { compareLists } from '../banks/list-change.ts';
+import {
+  countRejected,
+  NOTHING_REJECTED,
+  REJECTION_REASONS,
+  type RejectedEntries,
+} from '../banks/reading/entry.ts';
 import { listNames } from './printable.ts';
 
 /**
@@ -33,7 +39,7 @@ export const createListLog = (
     else logger.debug(facts, 'list: renewed');
     logged = { state: 'fresh' };
     if (previous) logChanges(logger, previous, list);
-    logRejected(logger, list.rejected, previous?.rejected ?? 0);
+    logRejected(logger, list.rejected, previous?.rejected ?? NOTHING_REJECTED);
     suggestFields(list);
   };
 
@@ -44,11 +50,18 @@ export const createListLog = (
         break;
       case 'list-load-failed': {
         const { error, state } = event;
-        if (logged.failing !== error.kind || logged.state !== state) {
-          const facts = { kind: error.kind, state, ...(error.kind === 'internal' && { err: error.cause }) };
+        // Another field is another change.
+        const failing = [error.kind, ...error.fields].join();
+        if (logged.failing !== failing || logged.state !== state) {
+          const facts = {
+            kind: error.kind,
+            state,
+            ...(error.fields.length > 0 && { fields: listNames(error.fields) }),
+            ...(error.kind === 'internal' && { err: error.cause }),
+          };
           logger.warn(facts, `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`);
         }
-        logged = { failing: error.kind, state };
+        logged = { failing, state };
         break;
       }
       case 'list-restored': {
@@ -75,10 +88,16 @@ const logChanges = (logger: Logger, previous: HeldList, list: HeldList): void =>
   }
 };
 
-const logRejected = (logger: Logger, rejected: number, before: number): void => {
-  if (rejected === before) return;
-  if (rejected > 0) logger.warn({ rejected }, 'list: unusable entries were rejected');
-  else logger.info({ rejected }, 'list: all entries are usable again');
+const logRejected = (logger: Logger, rejected: RejectedEntries, before: RejectedEntries): void => {
+  if (REJECTION_REASONS.every((reason) => rejected[reason] === before[reason])) return;
+  const facts = {
+    rejected: countRejected(rejected),
+    reasons: Object.fromEntries(
+      REJECTION_REASONS.filter((reason) => rejected[reason] > 0).map((reason) => [reason, rejected[reason]]),
+    ),
+  };
+  if (facts.rejected > 0) logger.warn(facts, 'list: unusable entries were rejected');
+  else logger.info({ rejected: 0 }, 'list: all entries are usable again');
 };
 
 /** What clients get now. */

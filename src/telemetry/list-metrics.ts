@@ -2,14 +2,21 @@ import { Gauge, type Registry } from 'prom-client';
 import type { ListStatus } from '../banks/bank-list.ts';
 import { STATES, type FreshnessPolicy } from '../banks/freshness.ts';
 import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
+import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
+import { countFilled } from '../banks/reading/profile.ts';
 
 export interface ListMetricsOptions {
   readonly status: () => ListStatus;
   readonly policy: FreshnessPolicy;
+  /** The published names, where they are configured: names that the provider chooses are not a closed set. */
+  readonly fields: readonly string[];
 }
 
 /** Gauges of the list at the moment of the scrape. A value that is not known has no sample. */
-export const defineListMetrics = (registry: Registry, { status, policy }: ListMetricsOptions): void => {
+export const defineListMetrics = (
+  registry: Registry,
+  { status, policy, fields }: ListMetricsOptions,
+): void => {
   const gauge = (name: string, help: string, value: (status: ListStatus) => number | undefined): void => {
     registry.registerMetric(
       new Gauge({
@@ -59,15 +66,12 @@ export const defineListMetrics = (registry: Registry, { status, policy }: ListMe
   );
   gauge('banks_list_entries', 'Banks in the cached list', ({ held }) => held?.count ?? 0);
   gauge(
-    'banks_list_rejected_entries',
-    'Entries of the newest list that were unusable and are not served',
-    ({ held }) => held?.rejected ?? 0,
-  );
-  gauge(
     'banks_list_last_success_timestamp_seconds',
     'When the provider sent the cached list',
     ({ held }) => held && held.receivedAtMs / 1_000,
   );
+  defineRejectedEntries(registry, status);
+  defineFilledShares(registry, status, fields);
   state('banks_list_state', '1 for the current state of the list: empty, fresh, stale or expired', {
     label: 'state',
     values: STATES,
@@ -79,3 +83,32 @@ export const defineListMetrics = (registry: Registry, { status, policy }: ListMe
     now: ({ failure }) => failure?.kind,
   });
 };
+
+const defineRejectedEntries = (registry: Registry, status: () => ListStatus): void =>
+  registry.registerMetric(
+    new Gauge({
+      name: 'banks_list_rejected_entries',
+      help: 'Entries of the newest list that were unusable and are not served, by reason',
+      labelNames: ['reason'],
+      registers: [],
+      collect() {
+        const { rejected = NOTHING_REJECTED } = status().held ?? {};
+        for (const reason of REJECTION_REASONS) this.set({ reason }, rejected[reason]);
+      },
+    }),
+  );
+
+const defineFilledShares = (registry: Registry, status: () => ListStatus, fields: readonly string[]): void =>
+  registry.registerMetric(
+    new Gauge({
+      name: 'banks_list_field_filled_share',
+      help: 'Share of the cached list, 0 to 1, in which a field of BANK_FIELDS is not missing, null or empty',
+      labelNames: ['field'],
+      registers: [],
+      collect() {
+        const { held } = status();
+        if (!held || held.count === 0) return;
+        for (const field of fields) this.set({ field }, countFilled(held.profile.get(field)) / held.count);
+      },
+    }),
+  );

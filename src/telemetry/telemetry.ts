@@ -34,7 +34,14 @@ export const createTelemetry = (config: Config, options: TelemetryOptions): Tele
   const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
   const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
   const { environment } = config.provider;
-  const metrics = createMetrics({ status, policy: config.cache, stores, environment, version });
+  const metrics = createMetrics({
+    status,
+    policy: config.cache,
+    fields: config.banks.fields?.map(({ name }) => name) ?? [],
+    stores,
+    environment,
+    version,
+  });
   const history = createHistory({ clock, ageMs: () => status().ageMs });
   const emit = (event: ServiceEvent): void => {
     log(event);

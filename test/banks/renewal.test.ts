@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import supertest from 'supertest';
+import { makeBanks } from '../kit/banks.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // How fresh, and who waits: the whole service on a clock that the tests move.
@@ -12,7 +13,7 @@ const DATES = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 02 Jan 2026 00:00:00 GMT']
 
 const sendBanks = (res: ServerResponse, count: number, headers: OutgoingHttpHeaders = {}): void => {
   res.writeHead(200, { 'content-type': 'application/json', ...headers });
-  res.end(JSON.stringify(Array.from({ length: count }, (_, index) => ({ code: String(index) }))));
+  res.end(JSON.stringify(makeBanks(count)));
 };
 
 let rig: Rig;
@@ -197,7 +198,7 @@ describe('a provider that names versions of its list', () => {
     expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 304 });
     expect(status().ageMs).toBe(0);
     expect(status().held?.representations).toBe(before?.representations);
-    rig.emulator.setBanks(Array.from({ length: 500 }, (_, index) => ({ code: String(index) })));
+    rig.emulator.setBanks(makeBanks(500));
     await nextLoad();
     expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 200 });
     expect(status().held?.count).toBe(500);
@@ -292,7 +293,7 @@ describe('the connection to the provider', () => {
     rig.emulator.respondWith(({ socket }, res) => {
       sockets.add(socket);
       res.writeHead(200, { 'content-type': 'application/json', 'keep-alive': 'timeout=600' });
-      res.end(JSON.stringify(Array.from({ length: 513 }, (_, index) => ({ code: String(index) }))));
+      res.end(JSON.stringify(makeBanks(513)));
     });
     for (let load = 0; load < 3; load += 1) {
       await nextLoad();

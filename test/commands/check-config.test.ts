@@ -57,12 +57,16 @@ test('every problem is printed, no invalid value is, and the status is 1', async
     CACHE_REDIS_URL: 'https://:hidden@redis',
     PORT: 'hidden',
     CORS_ORIGIN: 'hidden',
+    PROVIDER_TLS_CA_FILE: '/hidden',
+    https_proxy: 'ftp://hidden',
   });
   expect(status).toBe(1);
-  expect(row('PORT')).toBe('environment invalid');
-  expect(row('PROVIDER_ACCESS_TOKEN')).toBe('environment invalid');
-  expect(row('CACHE_REDIS_URL')).toBe('environment invalid');
-  expect(row('MANAGEMENT_TOKEN_FILE')).toBe('environment not readable');
+  expect(row('PORT')).toBe('environment see below');
+  expect(row('PROVIDER_ACCESS_TOKEN')).toBe('environment see below');
+  expect(row('PROVIDER_TLS_CA_FILE')).toBe('environment see below');
+  expect(row('HTTPS_PROXY')).toBe('environment see below');
+  expect(row('CACHE_REDIS_URL')).toBe('environment see below');
+  expect(row('MANAGEMENT_TOKEN_FILE')).toBe('environment see below');
   const [, problems = ''] = text.split(/\nThe configuration has \d+ problems:\n/);
   for (const name of [
     'PORT',

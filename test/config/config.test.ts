@@ -33,7 +33,7 @@ test('the smallest sandbox configuration gets every default', () => {
     provider: { environment: 'sandbox', timeoutMs: 5_000, maxBodyBytes: 5 * 1024 * 1024 },
     banks: { fields: undefined, requiredFields: [] },
     cache: { ttlMs: 3_600_000, maxStaleMs: 7 * 86_400_000 },
-    guard: { minBanks: 1, maxShrink: 0.2 },
+    guard: { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2 },
     browserMaxAgeMs: 300_000,
     corsOrigins: [],
     hotPath: true,

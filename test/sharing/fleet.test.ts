@@ -49,7 +49,7 @@ const simulate = async (seed: number, { faults }: { readonly faults: boolean }) 
         }),
       takeTurn: fleet.takeTurn,
       policy: { ttlMs: TTL_MS, maxStaleMs: TTL_MS },
-      guard: { minBanks: 1, maxShrink: 0.2 },
+      guard: { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2, fields: undefined },
       loadTimeoutMs: LOAD_TIMEOUT_MS,
       clock,
       random,

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { makeBanks } from '../kit/banks.ts';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -90,7 +91,7 @@ describeWithRedis('replicas that share Redis', () => {
   test('a list that one of them renewed reaches the others, and spares their calls', async () => {
     const [one, two] = [await start(), await start()];
     await keyOfList();
-    provider.setBanks(Array.from({ length: 500 }, (_, index) => ({ code: String(index) })));
+    provider.setBanks(makeBanks(500));
     await nextLoad(one);
     await eventually(() => held(two) === 500);
     expect(provider.listCalls()).toBe(2);
@@ -226,7 +227,7 @@ describeWithRedis('replicas that share Redis', () => {
     socket.end(`PUBLISH ${news} x\r\n`.repeat(100_000));
     await once(socket, 'close');
     // Its turn comes after all of them: the connection is one.
-    provider.setBanks(Array.from({ length: 500 }, (_, index) => ({ code: String(index) })));
+    provider.setBanks(makeBanks(500));
     clock.advance(1);
     await refresh(one).expect(200);
     const two = await start();

@@ -16,8 +16,8 @@ import { eventually } from '../kit/rig.ts';
 // What every store promises, held against each of them: the file, a real Redis, and the one that fails on command.
 
 const kept = async (banks: readonly unknown[], acceptedAtMs?: number): Promise<KeptList> => {
-  const { json, count, entryDigests } = await readBanks(banks);
-  return { json, count, entryDigests, receivedAtMs: 2, changedAtMs: 1, acceptedAtMs };
+  const { json, count, profile, entryDigests } = await readBanks(banks);
+  return { json, count, profile, entryDigests, receivedAtMs: 2, changedAtMs: 1, acceptedAtMs };
 };
 const BANKS = [{ code: '001', name: 'Ação "1"\n' }];
 const LIST = await kept(BANKS);

@@ -269,7 +269,7 @@ describe('the token goes to the configured origin only', () => {
     const received: string[] = [];
     const elsewhere = createServer((req, res) => {
       received.push(String(req.url));
-      res.setHeader('content-type', 'application/json').end('[{"code":"1"}]');
+      res.setHeader('content-type', 'application/json').end('[{"code":"1","ispb":"1","name":"One"}]');
     });
     await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
     const address = elsewhere.address();

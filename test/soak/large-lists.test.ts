@@ -80,7 +80,12 @@ const largest = (round: number): string =>
     const entry = `{"code":"${index}","ispb":"${round}","name":"`;
     return `${entry}${'é'.repeat((101 - entry.length) / 2)}"}`;
   }).join(',')}]`;
-const inOneEntry = (value: string): string => fill(`{"code":${fill(value, Infinity, 65_000)}}`);
+/** 80 different entries, each with as many copies of a value as it may have. */
+const inOneEntry = (value: string): string => {
+  const code = fill(value, Infinity, 65_000);
+  const entries = Array.from({ length: 80 }, (_, ispb) => `{"code":${code},"ispb":"${ispb}","name":"a"}`);
+  return `[${entries.join(',')}]`;
+};
 const keys = (): string =>
   fill(`{"code":1,${Array.from({ length: 6_000 }, (_, key) => `"k${key}":0`).join(',')}}`);
 
@@ -131,7 +136,7 @@ test('5 MB in chunks of one byte', async () => {
           return;
         }
       }
-      res.socket?.end('d\r\n[{"code":"1"}\r\n1\r\n]\r\n0\r\n\r\n');
+      res.socket?.end('25\r\n[{"code":"1","ispb":"1","name":"One"}\r\n1\r\n]\r\n0\r\n\r\n');
     };
     write();
   });

@@ -51,7 +51,13 @@ test('after 200 renewals and 100,000 requests the heap has grown by less than 5 
   const settled = () => list.status().nextLoadInMs > 0;
   const renew = async (count: number): Promise<void> => {
     for (let renewal = 0; renewal < count; renewal += 1) {
-      rig.emulator.setBanks(Array.from({ length: 513 }, (_, code) => ({ code, name: `bank ${renewal}` })));
+      rig.emulator.setBanks(
+        Array.from({ length: 513 }, (_, code) => ({
+          code,
+          ispb: code,
+          name: `bank ${renewal}`,
+        })),
+      );
       rig.clock.next();
       await eventually(settled);
     }

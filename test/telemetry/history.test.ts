@@ -1,3 +1,4 @@
+import { NOTHING_REJECTED } from '../../src/banks/reading/entry.ts';
 import { expect, test } from '@jest/globals';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { createHistory, HISTORY_MINUTES } from '../../src/telemetry/history.ts';
@@ -38,7 +39,9 @@ const setUp = () => {
       const list = {
         json: Buffer.from('[]'),
         entryDigests: new Float64Array(),
-        rejected: 0,
+        rejected: NOTHING_REJECTED,
+        profile: new Map(),
+        absentFields: [],
         upstreamFields: [],
         validators: undefined,
         count: 0,

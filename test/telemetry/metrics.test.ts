@@ -45,7 +45,8 @@ describe('the list', () => {
     expect(await sample('banks_list_age_seconds')).toBe(90);
     expect(await sample('banks_list_ttl_seconds')).toBe(3_600);
     expect(await sample('banks_list_entries')).toBe(rig.service.list.status().held?.count);
-    expect(await sample('banks_list_rejected_entries')).toBe(rig.service.list.status().held?.rejected);
+    expect(await sample('banks_list_rejected_entries{reason="not_an_object"}')).toBe(0);
+    expect(await sample('banks_list_field_filled_share{field="name"}')).toBe(1);
     expect(await sample('banks_list_last_success_timestamp_seconds')).toBe(rig.clock.wallMs() / 1_000 - 90);
     expect(await sample('banks_list_state{state="fresh"}')).toBe(1);
   });

@@ -72,7 +72,7 @@ export interface BankPickerEventMap {
 
 /**
  * `<bank-picker src="https://…/banks" name="bank" required>`: a field in which one bank is chosen. It takes part in
- * forms as a `<select>` does; its value is the bank's `id-field`, which is its ISPB unless told otherwise.
+ * forms as a `<select>` does; its value is the bank's `id-field`, by default its ISPB.
  */
 export class BankPickerElement extends HTMLElement {
   /** The service's `/banks`. Nothing is loaded without it. */

@@ -24,7 +24,7 @@ const TEXTS = /** @type {const} */ ({
   defaultValue: ['value', ''],
 });
 
-/** A server that renders pages can import the element, and has no HTMLElement to extend. */
+/** So that a server that renders pages can import the element: it has no HTMLElement. */
 const Base = /** @type {new () => HTMLElement & Record<keyof typeof TEXTS, string>} */ (
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the loop below makes it so
   class extends (globalThis.HTMLElement ?? Object) {}
@@ -64,7 +64,7 @@ export class BankPickerElement extends Base {
     onStatus: (status) => this.#onStatus(status),
     onCountdown: (seconds) => this.#picker.setCountdown(seconds),
   });
-  /** A value that was set before the list was there. */
+  /** A value that was set before the list was loaded. */
   #awaited = '';
   /** The last values that `input` and `change` have reported. */
   #reported = '';
@@ -73,7 +73,7 @@ export class BankPickerElement extends Base {
   #isDirty = false;
   #customError = '';
   #isLoadDue = false;
-  /** A page in several languages changes this one while the picker is there. */
+  /** A page may change its language at any time. */
   #languages = new MutationObserver(() => this.#speak());
 
   constructor() {
@@ -84,7 +84,7 @@ export class BankPickerElement extends Base {
   }
 
   connectedCallback() {
-    // What a framework has set before this class was there is a property of the instance, in front of the accessor.
+    // A framework may have set properties on the instance before this class was defined; they hide the accessors.
     for (const key of [...Object.keys(TEXTS), 'required', 'disabled', 'strings', 'value']) {
       if (!Object.hasOwn(this, key)) continue;
       const value = Reflect.get(this, key);
@@ -144,7 +144,7 @@ export class BankPickerElement extends Base {
   set value(value) {
     const wanted = value ?? '';
     this.#isDirty = true;
-    // A form that is bound to the value sets what it has just been told: that must not disturb who types.
+    // A form that is bound to the value sets it right after the event: that must not disturb typing.
     if (wanted !== this.value || (wanted === '' && !this.matches(':focus-within'))) this.#select(wanted);
   }
 
@@ -295,7 +295,7 @@ export class BankPickerElement extends Base {
     this.#picker.setStrings(this.#words);
   }
 
-  /** A page's own label stands outside the shadow root, where the input cannot refer to it: its text is copied. */
+  /** The input cannot refer to a label outside the shadow root, so the label's text is copied. */
   #label() {
     const spoken =
       this.getAttribute('aria-label') ??
@@ -308,7 +308,7 @@ export class BankPickerElement extends Base {
     });
   }
 
-  /** What Enter does in a form of native fields: its first submit button is pressed. */
+  /** Enter clicks the form's first submit button, as in native fields. */
   #submit() {
     const { form } = this;
     const button = [...(form?.elements ?? [])].find(
@@ -340,7 +340,7 @@ const languageOf = (/** @type {Element} */ element) => {
   return navigator.language;
 };
 
-// Twice on a page, as in two bundles, the first one stays.
+// If a page loads it twice, as in two bundles, the first one stays.
 if (globalThis.customElements && !customElements.get('bank-picker')) {
   customElements.define('bank-picker', BankPickerElement);
 }

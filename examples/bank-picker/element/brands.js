@@ -1,7 +1,7 @@
-// The names that people say, by ISPB: lists of the Central Bank know Nubank as NU PAGAMENTOS - IP.
+// The names that people use, by ISPB: in the lists of the Central Bank, Nubank is NU PAGAMENTOS - IP.
 
 /**
- * One row: the ISPB, the brand, and other names of it. Case, accents, blanks and "banco" do not matter to the search.
+ * One row: the ISPB, the brand, and other names of it. The search ignores case, accents, spaces and "banco".
  * The rows are in the order in which equally good hits are shown; the first `POPULAR` of them are offered while the
  * field is empty.
  * @type {readonly (readonly [ispb: string, brand: string, ...aliases: string[]])[]}

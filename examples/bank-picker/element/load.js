@@ -1,5 +1,5 @@
-// Asks the service for the list, judges the answer, and asks again when the service says that it helps. It sends no
-// credentials and leaves caching to the browser: within the answer's max-age a new visit costs no request.
+// Requests the list from the service, checks the response, and retries when the service says so. It sends no credentials and
+// leaves caching to the browser: within max-age a new visit needs no request.
 
 /**
  * @typedef {import('./search.js').Bank} Bank
@@ -17,7 +17,7 @@
  * @typedef {Loading | Loaded | Failed} Status
  */
 
-/** The service answers within its PROVIDER_TIMEOUT, 5 s unless configured; beyond this something else is wrong. */
+/** The service answers within its PROVIDER_TIMEOUT, by default 5 s; after this time something else is wrong. */
 const LONGEST_WAIT_MS = 20_000;
 
 /** The longest delay that a timer takes; beyond it, 24.8 days, browsers would fire at once. */

@@ -21,7 +21,7 @@ import { BRANDS, POPULAR } from './brands.js';
  * @property {Bank} bank
  * @property {string} brand
  * @property {readonly Word[]} words
- * @property {readonly string[]} phrases whole names, brands and aliases without blanks
+ * @property {readonly string[]} phrases whole names, brands and aliases without spaces
  * @property {number} fame its place in the table of brands
  */
 
@@ -165,7 +165,7 @@ const judge = (candidate, { words, needed, whole, core }, forgives) => {
   ];
   if (isItsNumber(bank, whole) || phrases.includes(whole) || (core && phrases.includes(core)))
     tiers.push(TIER.whole);
-  // "mercadopago", "nu bank": blanks are where people put them.
+  // "mercadopago", "nu bank": people put spaces anywhere.
   if (whole.length >= SHORTEST.inside && phrases.some((phrase) => phrase.startsWith(whole)))
     tiers.push(TIER.start);
   if (forgives && phrases.some((phrase) => isMisspelt(whole, phrase) || isMisspelt(core, phrase))) {
@@ -220,7 +220,7 @@ const bestMatch = ({ bank, words }, token, forgives) => {
 };
 
 /**
- * The first word with a spelling that passes. Its characters are marked, or all of it where they cannot be told apart:
+ * The first word with a spelling that passes. Its characters are marked, or all of it if they cannot be distinguished:
  * it was found by its long form or with a typing error, or folding changed its length.
  * @param {readonly Word[]} words
  * @param {string} token
@@ -273,7 +273,7 @@ const toHit = ({ bank, brand }, matches) => {
 };
 
 /**
- * Cuts `text` into marked and unmarked pieces, in order. Spans that overlap, or have only blanks between them, become one.
+ * Cuts `text` into marked and unmarked pieces, in order. Spans that overlap, or have only spaces between them, become one.
  * @param {string} text
  * @param {readonly Span[]} spans
  * @returns {{ text: string, marked: boolean }[]}

@@ -1,4 +1,10 @@
+import { nearestName } from '../../nearest-name.ts';
 import { LoadError } from '../load-error.ts';
+import { countRejected, type FieldRule } from '../reading/entry.ts';
+import type { ReadList } from '../reading/list-reader.ts';
+import { findDrift, type ProfiledList } from './drift.ts';
+import { showableNames, showName } from './field-names.ts';
+import { isMoreThanShare } from './share.ts';
 
 // May a loaded list replace the cached one? Pure: counts in, and a LoadError out if the list is too suspicious.
 
@@ -7,35 +13,81 @@ export interface GuardPolicy {
   readonly minBanks: number;
   /** The greatest share (0 to 1) that may be unusable, or be missing compared with the cached list. */
   readonly maxShrink: number;
+  /** The greatest share (0 to 1) of the entries that may have lost a published field, or changed its JSON type. */
+  readonly maxDrift: number;
+  /** The configured fields; undefined: every field is published, and none is promised. */
+  readonly fields: readonly FieldRule[] | undefined;
 }
 
 /** Reasons to refuse a list that an operator can accept, for one list at a time. */
-export const ACCEPTANCES = ['shrunk'] as const;
+export const ACCEPTANCES = ['shrunk', 'drifted'] as const;
 export type Acceptance = (typeof ACCEPTANCES)[number];
 
-interface Candidate {
-  readonly count: number;
-  readonly rejected: number;
-}
+export type Candidate = Pick<ReadList, 'count' | 'rejected' | 'profile' | 'absentFields' | 'upstreamFields'>;
 
 /**
  * @param accept the reasons for which this one list is not refused
- * @throws {LoadError} `unusable_entries`, `too_few` or `shrunk`: the list must not be served
+ * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it must not be served
  */
 export const guard = (
-  { count, rejected }: Candidate,
-  cached: { readonly count: number } | undefined,
-  { minBanks, maxShrink }: GuardPolicy,
+  list: Candidate,
+  cached: ProfiledList | undefined,
+  policy: GuardPolicy,
   accept: readonly Acceptance[] = [],
 ): void => {
-  const received = count + rejected;
-  if (rejected > maxShrink * received) {
-    throw new LoadError('unusable_entries', `${rejected} of ${received} entries are unusable`);
-  }
-  if (count < minBanks) {
+  // Beside a cached list this is drift, which depends on whether the field was ever there.
+  if (!cached) assertFieldsExist(list, policy);
+  assertEnough(list, policy);
+  if (!cached) return;
+  if (!accept.includes('shrunk')) assertNotShrunk(list, cached, policy);
+  if (!accept.includes('drifted')) assertNotDrifted(list, cached, policy);
+};
+
+/** A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised name help nobody. */
+const assertFieldsExist = (
+  { absentFields, upstreamFields }: Candidate,
+  { fields = [] }: GuardPolicy,
+): void => {
+  const missing = fields.filter(({ name, isOptional }) => !isOptional && absentFields.includes(name));
+  if (missing.length === 0) return;
+  const descriptions = missing.map(({ name, from }) => {
+    const nearest = nearestName(from, showableNames(from, upstreamFields));
+    const field = name === from ? name : `${name} (from ${from})`;
+    return nearest === undefined || nearest === from ? field : `${field}, perhaps ${nearest}`;
+  });
+  throw new LoadError(
+    'missing_field',
+    `no entry has a value in these fields of BANK_FIELDS: ${descriptions.join('; ')}`,
+    { fields: missing.map(({ name }) => name) },
+  );
+};
+
+const assertEnough = ({ count, rejected }: Candidate, { minBanks, maxShrink }: GuardPolicy): void => {
+  const unusable = countRejected(rejected);
+  const received = count + unusable;
+  if (isMoreThanShare(unusable, received, maxShrink))
+    throw new LoadError('unusable_entries', `${unusable} of ${received} entries are unusable`);
+  if (count < minBanks)
     throw new LoadError('too_few', `the list has ${count} usable entries; GUARD_MIN_BANKS is ${minBanks}`);
-  }
-  if (cached && cached.count - count > maxShrink * cached.count && !accept.includes('shrunk')) {
+};
+
+const assertNotShrunk = ({ count }: Candidate, cached: ProfiledList, { maxShrink }: GuardPolicy): void => {
+  if (isMoreThanShare(cached.count - count, cached.count, maxShrink))
     throw new LoadError('shrunk', `the list shrank from ${cached.count} to ${count} entries`);
-  }
+};
+
+/** More would make an unreadable message. */
+const MAX_DESCRIBED_FIELDS = 5;
+
+const assertNotDrifted = (list: Candidate, cached: ProfiledList, { maxDrift }: GuardPolicy): void => {
+  const drifts = findDrift(cached, list, maxDrift);
+  if (drifts.length === 0) return;
+  const described = drifts
+    .slice(0, MAX_DESCRIBED_FIELDS)
+    .map(({ field, description }) => `${showName(field)}: ${description}`);
+  const rest = drifts.length - described.length;
+  const message = [...described, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+  throw new LoadError('drifted', `published fields changed: ${message}`, {
+    fields: drifts.map(({ field }) => showName(field)),
+  });
 };

@@ -54,8 +54,10 @@ const BY_KIND: Readonly<Record<LoadErrorKind, (evidence: Evidence, error: LoadEr
     next: 'ask the provider whether this client may see the banks; lower GUARD_MIN_BANKS if so few are right',
   }),
   unusable_entries: adviseOnEntries,
+  missing_field: adviseOnEntries,
   // The doctor has no cached list to compare with.
   shrunk: () => DEFECT,
+  drifted: () => DEFECT,
   internal: () => DEFECT,
 };
 

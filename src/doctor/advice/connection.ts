@@ -13,9 +13,11 @@ export interface Endpoint {
 type Explain = (endpoint: Endpoint) => Advice;
 
 export const adviseOnConnection = (
-  { connection, connectError = '' }: Contact,
+  { connection, connectError = '', lostBy = '' }: Contact,
   endpoint: Endpoint,
 ): Advice => {
+  const alert = explainAlert(connection ? lostBy : connectError);
+  if (alert) return alert;
   if (connection) return connectionLost(endpoint);
   const explain = Object.hasOwn(BY_CODE, connectError) ? BY_CODE[connectError] : undefined;
   if (explain) return explain(endpoint);
@@ -92,17 +94,46 @@ const wrongName: Explain = ({ url, variable }) => ({
   next: `set ${variable} to the name in the provider's certificate`,
 });
 
+/** What a TLS alert by which a server refuses a client means. In TLS 1.3 it comes once the connection is open. */
+const explainAlert = (code: string): Advice | undefined => {
+  const [, alert = ''] = /_ALERT_(\w+)$/.exec(code) ?? [];
+  if (/^(?:CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE)$/.test(alert)) return CLIENT_CERTIFICATE_REQUIRED;
+  if (alert === 'CERTIFICATE_EXPIRED') return CLIENT_CERTIFICATE_EXPIRED;
+  return /CERTIFICATE|^(?:UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)$/.test(alert)
+    ? CLIENT_CERTIFICATE_REFUSED
+    : undefined;
+};
+
+const CLIENT_CERTIFICATE_REQUIRED: Advice = {
+  step: 'TLS',
+  likely: 'the server requires a client certificate (mutual TLS)',
+  next: 'set PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE to the pair that the provider issued or registered',
+};
+
+const CLIENT_CERTIFICATE_EXPIRED: Advice = {
+  step: 'TLS',
+  likely: 'the client certificate has expired, for the clock of the server',
+  next: 'get a new certificate and replace the files of PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE',
+};
+
+const CLIENT_CERTIFICATE_REFUSED: Advice = {
+  step: 'TLS',
+  likely:
+    'the server does not accept the client certificate: from another authority, not registered, or revoked',
+  next: 'check that PROVIDER_TLS_CERT_FILE has the certificate for this environment, with its intermediate ones; ask the provider',
+};
+
 const unknownAuthority: Explain = () => ({
   step: 'TLS',
   likely:
     'the certificate comes from an authority that Node does not know: a private one, or a proxy that inspects TLS',
-  next: "set NODE_EXTRA_CA_CERTS to a file with that authority's certificate; never disable the check",
+  next: "set PROVIDER_TLS_CA_FILE to a PEM file with that authority's certificate; never disable the check",
 });
 
 const handshakeFailed: Explain = ({ variable }) => ({
   step: 'TLS',
   likely:
-    'the server has no TLS version or cipher in common with this machine, or wants a client certificate',
+    'the server has no TLS version or cipher in common with this machine: it needs TLS 1.2 or 1.3, or does not speak TLS',
   next: `check the scheme and port of ${variable}`,
 });
 
@@ -112,14 +143,23 @@ const connectionFailed: Explain = ({ variable }) => ({
   next: `check ${variable}, and the network in between`,
 });
 
+const proxyCannotConnect: Explain = ({ url, variable }) => ({
+  step: 'address',
+  likely: `the proxy cannot find or reach ${url.host}`,
+  next: `check ${variable}; if this host needs no proxy, add it to NO_PROXY; then ask who runs the proxy`,
+});
+
 const connectionLost: Explain = ({ url, variable }) => ({
   step: 'status',
   likely:
-    'the server closes the connection without an answer: a port that wants https:, a gateway, or a crash',
+    url.protocol === 'https:'
+      ? 'the server closes the connection without an answer: it requires a client certificate or refuses this one, or it crashes'
+      : 'the server closes the connection without an answer: a port that wants https:, a gateway, or a crash',
   next: `check the scheme and port of ${variable}; then ask the operator of ${url.host}`,
 });
 
 const BY_CODE: Readonly<Record<string, Explain>> = {
+  PROXY_CANNOT_CONNECT: proxyCannotConnect,
   ENOTFOUND: unknownHost,
   EAI_AGAIN: noDns,
   ECONNREFUSED: refused,

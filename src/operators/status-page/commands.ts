@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import type { Acceptance } from '../../banks/guard/guard.ts';
 
 // The shell commands on the page. Each works when it is pasted into a POSIX shell as it stands.
 
-export type CommandName = 'doctor' | 'accept-shrunk';
+export type CommandName = 'doctor' | `accept-${Acceptance}`;
 
 export interface Command {
   readonly line: string;
@@ -16,6 +17,7 @@ export type Commands = Readonly<Record<CommandName, Command>>;
 export const commandsFor = (req: IncomingMessage, isRefreshEnabled: boolean): Commands => ({
   doctor: DOCTOR,
   'accept-shrunk': acceptCommand(req, 'shrunk', isRefreshEnabled),
+  'accept-drifted': acceptCommand(req, 'drifted', isRefreshEnabled),
 });
 
 const DOCTOR: Command = {
@@ -23,7 +25,7 @@ const DOCTOR: Command = {
   requirement: 'Run it in the directory of the service (in the image: /app), with the service’s environment.',
 };
 
-const acceptCommand = (req: IncomingMessage, accept: 'shrunk', isRefreshEnabled: boolean): Command => ({
+const acceptCommand = (req: IncomingMessage, accept: Acceptance, isRefreshEnabled: boolean): Command => ({
   // An unset variable stops the command, and the shell names it.
   line: `curl -X POST -H "Authorization: Bearer \${MANAGEMENT_TOKEN:?is not set}" '${baseUrlOf(req)}/refresh?accept=${accept}'`,
   requirement: isRefreshEnabled

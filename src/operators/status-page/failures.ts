@@ -103,11 +103,40 @@ export const FAILURE_ADVICE: Readonly<Record<LoadErrorKind, FailureAdvice>> = {
     ],
     isRefusedList: true,
   },
+  missing_field: {
+    summary:
+      'No entry of the provider’s list has a field that BANK_FIELDS promises, and no list is cached. The list was refused.',
+    actions: [
+      { text: 'Compare BANK_FIELDS with the fields that the doctor finds:', command: 'doctor' },
+      {
+        text: 'Correct the name. If the field may really be missing, write ? after it in BANK_FIELDS. Then restart this service.',
+      },
+    ],
+    isRefusedList: true,
+  },
   shrunk: {
     summary: 'The provider’s list lost more banks than GUARD_MAX_SHRINK allows, so it was refused.',
     actions: [
       { text: 'Ask the provider whether that many banks are really gone.' },
       { text: 'If they are, accept this one list:', command: 'accept-shrunk' },
+    ],
+    isRefusedList: true,
+  },
+  drifted: {
+    summary:
+      'More of the provider’s entries lost a published field, or changed its JSON type, than GUARD_MAX_DRIFT allows, so the list was refused.',
+    actions: [
+      {
+        text: 'See under “Details” which fields changed, and compare BANK_FIELDS with the fields that the doctor finds:',
+        command: 'doctor',
+      },
+      {
+        text: 'If a field was renamed, give BANK_FIELDS its new name, such as name:newName, and restart this service.',
+      },
+      {
+        text: 'If the new list is right as it is, and your frontends can read it, accept this one list:',
+        command: 'accept-drifted',
+      },
     ],
     isRefusedList: true,
   },

@@ -1,5 +1,6 @@
 import type { ListStatus } from '../../banks/bank-list.ts';
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
+import { countRejected } from '../../banks/reading/entry.ts';
 import type { PublishedField } from '../../config/values.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import type { Commands } from './commands.ts';
@@ -124,9 +125,9 @@ const servedFact = ({ status: { held, state, failure }, fields }: PageContent): 
   const isServed = held && (state === 'fresh' || state === 'stale');
   if (!isServed) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
-  const rejected =
-    held.rejected === 0 ? '' : `; ${formatCount(held.rejected, 'rejected entry', 'rejected entries')}`;
-  return fact('Users get', formatCount(held.count, 'bank', 'banks'), `${names}${rejected}`);
+  const rejected = countRejected(held.rejected);
+  const note = rejected === 0 ? '' : `; ${formatCount(rejected, 'rejected entry', 'rejected entries')}`;
+  return fact('Users get', formatCount(held.count, 'bank', 'banks'), `${names}${note}`);
 };
 
 const ageFact = ({ status: { ageMs, state }, policy, nowMs }: PageContent): Html => {

@@ -1,5 +1,12 @@
 import type { ListStatus } from '../../banks/bank-list.ts';
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
+import {
+  countRejected,
+  NOTHING_REJECTED,
+  REJECTION_REASONS,
+  type RejectedEntries,
+  type RejectionReason,
+} from '../../banks/reading/entry.ts';
 import { FAILURE_ADVICE, type Action, type FailureAdvice } from './failures.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
@@ -66,7 +73,7 @@ const judgeList = (situation: Situation): Verdict => {
     case 'stale':
       return stale(situation);
     case 'fresh':
-      return status.failure ? failing(situation) : current(status.held?.rejected ?? 0);
+      return status.failure ? failing(situation) : current(status.held?.rejected ?? NOTHING_REJECTED);
   }
 };
 
@@ -144,7 +151,8 @@ const failing = (situation: Situation): Verdict => {
   };
 };
 
-const current = (rejected: number): Verdict => {
+const current = (entries: RejectedEntries): Verdict => {
+  const rejected = countRejected(entries);
   if (rejected === 0) {
     return {
       severity: 'ok',
@@ -161,8 +169,7 @@ const current = (rejected: number): Verdict => {
       'Every request is answered from the cached list. Users cannot find the banks that are missing.',
     ],
     problem: {
-      summary:
-        'The provider sent entries that cannot be published: not objects, or without a field of BANK_REQUIRED_FIELDS.',
+      summary: `The provider sent entries that cannot be published: ${describeRejected(entries)}.`,
     },
     actions: [
       {
@@ -170,6 +177,21 @@ const current = (rejected: number): Verdict => {
       },
     ],
   };
+};
+
+/** Such as "3 duplicates, 1 without a required field". */
+const describeRejected = (entries: RejectedEntries): string =>
+  REJECTION_REASONS.filter((reason) => entries[reason] > 0)
+    .map((reason) => `${entries[reason]} ${REJECTION_TEXTS[reason]}`)
+    .join(', ');
+
+const REJECTION_TEXTS: Readonly<Record<RejectionReason, string>> = {
+  not_an_object: 'not JSON objects',
+  required_field: 'without a field of BANK_REQUIRED_FIELDS',
+  nothing_published: 'without a value in any published field',
+  altered_number: 'with a number that browsers would read as another one',
+  unsafe_key: 'with the key __proto__',
+  duplicate: 'identical to an earlier entry',
 };
 
 const OVERDUE: Pick<Verdict, 'problem' | 'actions'> = {

@@ -1,29 +1,133 @@
 import { describe, expect, test } from '@jest/globals';
-import { guard } from '../../../src/banks/guard/guard.ts';
+import { guard, type Acceptance, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
+import { LoadError } from '../../../src/banks/load-error.ts';
+import { NOTHING_REJECTED } from '../../../src/banks/reading/entry.ts';
+import { readList, type ReadList } from '../../../src/banks/reading/list-reader.ts';
+import { readBanks } from '../../kit/read-banks.ts';
 
-describe('the guard, with at least 2 banks and a shrink of at most 20 %', () => {
-  const policy = { minBanks: 2, maxShrink: 0.2 };
-  const judge = (count: number, rejected: number, cached?: number): string => {
-    try {
-      guard({ count, rejected }, cached === undefined ? undefined : { count: cached }, policy);
-      return 'accepted';
-    } catch (error) {
-      return typeof error === 'object' && error !== null && 'kind' in error ? String(error.kind) : 'unknown';
-    }
-  };
+const POLICY: GuardPolicy = { minBanks: 2, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
 
+const errorOf = (...args: Parameters<typeof guard>): LoadError | undefined => {
+  try {
+    guard(...args);
+    return undefined;
+  } catch (error) {
+    return LoadError.from(error);
+  }
+};
+
+describe('with at least 2 banks and a shrink of at most 20 %', () => {
+  const unknown = { profile: new Map(), absentFields: [], upstreamFields: [] };
   test.each([
     [0, 0, undefined, 'too_few'],
     [1, 0, undefined, 'too_few'],
-    [2, 0, undefined, 'accepted'],
-    [8, 2, undefined, 'accepted'],
+    [2, 0, undefined, undefined],
+    [8, 2, undefined, undefined],
     [7, 3, undefined, 'unusable_entries'],
     [0, 5, undefined, 'unusable_entries'],
-    [80, 0, 100, 'accepted'],
+    [80, 0, 100, undefined],
     [79, 0, 100, 'shrunk'],
-    [200, 0, 100, 'accepted'],
+    [200, 0, 100, undefined],
     [1, 0, 100, 'too_few'],
-  ])('finds %d banks and %d rejected, after %p banks: %s', (count, rejected, cached, verdict) => {
-    expect(judge(count, rejected, cached)).toBe(verdict);
+  ])('%d banks and %d rejected entries, after %p banks: %s', (count, junk, before, kind) => {
+    const list = { count, rejected: { ...NOTHING_REJECTED, not_an_object: junk }, ...unknown };
+    const cached = before === undefined ? undefined : { count: before, profile: new Map() };
+    expect(errorOf(list, cached, POLICY)?.kind).toBe(kind);
+  });
+
+  test('29 of 100 is 29 %, whatever 0.29 * 100 is', () => {
+    const policy = { ...POLICY, maxShrink: 0.29 };
+    const list = { count: 71, rejected: NOTHING_REJECTED, ...unknown };
+    expect(errorOf(list, { count: 100, profile: new Map() }, policy)).toBeUndefined();
+    expect(errorOf({ ...list, count: 70 }, { count: 100, profile: new Map() }, policy)?.kind).toBe('shrunk');
+  });
+});
+
+describe('a field of BANK_FIELDS that no entry has', () => {
+  const read = (banks: readonly unknown[], fields: NonNullable<GuardPolicy['fields']>): Promise<ReadList> =>
+    readList(Buffer.from(JSON.stringify(banks)), { fields, requiredFields: [], maxBytes: 10_000 });
+  const BANKS = [
+    { code: '001', ispb: '1', name: 'A' },
+    { code: '002', ispb: '2', name: 'B' },
+  ];
+  const field = (name: string, from = name, isOptional = false) => ({ name, from, isOptional });
+  const verdict = async (
+    banks: readonly unknown[],
+    fields: NonNullable<GuardPolicy['fields']>,
+    cached?: ReadList,
+  ): Promise<LoadError | undefined> =>
+    errorOf(await read(banks, fields), cached, { ...POLICY, minBanks: 0, fields });
+
+  test('is named with the nearest one that the provider sends', async () => {
+    const error = await verdict(BANKS, [field('codigo'), field('ispb'), field('nome')]);
+    expect(error).toMatchObject({ kind: 'missing_field', fields: ['codigo', 'nome'] });
+    expect(error?.message).toBe(
+      'no entry has a value in these fields of BANK_FIELDS: codigo, perhaps code; nome, perhaps name',
+    );
+  });
+
+  test('is named with the name from which it is published', async () => {
+    const error = await verdict(BANKS, [field('code'), field('id', 'bankId')]);
+    expect(error?.message).toBe('no entry has a value in these fields of BANK_FIELDS: id (from bankId)');
+  });
+
+  test.each<[string, readonly unknown[]]>([
+    ['null', BANKS.map((bank) => ({ ...bank, name: null }))],
+    ['empty', BANKS.map((bank) => ({ ...bank, name: '' }))],
+  ])('is missing also where it is %s everywhere', async (_name, banks) => {
+    expect((await verdict(banks, [field('code'), field('name')]))?.kind).toBe('missing_field');
+  });
+
+  test('is said before the entries that have nothing else are called unusable', async () => {
+    expect((await verdict(BANKS, [field('codigo'), field('nome')]))?.kind).toBe('missing_field');
+    expect((await verdict([1, 2, 3], [field('code')]))?.kind).toBe('unusable_entries');
+  });
+
+  test('passes when it is optional, when one entry has it, and when there are no entries', async () => {
+    const logo = field('logo', 'logo', true);
+    expect(await verdict(BANKS, [field('code'), logo])).toBeUndefined();
+    expect(
+      await verdict([...BANKS, { code: '3', logo: 'x' }], [field('code'), field('logo')]),
+    ).toBeUndefined();
+    expect(await verdict([], [field('code')])).toBeUndefined();
+  });
+
+  test('is drift where a list is cached, and none where it was not there before', async () => {
+    const fields = [field('code'), field('name')];
+    const renamed = BANKS.map(({ code, name }) => ({ code, bankName: name }));
+    const [before, without] = await Promise.all([read(BANKS, fields), read(renamed, fields)]);
+    expect((await verdict(renamed, fields, before))?.kind).toBe('drifted');
+    expect(await verdict(renamed, fields, without)).toBeUndefined();
+  });
+
+  test('no name of the provider is shown that could be something else', async () => {
+    const banks = [{ code: '1', 'name\u001b[31m': 'x', 'name-0123456789-token': 'x' }];
+    expect((await verdict(banks, [field('code'), field('name')]))?.message).not.toMatch(/perhaps|token/);
+  });
+});
+
+describe('acceptance', () => {
+  test.each<[readonly Acceptance[], string | undefined]>([
+    [[], 'shrunk'],
+    [['shrunk'], 'drifted'],
+    [['drifted'], 'shrunk'],
+    [['shrunk', 'drifted'], undefined],
+  ])('of %j leaves a list that shrank and drifted refused as %s', async (accept, kind) => {
+    const banks = Array.from({ length: 100 }, (_, index) => ({ code: String(index) }));
+    const [cached, list] = await Promise.all([
+      readBanks(banks),
+      readBanks(banks.slice(50).map(({ code }) => ({ code: Number(code) }))),
+    ]);
+    expect(errorOf(list, cached, POLICY, accept)?.kind).toBe(kind);
+  });
+
+  test('is for no other reason', async () => {
+    const [cached, junk, one] = await Promise.all([
+      readBanks([{ a: 1 }, { a: 2 }, { a: 3 }]),
+      readBanks([{ a: 1 }, { a: 2 }, 3, 4]),
+      readBanks([{ a: 1 }]),
+    ]);
+    expect(errorOf(junk, cached, POLICY, ['shrunk', 'drifted'])?.kind).toBe('unusable_entries');
+    expect(errorOf(one, cached, POLICY, ['shrunk', 'drifted'])?.kind).toBe('too_few');
   });
 });

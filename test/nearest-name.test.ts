@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { nearestName } from '../../src/doctor/nearest-name.ts';
+import { nearestName } from '../src/nearest-name.ts';
 
 const PROVIDER = ['code', 'ispb', 'name', 'fullName', 'document', 'website', 'updatedAt'];
 

@@ -1,4 +1,4 @@
-import { lettersApart } from '../letters-apart.ts';
+import { lettersApart } from './letters-apart.ts';
 
 // Which of the provider's field names a configured name probably means. Pure.
 

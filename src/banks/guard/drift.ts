@@ -1,0 +1,59 @@
+import {
+  countFilled,
+  JSON_TYPES,
+  MAX_FIELD_NAMES,
+  type FieldProfile,
+  type JsonType,
+} from '../reading/profile.ts';
+import type { ListProfile } from '../reading/profile.ts';
+import { isMoreThanShare, percent } from './share.ts';
+
+// What a new list lost compared with the cached one: for each published field, the share of the entries that lack it now,
+// or have it with another JSON type. What it gained is never drift. Pure.
+
+export interface ProfiledList {
+  readonly count: number;
+  readonly profile: ListProfile;
+}
+
+export interface Drift {
+  /** The published name. */
+  readonly field: string;
+  /** The shares before and now, for people; never a value. */
+  readonly description: string;
+}
+
+/**
+ * The published fields of which `next` lost more than `maxDrift` (0 to 1). The drift of a field is the sum, over the
+ * JSON types, of how much smaller the share of the entries with such a value is: a field that is filled as often as before,
+ * but with numbers instead of strings, has drifted by 100 %.
+ */
+export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number): Drift[] => {
+  if (cached.count === 0 || next.count === 0) return [];
+  return [...cached.profile].flatMap(([field, before]) => {
+    const now = next.profile.get(field);
+    // Names that the provider chooses are collected up to a bound: beyond it, nothing is known of this one.
+    if (!now && next.profile.size >= MAX_FIELD_NAMES) return [];
+    const lost = (type: JsonType): number =>
+      // Both shares times both counts, so that they are whole numbers.
+      Math.max(0, before.filled[type] * next.count - (now?.filled[type] ?? 0) * cached.count);
+    const drift = JSON_TYPES.reduce((sum, type) => sum + lost(type), 0);
+    const whole = cached.count * next.count;
+    if (!isMoreThanShare(drift, whole, maxDrift)) return [];
+    const unfilled = countFilled(before) * next.count - countFilled(now) * cached.count;
+    const describe = isMoreThanShare(unfilled, whole, maxDrift) ? describeFilled : describeTypes;
+    return [{ field, description: describe([before, cached.count], [now, next.count]) }];
+  });
+};
+
+type Side = readonly [field: FieldProfile | undefined, entries: number];
+
+const describeFilled = (before: Side, now: Side): string =>
+  `filled in ${percent(countFilled(before[0]), before[1])} of entries before, ${percent(countFilled(now[0]), now[1])} now`;
+
+const describeTypes = (before: Side, now: Side): string => `${typesOf(before)} before, ${typesOf(now)} now`;
+
+const typesOf = ([field, entries]: Side): string =>
+  JSON_TYPES.filter((type) => (field?.filled[type] ?? 0) > 0)
+    .map((type) => `${type} in ${percent(field?.filled[type] ?? 0, entries)}`)
+    .join(', ');

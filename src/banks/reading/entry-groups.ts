@@ -1,0 +1,143 @@
+import { LoadError } from '../load-error.ts';
+import { markAlteredNumbers } from './numbers.ts';
+
+// A JSON array cut into groups of entries, each of which is parsed by itself.
+
+/** Far above any real list: there are about 500 banks, and the largest register of payment institutions has 10,000. */
+export const MAX_ENTRIES = 50_000;
+/** Deeper than any bank could be; JSON.parse would take 100,000 levels, and JSON.stringify would then throw. */
+export const MAX_DEPTH = 32;
+/** One entry is parsed in one go, and the worst JSON of this size, empty objects, takes some 30 ms. */
+export const MAX_ENTRY_BYTES = 64 * 1024;
+/** Entries are parsed together up to about this size: larger groups parse no faster. */
+const GROUP_BYTES = 16 * 1024;
+
+/** Some consecutive entries, as the bytes between two commas or brackets of the list. */
+export interface Group {
+  readonly text: string;
+  readonly entries: number;
+  /** Whether a number in it may be one that a double cannot hold. */
+  readonly hasLongNumber: boolean;
+}
+
+/**
+ * Splits a JSON array at the commas between its entries, counting brackets outside strings. What is between the commas
+ * is left to JSON.parse: the array is valid JSON exactly if every group, in brackets, is. All that matters here is ASCII.
+ */
+export function* entryGroups(json: Buffer): Generator<Group> {
+  const open = afterSpace(json, hasByteOrderMark(json) ? 3 : 0);
+  if (json[open] !== OPEN_BRACKET) throw notAList(json);
+  let depth = 1;
+  let total = 0;
+  let groupStart = open + 1;
+  let entryStart = groupStart;
+  let entries = 0;
+  let digits = 0;
+  let hasLongNumber = false;
+  const take = (end: number): Group => {
+    const group = { text: json.toString('utf8', groupStart, end), entries, hasLongNumber };
+    groupStart = end + 1;
+    entries = 0;
+    hasLongNumber = false;
+    return group;
+  };
+  const endEntry = (end: number): void => {
+    entries += 1;
+    total += 1;
+    if (total > MAX_ENTRIES)
+      throw new LoadError('too_large', `the list has more than ${MAX_ENTRIES} entries`);
+    entryStart = end + 1;
+  };
+
+  for (let index = open + 1; index < json.length; index += 1) {
+    const byte = json[index] ?? 0;
+    if (byte === QUOTE) index = endOfString(json, index, entryStart + MAX_ENTRY_BYTES);
+    if (index - entryStart > MAX_ENTRY_BYTES)
+      throw new LoadError('too_large', `an entry has more than ${MAX_ENTRY_BYTES} bytes`);
+    if (byte === QUOTE) {
+      digits = 0;
+    } else if (byte === COMMA && depth === 1) {
+      endEntry(index);
+      if (index - groupStart >= GROUP_BYTES) yield take(index);
+    } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
+      depth += 1;
+      if (depth > MAX_DEPTH)
+        throw new LoadError('malformed', `the list is nested deeper than ${MAX_DEPTH} levels`);
+    } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
+      depth -= 1;
+      if (depth > 0) continue;
+      if (byte !== CLOSE_BRACKET || afterSpace(json, index + 1) < json.length) break;
+      if (total === 0 && afterSpace(json, open + 1) === index) return;
+      endEntry(index);
+      yield take(index);
+      return;
+    }
+    if (byte >= ZERO && byte <= NINE) {
+      digits += 1;
+      if (digits > EXACT_DIGITS) hasLongNumber = true;
+    } else if (byte !== POINT) {
+      if (digits > 0 && (byte === LOWER_E || byte === UPPER_E)) hasLongNumber = true;
+      digits = 0;
+    }
+  }
+  throw notJson();
+}
+
+/** Any decimal number of 15 significant digits survives a double, if its exponent is ordinary (IEEE 754, binary64). */
+const EXACT_DIGITS = 15;
+
+export const parseGroup = ({ text, entries, hasLongNumber }: Group): readonly unknown[] => {
+  const parsed = parseArray(`[${text}]`);
+  // An empty place between two commas, at the end of a group.
+  if (parsed.length !== entries) throw notJson();
+  return hasLongNumber ? parseArray(`[${markAlteredNumbers(text)}]`) : parsed;
+};
+
+const parseArray = (text: string): readonly unknown[] => {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (Array.isArray(value)) return value;
+  } catch {
+    // The parser's message quotes the text, so it goes no further.
+  }
+  throw notJson();
+};
+
+const notJson = (): LoadError => new LoadError('malformed', 'the list is not JSON');
+
+/** Up to this many bytes it is worth parsing something to say whether it is JSON at all. */
+const MAX_OTHER_BYTES = 1024 * 1024;
+
+const notAList = (json: Buffer): LoadError => {
+  if (json.length <= MAX_OTHER_BYTES) {
+    try {
+      JSON.parse(new TextDecoder().decode(json));
+    } catch {
+      return notJson();
+    }
+  }
+  return new LoadError('not_a_list', 'the answer is JSON, but not a list');
+};
+
+/** The index of the quote that ends the string which begins at `start`; one beyond `last` where none does. */
+const endOfString = (json: Buffer, start: number, last: number): number => {
+  let index = start + 1;
+  const end = Math.min(last + 1, json.length);
+  while (index < end && json[index] !== QUOTE) index += json[index] === BACKSLASH ? 2 : 1;
+  return index;
+};
+
+/** The index of the first byte from `index` on that is not white space (RFC 8259 section 2). */
+const afterSpace = (json: Buffer, index: number): number => {
+  while (index < json.length && isSpace(json[index])) index += 1;
+  return index;
+};
+
+const hasByteOrderMark = (json: Buffer): boolean => json[0] === 0xef && json[1] === 0xbb && json[2] === 0xbf;
+
+const [SPACE, TAB, LINE_FEED, CARRIAGE_RETURN] = Buffer.from(' \t\n\r');
+const isSpace = (byte: number | undefined): boolean =>
+  byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
+const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
+  Buffer.from('"\\,[]{}');
+const [ZERO = 0, NINE = 0, POINT, LOWER_E, UPPER_E] = Buffer.from('09.eE');

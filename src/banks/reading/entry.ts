@@ -1,0 +1,80 @@
+// One entry of a list: what of it is published, and why it may be unusable.
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A field as browsers see it (`name`) and as the provider sends it (`from`). */
+export interface FieldRule {
+  readonly name: string;
+  readonly from: string;
+  /** It may be missing from every entry. */
+  readonly isOptional?: boolean;
+}
+
+/** Whether a field has a value that says something: present, not null and not an empty string. */
+export const isFilled = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
+
+/** The published fields of one entry, in their configured order; a field that the entry lacks is null. */
+export const narrow = (entry: JsonObject, fields: readonly FieldRule[] | undefined): JsonObject =>
+  Object.fromEntries(
+    fields
+      ? fields.map(({ name, from }) => [name, Object.hasOwn(entry, from) ? entry[from] : null])
+      : // Assigned anywhere in a browser, this key would change an object's prototype.
+        Object.entries(entry).filter(([name]) => name !== '__proto__'),
+  );
+
+export const REJECTION_REASONS = [
+  /** Not a JSON object. */
+  'not_an_object',
+  /** A field of BANK_REQUIRED_FIELDS is not filled. */
+  'required_field',
+  /** No published field is filled. */
+  'nothing_published',
+  /** A number that browsers would read as another one. */
+  'altered_number',
+  /** A nested object that would change its prototype where a browser assigns its members. */
+  'unsafe_key',
+  /** Its published content is identical to that of an earlier entry. */
+  'duplicate',
+] as const;
+export type RejectionReason = (typeof REJECTION_REASONS)[number];
+
+/** How many entries were rejected, by reason. */
+export type RejectedEntries = Readonly<Record<RejectionReason, number>>;
+
+export const NOTHING_REJECTED: RejectedEntries = {
+  not_an_object: 0,
+  required_field: 0,
+  nothing_published: 0,
+  altered_number: 0,
+  unsafe_key: 0,
+  duplicate: 0,
+};
+
+export const countRejected = (rejected: RejectedEntries): number =>
+  REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], 0);
+
+/** Why a narrowed entry may not be published; undefined where it may. Duplicates are found by who reads the list. */
+export const whyUnusable = (
+  bank: JsonObject,
+  requiredFields: readonly string[],
+): RejectionReason | undefined => {
+  if (!requiredFields.every((name) => isFilled(bank[name]))) return 'required_field';
+  const values = Object.values(bank);
+  if (!values.some(isFilled)) return 'nothing_published';
+  if (values.some(hasAlteredNumber)) return 'altered_number';
+  return values.some(hasUnsafeKey) ? 'unsafe_key' : undefined;
+};
+
+/** A number beyond the integers that a double holds exactly (2^53 - 1) may be another number already. */
+const hasAlteredNumber = (value: unknown): boolean => {
+  if (typeof value === 'object' && value !== null) return Object.values(value).some(hasAlteredNumber);
+  return typeof value === 'number' && (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER);
+};
+
+const hasUnsafeKey = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasUnsafeKey));

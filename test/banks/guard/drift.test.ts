@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals';
+import { findDrift } from '../../../src/banks/guard/drift.ts';
+import { readBanks } from '../../kit/read-banks.ts';
+
+/** A hundred entries, of which the first have the field `a` with these values; all have a `code`. */
+const hundred = (...values: readonly (readonly [count: number, value: unknown])[]) => {
+  const filled = values.flatMap(([count, value]) => Array.from({ length: count }, () => value));
+  return readBanks(Array.from({ length: 100 }, (_, index) => ({ code: String(index), a: filled[index] })));
+};
+
+describe('with a drift of at most 20 %', () => {
+  type Values = readonly (readonly [count: number, value: unknown])[];
+  test.each<[string, Values, Values, string | undefined]>([
+    ['nothing changes', [[100, 'x']], [[100, 'y']], undefined],
+    ['20 % are lost', [[100, 'x']], [[80, 'x']], undefined],
+    ['21 % are lost', [[100, 'x']], [[79, 'x']], 'filled in 100 % of entries before, 79 % now'],
+    ['20 % of 40 % are lost', [[40, 'x']], [[20, 'x']], undefined],
+    ['21 points of 40 are lost', [[40, 'x']], [[19, 'x']], 'filled in 40 % of entries before, 19 % now'],
+    ['all are null', [[100, 'x']], [[100, null]], 'filled in 100 % of entries before, 0 % now'],
+    ['all are empty', [[100, 'x']], [[100, '']], 'filled in 100 % of entries before, 0 % now'],
+    ['all are numbers', [[100, 'x']], [[100, 1]], 'string in 100 % before, number in 100 % now'],
+    [
+      '20 % are numbers',
+      [[100, 'x']],
+      [
+        [80, 'x'],
+        [20, 1],
+      ],
+      undefined,
+    ],
+    [
+      '21 % are numbers',
+      [[100, 'x']],
+      [
+        [79, 'x'],
+        [21, 1],
+      ],
+      'string in 100 % before, string in 79 %, number in 21 % now',
+    ],
+    ['lists become objects', [[100, ['x']]], [[100, { x: 1 }]], 'array in 100 % before, object in 100 % now'],
+    ['false is a value', [[100, true]], [[100, false]], undefined],
+    ['0 is a value', [[100, 1]], [[100, 0]], undefined],
+    ['it fills up', [[10, 'x']], [[100, 'x']], undefined],
+    ['it fills up with another type', [[20, 'x']], [[100, 1]], undefined],
+    [
+      'it fills up, and more lose their type',
+      [[21, 'x']],
+      [[100, 1]],
+      'string in 21 % before, number in 100 % now',
+    ],
+    [
+      'two types lose 11 % each',
+      [
+        [50, 'x'],
+        [50, 1],
+      ],
+      [
+        [39, 'x'],
+        [39, 1],
+      ],
+      'filled in 100 % of entries before, 78 % now',
+    ],
+    ['it was never there', [], [], undefined],
+  ])('%s', async (_name, before, now, description) => {
+    const [cached, next] = await Promise.all([hundred(...before), hundred(...now)]);
+    expect(findDrift(cached, next, 0.2)).toEqual(
+      description === undefined ? [] : [{ field: 'a', description }],
+    );
+  });
+
+  test('a field that no entry has any more is compared, one that is new is not', async () => {
+    const [cached, next] = await Promise.all([readBanks([{ a: 1, b: 1 }]), readBanks([{ a: 1, c: 1 }])]);
+    expect(findDrift(cached, next, 0.2)).toEqual([
+      { field: 'b', description: 'filled in 100 % of entries before, 0 % now' },
+    ]);
+  });
+
+  test('shares are of each list: neither growing nor shrinking is drift', async () => {
+    const long = await readBanks(Array.from({ length: 300 }, (_, index) => ({ a: index })));
+    const short = await readBanks([{ a: 1 }]);
+    expect([findDrift(long, short, 0), findDrift(short, long, 0)]).toEqual([[], []]);
+    const empty = await readBanks([]);
+    expect([findDrift(long, empty, 0), findDrift(empty, long, 0)]).toEqual([[], []]);
+  });
+});
+
+test.each([0, 0.07, 0.29, 0.57, 1])('a share of exactly %f is not too much', async (maxDrift) => {
+  const lost = Math.round(maxDrift * 100);
+  const [cached, exact, more] = await Promise.all([
+    hundred([100, 'x']),
+    hundred([100 - lost, 'x']),
+    hundred([Math.max(0, 99 - lost), 'x']),
+  ]);
+  expect(findDrift(cached, exact, maxDrift)).toEqual([]);
+  expect(findDrift(cached, more, maxDrift)).toHaveLength(maxDrift < 1 ? 1 : 0);
+});
+
+test('one of more names than are collected is not called lost', async () => {
+  const entry = (prefix: string): object =>
+    Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`${prefix}${index}`, 1]));
+  const [cached, next] = await Promise.all([readBanks([entry('a')]), readBanks([entry('b')])]);
+  expect(findDrift(cached, next, 0.2)).toEqual([]);
+});
