@@ -5,13 +5,13 @@ import type { FlatHeaders } from './headers.ts';
 // Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.
 
 export interface Cors {
-  /** The fields that tell the browser of `origin` whether it may read the answer. The same array for the same case. */
+  /** The headers that allow `origin` to read the response, or not. The same array for the same case. */
   headers(origin: string | undefined): FlatHeaders;
-  /** What the answer to a preflight has besides; empty for any other request. */
+  /** Further headers for the response to a preflight; empty for any other request. */
   preflightHeaders(req: IncomingMessage): FlatHeaders;
-  /** Whether the answers differ by origin, so that each must carry `Vary: Origin`, the refused ones included. */
+  /** Whether responses depend on the origin, so that each needs `Vary: Origin`, including refusals. */
   readonly varies: boolean;
-  /** In step with it: same-origin would keep even an allowed frontend from embedding an answer. */
+  /** Matches CORS: `same-origin` would prevent even an allowed page from embedding a response. */
   readonly resourcePolicy: 'same-origin' | 'cross-origin';
 }
 
@@ -46,12 +46,12 @@ const allowedHeaders = (origin: string): FlatHeaders => [
 const PREFLIGHT_HEADERS: FlatHeaders = [
   'Access-Control-Allow-Methods',
   'GET, HEAD',
-  // What this service reads, and what HTTP clients and tracing libraries add without being asked. A fixed list, so
-  // that the answer does not depend on Access-Control-Request-Headers.
+  // What this service reads, and what HTTP clients and tracing libraries add. A fixed list, so that the response does not
+  // depend on Access-Control-Request-Headers.
   'Access-Control-Allow-Headers',
   'Cache-Control, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Unmodified-Since, Pragma, ' +
     'X-Request-Id, baggage, traceparent, tracestate',
-  // Two hours, the longest that Chromium keeps one; Firefox would take a day.
+  // Two hours, Chromium's maximum; Firefox allows a day.
   'Access-Control-Max-Age',
   '7200',
 ];

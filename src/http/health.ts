@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import { sendProblem } from './problems.ts';
 
-// What machines ask about the service's condition: alive (/healthz) and able to serve (/readyz).
+// The service's health for machines: alive (/healthz) and able to serve (/readyz).
 
 export interface HealthOptions {
   readonly list: BankList;

@@ -3,14 +3,14 @@ import type { Socket } from 'node:net';
 import { HOST } from '../listener/admission.ts';
 import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from '../listener/limits.ts';
 
-// Reads the ordinary request for /banks, and no other: no parser, but a pattern that is narrower than the grammar. What
-// fits it, Node's parser would take with the same meaning; whatever does not, or might not, is left for that parser to
-// judge. So there is nothing here that a body, a second request or a malformed field could slip through.
+// Recognises ordinary requests for /banks: not a parser, but a pattern that is narrower than HTTP's grammar. Node's parser would
+// accept every match with the same meaning, and gets everything else. So no body, second request or malformed header can
+// slip through.
 
-/** What an answer and its log line depend on. Of the fields, this module reads the significant ones only. */
+/** What a response and its log line depend on. Only the significant headers are read. */
 export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
 
-/** The head of a request that is the whole of `bytes`; undefined where Node's parser has to look. */
+/** The request's head if `bytes` are exactly one ordinary request; undefined: leave it to Node's parser. */
 export const readRequestHead = (bytes: Buffer, socket: Socket): RequestHead | undefined => {
   if (bytes.length > LONGEST) return undefined;
   const text = bytes.toString('latin1');
@@ -22,7 +22,7 @@ export const readRequestHead = (bytes: Buffer, socket: Socket): RequestHead | un
   for (let field = SIGNIFICANT.exec(text); field; field = SIGNIFICANT.exec(text)) {
     const [, name = '', value = ''] = field;
     const key = name.toLowerCase();
-    // Node joins two fields of one name, takes the first or refuses them, as the name may be.
+    // Depending on the name, Node joins repeated headers, uses the first or refuses them.
     if (key in headers) return undefined;
     headers[key] = value.trim();
   }
@@ -35,18 +35,18 @@ export const readRequestHead = (bytes: Buffer, socket: Socket): RequestHead | un
   return isOrdinary ? { method, url, headers, socket } : undefined;
 };
 
-/** Node counts a little otherwise than by bytes: near its bound it shall decide. */
+/** Node does not count exactly by bytes: near the limit, leave it to Node. */
 const LONGEST = MAX_HEADER_BYTES / 2;
 
-/** Printable ASCII, one blank after each colon, and nothing after the empty line. */
+/** Printable ASCII, one space after each colon, and nothing after the empty line. */
 const WHOLE_REQUEST = new RegExp(
   String.raw`^(GET|HEAD) (/banks(?:\?[!"$-~]*)?) HTTP/1\.1\r\n(?:[\w-]+: [ -~]*\r\n){1,${MAX_HEADERS}}\r\n$`,
 );
 
-/** With any of these a request has content, wants another protocol, or may end the connection. */
+/** With any of these a request may have a body, ask for another protocol, or close the connection. */
 const SPECIAL = ['content-length', 'transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
 
-/** Every field that the answer, the log line or the connection depends on. */
+/** Every header that the response, the log line or the connection depends on. */
 const SIGNIFICANT = new RegExp(
   String.raw`\n(host|connection|origin|accept-encoding|if-(?:none-match|match|modified-since|unmodified-since)|x-request-id|x-forwarded-for|traceparent|${SPECIAL.join('|')}): ([^\r]*)`,
   'gi',

@@ -6,9 +6,8 @@ import { toHead, type FlatHeaders } from '../headers.ts';
 import { MAX_TARGET_LENGTH } from './limits.ts';
 import { problemAnswer, type ProblemCode } from '../problems.ts';
 
-// Requests that never become one: what Node's parser refuses, requests that do not arrive in time, and CONNECT. Each
-// gets the same problem+json as any other error, after the answers that its connection still owes, and the
-// connection ends.
+// Input that never becomes a request: what Node's parser refuses, requests that do not arrive in time, and CONNECT. Each gets
+// problem+json like any other error, after the outstanding responses of its connection, which is then closed.
 
 /** One request that the parser refused, for the log. */
 export interface ParserRefusal {
@@ -18,7 +17,7 @@ export interface ParserRefusal {
 }
 
 export interface ParserErrorOptions {
-  /** What every answer carries. */
+  /** The headers of every response. */
   readonly commonHeaders: FlatHeaders;
   readonly onRefusal: (refusal: ParserRefusal) => void;
 }
@@ -31,7 +30,7 @@ export const answerParserErrors = (
   const refused = new WeakSet<Duplex>();
 
   const sendRefusal = (socket: Duplex, code: ProblemCode, fields: FlatHeaders): void => {
-    // The client, or the answer before, has ended the connection.
+    // The client, or the previous response, has ended the connection.
     if (!socket.writable) return;
     const requestId = randomUUID();
     const answer = problemAnswer(code);
@@ -63,7 +62,7 @@ export const answerParserErrors = (
 
   server.on('request', (req: IncomingMessage, res: ServerResponse) => newest.set(req.socket, res));
   server.on('clientError', (error, socket) => {
-    // Nobody is left to be told.
+    // The client has disconnected.
     if (isLostConnection(error)) socket.destroy();
     else refuse(socket, codeOf(error));
   });
@@ -73,15 +72,15 @@ export const answerParserErrors = (
   });
 };
 
-/** What a connection owes when something that it sent is refused. Answers go out in order, so its newest one tells. */
+/** What a connection still has to send when its input is refused. Responses are sent in order, so the newest one decides. */
 type Situation = 'nothing owed' | 'answer owed' | 'last answer owed' | 'last answer sent';
 
 const situationOf = (newest: ServerResponse | undefined): Situation => {
   if (!newest) return 'nothing owed';
   const isSent = newest.writableFinished || newest.destroyed;
-  // The content of a request is refused that has its answer already: one request, one answer.
+  // The refused body belongs to a request that already has its response: one request, one response.
   const isOfSameRequest = !newest.req.complete;
-  // RFC 9112 section 9.6: nothing follows an answer with Connection: close.
+  // RFC 9112 section 9.6: nothing follows a response with Connection: close.
   const isLast = isOfSameRequest || !newest.shouldKeepAlive || newest.getHeader('Connection') === 'close';
   if (isLast)
     return isSent || (isOfSameRequest && !newest.headersSent) ? 'last answer sent' : 'last answer owed';
@@ -99,7 +98,7 @@ const codeOf = (error: NodeJS.ErrnoException & { readonly rawPacket?: unknown })
   return 'bad_request';
 };
 
-/** The parser counts the target as part of the header section; a request line that does not end tells them apart. */
+/** The parser counts the target as part of the header section; if the request line has no end, the target is too long. */
 const isLongTarget = (packet: unknown): boolean =>
   Buffer.isBuffer(packet) &&
   /^[A-Z]+ /.test(packet.toString('latin1', 0, 32)) &&
