@@ -259,7 +259,7 @@ test.each(ENDS)(
     await eventually(() => /"inspected".*\n/.test(running.written()));
     expect(running.written()).toContain('"environmentVariables"');
     expect(await running.end(signal)).toBe(1);
-    expect(running.written()).toContain('banks-bff ended by an error that it did not foresee');
+    expect(running.written()).toContain('banks-bff: unexpected error');
     expect(leaksIn(running.written(), secrets())).toEqual([]);
   },
 );
