@@ -45,7 +45,8 @@ const refresh = (rig: Rig, query = '') =>
   supertest(rig.operatorsUrl)
     .post(`/refresh${query}`)
     .set('Authorization', 'Bearer operator-token-for-tests');
-const aboutRedis = (rig: Rig): string[] => rig.told().filter((message) => message.startsWith('CACHE_REDIS'));
+const aboutRedis = (rig: Rig): string[] =>
+  rig.messages().filter((message) => message.startsWith('CACHE_REDIS'));
 /**
  * The key under which the list is, as soon as it is there and its writer has given the lease back: a load that falls due
  * before that waits for a clock that nobody moves.
@@ -95,7 +96,7 @@ describeWithRedis('replicas that share Redis', () => {
     await nextLoad(one);
     await eventually(() => held(two) === 500);
     expect(provider.listCalls()).toBe(2);
-    expect(two.told()).toContain('list: changed');
+    expect(two.messages()).toContain('list: changed');
   });
 
   test('a forced refresh reaches the others, and so does a shrunken list that an operator accepted', async () => {
@@ -170,7 +171,7 @@ describeWithRedis('replicas that share Redis', () => {
       }
       expect(provider.listCalls()).toBe(7);
       await repair();
-      const worksAgain = (rig: Rig): boolean => rig.told().some((message) => /works again/.test(message));
+      const worksAgain = (rig: Rig): boolean => rig.messages().some((message) => /works again/.test(message));
       await eventually(() => worksAgain(one) && worksAgain(two));
       for (const rig of [one, two]) {
         expect(aboutRedis(rig).filter((message) => !/no saved list yet/.test(message))).toEqual([

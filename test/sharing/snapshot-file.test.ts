@@ -104,20 +104,20 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     const rig = await start();
     expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(513);
     expect(calls()).toBe(1);
-    expect(rig.told().filter((message) => line.test(message))).toHaveLength(1);
+    expect(rig.messages().filter((message) => line.test(message))).toHaveLength(1);
   });
 
   test('missing', async () => {
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
   });
 
   test('a directory in its place', async () => {
     mkdirSync(path);
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
   });
 
   test.each<[string, Environment]>([
@@ -130,7 +130,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     const rig = await startDown({ env });
     await eventually(() => rig.service.list.status().failure !== undefined);
     await supertest(rig.url).get('/banks').expect(503);
-    expect(rig.told()).toContain(
+    expect(rig.messages()).toContain(
       'CACHE_SNAPSHOT_FILE: contains a list saved with another configuration; ignored',
     );
   });
@@ -147,7 +147,7 @@ test('a directory that cannot be written is told once and harms nothing else', a
     rig.clock.next();
   }
   await supertest(rig.url).get('/banks').expect(200);
-  expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
+  expect(rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
 });
 
 test('the file holds the published fields and no secret', async () => {
@@ -193,9 +193,9 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     await eventually(() => rig.service.list.status().failure !== undefined);
     await supertest(rig.url).get('/banks').expect(503);
     await supertest(rig.url).get('/healthz').expect(200);
-    expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: contains'))).toHaveLength(
-      1,
-    );
+    expect(
+      rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: contains')),
+    ).toHaveLength(1);
   });
 
   test('from a distant future is served, answers every question, and can be replaced and accepted', async () => {
@@ -224,7 +224,7 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     await leaveSnapshot();
     truncateSync(path, 200 * 1024 * 1024);
     const rig = await startDown();
-    expect(rig.told()).toContainEqual(
+    expect(rig.messages()).toContainEqual(
       expect.stringMatching(/^CACHE_SNAPSHOT_FILE: cannot be read \(more than \d+ bytes\); ignored$/),
     );
   });
@@ -232,7 +232,7 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
   test('and that is a pipe without a writer does not hold up the start', async () => {
     expect(spawnSync('mkfifo', [path]).status).toBe(0);
     const rig = await startDown();
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
     await supertest(rig.url).get('/healthz').expect(200);
   });
 });
