@@ -113,6 +113,18 @@ describeWithRedis('replicas that share Redis', () => {
     expect(two.service.list.status().failure).toBeUndefined();
   });
 
+  test('a list whose fields changed reaches the others when an operator accepted it, and not before', async () => {
+    const [one, two] = [await start(), await start()];
+    await provider.behave('renamed-field');
+    clock.advance(1);
+    await refresh(one).expect(502);
+    expect(two.service.list.status().held?.profile.get('name')?.filled.string).toBe(513);
+    clock.advance(1);
+    await refresh(one, '?accept=drifted').expect(200);
+    await eventually(() => two.service.list.status().held?.profile.get('name')?.filled.string === 0);
+    expect(two.service.list.status().failure).toBeUndefined();
+  });
+
   test('a shrunken list that nobody accepted is refused by those who hold a longer one', async () => {
     const one = await start();
     await redis.kill();

@@ -50,6 +50,25 @@ test('a restart during an outage serves the last good list at once, and is ready
   expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
 });
 
+test('a restart compares the next list with the kept one, and keeps one that an operator accepted', async () => {
+  await leaveSnapshot();
+  await provider.behave('renamed-field');
+  const rig = await start({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' } });
+  const refresh = (query: string) =>
+    supertest(rig.operatorsUrl)
+      .post(`/refresh${query}`)
+      .set('Authorization', 'Bearer operator-token-for-tests');
+  expect((await refresh('').expect(502)).body).toMatchObject({ kind: 'drifted' });
+  await refresh('?accept=drifted').expect(200);
+  await rig.close();
+  rigs.pop();
+
+  const restarted = await start();
+  const { body } = await supertest(restarted.url).get('/banks').expect(200);
+  expect(body[0]).toEqual({ code: '001', ispb: '00000000', name: null });
+  expect(restarted.service.list.status().state).toBe('fresh');
+});
+
 test('a restart with a fresh list makes no call until that one is due', async () => {
   await leaveSnapshot();
   const rig = await start();
