@@ -31,7 +31,7 @@ const refusal = async (token: string) => {
   return (await Promise.all([answer, delayOver]))[0];
 };
 
-test('a refresh loads now, and tells whether anything changed', async () => {
+test('a refresh loads now, and says whether anything changed', async () => {
   await start();
   expect((await refresh().expect(200)).body).toEqual({ outcome: 'unchanged', count: 513, rejected: 0 });
   await rig.emulator.behave('some-unusable');
@@ -134,7 +134,7 @@ test('an unknown value of accept is refused, another method too', async () => {
   expect((await supertest(rig.operatorsUrl).get('/refresh').expect(405)).headers['allow']).toBe('POST');
 });
 
-test('health is told here as well, and /banks is not', async () => {
+test('/healthz is served here as well, and /banks is not', async () => {
   await start();
   await supertest(rig.operatorsUrl).get('/healthz').expect(200);
   await supertest(rig.operatorsUrl).get('/readyz').expect(200);

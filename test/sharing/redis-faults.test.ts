@@ -125,7 +125,7 @@ describeWithRedis('replicas that share Redis', () => {
     expect(two.service.list.status().failure).toBeUndefined();
   });
 
-  test('a shrunken list that nobody accepted is refused by those who hold a longer one', async () => {
+  test('a shrunk list that nobody accepted is refused by replicas with a longer one', async () => {
     const one = await start();
     await redis.kill();
     await provider.behave('shrunk');
@@ -141,7 +141,7 @@ describeWithRedis('replicas that share Redis', () => {
     ).toBeLessThan(5);
   });
 
-  test('what is in Redis holds no secret and no unpublished field', async () => {
+  test('Redis contains no secret and no unpublished field', async () => {
     await start();
     const key = await keyOfList();
     const text = await redis.tell(`GET ${key}`);
@@ -170,7 +170,7 @@ describeWithRedis('replicas that share Redis', () => {
       /\((READONLY|MASTERDOWN)\)|connection/,
     ],
   ])(
-    '%s: each goes on by itself and says so once, and sharing resumes, said once',
+    '%s: each replica carries on independently, sharing resumes, and each is reported once',
     async (_name, breakDown, repair, line) => {
       const [one, two] = [await start(), await start()];
       await breakDown();
@@ -341,7 +341,7 @@ describeWithRedis('replicas that share Redis', () => {
 
   test.each<[string, (server: Server) => void]>([
     [
-      'something that is no Redis',
+      'something that is not Redis',
       (server) => server.on('connection', (socket) => socket.write('HTTP/1.1 400\r\n\r\n')),
     ],
     ['something that never answers', () => undefined],

@@ -155,7 +155,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
   });
 });
 
-test('a directory that cannot be written is told once and harms nothing else', async () => {
+test('a directory that cannot be written is reported once and affects nothing else', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
   chmodSync(directory, 0o500);
   // A file as the directory fails for every user; the permission alone would not stop root.
@@ -169,7 +169,7 @@ test('a directory that cannot be written is told once and harms nothing else', a
   expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
 });
 
-test('the file holds the published fields and no secret', async () => {
+test('the file contains the published fields and no secret', async () => {
   await leaveSnapshot();
   const text = readFileSync(path, 'utf8');
   expect(text).toContain('BCO DO BRASIL S.A.');
