@@ -71,7 +71,7 @@ const underLoad = async (during: () => Promise<void>): Promise<{ statuses: Set<n
 };
 
 describe('a fixed token', () => {
-  test('that the provider rejects is told once, names its variable, and is not sent again before the back-off', async () => {
+  test('that the provider rejects is reported once with its variable, and not sent again during the back-off', async () => {
     await start({ env: { PROVIDER_ACCESS_TOKEN: 'a-wrong-token' } });
     await getBanks().expect(502);
     await Promise.all(Array.from({ length: 20 }, () => getBanks().expect(502)));
@@ -228,7 +228,7 @@ describe('the client-credentials grant', () => {
     },
   );
 
-  test('asks in JSON instead of a form where PROVIDER_TOKEN_FORMAT says so', async () => {
+  test('is requested with JSON instead of a form if PROVIDER_TOKEN_FORMAT says so', async () => {
     await startGranted({
       envFor: (emulator) => ({ ...clientCredentialsEnv(emulator), PROVIDER_TOKEN_FORMAT: 'json' }),
       before: (emulator) => emulator.behaveToken('json-only'),
@@ -371,7 +371,7 @@ describe('the client-credentials grant', () => {
     expect(upstream(before)).toEqual(['banks 401', 'token 200', 'banks 200', 'banks 200']);
   });
 
-  test('a provider that rejects what it issues is asked once more for each load, never in a loop', async () => {
+  test('a provider that rejects its own tokens is asked once more per load, never in a loop', async () => {
     await startGranted({ before: (emulator) => emulator.behaveToken('rejected-token') });
     await getBanks().expect(502);
     expect(upstream()).toEqual(['token 200', 'banks 401', 'token 200', 'banks 401']);

@@ -49,7 +49,7 @@ const ENCODERS: Record<string, (secret: string) => string> = {
 };
 
 describe.each(Object.entries(ALPHABETS))('secrets of %s', (_name, alphabet) => {
-  test('are taken out, whatever stands beside them', () => {
+  test('are removed, whatever is next to them', () => {
     for (let round = 0; round < 400; round += 1) {
       const secret = Buffer.from(textOf(alphabet, 8 + below(80))).toString();
       if (!isLookedFor(secret)) continue;
@@ -97,7 +97,7 @@ test.each([
   expect(scanMs([secret], text)).toBeLessThan(LONGEST_SCAN_MS);
 });
 
-test('a secret of any length from any characters is taken out, and none breaks the search', () => {
+test('a secret of any length and any characters is removed, and none breaks the search', () => {
   for (const secret of [
     'x'.repeat(40_000),
     '!"§$%&/()=?'.repeat(4_000),
@@ -115,14 +115,14 @@ test('a secret of any length from any characters is taken out, and none breaks t
   expect(redact('an ordinary line')).toBe('an ordinary line');
 });
 
-test('a secret whose end was cut off is taken out', () => {
+test('a secret whose end was cut off is removed', () => {
   const { addSecret, redact } = createRedaction();
   addSecret('TOKEN', `head-${'0123456789'.repeat(20)}`);
   expect(redact(`{"field":"head-${'0123456789'.repeat(5)}…"}`)).toBe('{"field":"[redacted]…"}');
 });
 
 test.each(['wrong', 'e', '', '2026', '----', '\\\\\\\\\\\\\\\\'])(
-  '%j is no secret that a log could be searched for',
+  '%j is too simple to be searched for',
   (word) => {
     const { addSecret, redact } = createRedaction();
     addSecret('TOKEN', word);

@@ -114,7 +114,7 @@ test('while the store is well, fifty replicas make the calls of one', async () =
   expect(oldestMs).toBeLessThanOrEqual(TTL_MS + LOAD_TIMEOUT_MS);
 }, 60_000);
 
-test('whatever happens to the store, no replica calls more than once per lifetime, and no list gets too old', async () => {
+test('whatever the store does, no replica calls more than once per CACHE_TTL, and no list gets too old', async () => {
   const { lifetimes, calls, mostOfOne, oldestMs } = await simulate(seed, { faults: true });
   tell('with faults', `${calls} calls, at most ${mostOfOne} of one replica, the oldest list ${oldestMs} ms`);
   expect(mostOfOne).toBeLessThanOrEqual(ideal(lifetimes));

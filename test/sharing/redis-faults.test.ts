@@ -114,7 +114,19 @@ describeWithRedis('replicas that share Redis', () => {
     expect(two.service.list.status().failure).toBeUndefined();
   });
 
-  test('a shrunken list that nobody accepted is refused by those who hold a longer one', async () => {
+  test('a list whose fields changed reaches the others when an operator accepted it, and not before', async () => {
+    const [one, two] = [await start(), await start()];
+    await provider.behave('renamed-field');
+    clock.advance(1);
+    await refresh(one).expect(502);
+    expect(two.service.list.status().held?.profile.get('name')?.filled.string).toBe(513);
+    clock.advance(1);
+    await refresh(one, '?accept=drifted').expect(200);
+    await eventually(() => two.service.list.status().held?.profile.get('name')?.filled.string === 0);
+    expect(two.service.list.status().failure).toBeUndefined();
+  });
+
+  test('a shrunk list that nobody accepted is refused by replicas with a longer one', async () => {
     const one = await start();
     await redis.kill();
     await provider.behave('shrunk');
@@ -130,7 +142,7 @@ describeWithRedis('replicas that share Redis', () => {
     ).toBeLessThan(5);
   });
 
-  test('what is in Redis holds no secret and no unpublished field', async () => {
+  test('Redis contains no secret and no unpublished field', async () => {
     await start();
     const key = await keyOfList();
     const text = await redis.tell(`GET ${key}`);
@@ -159,7 +171,7 @@ describeWithRedis('replicas that share Redis', () => {
       /\((READONLY|MASTERDOWN)\)|connection/,
     ],
   ])(
-    '%s: each goes on by itself and says so once, and sharing resumes, said once',
+    '%s: each replica carries on independently, sharing resumes, and each is reported once',
     async (_name, breakDown, repair, line) => {
       const [one, two] = [await start(), await start()];
       await breakDown();
@@ -330,7 +342,7 @@ describeWithRedis('replicas that share Redis', () => {
 
   test.each<[string, (server: Server) => void]>([
     [
-      'something that is no Redis',
+      'something that is not Redis',
       (server) => server.on('connection', (socket) => socket.write('HTTP/1.1 400\r\n\r\n')),
     ],
     ['something that never answers', () => undefined],

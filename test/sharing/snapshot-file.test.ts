@@ -50,6 +50,25 @@ test('a restart during an outage serves the last good list at once, and is ready
   expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
 });
 
+test('a restart compares the next list with the kept one, and keeps one that an operator accepted', async () => {
+  await leaveSnapshot();
+  await provider.behave('renamed-field');
+  const rig = await start({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' } });
+  const refresh = (query: string) =>
+    supertest(rig.operatorsUrl)
+      .post(`/refresh${query}`)
+      .set('Authorization', 'Bearer operator-token-for-tests');
+  expect((await refresh('').expect(502)).body).toMatchObject({ kind: 'drifted' });
+  await refresh('?accept=drifted').expect(200);
+  await rig.close();
+  rigs.pop();
+
+  const restarted = await start();
+  const { body } = await supertest(restarted.url).get('/banks').expect(200);
+  expect(body[0]).toEqual({ code: '001', ispb: '00000000', name: null });
+  expect(restarted.service.list.status().state).toBe('fresh');
+});
+
 test('a restart with a fresh list makes no call until that one is due', async () => {
   await leaveSnapshot();
   const rig = await start();
@@ -136,7 +155,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
   });
 });
 
-test('a directory that cannot be written is told once and harms nothing else', async () => {
+test('a directory that cannot be written is reported once and affects nothing else', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
   chmodSync(directory, 0o500);
   // A file as the directory fails for every user; the permission alone would not stop root.
@@ -150,7 +169,7 @@ test('a directory that cannot be written is told once and harms nothing else', a
   expect(rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
 });
 
-test('the file holds the published fields and no secret', async () => {
+test('the file contains the published fields and no secret', async () => {
   await leaveSnapshot();
   const text = readFileSync(path, 'utf8');
   expect(text).toContain('BCO DO BRASIL S.A.');
