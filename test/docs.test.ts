@@ -49,7 +49,7 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['docker compose -f docker-compose.yml -f compose.replicas.yml up --build', 'CI has no Docker'],
   [
     'npx openapi-typescript http://localhost:3000/openapi.json -o banks.d.ts',
-    "openapi.test.ts holds the document to its schema; the generator is the reader's choice",
+    'examples/openapi-client.test.ts runs it and compiles a client',
   ],
   ['npm run rehearse:alerts', 'it is soak/alerts.test.ts'],
   ['kubectl apply -k deploy/kubernetes', 'CI has no cluster; kubernetes.test.ts builds it'],

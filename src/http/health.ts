@@ -101,8 +101,10 @@ const toIso = (wallMs: number | undefined): string | null =>
   wallMs === undefined ? null : new Date(wallMs).toISOString();
 
 /** Answers with `value`, which no cache may keep. */
-export const sendJson = (res: ServerResponse, value: unknown): void => {
-  const body = JSON.stringify(value);
+export const sendJson = (res: ServerResponse, value: unknown): void =>
+  sendJsonText(res, JSON.stringify(value));
+
+export const sendJsonText = (res: ServerResponse, body: string): void => {
   res.setHeader('Content-Type', 'application/json; charset=utf-8');
   res.setHeader('Content-Length', Buffer.byteLength(body));
   res.setHeader('Cache-Control', 'no-store');

@@ -35,7 +35,7 @@ test.each([
   expect(cached.get()).toBe(list);
 });
 
-test('the age is exact while the clock moves, and the list after it starts anew', async () => {
+test('the age is exact while the clock moves, and starts again with the next list', async () => {
   const clock = createManualClock();
   const cached = createCachedList(POLICY, clock);
   cached.set(await listOf('001'), clock.monotonicMs());

@@ -144,13 +144,13 @@ describe('while the provider fails', () => {
     expect(status().failing).toBeUndefined();
   });
 
-  test('what happens is told once, and not once per retry', async () => {
+  test('each change is reported once, not once per retry', async () => {
     await start();
     await rig.emulator.behave('unavailable');
     for (let retry = 0; retry < 4; retry += 1) await nextLoad();
     await rig.emulator.behave('healthy');
     await nextLoad();
-    expect(rig.told()).toEqual([
+    expect(rig.messages()).toEqual([
       'listening',
       'list: initial load succeeded',
       'list: load failed: the provider fails (503); the cached list is still fresh',
@@ -173,7 +173,7 @@ describe('a load that never settles', () => {
 });
 
 describe('one call at a time', () => {
-  test('holds for requests, renewals and forced refreshes together', async () => {
+  test('applies to requests, renewals and forced refreshes together', async () => {
     await start({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' } });
     await rig.emulator.behave('slow', { delayMs: 20 });
     rig.clock.next();
@@ -191,7 +191,7 @@ describe('one call at a time', () => {
 });
 
 describe('a provider that names versions of its list', () => {
-  test('is asked whether the held one still holds, and its 304 renews the age', async () => {
+  test('is asked whether the cached list is still current, and a 304 resets its age', async () => {
     await start({ emulator: { validators: true } });
     const before = status().held;
     await nextLoad();
@@ -279,7 +279,7 @@ describe('a provider that names versions of its list', () => {
     expect(wholeLoads()).toEqual([200, 304, 304, 200, 304]);
   });
 
-  test('is asked for the whole list when nothing is held, and cannot say 304 then', async () => {
+  test('is asked for the complete list when none is cached, and a 304 is then refused', async () => {
     await start({ before: (emulator) => emulator.respondWith((_req, res) => void res.writeHead(304).end()) });
     expect(rig.emulator.calls[0]?.headers).not.toHaveProperty('if-none-match');
     expect(status().failure?.kind).toBe('unexpected_status');

@@ -78,7 +78,7 @@ test('every problem is printed, no invalid value is, and the status is 1', async
     expect(problems).toMatch(new RegExp(`^  ${name}: `, 'm'));
 });
 
-test('a .env that cannot be read is a problem beside the others', async () => {
+test('an unreadable .env is reported with the other problems', async () => {
   const cwd = emptyDirectory();
   writeFileSync(join(cwd, '.env'), Buffer.from('\ufeffPORT=1\n', 'utf16le'));
   const { status, text, row } = await checkConfig({ ...SANDBOX, CACHE_TTL: '5' }, cwd);

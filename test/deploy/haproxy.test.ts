@@ -44,7 +44,7 @@ describeWithHaproxy('the load balancer', () => {
     expect(checkConfig(SHIPPED_CONFIG)).toEqual({ status: 0, written: expect.stringContaining('valid') });
   });
 
-  test("gives a request one id, keeps a well-formed one of the client's, and replaces a bad one", async () => {
+  test('gives each request an id, keeps a well-formed one from the client, and replaces a bad one', async () => {
     const { url } = await start();
     const idFor = async (headers: Record<string, string>): Promise<string | null> => {
       const id = (await fetch(`${url}/banks`, { headers })).headers.get('x-request-id');
@@ -56,7 +56,7 @@ describeWithHaproxy('the load balancer', () => {
     expect(await idFor({ 'X-Request-Id': 'bad id' })).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/);
   });
 
-  test("tells the service the client's address, whatever the client says", async () => {
+  test("passes on the client's address, whatever the client sends", async () => {
     const { port } = await start();
     const headers = { 'X-Forwarded-For': '203.0.113.9' };
     const [response]: unknown[] = await once(

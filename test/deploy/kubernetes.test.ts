@@ -146,7 +146,7 @@ test('the Ingress leads to the ready pods, and without any to those that are ali
   expect(at(ingress, 'spec', 'tls', 0, 'hosts', 0)).toBe(at(ingress, 'spec', 'rules', 0, 'host'));
 });
 
-test('every file of the base is there, and examples are no part of it', () => {
+test('every file of the base exists, and examples are not part of it', () => {
   for (const path of [...resourcesOf(''), ...resourcesOf('monitoring/')]) {
     expect([path, existsSync(`${BASE}/${path}`)]).toEqual([path, true]);
     expect(path).not.toContain('example');

@@ -25,7 +25,7 @@ test('a list with the size of a page is a sign, one of another size is not', () 
   expect(signOfPages(undefined, [])).toBeUndefined();
 });
 
-test('members of pages beside the list are named', () => {
+test('names the members next to the list that are about pages', () => {
   expect(signOfPages(undefined, { data: banks(50), total_pages: 11, hasMore: true })).toBe(
     'the answer has members of pages: total_pages, hasMore',
   );

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
@@ -90,4 +90,59 @@ test('every problem has an example, and the statuses that can be retried have Re
     at(document, 'paths', '/banks', 'get', 'responses', String(status), 'headers', 'Retry-After');
   for (const status of [502, 503, 504]) expect(retryAfter(status)).toBeDefined();
   for (const status of [400, 412]) expect(retryAfter(status)).toBeUndefined();
+});
+
+describe('a bank has the JSON types of the served list', () => {
+  const property = (document: unknown, name: string): unknown =>
+    at(document, 'components', 'schemas', 'Bank', 'properties', name);
+  const replaceBanks = async (...banks: object[]): Promise<unknown> => {
+    rig.emulator.setBanks(banks);
+    await rig.service.list.refresh(['shrunk', 'drifted']);
+    return (await getJson('/openapi.json')).body;
+  };
+
+  test('any type before the first list, then those that were seen', async () => {
+    await start({
+      env: { BANK_FIELDS: 'code,ispb,name,logo?,site?' },
+      before: (emulator) => emulator.behave('unavailable'),
+    });
+    await eventually(() => rig.service.list.status().failure !== undefined);
+    const { body: before } = await getJson('/openapi.json');
+    expect(property(before, 'name')).toEqual({});
+    await rig.emulator.behave('healthy');
+    const document = await replaceBanks(
+      { code: 1, ispb: '00000000', name: 'A', logo: 'a.png' },
+      { ispb: '00038121', name: 'B', logo: 'b.png' },
+      { code: '3', ispb: '00038166', name: 'C', logo: 'c.png' },
+    );
+    expect(property(document, 'name')).toEqual({ type: 'string' });
+    expect(property(document, 'code')).toEqual({ type: ['string', 'number', 'null'] });
+    // Optional: no list is refused for lacking it, so its null must be expected.
+    expect(property(document, 'logo')).toEqual({ type: ['string', 'null'] });
+    expect(property(document, 'site')).toEqual({});
+    const check = createCheck(document);
+    const { body: banks } = await getJson('/banks');
+    if (!Array.isArray(banks)) throw new Error('no list');
+    expect(banks.every((bank) => check('Bank', bank))).toBe(true);
+    expect(check('Bank', { ...Object(banks[0]), name: null })).toBe(false);
+    expect(
+      examplesOf(document, '/banks', 200)
+        .flat()
+        .every((bank) => check('Bank', bank)),
+    ).toBe(true);
+  });
+
+  test('with every field published, those that all entries have are required', async () => {
+    await start({ env: { BANK_FIELDS: '' } });
+    await eventually(hasList);
+    const document = await replaceBanks({ name: 'A', tags: ['x'] }, { name: 'B', limits: { pix: true } });
+    expect(at(document, 'components', 'schemas', 'Bank', 'required')).toEqual(['name']);
+    expect(property(document, 'tags')).toEqual({ type: ['array', 'null'] });
+    expect(property(document, 'limits')).toEqual({ type: ['object', 'null'] });
+    expect(
+      examplesOf(document, '/banks', 200)
+        .flat()
+        .every((bank) => createCheck(document)('Bank', bank)),
+    ).toBe(true);
+  });
 });

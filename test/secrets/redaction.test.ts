@@ -43,7 +43,7 @@ const FORMS: Record<string, (secret: string) => string> = {
 };
 
 describe.each(Object.entries(SECRETS))('%s', (_what, secret) => {
-  test.each(Object.entries(FORMS))('is taken out %s', (_form, encode) => {
+  test.each(Object.entries(FORMS))('is removed: %s', (_form, encode) => {
     const { addSecret, redact } = createRedaction();
     addSecret('TOKEN', secret);
     const written = encode(secret);

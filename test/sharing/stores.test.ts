@@ -34,11 +34,11 @@ const keepsItsPromises = (start: () => Promise<Subject> | Subject): void =>
     let subject: Subject;
     beforeEach(async () => void (subject = await start()));
 
-    test('it holds nothing at first', async () => {
+    test('it is empty at first', async () => {
       expect(await subject.store.read()).toBeUndefined();
     });
 
-    test('it gives back the list that was written last, to the byte', async () => {
+    test('it returns the last list that was written, byte for byte', async () => {
       await subject.store.write(EMPTY, 0);
       await subject.store.write(LIST, 0);
       expect((await subject.store.read())?.list).toMatchObject(LIST);
@@ -141,7 +141,7 @@ describeWithRedis('Redis', () => {
     expect(await another.read()).toBeUndefined();
   });
 
-  test('lists of another version and of other fields live beside each other', async () => {
+  test('lists of other versions and with other fields do not affect each other', async () => {
     const [one, another] = [open('one'), open('another', 'other fields')];
     await one.write(LIST, 0);
     await another.write(EMPTY, 0);

@@ -1,6 +1,4 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +10,7 @@ import {
   type EmulatorProcess,
   type ServiceProcess,
 } from '../kit/process.ts';
+import { runProgram } from '../kit/program.ts';
 import { describeWithPromtool } from '../kit/promtool.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { findFreePort } from '../kit/free-port.ts';
@@ -49,24 +48,22 @@ const startPrometheus = async (folder: string): Promise<Prometheus> => {
   };
   await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
   const address = `127.0.0.1:${await findFreePort()}`;
-  const child: ChildProcess = spawn(
-    'prometheus',
-    [
+  const { child, exit, output } = runProgram('prometheus', {
+    args: [
       '--config.file=prometheus.yml',
       `--web.listen-address=${address}`,
       '--storage.tsdb.path=data',
       '--log.level=error',
     ],
-    { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] },
-  );
-  const exit = once(child, 'exit');
+    cwd: folder,
+  });
   const isReady = (): Promise<boolean> =>
     fetch(`http://${address}/-/ready`).then(
       ({ ok }) => ok,
       () => false,
     );
   while (!(await isReady())) {
-    if (child.exitCode !== null) throw new Error('Prometheus did not start');
+    if (child.exitCode !== null) throw new Error(`Prometheus did not start: ${output()}`);
     await setTimeout(50);
   }
   return {

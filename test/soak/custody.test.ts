@@ -6,12 +6,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
-import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from '../../emulator/behaviours.ts';
+import {
+  isBehaviour,
+  isTokenBehaviour,
+  listBehaviours,
+  tokenBehaviours,
+  type TokenBehaviour,
+} from '../../emulator/behaviours.ts';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { createAuthority } from '../kit/authority.ts';
+import { describeWithProxy, startForwardProxy } from '../kit/forward-proxy.ts';
 import { leaksIn } from '../kit/leaks.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { eventually, startRig } from '../kit/rig.ts';
+import { startTlsFront } from '../kit/tls-front.ts';
 
 // The custody of secrets: the whole process meets everything that the provider can do, and every byte that it writes or
 // sends is searched for the secrets, in every encoding.
@@ -126,13 +135,13 @@ const malformedRequest = async (url: string): Promise<string> => {
   return chunks.join('');
 };
 
-/** The emulator cannot count refused connections, so these are counted by the service. */
-const refusals = async (running: ServiceProcess): Promise<void> => {
-  let kind: string | undefined;
-  while (kind !== 'unreachable') {
+/** Until the service reports that its last load failed as `kind`: not every failure is a call that the emulator sees. */
+const failsAs = async (running: ServiceProcess, kind: string): Promise<void> => {
+  let lastFailure: string | undefined;
+  while (lastFailure !== kind) {
     // oxlint-disable-next-line no-await-in-loop -- bounded by the test's own time limit
     const health = await (await fetch(`${running.urls()[0]}/healthz`)).text();
-    kind = /"lastFailure":"(\w+)"/.exec(health)?.[1];
+    lastFailure = /"lastFailure":"(\w+)"/.exec(health)?.[1];
   }
 };
 
@@ -149,7 +158,7 @@ describe('no byte that is written or sent contains a secret, whatever the provid
   // The secret in a variable differs from the one in a file by the start alone, which is looked at below.
   test.each(Object.entries(WAYS).filter(([way]) => !way.endsWith('in a variable')))(
     'with %s',
-    async (_way, configure) => {
+    async (way, configure) => {
       const running = await start(await configure());
       // Distinct responses only; otherwise a thousand dates and request ids would be searched.
       const seen = new Map<string, string>();
@@ -161,18 +170,22 @@ describe('no byte that is written or sent contains a secret, whatever the provid
       await loads();
       for (const name of Object.keys(listBehaviours).filter(isBehaviour)) {
         await emulator.behave(name);
-        if (name === 'refuse') await refusals(running);
+        if (name === 'refuse') await failsAs(running, 'unreachable');
         else await loads();
         await look();
       }
       await emulator.behave('healthy');
-      for (const name of Object.keys(tokenBehaviours).filter(isTokenBehaviour)) {
+      // Last, because its Retry-After ends the loads for 30 s.
+      const isLast = (name: TokenBehaviour): boolean => name === 'rate-limited';
+      const names = Object.keys(tokenBehaviours).filter(isTokenBehaviour);
+      for (const name of names.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b)))) {
         emulator.behaveToken(name);
         // For a token that was rejected: a new one from the endpoint or the file, or none.
         emulator.revokeIssued();
         emulator.acceptTokens([`rotated-canary-${name}`]);
         await writeToken(`rotated-canary-${name}`);
-        await loads();
+        if (isLast(name) && way.startsWith('client credentials')) await failsAs(running, 'rate_limited');
+        else await loads();
         await look();
       }
       // oxlint-enable no-await-in-loop
@@ -230,7 +243,11 @@ describe('the search itself', () => {
 
 /** Makes the running process report everything about itself, and throws what a careless library might. */
 const INSPECTOR = `
-  const secrets = [process.env.PROVIDER_ACCESS_TOKEN, process.env.PROVIDER_CLIENT_SECRET, process.env.MANAGEMENT_TOKEN].filter(Boolean);
+  const { readFileSync } = process.getBuiltinModule('node:fs');
+  const { PROVIDER_ACCESS_TOKEN, PROVIDER_CLIENT_SECRET, MANAGEMENT_TOKEN, HTTPS_PROXY, PROVIDER_TLS_KEY_FILE } = process.env;
+  const password = HTTPS_PROXY && new URL(HTTPS_PROXY).password;
+  const key = PROVIDER_TLS_KEY_FILE && readFileSync(PROVIDER_TLS_KEY_FILE, 'utf8');
+  const secrets = [PROVIDER_ACCESS_TOKEN, PROVIDER_CLIENT_SECRET, MANAGEMENT_TOKEN, password, HTTPS_PROXY, key].filter(Boolean);
   const words = secrets.flatMap((s) => [s, encodeURIComponent(s), JSON.stringify(s), Buffer.from('id:' + s).toString('base64')]);
   const fail = () => Object.assign(new Error('outer ' + words, { cause: new Error('inner ' + words) }), { words });
   process.on('SIGUSR2', () => {
@@ -263,6 +280,60 @@ test.each(ENDS)(
     expect(leaksIn(running.written(), secrets())).toEqual([]);
   },
 );
+
+describeWithProxy('behind a proxy, over mutual TLS', () => {
+  const PASSWORD = 'canary-Pr0xy.password_1';
+  const authority = createAuthority();
+  const client = authority.issue('the service');
+  /** All lines but the last, which is too short to be searched for. */
+  const keyLines = client.key.trim().split('\n').slice(1, -2);
+
+  test('no secret is in any byte written or answered, whatever the proxy and the handshake do', async () => {
+    const pair = authority.issue('localhost');
+    const front = await startTlsFront({ to: emulator.baseUrl, pair, clientAuthority: authority.cert });
+    const proxy = await startForwardProxy({ credentials: { user: 'user', password: PASSWORD } });
+    const env = (password: string): Environment => ({
+      PROVIDER_SANDBOX_BASE_URL: front.url,
+      PROVIDER_ACCESS_TOKEN: TOKEN,
+      PROVIDER_TIMEOUT: '1s',
+      PROVIDER_TLS_CA_FILE: authority.certFile,
+      PROVIDER_TLS_CERT_FILE: client.certFile,
+      PROVIDER_TLS_KEY_FILE: client.keyFile,
+      HTTPS_PROXY: `http://user:${password}@127.0.0.1:${proxy.port}`,
+    });
+    const written: string[] = [];
+
+    const refused = await start(env(`wrong-${PASSWORD}`));
+    await failsAs(refused, 'proxy_refused');
+    written.push(...(await answers(refused.urls())));
+    expect(await refused.end('SIGTERM')).toBe(0);
+    written.push(refused.written());
+
+    const running = await start(env(PASSWORD), INSPECTOR);
+    await loads();
+    front.requireClientOf(createAuthority('another authority').cert);
+    await failsAs(running, 'unreachable');
+    written.push(...(await answers(running.urls())));
+    proxy.stall();
+    await failsAs(running, 'proxy_unreachable');
+    proxy.resume();
+    await failsAs(running, 'unreachable');
+    await proxy.kill();
+    await failsAs(running, 'proxy_unreachable');
+    written.push(...(await answers(running.urls())));
+    running.child.kill('SIGUSR2');
+    await eventually(() => /"inspected".*\n/.test(running.written()));
+    expect(await running.end('SIGHUP')).toBe(1);
+    written.push(running.written());
+
+    expect(front.clients).toContain('the service');
+    const all = written.join('\n');
+    expect(all).toContain('[redacted]');
+    const keys = keyLines.map((line, index): [string, string] => [`line ${index} of the key`, line]);
+    expect(leaksIn(all, new Map([...secrets(), ['proxy password', PASSWORD], ...keys]))).toEqual([]);
+    await front.close();
+  }, 60_000);
+});
 
 describe('the token goes to the configured origin only', () => {
   test.each([301, 302, 303, 307, 308])('a redirect is not followed (%d)', async (status) => {

@@ -1,6 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,10 +6,12 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createEnvelope } from '../../src/sharing/envelope.ts';
 import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
+import { runProgram } from '../kit/program.ts';
 import { createRandom } from '../kit/random.ts';
 import { EVERY_FIELD } from '../kit/read-banks.ts';
 
-// SIGKILL while the snapshot is being written, many times: the file is complete afterwards.
+// The writer of a snapshot file is killed again and again: the file always contains a whole list, and what killed writers
+// leave is removed.
 
 const WRITER = fileURLToPath(new URL('../kit/snapshot-writer.js', import.meta.url));
 const KILLS = 200;
@@ -27,12 +27,12 @@ test(`after each of ${KILLS} kills at random moments the file contains a complet
   const file = openFile();
   let newest = 0;
   for (let kill = 0; kill < KILLS; kill += 1) {
-    const writer = spawn(process.execPath, [WRITER, path], { stdio: ['ignore', 'pipe', 'inherit'] });
-    await once(writer.stdout, 'data');
-    // The wait is what is varied, not what is waited for: 0 to 20 ms hold several writes.
+    const writer = runProgram(process.execPath, { args: [WRITER, path] });
+    await writer.says(/writing/);
+    // A random moment of several writes, not a wait for something.
     await setTimeout(random() * 20);
-    writer.kill('SIGKILL');
-    await once(writer, 'exit');
+    writer.child.kill('SIGKILL');
+    await writer.exit;
     const kept = (await file.read())?.list;
     const versions = new Set(kept?.json.toString().match(/"version":\d+/g));
     expect(versions.size).toBeLessThanOrEqual(1);

@@ -39,7 +39,7 @@ const outage = async (): Promise<void> => {
 };
 
 describe('the list', () => {
-  test('is told with its age at the moment of the scrape', async () => {
+  test('is exposed with its age at the moment of the scrape', async () => {
     await start({ env: { BANK_REQUIRED_FIELDS: 'code' } });
     rig.clock.skip(90_000);
     expect(await sample('banks_list_age_seconds')).toBe(90);
@@ -60,7 +60,7 @@ describe('the list', () => {
     expect(await sample('banks_served_total{state="empty"}')).toBe(1);
   });
 
-  test('counts each refresh by its outcome, and tells what fails until it is over', async () => {
+  test('counts each refresh by outcome, and exposes the kind of failure until a load succeeds', async () => {
     await start({ emulator: { validators: true } });
     expect(await sample('banks_refreshes_total{outcome="changed"}')).toBe(1);
     rig.clock.next();
@@ -120,14 +120,14 @@ test('token renewals and failures are counted', async () => {
   expect(await sample('banks_token_renewals_total{outcome="failed"}')).toBe(1);
 });
 
-test('a store that fails is told, and one that is not configured is not', async () => {
+test('a failing store is exposed, and one that is not configured is not', async () => {
   await start({ env: { CACHE_SNAPSHOT_FILE: '/nowhere/list' } });
   await settles('banks_store_up{store="snapshot"}', 0);
   expect(await sample('banks_store_failures_total{store="snapshot"}')).toBe(1);
   expect(await scrape()).not.toContain('store="redis"');
 });
 
-test('the build and the process are told, and no address, no token', async () => {
+test('the build and the process are exposed, but no address and no token', async () => {
   await start();
   const text = await scrape();
   expect(text).toContain('banks_build_info{version="0.0.0-test",environment="sandbox"} 1');

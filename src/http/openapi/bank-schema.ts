@@ -1,18 +1,8 @@
+import type { JsonType, ObservedField } from '../../banks/reading/profile.ts';
 import type { Config } from '../../config/config.ts';
 
 // What a bank looks like: the configured names are this service's promise, and so are the JSON types seen in the cached
 // list, because a list in which they change is refused.
-
-/** What a published field holds in the cached list. */
-export interface ObservedField {
-  readonly name: string;
-  /** The JSON types of its values; none where no entry has it. */
-  readonly types: readonly JsonType[];
-  /** Some entries lack it. */
-  readonly isNullable: boolean;
-}
-
-type JsonType = 'string' | 'number' | 'boolean' | 'object' | 'array';
 
 type Fields = Config['banks']['fields'];
 
@@ -61,9 +51,10 @@ const typesOf = (field: ObservedField | undefined, isOptional = false): object =
 
 /** A bank that has the schema's fields and types. */
 export const exampleBank = (fields: Fields, observed: readonly ObservedField[] | undefined): object => {
-  if (!fields) return observed ? {} : KNOWN_BANK;
+  const names = fields ?? observed?.map(({ name }) => ({ name, from: name }));
+  if (!names) return KNOWN_BANK;
   return Object.fromEntries(
-    fields.map(({ name, from }) => {
+    names.map(({ name, from }) => {
       const type = observed?.find((field) => field.name === name)?.types[0];
       const known = KNOWN_BANK[from];
       if (known !== undefined && (type ?? 'string') === 'string') return [name, known];

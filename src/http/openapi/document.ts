@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../../banks/bank-list.ts';
 import type { HeldList } from '../../banks/cached-list.ts';
+import { observeFields, type ObservedField } from '../../banks/reading/profile.ts';
 import type { Config } from '../../config/config.ts';
-import { HEALTH_EXAMPLE, HEALTH_SCHEMA, sendJson } from '../health.ts';
+import { HEALTH_EXAMPLE, HEALTH_SCHEMA, sendJsonText } from '../health.ts';
 import { PROBLEM_OF_LOAD_ERROR, type ProblemCode } from '../problems.ts';
-import { bankSchema, exampleBank, type ObservedField } from './bank-schema.ts';
+import { bankSchema, exampleBank } from './bank-schema.ts';
 import {
   COMMON_HEADERS,
   LIST_HEADERS,
@@ -25,12 +26,14 @@ export interface OpenApiOptions {
 
 /** `GET /openapi.json`, made anew for each new list. */
 export const createOpenApiRoute = ({ list, ...options }: OpenApiOptions & { readonly list: BankList }) => {
-  let newest: { readonly held: HeldList | undefined; readonly document: object } | undefined;
+  let newest: { readonly held: HeldList | undefined; readonly text: string } | undefined;
   return (_req: IncomingMessage, res: ServerResponse): void => {
     const { held } = list.status();
-    if (newest?.held !== held || !newest)
-      newest = { held, document: createOpenApi({ ...options, observed: undefined }) };
-    sendJson(res, newest.document);
+    if (!newest || newest.held !== held) {
+      const observed = held && observeFields(held);
+      newest = { held, text: JSON.stringify(createOpenApi({ ...options, observed })) };
+    }
+    sendJsonText(res, newest.text);
   };
 };
 

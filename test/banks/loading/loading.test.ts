@@ -22,7 +22,7 @@ const start = (options: Partial<LoadingOptions> = {}) => {
   return { clock, loads, loading };
 };
 
-test('whoever asks while a load is under way shares it', async () => {
+test('everyone who asks while a load is in flight shares it', async () => {
   const { loading, loads } = start();
   const waiting = Promise.all([loading.renew(), loading.renew(), loading.renew()]);
   expect([loads.length, loading.isUnderWay(), loading.nextLoadInMs()]).toEqual([1, true, 0]);

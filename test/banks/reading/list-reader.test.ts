@@ -151,7 +151,7 @@ describe('bounds', () => {
     }
   });
 
-  test('a large list gives the event loop back, and stops when nobody wants it any more', async () => {
+  test('reading a large list yields to the event loop, and stops when aborted', async () => {
     let turns = 0;
     const controller = new AbortController();
     const count = setInterval(() => (turns += 1), 1);

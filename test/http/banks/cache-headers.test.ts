@@ -43,7 +43,7 @@ describe('over the life of a list', () => {
   const hasList = () => rig.service.list.served() !== undefined;
   const hasFailed = () => rig.service.list.status().failure !== undefined;
 
-  test('the fields follow it from fresh through stale, and Cache-Status tells why it is stale', async () => {
+  test('the headers follow it from fresh to stale, and Cache-Status says why it is stale', async () => {
     rig = await startRig({ env: { BROWSER_MAX_AGE: '5m', CACHE_TTL: '1h' } });
     await eventually(hasList);
     const changed = (await head())?.get('last-modified');

@@ -30,7 +30,7 @@ describe('the whole service', () => {
     await eventually(() => rig.service.list.served() !== undefined);
   };
 
-  test('answers in order on one connection, whoever answers', async () => {
+  test('answers in order on one connection, on both paths', async () => {
     // A probe's line is at debug.
     await start({ LOG_LEVEL: 'debug' });
     const { socket, received } = await open(rig.url);
@@ -74,7 +74,7 @@ describe('the whole service', () => {
     expect((await sendRaw(rig.url, BANKS)).map(({ status }) => status)).toEqual([200]);
   });
 
-  test('keeps the order and loses nothing when a client asks on without reading', async () => {
+  test('keeps the order and loses nothing when a client sends requests without reading', async () => {
     await start();
     const { socket, received } = await open(rig.url);
     socket.pause();
@@ -153,7 +153,7 @@ describe('the listener', () => {
   const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
   const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
 
-  test('tells a connection that brings nothing in time', async () => {
+  test('answers a connection that sends nothing in time', async () => {
     const url = await start({ headersTimeoutMs: 50 });
     const [answer] = await sendRaw(url, '', { keepOpen: true });
     expect(answer?.status).toBe(408);
@@ -170,7 +170,7 @@ describe('the listener', () => {
     expect(performance.now() - answeredAtMs).toBeGreaterThan(1_000);
   });
 
-  test('a drain closes idle connections after its notice, whoever answered on them', async () => {
+  test('a drain closes idle connections after its notice, on both paths', async () => {
     const url = await start();
     const [hot, cold, silent] = [await open(url), await open(url), await open(url)];
     hot.socket.write(HOT);

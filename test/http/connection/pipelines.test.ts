@@ -179,7 +179,7 @@ test('30 connections that pipeline 2,000 requests each leave a process with a sm
   }
 });
 
-test('a request behind an Upgrade that is not taken is answered', async () => {
+test('a request after an Upgrade that is not accepted is answered', async () => {
   // node:http alone drops what follows in the same read.
   const upgrade = get('/cold').replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
   expect(await sendRaw(await start(echo), upgrade + get('/hot'))).toHaveLength(2);

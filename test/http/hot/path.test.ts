@@ -232,7 +232,7 @@ test('the Date is that of the answer, also while nothing else changes', async ()
   expect(Math.abs(second - (await dateOf(express)))).toBeLessThanOrEqual(1_000);
 });
 
-test('no secret that a client sent is in the log, and what else it told is', async () => {
+test('no secret that a client sent is in the log, and the rest of its request is', async () => {
   const requests = [
     get(`X-Request-Id: ${SECRET}`),
     get(`traceparent: 00-${SECRET}-00f067aa0ba902b7-01`),

@@ -68,7 +68,7 @@ const open = async (port: number, localAddress = '127.0.0.1'): Promise<Client> =
   };
 };
 
-test('when all places are taken, the connection that has been unused for longest gives way', async () => {
+test('at the limit, the connection that has been idle for longest is closed', async () => {
   const port = await start({ connections: 3 });
   const [first, second, third] = [await open(port), await open(port), await open(port)];
   expect([await second.ask('/hot'), await first.ask('/hot'), await third.ask('/cold')]).toEqual([

@@ -48,7 +48,7 @@ const connected = async (isRight: (count: number) => boolean): Promise<void> => 
   await eventually(look);
 };
 
-test('a head that does not arrive in time is answered with a 408, and told to the log', async () => {
+test('a head that does not arrive in time gets a 408 and a log line', async () => {
   const url = await start({ headersTimeoutMs: 50 });
   const [answer] = await sendRaw(url, 'GET /banks HTTP/1.1\r\nHost: a', { keepOpen: true });
   expect(answer?.status).toBe(408);
@@ -103,7 +103,7 @@ test('a drain waits for the request under way, and not for connections that neve
   await drain;
 });
 
-test('a drain ends with the grace, whatever a client does', async () => {
+test('a drain ends with SHUTDOWN_GRACE, whatever a client does', async () => {
   const url = await start({}, () => undefined);
   const hanging = await open(url);
   hanging.resume().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');

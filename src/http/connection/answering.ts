@@ -1,0 +1,123 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { HotPath } from '../hot/path.ts';
+import type { Limits } from '../listener/limits.ts';
+import { closeGracefully } from './closing.ts';
+import { createNodeSide, type NodeReader, type NodeSide } from './node-side.ts';
+
+// Who answers on one connection: first the hot path, and from the first request that is not ordinary, node:http.
+
+export interface AnsweringOptions {
+  /** Answers the ordinary requests; undefined: node:http gets them all. */
+  readonly hotPath: HotPath | undefined;
+  readonly limits: Pick<Limits, 'headersTimeoutMs' | 'keepAliveTimeoutMs'>;
+  /** Makes the connection node:http's, except for its reading, and gives the listeners that node:http reads with. */
+  readonly giveToNode: () => NodeReader;
+  /** Called when the connection, now node:http's, has brought nothing within `headersTimeoutMs`. */
+  readonly onSilence: () => void;
+  /** A number that is larger with each call, whichever connection calls. */
+  readonly nextUse: () => number;
+}
+
+/** What reads the connection, as `reading.ts` does. */
+export interface Reader {
+  readonly onData: (chunk: Buffer) => void;
+  readonly onEnd: () => void;
+  /** Whether it waits for the end of a head that a read has cut. */
+  readonly isAwaitingEnd: () => boolean;
+  readonly handleNext: () => void;
+  /** Node:http has answered, or the system has taken what was written. */
+  readonly onAnswered: () => void;
+  readonly stop: () => void;
+}
+
+export interface Answering extends Pick<NodeSide, 'owed' | 'isReceiving' | 'requests'> {
+  /** To be called once, before anything else. */
+  begin(reader: Reader): void;
+  isHot(): boolean;
+  /** Whether the hot path has answered `request`; it does not unless the connection is still its own. */
+  answerHot(request: Buffer): boolean;
+  /** Gives `piece` to node:http, whose the connection is from then on. */
+  giveToNode(piece: Buffer): void;
+  /** The client has closed its side, and has got all its answers. */
+  end(): void;
+  /** Whether the client waits for an answer, or has not taken one yet. */
+  isDue(): boolean;
+  /** How long the connection may be silent while it is the hot path's. */
+  setTimeoutMs(ms: number): void;
+  onNodeRequest(req: IncomingMessage, res: ServerResponse): void;
+  lastUse(): number;
+}
+
+export const createAnswering = (socket: Socket, options: AnsweringOptions): Answering => {
+  const { limits, nextUse } = options;
+  const node = createNodeSide();
+  let hot = options.hotPath?.(socket);
+  let hasAnsweredHot = false;
+  let nodeReader: NodeReader | undefined;
+  let reader: Reader | undefined;
+  let lastUse = nextUse();
+  let timeoutMs = 0;
+
+  const setTimeoutMs = (ms: number): void => {
+    if (timeoutMs !== ms) socket.setTimeout((timeoutMs = ms));
+  };
+
+  const onTimeout = (): void => {
+    if (reader?.isAwaitingEnd()) reader.handleNext();
+    else if (hasAnsweredHot) socket.destroy();
+    else {
+      nodeReader = becomeNodes();
+      options.onSilence();
+    }
+  };
+
+  const becomeNodes = (): NodeReader => {
+    hot = undefined;
+    if (reader) socket.off('data', reader.onData).off('end', reader.onEnd);
+    socket.off('timeout', onTimeout).setTimeout(0);
+    const listeners = options.giveToNode();
+    // Only now: with another listener present, node:http leaves the reading to the stream.
+    if (reader) socket.on('data', reader.onData).on('end', reader.onEnd);
+    // How node:http closes a connection behind its last answer.
+    socket.destroySoon = () => {
+      reader?.stop();
+      closeGracefully(socket);
+    };
+    return listeners;
+  };
+
+  return {
+    ...node,
+    begin: (theReader) => {
+      reader = theReader;
+      if (hot) {
+        socket.on('data', reader.onData).on('end', reader.onEnd).on('timeout', onTimeout);
+        setTimeoutMs(limits.headersTimeoutMs);
+      } else nodeReader = becomeNodes();
+    },
+    isHot: () => hot !== undefined,
+    answerHot: (request) => {
+      if (!hot?.(request)) return false;
+      lastUse = nextUse();
+      hasAnsweredHot = true;
+      setTimeoutMs(limits.keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS);
+      return true;
+    },
+    giveToNode: (piece) => node.feed((nodeReader ??= becomeNodes()), piece),
+    end: () => {
+      if (nodeReader) nodeReader.onEnd();
+      else socket.end();
+    },
+    isDue: () => node.owed() > 0 || socket.writableLength > 0,
+    setTimeoutMs,
+    onNodeRequest: (req, res) => {
+      lastUse = nextUse();
+      node.onRequest(req, res, () => reader?.onAnswered());
+    },
+    lastUse: () => lastUse,
+  };
+};
+
+/** node:http's own, with the same aim: a request sent in the last advertised moment still finds the connection open. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;

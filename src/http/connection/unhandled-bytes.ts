@@ -1,0 +1,41 @@
+// What has been read of one connection and not yet handled, and where its next piece ends.
+
+export interface UnhandledBytes {
+  isEmpty(): boolean;
+  add(chunk: Buffer): void;
+  /** The bytes up to the end of the next head, or all of them where no head ends. */
+  next(): Piece;
+  /** Removes the first `length` bytes. */
+  drop(length: number): void;
+  clear(): void;
+  /** Moves the bytes to memory of their own: they would keep the whole read that they are the end of. */
+  own(): void;
+  /** The memory that the bytes keep from being freed. */
+  keptBytes(): number;
+}
+
+export interface Piece {
+  readonly bytes: Buffer;
+  readonly endsHead: boolean;
+}
+
+export const createUnhandledBytes = (): UnhandledBytes => {
+  let rest: Buffer = NOTHING;
+  return {
+    isEmpty: () => rest.length === 0,
+    add: (chunk) => (rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])),
+    next: () => {
+      const end = rest.indexOf(END_OF_HEAD);
+      return end < 0
+        ? { bytes: rest, endsHead: false }
+        : { bytes: rest.subarray(0, end + END_OF_HEAD.length), endsHead: true };
+    },
+    drop: (length) => (rest = length < rest.length ? rest.subarray(length) : NOTHING),
+    clear: () => (rest = NOTHING),
+    own: () => (rest = Buffer.from(rest)),
+    keptBytes: () => (rest.length === 0 ? 0 : rest.buffer.byteLength),
+  };
+};
+
+const NOTHING = Buffer.alloc(0);
+const END_OF_HEAD = '\r\n\r\n';

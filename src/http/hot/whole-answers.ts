@@ -1,0 +1,63 @@
+import { mapEncodings, type PerEncoding, type PreparedAnswer } from '../banks/answers.ts';
+import { toHead, type FlatHeaders } from '../headers.ts';
+
+// Answers of /banks complete but for the request's identifier: prepared answers, joined with the headers that depend on the
+// origin, on the second and on nothing.
+
+/** A body with the two heads that it can be sent under. */
+export interface WholeAnswer extends Pick<PreparedAnswer, 'body' | 'validators'> {
+  readonly ok: Head;
+  readonly notModified: Head;
+}
+
+type Head = (requestId: string) => string;
+
+/** No header can contain it. */
+const PLACE_OF_ID = '\0';
+
+export interface WholeAnswersOptions {
+  readonly securityHeaders: FlatHeaders;
+  readonly keepAliveTimeoutMs: number;
+}
+
+/** Makes whole answers once for each combination of prepared answers, second and CORS headers. */
+export const createWholeAnswers = ({ securityHeaders, keepAliveTimeoutMs }: WholeAnswersOptions) => {
+  const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}`;
+  const newest = new Map<FlatHeaders, Made>();
+
+  const make = ({ prepared, second }: Omit<Made, 'answers'>, corsHeaders: FlatHeaders) => {
+    const first = ['X-Request-Id', PLACE_OF_ID, ...securityHeaders, ...corsHeaders];
+    // As node:http ends the head of an answer that keeps its connection.
+    const date = new Date(second * 1_000).toUTCString();
+    const last = ['Date', date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive];
+    const prepareHead = (status: number, headers: FlatHeaders): Head => {
+      const [before = '', after = ''] = toHead(status, [...first, ...headers, ...last]).split(PLACE_OF_ID);
+      return (requestId) => before + requestId + after;
+    };
+    return mapEncodings(prepared, ({ body, validators, headers, notModifiedHeaders }) => ({
+      body,
+      validators,
+      ok: prepareHead(200, headers),
+      notModified: prepareHead(304, notModifiedHeaders),
+    }));
+  };
+
+  return (prepared: PerEncoding<PreparedAnswer>, corsHeaders: FlatHeaders): PerEncoding<WholeAnswer> => {
+    // Caches subtract the Date from their own clock, so it must be right whatever else has not changed.
+    const second = Math.floor(Date.now() / 1_000);
+    const known = newest.get(corsHeaders);
+    if (known?.prepared === prepared && known.second === second) return known.answers;
+    // An origin that is not seen again must not keep an old list in memory.
+    for (const [headers, made] of newest) if (made.prepared !== prepared) newest.delete(headers);
+    const answers = make({ prepared, second }, corsHeaders);
+    newest.set(corsHeaders, { prepared, second, answers });
+    return answers;
+  };
+};
+
+/** Answers and what they were made from, besides the CORS headers. */
+interface Made {
+  readonly prepared: PerEncoding<PreparedAnswer>;
+  readonly second: number;
+  readonly answers: PerEncoding<WholeAnswer>;
+}
