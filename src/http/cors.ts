@@ -5,13 +5,13 @@ import type { FlatHeaders } from './headers.ts';
 // Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.
 
 export interface Cors {
-  /** The headers that allow `origin` to read the response, or not. The same array for the same case. */
+  /** The headers from which a browser learns whether a page of `origin` may read the answer. The same array each time. */
   headers(origin: string | undefined): FlatHeaders;
-  /** Further headers for the response to a preflight; empty for any other request. */
+  /** The further headers of the answer to a preflight; empty for any other request. */
   preflightHeaders(req: IncomingMessage): FlatHeaders;
-  /** Whether responses depend on the origin, so that each needs `Vary: Origin`, including refusals. */
+  /** Whether the answers differ by origin, so that each must have `Vary: Origin`, refusals included. */
   readonly varies: boolean;
-  /** Matches CORS: `same-origin` would prevent even an allowed page from embedding a response. */
+  /** Follows the origins: `same-origin` would prevent even an allowed frontend from embedding an answer. */
   readonly resourcePolicy: 'same-origin' | 'cross-origin';
 }
 
@@ -46,12 +46,12 @@ const allowedHeaders = (origin: string): FlatHeaders => [
 const PREFLIGHT_HEADERS: FlatHeaders = [
   'Access-Control-Allow-Methods',
   'GET, HEAD',
-  // What this service reads, and what HTTP clients and tracing libraries add. A fixed list, so that the response does not
-  // depend on Access-Control-Request-Headers.
+  // What this service reads, and what HTTP clients and tracing libraries add without being asked. A fixed list, so
+  // that the answer does not depend on Access-Control-Request-Headers.
   'Access-Control-Allow-Headers',
   'Cache-Control, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Unmodified-Since, Pragma, ' +
     'X-Request-Id, baggage, traceparent, tracestate',
-  // Two hours, Chromium's maximum; Firefox allows a day.
+  // Two hours, the longest that Chromium keeps one; Firefox would take a day.
   'Access-Control-Max-Age',
   '7200',
 ];

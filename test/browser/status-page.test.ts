@@ -104,6 +104,17 @@ describeInBrowser('the status page', () => {
       },
       says: /a new one was refused/,
     },
+    drifted: {
+      enter: async () => {
+        await start();
+        await fail('renamed-field');
+      },
+      says: /a new one was refused/,
+    },
+    'without a promised field': {
+      enter: () => start({ env: { BANK_FIELDS: 'codigo,ispb' } }),
+      says: /there is no cached list/,
+    },
     'with rejected entries': {
       enter: () => start({ before: (emulator) => emulator.behave('some-unusable') }),
       says: /without 26 rejected entries/,
@@ -244,6 +255,16 @@ describeInBrowser('the status page', () => {
       await expect(run({})).rejects.toThrow(/MANAGEMENT_TOKEN: is not set/);
       const { stdout } = await run({ MANAGEMENT_TOKEN: 'a-management-token' });
       expect(JSON.parse(stdout)).toMatchObject({ outcome: 'changed' });
+    });
+
+    test('is the one for what is wrong, beside the fields and the shares', async () => {
+      await start();
+      await fail('renamed-field');
+      const { text } = await supertest(rig.operatorsUrl).get('/').set('Host', 'localhost:9999');
+      expect(text).toContain('&#39;http://localhost:9999/refresh?accept=drifted&#39;');
+      expect(text).not.toContain('accept=shrunk');
+      expect(text).toContain('name: filled in 100 % of entries before, 0 % now');
+      expect(text).toContain('Failing since');
     });
 
     test('has the address of the tunnel through which the page was reached', async () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
+import { makeBanks } from '../kit/banks.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // The operators' listener: a forced refresh, who may ask for it, and what it accepts.
@@ -87,6 +88,36 @@ test('accepting a shrunken list accepts no other fault', async () => {
   expect(await count()).toBe(513);
 });
 
+test('a list whose fields changed is refused until an operator accepts it, once', async () => {
+  await start();
+  await rig.emulator.behave('retyped-field');
+  const { body: refused } = await refresh().expect(502);
+  expect(refused).toMatchObject({ code: 'refresh_failed', kind: 'drifted' });
+  expect(refused.detail).toContain('if that is right, POST /refresh?accept=drifted accepts it');
+  await refresh('?accept=shrunk').expect(502);
+  expect((await refresh('?accept=drifted').expect(200)).body).toMatchObject({
+    outcome: 'changed',
+    count: 513,
+  });
+
+  // The next change, back included, is another decision.
+  await rig.emulator.behave('healthy');
+  expect((await refresh().expect(502)).body).toMatchObject({ kind: 'drifted' });
+  await refresh('?accept=drifted').expect(200);
+});
+
+test('a list that shrank and whose fields changed is accepted by naming both', async () => {
+  await start();
+  rig.emulator.setBanks(makeBanks(200).map((bank) => ({ ...bank, name: null })));
+  const { body: shrunk } = await refresh().expect(502);
+  expect(shrunk).toMatchObject({ kind: 'shrunk' });
+  const { body: drifted } = await refresh('?accept=shrunk').expect(502);
+  expect(drifted).toMatchObject({ kind: 'drifted' });
+  expect(drifted.detail).toContain('POST /refresh?accept=shrunk,drifted accepts it');
+  await refresh('?accept=shrunk,drifted').expect(200);
+  expect(await count()).toBe(200);
+});
+
 test('a refresh is not answered from what the provider says has not changed', async () => {
   await start({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' }, emulator: { validators: true } });
   await refresh().expect(200);
@@ -95,7 +126,11 @@ test('a refresh is not answered from what the provider says has not changed', as
 
 test('an unknown value of accept is refused, another method too', async () => {
   await start();
-  await refresh('?accept=everything').expect(400);
+  for (const accept of ['everything', '', 'shrunk,everything', 'shrunk&accept=drifted']) {
+    const { body } = await refresh(`?accept=${accept}`).expect(400);
+    expect(body.detail).toBe('accept can be shrunk or drifted, or both with a comma between them.');
+  }
+  expect(rig.emulator.listCalls()).toBe(1);
   expect((await supertest(rig.operatorsUrl).get('/refresh').expect(405)).headers['allow']).toBe('POST');
 });
 

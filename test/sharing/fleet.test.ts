@@ -8,11 +8,11 @@ import { createManualClock } from '../kit/manual-clock.ts';
 import { createRandom } from '../kit/random.ts';
 import { readBanks } from '../kit/read-banks.ts';
 
-// Fifty replicas on one simulated clock for a thousand lifetimes of the list: everything but HTTP, the provider and
+// Fifty replicas on one simulated clock for 500 lifetimes of the list: everything but HTTP, the provider and
 // Redis is the real thing. Faults come from a seed that is printed; FLEET_SEED repeats a run.
 
 const REPLICAS = 50;
-const LIFETIMES = 1_000;
+const LIFETIMES = 500;
 const TTL_MS = 3_600_000;
 const LOAD_MS = 200;
 const LOAD_TIMEOUT_MS = 5_000;

@@ -45,7 +45,8 @@ const refresh = (rig: Rig, query = '') =>
   supertest(rig.operatorsUrl)
     .post(`/refresh${query}`)
     .set('Authorization', 'Bearer operator-token-for-tests');
-const aboutRedis = (rig: Rig): string[] => rig.told().filter((message) => message.startsWith('CACHE_REDIS'));
+const aboutRedis = (rig: Rig): string[] =>
+  rig.messages().filter((message) => message.startsWith('CACHE_REDIS'));
 /**
  * The key under which the list is, as soon as it is there and its writer has given the lease back: a load that falls due
  * before that waits for a clock that nobody moves.
@@ -95,7 +96,7 @@ describeWithRedis('replicas that share Redis', () => {
     await nextLoad(one);
     await eventually(() => held(two) === 500);
     expect(provider.listCalls()).toBe(2);
-    expect(two.told()).toContain('list: changed');
+    expect(two.messages()).toContain('list: changed');
   });
 
   test('a forced refresh reaches the others, and so does a shrunken list that an operator accepted', async () => {
@@ -110,6 +111,18 @@ describeWithRedis('replicas that share Redis', () => {
     clock.advance(1);
     await refresh(one, '?accept=shrunk').expect(200);
     await eventually(() => held(two) === 256);
+    expect(two.service.list.status().failure).toBeUndefined();
+  });
+
+  test('a list whose fields changed reaches the others when an operator accepted it, and not before', async () => {
+    const [one, two] = [await start(), await start()];
+    await provider.behave('renamed-field');
+    clock.advance(1);
+    await refresh(one).expect(502);
+    expect(two.service.list.status().held?.profile.get('name')?.filled.string).toBe(513);
+    clock.advance(1);
+    await refresh(one, '?accept=drifted').expect(200);
+    await eventually(() => two.service.list.status().held?.profile.get('name')?.filled.string === 0);
     expect(two.service.list.status().failure).toBeUndefined();
   });
 
@@ -170,7 +183,7 @@ describeWithRedis('replicas that share Redis', () => {
       }
       expect(provider.listCalls()).toBe(7);
       await repair();
-      const worksAgain = (rig: Rig): boolean => rig.told().some((message) => /works again/.test(message));
+      const worksAgain = (rig: Rig): boolean => rig.messages().some((message) => /works again/.test(message));
       await eventually(() => worksAgain(one) && worksAgain(two));
       for (const rig of [one, two]) {
         expect(aboutRedis(rig).filter((message) => !/no saved list yet/.test(message))).toEqual([

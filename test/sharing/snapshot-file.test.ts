@@ -50,6 +50,25 @@ test('a restart during an outage serves the last good list at once, and is ready
   expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
 });
 
+test('a restart compares the next list with the kept one, and keeps one that an operator accepted', async () => {
+  await leaveSnapshot();
+  await provider.behave('renamed-field');
+  const rig = await start({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' } });
+  const refresh = (query: string) =>
+    supertest(rig.operatorsUrl)
+      .post(`/refresh${query}`)
+      .set('Authorization', 'Bearer operator-token-for-tests');
+  expect((await refresh('').expect(502)).body).toMatchObject({ kind: 'drifted' });
+  await refresh('?accept=drifted').expect(200);
+  await rig.close();
+  rigs.pop();
+
+  const restarted = await start();
+  const { body } = await supertest(restarted.url).get('/banks').expect(200);
+  expect(body[0]).toEqual({ code: '001', ispb: '00000000', name: null });
+  expect(restarted.service.list.status().state).toBe('fresh');
+});
+
 test('a restart with a fresh list makes no call until that one is due', async () => {
   await leaveSnapshot();
   const rig = await start();
@@ -104,20 +123,20 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     const rig = await start();
     expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(513);
     expect(calls()).toBe(1);
-    expect(rig.told().filter((message) => line.test(message))).toHaveLength(1);
+    expect(rig.messages().filter((message) => line.test(message))).toHaveLength(1);
   });
 
   test('missing', async () => {
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
   });
 
   test('a directory in its place', async () => {
     mkdirSync(path);
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
   });
 
   test.each<[string, Environment]>([
@@ -130,7 +149,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     const rig = await startDown({ env });
     await eventually(() => rig.service.list.status().failure !== undefined);
     await supertest(rig.url).get('/banks').expect(503);
-    expect(rig.told()).toContain(
+    expect(rig.messages()).toContain(
       'CACHE_SNAPSHOT_FILE: contains a list saved with another configuration; ignored',
     );
   });
@@ -147,7 +166,7 @@ test('a directory that cannot be written is reported once and affects nothing el
     rig.clock.next();
   }
   await supertest(rig.url).get('/banks').expect(200);
-  expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
+  expect(rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
 });
 
 test('the file contains the published fields and no secret', async () => {
@@ -193,9 +212,9 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     await eventually(() => rig.service.list.status().failure !== undefined);
     await supertest(rig.url).get('/banks').expect(503);
     await supertest(rig.url).get('/healthz').expect(200);
-    expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: contains'))).toHaveLength(
-      1,
-    );
+    expect(
+      rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: contains')),
+    ).toHaveLength(1);
   });
 
   test('from a distant future is served, answers every question, and can be replaced and accepted', async () => {
@@ -224,7 +243,7 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     await leaveSnapshot();
     truncateSync(path, 200 * 1024 * 1024);
     const rig = await startDown();
-    expect(rig.told()).toContainEqual(
+    expect(rig.messages()).toContainEqual(
       expect.stringMatching(/^CACHE_SNAPSHOT_FILE: cannot be read \(more than \d+ bytes\); ignored$/),
     );
   });
@@ -232,7 +251,7 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
   test('and that is a pipe without a writer does not hold up the start', async () => {
     expect(spawnSync('mkfifo', [path]).status).toBe(0);
     const rig = await startDown();
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
     await supertest(rig.url).get('/healthz').expect(200);
   });
 });

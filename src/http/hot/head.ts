@@ -3,14 +3,14 @@ import type { Socket } from 'node:net';
 import { HOST } from '../listener/admission.ts';
 import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from '../listener/limits.ts';
 
-// Recognises ordinary requests for /banks: not a parser, but a pattern that is narrower than HTTP's grammar. Node's parser would
-// accept every match with the same meaning, and gets everything else. So no body, second request or malformed header can
-// slip through.
+// Reads ordinary requests for /banks and no others: not with a parser, but with a pattern that is narrower than the grammar.
+// Node's parser reads what matches with the same meaning, and decides about everything else. So no body, second request or
+// malformed header can slip through here.
 
-/** What a response and its log line depend on. Only the significant headers are read. */
+/** What an answer and its log line depend on. `headers` has only those that this module reads. */
 export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
 
-/** The request's head if `bytes` are exactly one ordinary request; undefined: leave it to Node's parser. */
+/** The head of the request, if `bytes` is one whole ordinary request; undefined: leave it to Node's parser. */
 export const readRequestHead = (bytes: Buffer, socket: Socket): RequestHead | undefined => {
   if (bytes.length > LONGEST) return undefined;
   const text = bytes.toString('latin1');
@@ -19,10 +19,10 @@ export const readRequestHead = (bytes: Buffer, socket: Socket): RequestHead | un
   const [, method = '', url = ''] = line;
   const headers: Record<string, string> = {};
   SIGNIFICANT.lastIndex = 0;
-  for (let field = SIGNIFICANT.exec(text); field; field = SIGNIFICANT.exec(text)) {
-    const [, name = '', value = ''] = field;
+  for (let header = SIGNIFICANT.exec(text); header; header = SIGNIFICANT.exec(text)) {
+    const [, name = '', value = ''] = header;
     const key = name.toLowerCase();
-    // Depending on the name, Node joins repeated headers, uses the first or refuses them.
+    // With two headers of one name, Node joins them, takes the first or refuses them, depending on the name.
     if (key in headers) return undefined;
     headers[key] = value.trim();
   }
@@ -43,10 +43,10 @@ const WHOLE_REQUEST = new RegExp(
   String.raw`^(GET|HEAD) (/banks(?:\?[!"$-~]*)?) HTTP/1\.1\r\n(?:[\w-]+: [ -~]*\r\n){1,${MAX_HEADERS}}\r\n$`,
 );
 
-/** With any of these a request may have a body, ask for another protocol, or close the connection. */
+/** With any of these a request has content, wants another protocol, or may end the connection. */
 const SPECIAL = ['content-length', 'transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
 
-/** Every header that the response, the log line or the connection depends on. */
+/** Every header that the answer, the log line or the connection depends on. */
 const SIGNIFICANT = new RegExp(
   String.raw`\n(host|connection|origin|accept-encoding|if-(?:none-match|match|modified-since|unmodified-since)|x-request-id|x-forwarded-for|traceparent|${SPECIAL.join('|')}): ([^\r]*)`,
   'gi',

@@ -3,12 +3,12 @@ import { clientOf } from '../client-address.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { Limits } from './limits.ts';
 
-// The open connections, and what happens when there are too many. As in nginx, an idle connection is closed to make room for a
-// new one; a connection with a request in progress never is.
+// Which connections are open, and which are closed when there are too many. As in nginx, an idle connection makes room for
+// a new one; a request under way never does.
 
 export interface Entry {
   readonly connection: Connection;
-  /** The address that it counts for; undefined behind a proxy. */
+  /** What the bound per address counts it for; undefined behind a proxy. */
   readonly client: string | undefined;
   readonly isOverCapacity: boolean;
 }
@@ -25,7 +25,7 @@ export interface Connections {
 
 export interface ConnectionsOptions {
   readonly limits: Pick<Limits, 'connections' | 'connectionsPerAddress' | 'spareConnections'>;
-  /** Whether connections from this address come from a proxy, and so from many clients. */
+  /** Whether connections from this address are a proxy's, and so many clients'. */
   readonly isProxy: (address: string) => boolean;
 }
 
@@ -45,7 +45,7 @@ export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Conn
     else openByClient.delete(entry.client);
   };
 
-  /** Destroys the connection that has been idle for longest among the candidates; returns whether there was one. */
+  /** Destroys the connection that has been unused for longest among those that may go; whether there was one. */
   const evict = (mayGo: (entry: Entry) => boolean): boolean => {
     let unused: [Socket, Entry] | undefined;
     for (const candidate of open)
@@ -64,7 +64,7 @@ export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Conn
 
   return {
     admit: ({ remoteAddress: address }) => {
-      // Its client has already disconnected.
+      // The client has already gone.
       if (address === undefined) return undefined;
       const client = isProxy(address) ? undefined : clientOf(address);
       const isClientFull =
@@ -72,7 +72,7 @@ export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Conn
       if (isClientFull && !evict((entry) => entry.client === client && isIdle(entry))) return undefined;
       const isFull = open.size - overCapacity >= limits.connections;
       const isOverCapacity = isFull && !evict(isIdle);
-      // A connection over capacity gets one short response. Its request arrives at once, so the oldest can be closed.
+      // A spare place is for one short answer. Its request comes at once, so the oldest connection may go.
       if (isOverCapacity && overCapacity >= limits.spareConnections) evict((entry) => entry.isOverCapacity);
       return { client, isOverCapacity };
     },

@@ -1,27 +1,28 @@
-// Limits for clients, and what goes wrong without each. None is configurable: a load balancer can set other values.
+// What a client may take, and what goes wrong without each bound. None is configurable: a deployment that needs
+// another value has a load balancer that sets it.
 
-/** The limits of the public port that tests replace with smaller ones. */
+/** The bounds of the public listener that tests replace by smaller ones. */
 export interface Limits {
-  /** A request's header section. A slower client would occupy a connection and a parser. */
+  /** A request's header section. A client that sends slower holds a connection and a parser for nothing. */
   readonly headersTimeoutMs: number;
-  /** The whole request. No resource needs a body; Node's 5 min would allow a very slow one. */
+  /** The whole request. It has no content to wait for; Node's 5 min would let a body dribble in. */
   readonly requestTimeoutMs: number;
-  /** How often the two above are checked: they may take this much longer. Node's 30 s would triple the first. */
+  /** How often the two above are checked: they are late by at most this. Node's 30 s would triple the first. */
   readonly checkIntervalMs: number;
   /**
-   * An idle connection. Longer than the 60 s for which load balancers (AWS ALB, nginx) keep theirs: the client must
-   * be the one that closes first, or a request may be lost with the connection.
+   * An idle connection. Longer than the 60 s for which load balancers (AWS ALB, nginx) keep theirs: the side
+   * that closes first must be the client, or a request that is on its way is lost.
    */
   readonly keepAliveTimeoutMs: number;
-  /** A client that does not read a response within one to two of these is disconnected: 62 kB in 30 s are 2 kB/s. */
+  /** A client that does not take an answer whole in one to two of these is cut off: 62 kB in 30 s are 2 kB/s. */
   readonly slowReaderMs: number;
-  /** Open connections, without those over capacity. */
+  /** Open connections, those over capacity apart. */
   readonly connections: number;
   /** Of them, from one address that is not a trusted proxy's (see client-address.ts). */
   readonly connectionsPerAddress: number;
-  /** Additional connections, which get one short response: from /healthz or /readyz, or a 503. */
+  /** More connections, which get one short answer: of /healthz or /readyz for probes, a 503 for others. */
   readonly spareConnections: number;
-  /** Bytes of requests, over all connections, that wait until their client has read the previous response. */
+  /** Requests, over all connections, that have been read and wait for their client to take the answer before them. */
   readonly backlogBytes: number;
 }
 
@@ -37,34 +38,34 @@ export const LIMITS: Limits = {
   backlogBytes: 16 * 1024 * 1024,
 };
 
-/** For each socket's two buffers: Node 20's default, set because Node 22 and later have four times as much. */
+/** Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times as much. */
 export const HIGH_WATER_MARK_BYTES = 16 * 1024;
 
-/** How long pipelined requests may block one turn of the event loop, and with it all other clients. */
+/** How long pipelined requests may hold one turn of the event loop, and with it every other client. */
 export const PIPELINE_SLICE_MS = 0.25;
 
-/** Node's default, set explicitly. Browsers with large cookies stay below 8 KiB, and the memory of all parsers is limited. */
+/** Node's own default, stated. Browsers with large cookies stay below 8 KiB; the memory of 4,000 parsers is bounded. */
 export const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Beyond this Node would silently drop headers, which can change a request's meaning, so the request is refused. */
+/** Node silently drops headers beyond its limit, which can change a request's meaning; so such requests are refused. */
 export const MAX_HEADERS = 100;
 
-/** RFC 9112 section 3 requires at least 8,000. Longer targets are attacks or bugs: this service ignores queries. */
+/** RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service ignores queries. */
 export const MAX_TARGET_LENGTH = 8_000;
 
 /**
- * A body of a GET request has no meaning here. This much is read and discarded to keep the connection; after a request with a
- * longer body, or one of unknown length, the connection is closed.
+ * A body on GET means nothing here. So much of one is read and dropped to keep the connection; after an answer to a
+ * request with more, or with no stated length, the connection is closed.
  */
 export const MAX_DROPPED_BODY_BYTES = 64 * 1024;
 
-/** How long a connection is still read after a refusal: closing it with unread bytes would reset it and lose the response. */
+/** How long a connection is still read after a refusal: closing on unread bytes resets it, and the answer is lost. */
 export const LINGER_MS = 1_000;
 
 /**
- * After this many requests that node:http answered, a connection is closed, so that its client opens one that the hot path
- * can serve: otherwise a proxy that kept its connections through an outage would never get back to the hot path. Closing
- * after a thousand requests has no measurable cost; nginx does the same (`keepalive_requests`). Node's own limit would answer
- * further requests with a bare 503. On the hot path there is no such limit.
+ * After so many requests that the hot path did not take, a connection ends, so that its client comes back on one that
+ * the hot path may take: a proxy that kept its connections through an outage would stay on the slow way for good.
+ * Closing one in a thousand requests costs nothing that can be measured; nginx does the same (`keepalive_requests`).
+ * Node's own bound would answer the excess with a bare 503. On the hot path there is none.
  */
 export const MAX_REQUESTS_BY_NODE = 1_000;

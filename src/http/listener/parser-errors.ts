@@ -6,8 +6,9 @@ import { toHead, type FlatHeaders } from '../headers.ts';
 import { MAX_TARGET_LENGTH } from './limits.ts';
 import { problemAnswer, type ProblemCode } from '../problems.ts';
 
-// Input that never becomes a request: what Node's parser refuses, requests that do not arrive in time, and CONNECT. Each gets
-// problem+json like any other error, after the outstanding responses of its connection, which is then closed.
+// Requests that never become one: what Node's parser refuses, requests that do not arrive in time, and CONNECT. Each
+// gets the same problem+json as any other error, after the answers that its connection still owes, and the
+// connection ends.
 
 /** One request that the parser refused, for the log. */
 export interface ParserRefusal {
@@ -17,7 +18,7 @@ export interface ParserRefusal {
 }
 
 export interface ParserErrorOptions {
-  /** The headers of every response. */
+  /** What every answer carries. */
   readonly commonHeaders: FlatHeaders;
   readonly onRefusal: (refusal: ParserRefusal) => void;
 }
@@ -29,28 +30,28 @@ export const answerParserErrors = (
   const newest = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
 
-  const sendRefusal = (socket: Duplex, code: ProblemCode, fields: FlatHeaders): void => {
-    // The client, or the previous response, has ended the connection.
+  const sendRefusal = (socket: Duplex, code: ProblemCode, headers: FlatHeaders): void => {
+    // The client, or the answer before, has ended the connection.
     if (!socket.writable) return;
     const requestId = randomUUID();
     const answer = problemAnswer(code);
     onRefusal({ status: answer.status, code, requestId });
-    const own = ['X-Request-Id', requestId, ...fields, ...answer.headers];
+    const own = ['X-Request-Id', requestId, ...headers, ...answer.headers];
     const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
     socket.write(`${toHead(answer.status, [...commonHeaders, ...own, ...last])}${answer.body}`);
     closeGracefully(socket);
   };
 
-  const refuse = (socket: Duplex, code: ProblemCode, fields: FlatHeaders = []): void => {
+  const refuse = (socket: Duplex, code: ProblemCode, headers: FlatHeaders = []): void => {
     if (refused.has(socket)) return;
     refused.add(socket);
     const response = newest.get(socket);
     switch (situationOf(response)) {
       case 'nothing owed':
-        sendRefusal(socket, code, fields);
+        sendRefusal(socket, code, headers);
         break;
       case 'answer owed':
-        response?.once('finish', () => sendRefusal(socket, code, fields));
+        response?.once('finish', () => sendRefusal(socket, code, headers));
         break;
       case 'last answer owed':
         response?.once('finish', () => closeGracefully(socket));
@@ -62,7 +63,7 @@ export const answerParserErrors = (
 
   server.on('request', (req: IncomingMessage, res: ServerResponse) => newest.set(req.socket, res));
   server.on('clientError', (error, socket) => {
-    // The client has disconnected.
+    // There is no client left to answer.
     if (isLostConnection(error)) socket.destroy();
     else refuse(socket, codeOf(error));
   });
@@ -72,15 +73,15 @@ export const answerParserErrors = (
   });
 };
 
-/** What a connection still has to send when its input is refused. Responses are sent in order, so the newest one decides. */
+/** What a connection still owes when something that it sent is refused. Answers go out in order: the newest decides. */
 type Situation = 'nothing owed' | 'answer owed' | 'last answer owed' | 'last answer sent';
 
 const situationOf = (newest: ServerResponse | undefined): Situation => {
   if (!newest) return 'nothing owed';
   const isSent = newest.writableFinished || newest.destroyed;
-  // The refused body belongs to a request that already has its response: one request, one response.
+  // The content of a request is refused that has its answer already: one request, one answer.
   const isOfSameRequest = !newest.req.complete;
-  // RFC 9112 section 9.6: nothing follows a response with Connection: close.
+  // RFC 9112 section 9.6: nothing follows an answer with Connection: close.
   const isLast = isOfSameRequest || !newest.shouldKeepAlive || newest.getHeader('Connection') === 'close';
   if (isLast)
     return isSent || (isOfSameRequest && !newest.headersSent) ? 'last answer sent' : 'last answer owed';
@@ -98,7 +99,7 @@ const codeOf = (error: NodeJS.ErrnoException & { readonly rawPacket?: unknown })
   return 'bad_request';
 };
 
-/** The parser counts the target as part of the header section; if the request line has no end, the target is too long. */
+/** The parser counts the target as part of the header section; a request line that does not end tells them apart. */
 const isLongTarget = (packet: unknown): boolean =>
   Buffer.isBuffer(packet) &&
   /^[A-Z]+ /.test(packet.toString('latin1', 0, 32)) &&

@@ -19,12 +19,12 @@ import type { NodeReader } from '../connection/node-side.ts';
 import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts';
 import { createTurns } from '../connection/turns.ts';
 
-// The public port's server: its limits and its connections.
+// A bounded HTTP listener, and the connections on it. The management port uses it too.
 
 export interface PublicServerOptions extends ParserErrorOptions {
-  /** Gets the requests of each connection, up to the first that it does not answer; without it node:http gets them all. */
+  /** Gets the requests of each connection, up to the first that it does not take; without it node:http gets them all. */
   readonly hotPath?: HotPath | undefined;
-  /** Whether connections from this address come from a trusted proxy. By default none do. */
+  /** Whether connections from this address are a trusted proxy's. By default none are. */
   readonly isProxy?: (address: string) => boolean;
   readonly clock: Clock;
   readonly limits?: Limits;
@@ -32,17 +32,17 @@ export interface PublicServerOptions extends ParserErrorOptions {
 
 export interface PublicServer {
   readonly server: Server;
-  /** Passes all other requests with a valid head to `app`. Call it once, before the server listens. */
+  /** Gives all other requests whose head could be read to `app`. To be called once, before the server listens. */
   serve(app: RequestListener): void;
-  /** Whether this connection is over capacity. */
+  /** Whether this connection was accepted over capacity: only to be answered 503, or a probe. */
   isOverCapacity(socket: Socket): boolean;
-  /** Whether node:http has answered `MAX_REQUESTS_BY_NODE` requests on this connection. */
+  /** Whether this connection has had all the requests that Node may have from it (`MAX_REQUESTS_BY_NODE`). */
   isUsedUp(socket: Socket): boolean;
   /** See {@link DrainOptions}. Resolves when the last connection is closed. */
   drain(options: DrainOptions): Promise<void>;
 }
 
-/** The public port's server, on which no client can stay for ever or use more than its share. */
+/** A listener on which no client can stay for ever, or take more than its share. */
 export const createPublicServer = ({
   hotPath,
   isProxy = () => false,
@@ -61,12 +61,12 @@ export const createPublicServer = ({
     connectionsCheckingInterval: limits.checkIntervalMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     highWaterMark: HIGH_WATER_MARK_BYTES,
-    // Node's response would be a bare 400; admission.ts checks Host.
+    // Node's answer would be a bare 400; admission.ts looks at Host.
     requireHostHeader: false,
   });
-  // One more than is allowed: further headers are dropped, and admission.ts must see that there were too many.
+  // One more than is allowed: Node drops headers beyond it, and admission.ts must see that there were too many.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  // Node's own responses would be a 100 that invites a body, and a bare 417.
+  // Node's own answers to these would be a 100 that invites a body, and a bare 417.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
 
@@ -89,7 +89,7 @@ export const createPublicServer = ({
     connections.add(socket, { ...place, connection });
   });
   server.on('request', (req, res) => connections.get(req.socket)?.connection.onNodeRequest(req, res));
-  // Node's parser must not get more bytes after either of these.
+  // Node's parser must not be given more after either of these.
   server.on('clientError', (_error, socket: Socket) => connections.get(socket)?.connection.stop());
   server.on('connect', ({ socket }) => connections.get(socket)?.connection.stop());
   answerParserErrors(server, options);
@@ -105,8 +105,8 @@ export const createPublicServer = ({
 };
 
 /**
- * Takes the connections of `server` from node:http, which would read them at once. The returned function gives one back, except
- * for reading: node:http gets bytes only through the listeners that the function returns.
+ * Takes the connections of `server` away from node:http, which would begin to read them at once. What it returns gives it
+ * one, except for the reading: node:http hears of bytes only through the listeners that the caller gets.
  */
 const takeConnectionsFrom = (server: Server): ((socket: Socket) => NodeReader) => {
   const nodeListeners = server.listeners('connection');
@@ -124,7 +124,7 @@ const takeConnectionsFrom = (server: Server): ((socket: Socket) => NodeReader) =
   };
 };
 
-/** Every `everyMs`, destroys each connection with pending output that has accepted none of it since the last check. */
+/** Every `everyMs`, destroys each connection whose client has taken nothing of what waits for it since the last time. */
 const cutOffSlowReaders = (server: Server, connections: Connections, everyMs: number): void => {
   let takenBefore = new Map<Socket, number>();
   const look = (): void => {
@@ -137,11 +137,11 @@ const cutOffSlowReaders = (server: Server, connections: Connections, everyMs: nu
     }
     takenBefore = taken;
   };
-  // Sockets use real time, like Node's own time-outs.
+  // Sockets keep real time, as Node's own time-outs do.
   const timer = setInterval(look, everyMs).unref();
   server.once('close', () => clearInterval(timer));
 };
-/** Binds `server` and resolves with its URL. Port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE. */
+/** Binds `server` and gives its address. Port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE. */
 export const listen = (server: Server, { port, host }: { port: number; host: string }): Promise<string> =>
   new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -156,7 +156,7 @@ const urlOf = (address: AddressInfo | string | null): string => {
   return `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`;
 };
 
-/** With the code of Node's own error. */
+/** As Node names its own. */
 class HeadersTimeout extends Error {
   readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
 }
