@@ -85,7 +85,7 @@ export const createManagementPort = (config: Config, options: ManagementPortOpti
   };
 };
 
-/** Reads the token that `POST /refresh` needs; undefined: nobody is authorised. */
+/** Reads the token that `POST /refresh` needs; undefined: the operation is off. */
 const tokenOf = (
   { management: { token } }: Config,
   { addSecret }: Redaction,
