@@ -151,7 +151,7 @@ describe.each(WRONG_LISTS)('while the provider does %s', (behaviour, cold, warm,
     expect(failure()?.message).toContain(change ?? '');
     // Once, however often it is refused.
     await rig.service.list.refresh();
-    expect(rig.told().filter((line) => line.includes('list: load failed'))).toHaveLength(1);
+    expect(rig.messages().filter((line) => line.includes('list: load failed'))).toHaveLength(1);
     const after = await banks().expect(200);
     expect([after.text, after.headers['etag']]).toEqual([before.text, before.headers['etag']]);
     const { body } = await supertest(rig.url).get('/healthz').expect(200);
@@ -162,7 +162,7 @@ describe.each(WRONG_LISTS)('while the provider does %s', (behaviour, cold, warm,
 test('a wrong BANK_FIELDS is named with the right one within one load', async () => {
   rig = await startRig({ env: { BANK_FIELDS: 'codigo,ispb,nome' } });
   await banks().expect(502);
-  expect(rig.told().join('\n')).toContain('codigo, perhaps code; nome, perhaps name');
+  expect(rig.messages().join('\n')).toContain('codigo, perhaps code; nome, perhaps name');
   expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
     list: { lastFailure: 'missing_field' },
   });
@@ -177,7 +177,7 @@ test('an optional field may be missing from every entry', async () => {
 test('a few unusable entries are rejected, and the others are served', async () => {
   rig = await startRig({ before: (emulator) => emulator.behave('some-unusable') });
   expect((await banks().expect(200)).body).toHaveLength(487);
-  expect(rig.told()).toContain('list: unusable entries were rejected');
+  expect(rig.messages()).toContain('list: unusable entries were rejected');
 });
 
 test('an entry without a required field is rejected', async () => {

@@ -207,19 +207,3 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     await emulator.close();
   },
 );
-
-test('a second signal ends the process immediately, with another status than 0', async () => {
-  const emulator = await startEmulator();
-  const service = run({
-    ...SERVICE,
-    SHUTDOWN_GRACE: '1m',
-    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-  });
-  await service.says(/"url":"([^"]+)"/);
-  service.child.kill('SIGTERM');
-  await service.says(/draining/);
-  service.child.kill('SIGTERM');
-  expect(await service.exit).toBe(1);
-  await emulator.close();
-});

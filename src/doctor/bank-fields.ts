@@ -1,6 +1,7 @@
+import { isPlainName } from '../banks/guard/field-names.ts';
 import type { PublishedField } from '../config/values.ts';
 import { nearestName } from '../nearest-name.ts';
-import { isPrintable, type FieldSeen } from './survey.ts';
+import type { FieldSeen } from './survey.ts';
 
 // BANK_FIELDS compared with what the provider sends: what is missing, and lines that would be right. Pure.
 
@@ -69,7 +70,7 @@ const suggestAll = (seen: readonly FieldSeen[]): readonly SuggestedLine[] => {
 };
 
 const nameable = (seen: readonly FieldSeen[]): readonly FieldSeen[] =>
-  seen.filter(({ name, filled }) => isPrintable(name) && filled > 0);
+  seen.filter(({ name, filled }) => isPlainName(name) && filled > 0);
 
 const toItem = ({ name, from, isOptional }: PublishedField, seen: readonly FieldSeen[]): string => {
   const isEverywhere = seen.some((field) => field.name === from && field.filled === 1);

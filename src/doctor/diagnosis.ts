@@ -4,7 +4,7 @@ import { countRejected } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { parseJson } from '../provider/contract.ts';
 import { advise } from './advice/advice.ts';
-import { adviseOnEntries, entryHints, isRequired } from './advice/entries.ts';
+import { entryHints } from './advice/entries.ts';
 import { STEPS, type Evidence, type StepName } from './advice/evidence.ts';
 import { findMissing, suggestLines, type SuggestedLine } from './bank-fields.ts';
 import type { Observation } from './observe.ts';
@@ -50,7 +50,7 @@ export const diagnose = (config: Config, observation: Observation): Report => {
     fields: survey.fields,
     published,
     suggestions: suggestLines(published, missing, survey.fields),
-    served: failed || outcome instanceof LoadError ? undefined : outcome,
+    served: outcome instanceof LoadError ? undefined : outcome,
   };
 };
 
@@ -67,13 +67,9 @@ const entriesOf = ({ answer }: Observation): readonly unknown[] => {
 
 const findFailure = (evidence: Evidence): Step | undefined => {
   const { outcome } = evidence.observation;
-  if (outcome instanceof LoadError) {
-    const { step, ...advice } = advise(outcome, evidence);
-    return { name: step, verdict: 'FAIL', message: outcome.message, ...advice };
-  }
-  if (!evidence.missing.some(isRequired)) return undefined;
-  const { step, ...advice } = adviseOnEntries(evidence);
-  return { name: step, verdict: 'FAIL', message: 'published fields are missing from every entry', ...advice };
+  if (!(outcome instanceof LoadError)) return undefined;
+  const { step, ...advice } = advise(outcome, evidence);
+  return { name: step, verdict: 'FAIL', message: outcome.message, ...advice };
 };
 
 const describeConfiguration = ({ provider, banks }: Config): Step => ({

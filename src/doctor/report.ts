@@ -1,5 +1,6 @@
+import { isPlainName } from '../banks/guard/field-names.ts';
 import type { Report, Step } from './diagnosis.ts';
-import { isPrintable, type FieldSeen } from './survey.ts';
+import type { FieldSeen } from './survey.ts';
 import { percent, size } from './units.ts';
 
 // The report as people read it on a terminal: plain text, one line for each step.
@@ -39,7 +40,7 @@ const renderFields = (fields: readonly FieldSeen[], published: Report['published
 /** A hostile answer can have a field for each of its bytes. */
 const MAX_FIELDS_SHOWN = 60;
 
-const nameOf = (name: string): string => (isPrintable(name) ? name : '(a name with other characters)');
+const nameOf = (name: string): string => (isPlainName(name) ? name : '(a name with other characters)');
 
 const remarkOn = (from: string, isUnique: boolean, published: Report['published']): string => {
   const field = published?.find((candidate) => candidate.from === from);

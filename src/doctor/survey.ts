@@ -1,3 +1,4 @@
+import { isPlainName } from '../banks/guard/field-names.ts';
 import type { PublishedField } from '../config/values.ts';
 
 // What the provider's entries are made of: names, how often each is filled, and what kind of value it has. Never a value.
@@ -55,21 +56,14 @@ export const surveyEntries = (
 export const findLists = (value: unknown): readonly string[] => {
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => {
-    if (!isPrintable(name)) return [];
+    if (!isPlainName(name)) return [];
     if (Array.isArray(member)) return [name];
     const inner = isObject(member) ? Object.entries(member) : [];
     return inner.flatMap(([deeper, list]) =>
-      Array.isArray(list) && isPrintable(deeper) ? [`${name}.${deeper}`] : [],
+      Array.isArray(list) && isPlainName(deeper) ? [`${name}.${deeper}`] : [],
     );
   });
 };
-
-/**
- * Whether a name that the provider chose may be shown on a terminal and can stand in BANK_FIELDS: letters, digits and a
- * few signs. Anything else could be an escape sequence, or a text that is not a name.
- */
-export const isPrintable = (name: string): boolean =>
-  /^[\p{L}\p{N}_.$@/-]{1,64}$/u.test(name) && name !== '__proto__';
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

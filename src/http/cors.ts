@@ -5,13 +5,13 @@ import type { FlatHeaders } from './headers.ts';
 // Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.
 
 export interface Cors {
-  /** The fields that tell the browser of `origin` whether it may read the answer. The same array for the same case. */
+  /** The headers from which a browser learns whether a page of `origin` may read the answer. The same array each time. */
   headers(origin: string | undefined): FlatHeaders;
-  /** What the answer to a preflight has besides; empty for any other request. */
+  /** The further headers of the answer to a preflight; empty for any other request. */
   preflightHeaders(req: IncomingMessage): FlatHeaders;
-  /** Whether the answers differ by origin, so that each must carry `Vary: Origin`, the refused ones included. */
+  /** Whether the answers differ by origin, so that each must have `Vary: Origin`, refusals included. */
   readonly varies: boolean;
-  /** In step with it: same-origin would keep even an allowed frontend from embedding an answer. */
+  /** Follows the origins: `same-origin` would prevent even an allowed frontend from embedding an answer. */
   readonly resourcePolicy: 'same-origin' | 'cross-origin';
 }
 

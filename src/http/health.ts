@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import { sendProblem } from './problems.ts';
 
-// What machines ask about the service's condition: alive (/healthz) and able to serve (/readyz).
+// The probes: alive (/healthz) and able to serve (/readyz).
 
 export interface HealthOptions {
   readonly list: BankList;
@@ -32,7 +32,7 @@ export const createHealthz =
     });
   };
 
-/** The answer of /healthz, for its description. */
+/** The answer of /healthz, for the OpenAPI document. */
 export const HEALTH_SCHEMA = {
   type: 'object',
   properties: {
@@ -100,7 +100,7 @@ export const createReadyz =
 const toIso = (wallMs: number | undefined): string | null =>
   wallMs === undefined ? null : new Date(wallMs).toISOString();
 
-/** Answers with `value`, which no cache may keep. */
+/** Answers with `value` as JSON, which no cache may store. */
 export const sendJson = (res: ServerResponse, value: unknown): void =>
   sendJsonText(res, JSON.stringify(value));
 

@@ -4,9 +4,9 @@ import helmet from 'helmet';
 import type { Cors } from './cors.ts';
 import type { FlatHeaders } from './headers.ts';
 
-// Helmet's fields for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows.
+// Helmet's headers for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows.
 
-/** Asks helmet once, at start: none of its fields depends on the request. */
+/** Runs helmet once, at start: none of its headers depends on the request. */
 export const createSecurityHeaders = ({ resourcePolicy }: Pick<Cors, 'resourcePolicy'>): FlatHeaders => {
   const req = new IncomingMessage(new Socket());
   const res = new ServerResponse(req);

@@ -5,11 +5,10 @@ import type { ManagementRefusal } from '../telemetry/metrics.ts';
 import { isCrossOrigin } from './host.ts';
 import { sendProblem } from '../http/problems.ts';
 
-// Who may change something through the management port: who sends the token. A wrong token costs its sender time, and
-// nobody else.
+// Changes through the management port need the token. A wrong token costs its sender time, and no other client.
 
 export interface ManagementTokenOptions {
-  /** Gives the token that authorises; undefined: nobody is authorised. */
+  /** Gives the valid token; undefined: the operation is off. */
   readonly token: (() => Promise<string>) | undefined;
   readonly clock: Clock;
   readonly onRefusal: (reason: ManagementRefusal) => void;
@@ -24,8 +23,8 @@ const MAX_WAITING = 32;
 
 /**
  * Lets a request through that carries the token (RFC 6750 section 2.1). A wrong one gets its 401 after a delay. While
- * too many wrong ones wait, no token from their address is looked at, not even the right one: an answer would tell it
- * from the wrong ones at once. That ends a second after the last wrong token, and other addresses do not notice.
+ * too many wrong ones wait, no token from their address is checked, not even the right one: a quick answer would
+ * reveal it. That ends a second after the last wrong token, and other addresses do not notice.
  */
 export const createTokenCheck = ({ token, clock, onRefusal }: ManagementTokenOptions): RequestHandler => {
   const waiting = createWaiting(clock);
@@ -40,7 +39,7 @@ export const createTokenCheck = ({ token, clock, onRefusal }: ManagementTokenOpt
       return;
     }
     const [, given] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
-    // First, so that nothing can happen between the look at who waits and the wait.
+    // First, so that nothing can happen between the check of `waiting` and the wait.
     const expected = await token();
     // The socket's address, and not that of X-Forwarded-For, which anybody can choose.
     const address = req.socket.remoteAddress ?? '';
@@ -61,7 +60,7 @@ export const createTokenCheck = ({ token, clock, onRefusal }: ManagementTokenOpt
       res.setHeader('WWW-Authenticate', 'Bearer');
       sendProblem(res, 'unauthorized');
     };
-    // Who sends no token guesses nothing.
+    // A request without a token is not a guess.
     if (given === undefined) refuse();
     else waiting.add(address, refuse);
   };
@@ -87,7 +86,7 @@ const createWaiting = (clock: Clock) => {
   };
 };
 
-/** Compares in a time that tells nothing about either text. */
+/** Compares in a time that reveals nothing about either text. */
 const isSame = (given: string, expected: string): boolean => timingSafeEqual(sha256(given), sha256(expected));
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -3,6 +3,7 @@ import { MAX_DEPTH } from '../banks/reading/entry-groups.ts';
 import { readList, type ListContract } from '../banks/reading/list-reader.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { ProviderAnswer } from './exchange.ts';
+import { parseHttpDate } from '../http-date.ts';
 
 // What the provider's answers mean: an answer in; checked, narrowed banks out, or a LoadError that says why not. No
 // network, no time. All that is assumed of an entry is that it is a JSON object; only published fields get through.
@@ -83,9 +84,8 @@ const assertSuccess = ({ status, retryAfter }: ProviderAnswer, nowMs: number): v
 export const parseRetryAfter = (value: string | undefined, nowMs: number): number | undefined => {
   if (value === undefined) return undefined;
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
-  // Date.parse takes far more than HTTP-dates; each of their three forms starts with a day's name.
-  const dateMs = /^\s*(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(value) ? Date.parse(value) : NaN;
-  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+  const dateMs = parseHttpDate(value);
+  return dateMs === undefined ? undefined : Math.max(0, dateMs - nowMs);
 };
 
 /** A missing type is forgiven, since the parser has the last word; a wrong one is not: it names an error page. */

@@ -150,7 +150,7 @@ describe('while the provider fails', () => {
     for (let retry = 0; retry < 4; retry += 1) await nextLoad();
     await rig.emulator.behave('healthy');
     await nextLoad();
-    expect(rig.told()).toEqual([
+    expect(rig.messages()).toEqual([
       'listening',
       'list: initial load succeeded',
       'list: load failed: the provider fails (503); the cached list is still fresh',

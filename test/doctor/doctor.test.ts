@@ -115,6 +115,13 @@ describe('a provider that can be served', () => {
   });
 });
 
+test('fields in which the entries do not differ are a failure, with what to publish', async () => {
+  const { status, text } = await doctor({ ...fixedToken(await emulate()), BANK_FIELDS: 'network' });
+  expect(status).toBe(1);
+  expect(text).toMatch(/\d+ entries have the same published content as an earlier one/);
+  expect(text).toContain('publish a field in which no two entries are alike');
+});
+
 describe('a field of BANK_FIELDS that no entry has', () => {
   test.each([
     ['codigo,ispb,nome', ['code,ispb,name', 'codigo:code,ispb,nome:name']],
@@ -135,7 +142,7 @@ describe('a field of BANK_FIELDS that no entry has', () => {
     await emulator.behave('renamed-field');
     const { status, text } = await doctor(fixedToken(emulator));
     expect(status).toBe(1);
-    expect(text).toContain('no entry has name of BANK_FIELDS (the provider sends bankName)');
+    expect(text).toMatch(/^FAIL +entries .*: name, perhaps bankName$/m);
     expect(text).toMatch(/^ {2}BANK_FIELDS=code,ispb,name:bankName$/m);
   });
 });

@@ -17,7 +17,7 @@ export interface Rig {
   /** Everything written to the log so far, as it was written. */
   log(): string;
   /** The messages of the log's lines, without those of requests. */
-  told(): string[];
+  messages(): string[];
   close(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     emulator,
     clock,
     log: () => lines.join(''),
-    told: () => lines.map(messageOf).filter((message) => message !== 'request'),
+    messages: () => lines.map(messageOf).filter((message) => message !== 'request'),
     close: async () => {
       const stopped = service.stop({ noticeMs: 0 });
       // The end of the drain: clients may still wait for a list that never arrives.

@@ -79,7 +79,7 @@ describe('a fixed token', () => {
     await nextLoad();
     await nextLoad();
     expect(upstream()).toEqual(['banks 401', 'banks 401', 'banks 401']);
-    const told = rig.told().filter((message) => message.includes('401'));
+    const told = rig.messages().filter((message) => message.includes('401'));
     expect(told).toHaveLength(1);
     expect(told[0]).toContain('check PROVIDER_ACCESS_TOKEN;');
   });
@@ -139,7 +139,7 @@ describe('a token file', () => {
   test('that never was there answers 502, names its variable, and is found as soon as it appears', async () => {
     await startWithFile();
     await getBanks().expect(502);
-    expect(rig.told().join()).toContain('PROVIDER_ACCESS_TOKEN_FILE has no usable token');
+    expect(rig.messages().join()).toContain('PROVIDER_ACCESS_TOKEN_FILE has no usable token');
     expect(upstream()).toEqual([]);
     await writeFile(file(), 'token-0');
     await nextLoad();
@@ -153,7 +153,7 @@ describe('a token file', () => {
     rig.emulator.acceptTokens([]);
     await nextLoad();
     expect(upstream(1)).toEqual(['banks 401']);
-    expect(rig.told().join()).toContain('check PROVIDER_ACCESS_TOKEN_FILE;');
+    expect(rig.messages().join()).toContain('check PROVIDER_ACCESS_TOKEN_FILE;');
   });
 
   test('swapped 50 times by symbolic link under load fails no call once the provider accepts the new token', async () => {
@@ -201,7 +201,7 @@ describe('a token file', () => {
 
 describe('the client-credentials grant', () => {
   const renewalFailures = (): string[] =>
-    rig.told().filter((message) => message.startsWith('token: renewal failed'));
+    rig.messages().filter((message) => message.startsWith('token: renewal failed'));
 
   test('authenticates with an id and a secret of any characters', async () => {
     const client = { clientId: 'a client:é', clientSecret: ' s&c+r%t="\\:ü ' };
@@ -256,7 +256,7 @@ describe('the client-credentials grant', () => {
     await startGranted({ before: (emulator) => emulator.behaveToken(behaviour) });
     await getBanks().expect(status);
     expect(upstream()).toHaveLength(1);
-    expect(rig.told().join('\n')).toContain(message);
+    expect(rig.messages().join('\n')).toContain(message);
     rig.emulator.behaveToken('healthy');
     await nextLoad();
     await getBanks().expect(200);
@@ -335,7 +335,7 @@ describe('the client-credentials grant', () => {
       expect([...statuses]).toEqual([200]);
       rig.emulator.behaveToken('healthy');
       await nextLoad();
-      expect(rig.told()).toContain('token: recovered');
+      expect(rig.messages()).toContain('token: recovered');
       expect(lastKind()).toBeUndefined();
     },
   );
@@ -354,7 +354,7 @@ describe('the client-credentials grant', () => {
     }
     // 1.25 s, 2, 3.5, 6.5, 12.5, 24.5 s: in a minute six or seven requests and not sixty.
     expect(rig.emulator.tokenCalls() - 1).toBeLessThanOrEqual(7);
-    expect(rig.told().filter((message) => message.startsWith('token:'))).toHaveLength(1);
+    expect(rig.messages().filter((message) => message.startsWith('token:'))).toHaveLength(1);
   });
 
   test('a token revoked under load costs one 401, one token request and one retry; clients see only 200', async () => {
@@ -377,7 +377,7 @@ describe('the client-credentials grant', () => {
     expect(upstream()).toEqual(['token 200', 'banks 401', 'token 200', 'banks 401']);
     await nextLoad();
     expect(upstream(4)).toEqual(['banks 401', 'token 200', 'banks 401']);
-    expect(rig.told().join()).toContain('does not accept the token (401); check PROVIDER_TOKEN_URL');
+    expect(rig.messages().join()).toContain('does not accept the token (401); check PROVIDER_TOKEN_URL');
   });
 
   test('a 403 renews nothing', async () => {

@@ -74,7 +74,7 @@ const target = (): string => `localhost:${front.port}`;
 const expectFailure = async (rig: Rig, kind: string, message: RegExp): Promise<void> => {
   await getBanks(rig).expect(503);
   expect(failureOf(rig)?.kind).toBe(kind);
-  expect(rig.told().join('\n')).toMatch(message);
+  expect(rig.messages().join('\n')).toMatch(message);
 };
 
 describeWithProxy('through a forward proxy', () => {
@@ -219,7 +219,7 @@ describeWithProxy('through a forward proxy', () => {
     await clients;
     expect([...statuses]).toEqual([200]);
     expect(failureOf(rig)?.kind).toBe('proxy_unreachable');
-    expect(rig.told().join('\n')).toContain('no connection to the proxy in HTTPS_PROXY (ECONNREFUSED)');
+    expect(rig.messages().join('\n')).toContain('no connection to the proxy in HTTPS_PROXY (ECONNREFUSED)');
   });
 });
 

@@ -55,7 +55,7 @@ const startService = async (env: Environment, lookup?: LookupFunction): Promise<
 
 const getBanks = (rig: Rig) => supertest(rig.url).get('/banks');
 const failureOf = (rig: Rig) => rig.service.list.status().failure;
-const messages = (rig: Rig): string => rig.told().join('\n');
+const messages = (rig: Rig): string => rig.messages().join('\n');
 
 /** Moves time to the next load and waits until that has settled. */
 const nextLoad = async (rig: Rig): Promise<void> => {

@@ -123,20 +123,20 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     const rig = await start();
     expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(513);
     expect(calls()).toBe(1);
-    expect(rig.told().filter((message) => line.test(message))).toHaveLength(1);
+    expect(rig.messages().filter((message) => line.test(message))).toHaveLength(1);
   });
 
   test('missing', async () => {
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
   });
 
   test('a directory in its place', async () => {
     mkdirSync(path);
     const rig = await start();
     await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
   });
 
   test.each<[string, Environment]>([
@@ -149,7 +149,7 @@ describe('a snapshot that cannot be used is one log line, and never a failed sta
     const rig = await startDown({ env });
     await eventually(() => rig.service.list.status().failure !== undefined);
     await supertest(rig.url).get('/banks').expect(503);
-    expect(rig.told()).toContain(
+    expect(rig.messages()).toContain(
       'CACHE_SNAPSHOT_FILE: contains a list saved with another configuration; ignored',
     );
   });
@@ -166,7 +166,7 @@ test('a directory that cannot be written is reported once and affects nothing el
     rig.clock.next();
   }
   await supertest(rig.url).get('/banks').expect(200);
-  expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
+  expect(rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
 });
 
 test('the file contains the published fields and no secret', async () => {
@@ -176,7 +176,7 @@ test('the file contains the published fields and no secret', async () => {
   expect(text).not.toMatch(/fullName|document|website|emulator-access-token|127\.0\.0\.1/);
 });
 
-describe('a snapshot that somebody else wrote, with the right checksum,', () => {
+describe('a forged snapshot with a valid checksum', () => {
   /** Replaces what the checksum covers, and the checksum. */
   const forge = (change: (list: string) => string): void => {
     const [headText = '', list = ''] = readFileSync(path, 'utf8').split('\n');
@@ -212,9 +212,9 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     await eventually(() => rig.service.list.status().failure !== undefined);
     await supertest(rig.url).get('/banks').expect(503);
     await supertest(rig.url).get('/healthz').expect(200);
-    expect(rig.told().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: contains'))).toHaveLength(
-      1,
-    );
+    expect(
+      rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: contains')),
+    ).toHaveLength(1);
   });
 
   test('from a distant future is served, answers every question, and can be replaced and accepted', async () => {
@@ -243,15 +243,15 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     await leaveSnapshot();
     truncateSync(path, 200 * 1024 * 1024);
     const rig = await startDown();
-    expect(rig.told()).toContainEqual(
+    expect(rig.messages()).toContainEqual(
       expect.stringMatching(/^CACHE_SNAPSHOT_FILE: cannot be read \(more than \d+ bytes\); ignored$/),
     );
   });
 
-  test('and that is a pipe without a writer does not hold up the start', async () => {
+  test('that is a pipe without a writer does not delay the start', async () => {
     expect(spawnSync('mkfifo', [path]).status).toBe(0);
     const rig = await startDown();
-    expect(rig.told()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
+    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
     await supertest(rig.url).get('/healthz').expect(200);
   });
 });

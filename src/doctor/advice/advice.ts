@@ -1,7 +1,7 @@
 import type { LoadError, LoadErrorKind } from '../../banks/load-error.ts';
 import { adviseOnConnection, adviseOnTimeout, PROXY_REFUSED, PROXY_UNREACHABLE } from './connection.ts';
 import { adviseOnContent, adviseOnNoList } from './content.ts';
-import { adviseOnEntries } from './entries.ts';
+import { adviseOnEntries, MISSING_FIELD } from './entries.ts';
 import { baseUrlVariable, type Advice, type Evidence } from './evidence.ts';
 import { adviseOnStatus } from './status.ts';
 import { adviseOnToken, NEXT_FOR_REJECTED_TOKEN } from './token.ts';
@@ -54,7 +54,7 @@ const BY_KIND: Readonly<Record<LoadErrorKind, (evidence: Evidence, error: LoadEr
     next: 'ask the provider whether this client may see the banks; lower GUARD_MIN_BANKS if so few are right',
   }),
   unusable_entries: adviseOnEntries,
-  missing_field: adviseOnEntries,
+  missing_field: () => MISSING_FIELD,
   // The doctor has no cached list to compare with.
   shrunk: () => DEFECT,
   drifted: () => DEFECT,

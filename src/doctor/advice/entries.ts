@@ -4,12 +4,19 @@ import type { Advice, Evidence } from './evidence.ts';
 
 // Why entries are rejected, or published fields have no value.
 
+export const MISSING_FIELD: Advice = {
+  step: 'entries',
+  likely: 'a name in BANK_FIELDS is wrong, or the provider has renamed the field',
+  next: 'use the corrected line below; a field that may be missing from every entry needs a ? at its end',
+};
+
 export const adviseOnEntries = (evidence: Evidence): Advice => ({
   step: 'entries',
   likely: entryHints(evidence).join('; ') || 'the entries have nothing in the published fields',
-  next: evidence.missing.some(isRequired)
-    ? 'correct BANK_FIELDS, see the line below; a field that may be missing from every entry needs a ? at its end'
-    : 'set BANK_FIELDS and BANK_REQUIRED_FIELDS to fields that the table below shows as filled',
+  next:
+    evidence.survey.duplicates > 0
+      ? 'publish a field in which no two entries are alike, see the table below; if there is one, ask the provider'
+      : 'set BANK_FIELDS and BANK_REQUIRED_FIELDS to fields that the table below shows as filled',
 });
 
 /** What in the configuration or in the entries explains rejected entries, or fields without a value. */
@@ -25,9 +32,6 @@ export const entryHints = ({ config, survey, missing }: Evidence): readonly stri
     return filled < 1 ? [`BANK_REQUIRED_FIELDS names ${name}, filled in ${percent(filled)}`] : [];
   }),
 ];
-
-/** Whether the service refuses a list without it. */
-export const isRequired = ({ field }: MissingField): boolean => !field.isOptional;
 
 const describeMissing = ({ field, nearest }: MissingField): string =>
   `no entry has ${field.from}${field.isOptional ? '?' : ''} of BANK_FIELDS` +

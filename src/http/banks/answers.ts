@@ -3,7 +3,7 @@ import type { HeldList, ServedList } from '../../banks/cached-list.ts';
 import type { Coding, Representation } from '../../banks/representation.ts';
 import { cacheControl, cacheStatus, type CachePolicy } from './cache-headers.ts';
 import type { FlatHeaders } from '../headers.ts';
-import type { Validators } from './preconditions.ts';
+import type { AnswerValidators } from './preconditions.ts';
 
 // The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses.
 
@@ -23,7 +23,7 @@ export const mapEncodings = <T, U>(
 /** The two successful answers in one encoding. */
 export interface PreparedAnswer {
   readonly body: Buffer;
-  readonly validators: Validators;
+  readonly validators: AnswerValidators;
   readonly headers: FlatHeaders;
   /** Those of the 200 that RFC 9110 section 15.4.5 asks for; what describes the absent content stays out. */
   readonly notModifiedHeaders: FlatHeaders;

@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { parseHttpDate } from '../../http-date.ts';
 
-// RFC 9110 section 13 for a GET or HEAD whose answer without conditions would be a 200: pure, and the only place
-// where validators are compared. `fresh` was no choice: it knows neither If-Match nor strict dates, and it lets a
-// client's `no-cache` undo a condition.
+// RFC 9110 section 13 for a GET or HEAD whose answer without conditions would be a 200: pure, and the only place where
+// validators are compared. The package `fresh` does not fit: it lacks If-Match and strict dates, and it lets a client's
+// `no-cache` cancel a condition.
 
-export interface Validators {
+/** What a client's conditions are compared with. */
+export interface AnswerValidators {
   /** A strong entity tag, quotes included. */
   readonly etag: string;
   readonly lastModifiedMs: number;
@@ -13,7 +15,10 @@ export interface Validators {
 export type Verdict = 'proceed' | 'not_modified' | 'precondition_failed';
 
 /** Evaluates the conditions in the order of section 13.2.2. */
-export const evaluatePreconditions = (headers: IncomingHttpHeaders, validators: Validators): Verdict => {
+export const evaluatePreconditions = (
+  headers: IncomingHttpHeaders,
+  validators: AnswerValidators,
+): Verdict => {
   const { etag, lastModifiedMs } = validators;
   const ifMatch = headers['if-match'];
   if (ifMatch !== undefined) {
@@ -29,13 +34,13 @@ export const evaluatePreconditions = (headers: IncomingHttpHeaders, validators: 
 /** One member of an entity-tag list (sections 5.6.1 and 8.8.3) with the comma or the end after it. */
 const MEMBER = /[\t ]*(?:(?<weak>W\/)?(?<tag>"[\x21\x23-\x7e\x80-\xff]*"))?[\t ]*(?<end>,|$)/y;
 
-/** Section 8.8.3.2. A field that breaks the grammar matches nothing: the client gets the whole answer. */
-const matches = (field: string, etag: string, comparison: 'weak' | 'strong'): boolean => {
-  if (field === etag || field.trim() === '*') return true;
+/** Section 8.8.3.2. A malformed header matches nothing: the client gets the whole answer. */
+const matches = (header: string, etag: string, comparison: 'weak' | 'strong'): boolean => {
+  if (header === etag || header.trim() === '*') return true;
   let found = false;
-  for (let at = 0; at < field.length;) {
+  for (let at = 0; at < header.length;) {
     MEMBER.lastIndex = at;
-    const member = MEMBER.exec(field);
+    const member = MEMBER.exec(header);
     if (!member) return false;
     const { weak, tag } = member.groups ?? {};
     found ||= tag === etag && (comparison === 'weak' || weak === undefined);
@@ -44,32 +49,10 @@ const matches = (field: string, etag: string, comparison: 'weak' | 'strong'): bo
   return found;
 };
 
-/** Undefined where the field is missing or no HTTP-date: it is then to be ignored (sections 13.1.3 and 13.1.4). */
-const isModifiedSince = (field: string | undefined, lastModifiedMs: number): boolean | undefined => {
-  if (field === undefined) return undefined;
-  const sinceMs = parseHttpDate(field);
-  // Fields tell whole seconds, and so must the comparison.
+/** Undefined where the header is missing or not an HTTP-date: it must then be ignored (sections 13.1.3 and 13.1.4). */
+const isModifiedSince = (header: string | undefined, lastModifiedMs: number): boolean | undefined => {
+  if (header === undefined) return undefined;
+  const sinceMs = parseHttpDate(header);
+  // HTTP-dates have whole seconds.
   return sinceMs === undefined ? undefined : Math.floor(lastModifiedMs / 1_000) * 1_000 > sinceMs;
-};
-
-const RFC_850 = /^(\w{3})\w{3,6}, (\d\d)-(\w{3})-(\d\d) (\d\d:\d\d:\d\d) GMT$/;
-const ASCTIME = /^(\w{3}) (\w{3}) ([ \d]\d) (\d\d:\d\d:\d\d) (\d{4})$/;
-
-/** The three forms of section 5.6.7, strictly: a date that does not exist, or on another weekday, is none. */
-const parseHttpDate = (field: string): number | undefined => {
-  const text = field.trim();
-  const [, day850, date850 = '', month850 = '', year850 = '', time850 = ''] = RFC_850.exec(text) ?? [];
-  const [, dayAsc, monthAsc = '', dateAsc = '', timeAsc = '', yearAsc = ''] = ASCTIME.exec(text) ?? [];
-  let fixdate = text;
-  if (day850) fixdate = `${day850}, ${date850} ${month850} ${fullYear(year850)} ${time850} GMT`;
-  if (dayAsc) fixdate = `${dayAsc}, ${dateAsc.replace(' ', '0')} ${monthAsc} ${yearAsc} ${timeAsc} GMT`;
-  const ms = Date.parse(fixdate);
-  return !Number.isNaN(ms) && new Date(ms).toUTCString() === fixdate ? ms : undefined;
-};
-
-/** A two-digit year that seems more than 50 years ahead lies in the past (section 5.6.7). */
-const fullYear = (twoDigits: string): number => {
-  const thisYear = new Date().getUTCFullYear();
-  const year = thisYear - (thisYear % 100) + Number(twoDigits);
-  return year > thisYear + 50 ? year - 100 : year;
 };

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { MAX_DROPPED_BODY_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
 import type { ProblemCode } from '../problems.ts';
 
-// What Node's parser lets through and this service does not: pure judgements on one request's head.
+// What Node's parser accepts and this service does not: pure functions of one request's head.
 
-/** Why this request is refused before anybody looks at what it asks for; undefined where it is not. */
+/** Why this request is refused, whatever it asks for; undefined: it is not. */
 export const refusalOf = (req: IncomingMessage): ProblemCode | undefined => {
   const { url = '', method, headers, rawHeaders, httpVersion } = req;
   if (rawHeaders.length > 2 * MAX_HEADERS) return 'headers_too_large';
@@ -35,7 +35,7 @@ export const hasUnwantedBody = ({ headers }: IncomingMessage): boolean =>
 
 /** RFC 3986's reg-name, IP literals and a port; an empty host is allowed. */
 export const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
-/** With an authority that can be read: Node's old parser, which Express routes by, takes any and warns of it. */
+/** With a valid authority: Node's old parser, with which Express routes, takes any and prints a warning. */
 const isAbsoluteForm = (url: string): boolean => /^https?:\/\/[^/?#]/i.test(url) && URL.canParse(url);
 
 const countHosts = (rawHeaders: readonly string[]): number => {

@@ -3,8 +3,8 @@ import { clientOf } from '../client-address.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { Limits } from './limits.ts';
 
-// Which connections are open, and who gets a place when there are too many. As in nginx, a connection that waits idle
-// for its next request gives way to a new one; a request under way never does.
+// Which connections are open, and which are closed when there are too many. As in nginx, an idle connection makes room for
+// a new one; a request under way never does.
 
 export interface Entry {
   readonly connection: Connection;
@@ -16,7 +16,7 @@ export interface Entry {
 export type Place = Omit<Entry, 'connection'>;
 
 export interface Connections {
-  /** Makes room for a new connection; undefined: there is none, and it must be closed unread. */
+  /** Makes room for a new connection; undefined: there is no room, and it must be closed unread. */
   admit(socket: Socket): Place | undefined;
   add(socket: Socket, entry: Entry): void;
   get(socket: Socket): Entry | undefined;
@@ -64,7 +64,7 @@ export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Conn
 
   return {
     admit: ({ remoteAddress: address }) => {
-      // Its client is gone already.
+      // The client has already gone.
       if (address === undefined) return undefined;
       const client = isProxy(address) ? undefined : clientOf(address);
       const isClientFull =
@@ -72,7 +72,7 @@ export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Conn
       if (isClientFull && !evict((entry) => entry.client === client && isIdle(entry))) return undefined;
       const isFull = open.size - overCapacity >= limits.connections;
       const isOverCapacity = isFull && !evict(isIdle);
-      // A spare place is for one short answer. Who asks for it comes at once, so the oldest may go.
+      // A spare place is for one short answer. Its request comes at once, so the oldest connection may go.
       if (isOverCapacity && overCapacity >= limits.spareConnections) evict((entry) => entry.isOverCapacity);
       return { client, isOverCapacity };
     },

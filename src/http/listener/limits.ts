@@ -10,8 +10,8 @@ export interface Limits {
   /** How often the two above are checked: they are late by at most this. Node's 30 s would triple the first. */
   readonly checkIntervalMs: number;
   /**
-   * An idle connection. Longer than the 60 s for which load balancers (AWS ALB, nginx) keep theirs: whoever closes
-   * first must not be the side that receives, or a request is lost with the connection.
+   * An idle connection. Longer than the 60 s for which load balancers (AWS ALB, nginx) keep theirs: the side
+   * that closes first must be the client, or a request that is on its way is lost.
    */
   readonly keepAliveTimeoutMs: number;
   /** A client that does not take an answer whole in one to two of these is cut off: 62 kB in 30 s are 2 kB/s. */
@@ -47,7 +47,7 @@ export const PIPELINE_SLICE_MS = 0.25;
 /** Node's own default, stated. Browsers with large cookies stay below 8 KiB; the memory of 4,000 parsers is bounded. */
 export const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Beyond it Node would drop fields in silence, and a dropped one can change a request's meaning; so it is refused. */
+/** Node silently drops headers beyond its limit, which can change a request's meaning; so such requests are refused. */
 export const MAX_HEADERS = 100;
 
 /** RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service ignores queries. */

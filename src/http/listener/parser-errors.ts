@@ -30,28 +30,28 @@ export const answerParserErrors = (
   const newest = new WeakMap<Duplex, ServerResponse>();
   const refused = new WeakSet<Duplex>();
 
-  const sendRefusal = (socket: Duplex, code: ProblemCode, fields: FlatHeaders): void => {
+  const sendRefusal = (socket: Duplex, code: ProblemCode, headers: FlatHeaders): void => {
     // The client, or the answer before, has ended the connection.
     if (!socket.writable) return;
     const requestId = randomUUID();
     const answer = problemAnswer(code);
     onRefusal({ status: answer.status, code, requestId });
-    const own = ['X-Request-Id', requestId, ...fields, ...answer.headers];
+    const own = ['X-Request-Id', requestId, ...headers, ...answer.headers];
     const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
     socket.write(`${toHead(answer.status, [...commonHeaders, ...own, ...last])}${answer.body}`);
     closeGracefully(socket);
   };
 
-  const refuse = (socket: Duplex, code: ProblemCode, fields: FlatHeaders = []): void => {
+  const refuse = (socket: Duplex, code: ProblemCode, headers: FlatHeaders = []): void => {
     if (refused.has(socket)) return;
     refused.add(socket);
     const response = newest.get(socket);
     switch (situationOf(response)) {
       case 'nothing owed':
-        sendRefusal(socket, code, fields);
+        sendRefusal(socket, code, headers);
         break;
       case 'answer owed':
-        response?.once('finish', () => sendRefusal(socket, code, fields));
+        response?.once('finish', () => sendRefusal(socket, code, headers));
         break;
       case 'last answer owed':
         response?.once('finish', () => closeGracefully(socket));
@@ -63,7 +63,7 @@ export const answerParserErrors = (
 
   server.on('request', (req: IncomingMessage, res: ServerResponse) => newest.set(req.socket, res));
   server.on('clientError', (error, socket) => {
-    // Nobody is left to be told.
+    // There is no client left to answer.
     if (isLostConnection(error)) socket.destroy();
     else refuse(socket, codeOf(error));
   });
@@ -73,7 +73,7 @@ export const answerParserErrors = (
   });
 };
 
-/** What a connection owes when something that it sent is refused. Answers go out in order, so its newest one tells. */
+/** What a connection still owes when something that it sent is refused. Answers go out in order: the newest decides. */
 type Situation = 'nothing owed' | 'answer owed' | 'last answer owed' | 'last answer sent';
 
 const situationOf = (newest: ServerResponse | undefined): Situation => {

@@ -19,7 +19,7 @@ import type { NodeReader } from '../connection/node-side.ts';
 import { answerParserErrors, type ParserErrorOptions } from './parser-errors.ts';
 import { createTurns } from '../connection/turns.ts';
 
-// The public listener: its limits, and the connections on it.
+// A bounded HTTP listener, and the connections on it. The management port uses it too.
 
 export interface PublicServerOptions extends ParserErrorOptions {
   /** Gets the requests of each connection, up to the first that it does not take; without it node:http gets them all. */
@@ -34,7 +34,7 @@ export interface PublicServer {
   readonly server: Server;
   /** Gives all other requests whose head could be read to `app`. To be called once, before the server listens. */
   serve(app: RequestListener): void;
-  /** Whether this connection came when all places were taken. */
+  /** Whether this connection was accepted over capacity: only to be answered 503, or a probe. */
   isOverCapacity(socket: Socket): boolean;
   /** Whether this connection has had all the requests that Node may have from it (`MAX_REQUESTS_BY_NODE`). */
   isUsedUp(socket: Socket): boolean;
@@ -42,7 +42,7 @@ export interface PublicServer {
   drain(options: DrainOptions): Promise<void>;
 }
 
-/** The public listener, on which no client can hold on for ever, or hold more than its share. */
+/** A listener on which no client can stay for ever, or take more than its share. */
 export const createPublicServer = ({
   hotPath,
   isProxy = () => false,
@@ -64,7 +64,7 @@ export const createPublicServer = ({
     // Node's answer would be a bare 400; admission.ts looks at Host.
     requireHostHeader: false,
   });
-  // One more than is allowed: fields beyond it are dropped, and admission.ts must see that there were too many.
+  // One more than is allowed: Node drops headers beyond it, and admission.ts must see that there were too many.
   server.maxHeadersCount = MAX_HEADERS + 1;
   // Node's own answers to these would be a 100 that invites a body, and a bare 417.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
@@ -124,7 +124,7 @@ const takeConnectionsFrom = (server: Server): ((socket: Socket) => NodeReader) =
   };
 };
 
-/** Destroys each connection that took not one whole piece of what waits for it between two looks, `everyMs` apart. */
+/** Every `everyMs`, destroys each connection whose client has taken nothing of what waits for it since the last time. */
 const cutOffSlowReaders = (server: Server, connections: Connections, everyMs: number): void => {
   let takenBefore = new Map<Socket, number>();
   const look = (): void => {
