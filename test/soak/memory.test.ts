@@ -53,8 +53,8 @@ test('after 200 renewals and 100,000 requests the heap has grown by less than 5 
     for (let renewal = 0; renewal < count; renewal += 1) {
       rig.emulator.setBanks(
         Array.from({ length: 513 }, (_, code) => ({
-          code,
-          ispb: code,
+          code: String(code),
+          ispb: String(code),
           name: `bank ${renewal}`,
         })),
       );
