@@ -1,9 +1,9 @@
-// Time, as everything that waits or ages sees it. Tests hand in a clock that they move themselves.
+// The clock for everything that waits or measures ages. Tests pass one that they move by hand.
 
 export interface Clock {
-  /** Milliseconds that only ever grow; differences mean something, the value does not. Ages are measured with it. */
+  /** Milliseconds that never go back, for measuring ages; only differences have a meaning. */
   monotonicMs(): number;
-  /** Milliseconds since 1970. For display and for what is stored: an operator may set this clock back. */
+  /** Milliseconds since 1970, for display and storage; this clock can be set back. */
   wallMs(): number;
   /** Runs `task` once after `delayMs` and returns a function that cancels it. Never keeps the process alive. */
   after(delayMs: number, task: () => void): () => void;

@@ -78,9 +78,8 @@ const commonLength = (tail: string, bytes: string, from: number): number => {
 };
 
 /**
- * A test that takes a microsecond and tells that an ordinary line contains no secret: encoders leave letters and digits as
- * they are, so the longest run of them in one of the forms must be there. A secret without such a run costs every line a
- * full search.
+ * Recognises in a microsecond that an ordinary line contains no secret: encoders leave letters and digits as they are, so
+ * the longest run of them in one of the forms must be there. A secret without such a run costs every line a full search.
  */
 const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) => {
   const runs = forms.map((form) =>

@@ -104,7 +104,7 @@ export const createLogDestination = (fd: number): LogDestination => {
       });
     },
     flushSync: (withinMs) => {
-      // A write that is under way either completes by itself, or nobody reads.
+      // A write that is under way either completes by itself or has no reader.
       const held = state === 'writing' ? waiting.slice(1) : waiting;
       writeWithin(fd, Buffer.concat([...held, gathered.subarray(0, length)]), withinMs);
       length = 0;

@@ -27,7 +27,7 @@ export interface RedisServer {
   readonly port: number;
   readonly url: string;
   /** Redis's replies to one inline command, as bytes. */
-  tell(command: string): Promise<string>;
+  command(text: string): Promise<string>;
   /** Kills it, with its data. */
   kill(): Promise<void>;
   /** Starts it again on the same port, empty. */
@@ -49,7 +49,7 @@ export const startRedis = (options: readonly string[] = []): Promise<RedisServer
     return {
       port,
       url: `redis://127.0.0.1:${port}`,
-      tell: (command) => tell(port, command),
+      command: (text) => send(port, text),
       kill: async () => {
         running.child.kill('SIGKILL');
         await running.exit;
@@ -62,7 +62,7 @@ export const startRedis = (options: readonly string[] = []): Promise<RedisServer
     };
   });
 
-const tell = async (port: number, command: string): Promise<string> => {
+const send = async (port: number, command: string): Promise<string> => {
   const socket = connect(port, '127.0.0.1');
   try {
     await once(socket, 'connect');

@@ -7,7 +7,7 @@ const SECRETS = {
   'every visible character': Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).join(
     '',
   ),
-  'blanks, a tab and other scripts': ' c&r+é t\tü="\\\\ /秘密🔑 ',
+  'spaces, a tab and other scripts': ' c&r+é t\tü="\\\\ /秘密🔑 ',
   'four characters': 'Zx9!',
 };
 

@@ -109,17 +109,17 @@ const ideal = (lifetimes: number): number => lifetimes / 0.99 + 1;
 
 test('while the store is well, fifty replicas make the calls of one', async () => {
   const { lifetimes, calls, oldestMs } = await simulate(seed, { faults: false });
-  tell('no faults', `${calls} calls in ${lifetimes.toFixed(1)} lifetimes, the oldest list ${oldestMs} ms`);
+  print('no faults', `${calls} calls in ${lifetimes.toFixed(1)} lifetimes, the oldest list ${oldestMs} ms`);
   expect(calls).toBeLessThanOrEqual(ideal(lifetimes));
   expect(oldestMs).toBeLessThanOrEqual(TTL_MS + LOAD_TIMEOUT_MS);
 }, 60_000);
 
 test('whatever the store does, no replica calls more than once per CACHE_TTL, and no list gets too old', async () => {
   const { lifetimes, calls, mostOfOne, oldestMs } = await simulate(seed, { faults: true });
-  tell('with faults', `${calls} calls, at most ${mostOfOne} of one replica, the oldest list ${oldestMs} ms`);
+  print('with faults', `${calls} calls, at most ${mostOfOne} of one replica, the oldest list ${oldestMs} ms`);
   expect(mostOfOne).toBeLessThanOrEqual(ideal(lifetimes));
   expect(oldestMs).toBeLessThanOrEqual(TTL_MS + LOAD_TIMEOUT_MS);
 }, 60_000);
 
-const tell = (what: string, figures: string): void =>
+const print = (what: string, figures: string): void =>
   void process.stdout.write(`FLEET_SEED=${seed}, ${what}: ${figures}\n`);

@@ -49,11 +49,11 @@ const aboutRedis = (rig: Rig): string[] =>
   rig.messages().filter((message) => message.startsWith('CACHE_REDIS'));
 /**
  * The key under which the list is, as soon as it is there and its writer has given the lease back: a load that falls due
- * before that waits for a clock that nobody moves.
+ * before that waits for a clock that does not move.
  */
 const keyOfList = async (): Promise<string> => {
   for (;;) {
-    const keys = await redis.tell('KEYS banks-bff:1:*');
+    const keys = await redis.command('KEYS banks-bff:1:*');
     const [key] = /banks-bff\S+:list/.exec(keys) ?? [];
     if (key && !keys.includes(':lease')) return key;
   }
@@ -130,22 +130,22 @@ describeWithRedis('replicas that share Redis', () => {
     const one = await start();
     await redis.kill();
     await provider.behave('shrunk');
-    // It holds nothing, and so cannot tell.
+    // It has no list to compare with.
     const two = await start({ startedLaterByMs: 1_000 });
     await redis.revive();
     await eventually(() => aboutRedis(one).some((line) => line.includes('shrank from 513 to 256')));
     expect(await count(one)).toBe(513);
     expect(await count(two)).toBe(256);
-    // And they do not quarrel about which is kept.
+    // They do not overwrite each other's lists.
     expect(
-      Number(/cmdstat_publish:calls=(\d+)/.exec(await redis.tell('INFO commandstats'))?.[1]),
+      Number(/cmdstat_publish:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1]),
     ).toBeLessThan(5);
   });
 
   test('Redis contains no secret and no unpublished field', async () => {
     await start();
     const key = await keyOfList();
-    const text = await redis.tell(`GET ${key}`);
+    const text = await redis.command(`GET ${key}`);
     expect(text).toContain('provenance');
     expect(text).not.toMatch(/fullName|document|website|emulator-access-token|operator/);
   });
@@ -160,14 +160,14 @@ describeWithRedis('replicas that share Redis', () => {
     ['stalled', () => redis.stall(), () => redis.resume(), /does not answer in time/],
     [
       'full',
-      () => redis.tell('CONFIG SET maxmemory 1'),
-      () => redis.tell('CONFIG SET maxmemory 0'),
+      () => redis.command('CONFIG SET maxmemory 1'),
+      () => redis.command('CONFIG SET maxmemory 0'),
       /is full \(OOM\)/,
     ],
     [
       'read-only, as after a failover',
-      () => redis.tell('REPLICAOF 127.0.0.1 1'),
-      () => redis.tell('REPLICAOF NO ONE'),
+      () => redis.command('REPLICAOF 127.0.0.1 1'),
+      () => redis.command('REPLICAOF NO ONE'),
       /\((READONLY|MASTERDOWN)\)|connection/,
     ],
   ])(
@@ -204,7 +204,7 @@ describeWithRedis('replicas that share Redis', () => {
   test('garbage in Redis is one line, harms nothing, and is overwritten', async () => {
     const one = await start();
     const key = await keyOfList();
-    await redis.tell(`SET ${key} garbage`);
+    await redis.command(`SET ${key} garbage`);
     await nextLoad(one);
     const two = await start();
     expect(provider.listCalls()).toBe(2);
@@ -215,15 +215,15 @@ describeWithRedis('replicas that share Redis', () => {
   test('a value of a hundred megabytes is not fetched', async () => {
     const one = await start();
     const key = await keyOfList();
-    await redis.tell(`SETRANGE ${key} 100000000 x`);
-    const outputBefore = Number(/total_net_output_bytes:(\d+)/.exec(await redis.tell('INFO stats'))?.[1]);
+    await redis.command(`SETRANGE ${key} 100000000 x`);
+    const outputBefore = Number(/total_net_output_bytes:(\d+)/.exec(await redis.command('INFO stats'))?.[1]);
     await refresh(one).expect(200);
-    await redis.tell(`SETRANGE ${key} 100000000 x`);
-    await redis.tell(`PUBLISH ${key.replace(/list$/, 'news')} x`);
+    await redis.command(`SETRANGE ${key} 100000000 x`);
+    await redis.command(`PUBLISH ${key.replace(/list$/, 'news')} x`);
     await eventually(() =>
       aboutRedis(one).some((line) => /contains more than \d+ bytes; ignored/.test(line)),
     );
-    const outputAfter = Number(/total_net_output_bytes:(\d+)/.exec(await redis.tell('INFO stats'))?.[1]);
+    const outputAfter = Number(/total_net_output_bytes:(\d+)/.exec(await redis.command('INFO stats'))?.[1]);
     expect(outputAfter - outputBefore).toBeLessThan(20_000_000);
     expect(await count(one)).toBe(513);
   });
@@ -233,7 +233,7 @@ describeWithRedis('replicas that share Redis', () => {
     const key = await keyOfList();
     const news = key.replace(/list$/, 'news');
     const reads = async (): Promise<number> =>
-      Number(/cmdstat_getrange:calls=(\d+)/.exec(await redis.tell('INFO commandstats'))?.[1]);
+      Number(/cmdstat_getrange:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1]);
     const before = await reads();
     const socket = connect(redis.port, '127.0.0.1');
     socket.resume();
@@ -264,7 +264,7 @@ describeWithRedis('replicas that share Redis', () => {
   });
 
   test('neither user nor password is in the log, right or wrong, and the reason is', async () => {
-    await redis.tell('CONFIG SET requirepass right-password');
+    await redis.command('CONFIG SET requirepass right-password');
     const port = String(redis.port);
     const rig = await start({
       env: { CACHE_REDIS_URL: `redis://canary-user:wrong%2Fpassword@127.0.0.1:${port}` },
@@ -282,13 +282,13 @@ describeWithRedis('replicas that share Redis', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'redis-url');
     const writeUrl = (password: string): void =>
       writeFileSync(file, `redis://app:${password}@127.0.0.1:${redis.port}\n`);
-    await redis.tell('ACL SETUSER app on >first-password allkeys allchannels +@all');
+    await redis.command('ACL SETUSER app on >first-password allkeys allchannels +@all');
     writeUrl('first-password');
     const rig = await start({ env: { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file } });
     await keyOfList();
 
-    await redis.tell('ACL SETUSER app <first-password >second-password');
-    await redis.tell('CLIENT KILL USER app');
+    await redis.command('ACL SETUSER app <first-password >second-password');
+    await redis.command('CLIENT KILL USER app');
     await eventually(() => aboutRedis(rig).length === 2);
     writeUrl('second-password');
     await eventually(() => aboutRedis(rig).length === 3);
@@ -312,7 +312,7 @@ describeWithRedis('replicas that share Redis', () => {
     expect(rig.log()).not.toContain('a-password-alone');
   });
 
-  test('over TLS it is used where its certificate is good, and refused where nobody vouches for it', async () => {
+  test('over TLS, a trusted certificate is accepted and an untrusted one refused', async () => {
     const terminator = createTlsServer({ cert: CERTIFICATE, key: KEY }, (socket) => {
       const onward = connect(redis.port, '127.0.0.1');
       for (const end of [socket, onward]) end.on('error', () => undefined);

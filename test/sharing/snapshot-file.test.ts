@@ -176,7 +176,7 @@ test('the file contains the published fields and no secret', async () => {
   expect(text).not.toMatch(/fullName|document|website|emulator-access-token|127\.0\.0\.1/);
 });
 
-describe('a snapshot that somebody else wrote, with the right checksum,', () => {
+describe('a forged snapshot with a valid checksum', () => {
   /** Replaces what the checksum covers, and the checksum. */
   const forge = (change: (list: string) => string): void => {
     const [headText = '', list = ''] = readFileSync(path, 'utf8').split('\n');
@@ -248,7 +248,7 @@ describe('a snapshot that somebody else wrote, with the right checksum,', () => 
     );
   });
 
-  test('and that is a pipe without a writer does not hold up the start', async () => {
+  test('that is a pipe without a writer does not delay the start', async () => {
     expect(spawnSync('mkfifo', [path]).status).toBe(0);
     const rig = await startDown();
     expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');

@@ -121,7 +121,7 @@ describeWithRedis('Redis', () => {
   keepsItsPromises(() => ({ store: open(), breakDown: () => server.kill() }));
   sharesALease(() => [open('one'), open('two')]);
 
-  test('a lease that nobody ends ends by itself', async () => {
+  test('a lease that is not released expires', async () => {
     const [one, two] = [open('one'), open('two')];
     await one.claim(50);
     let claims = 0;
@@ -146,7 +146,7 @@ describeWithRedis('Redis', () => {
     await one.write(LIST, 0);
     await another.write(EMPTY, 0);
     expect((await one.read())?.list).toMatchObject(LIST);
-    expect(await server.tell('KEYS *')).toMatch(/banks-bff:1:provenance:list/);
+    expect(await server.command('KEYS *')).toMatch(/banks-bff:1:provenance:list/);
   });
 
   test.each([
@@ -155,7 +155,7 @@ describeWithRedis('Redis', () => {
   ])('%s under its key is a StoreError, and is overwritten', async (_name, command) => {
     const store = open();
     await store.read();
-    await server.tell(command);
+    await server.command(command);
     await expect(store.read()).rejects.toThrow('does not contain a saved list; ignored');
     await store.write(LIST, 0);
     expect((await store.read())?.list).toMatchObject(LIST);

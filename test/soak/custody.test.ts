@@ -206,7 +206,7 @@ describe('no byte that is written or sent contains a secret, whatever the provid
       expect(missed).toEqual([]);
       expect(leaksIn(all, secrets())).toEqual([]);
     },
-    30_000,
+    60_000,
   );
 });
 

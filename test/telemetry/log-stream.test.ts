@@ -30,7 +30,7 @@ const read = (): string => {
   }
 };
 
-test('while nobody reads, 4 MB wait and the rest is dropped; a reader that comes back gets whole lines', async () => {
+test('without a reader, 4 MB are kept and the rest is dropped; a reader that returns gets whole lines', async () => {
   const log = createLogDestination(pipe);
   const lineOf = (number: number): string => `${String(number).padStart(7, '0')} ${'x'.repeat(92)}\n`;
   for (let number = 0; number < 100_000; number += 1) log.write(lineOf(number));
