@@ -74,7 +74,7 @@ export class LoadError extends Error {
 
   static from(error: unknown): LoadError {
     if (error instanceof LoadError) return error;
-    return new LoadError('internal', 'the load failed for a reason that this service did not foresee', {
+    return new LoadError('internal', 'unexpected error while loading', {
       cause: error,
     });
   }

@@ -29,7 +29,7 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener => {
   return inFrontOf(app, [options.requestLog.middleware, ...createAdmission(options)]);
 };
 
-/** Express without what it adds to answers, and with exact paths. */
+/** Express without additional headers, and with exact paths. */
 export const createExpress = (): Express => {
   const app = express();
   app.set('etag', false);

@@ -3,11 +3,11 @@ import proxyAddr from 'proxy-addr';
 import type { Config } from '../config/config.ts';
 import type { RequestHead } from './hot/head.ts';
 
-// Which address a request or a connection comes from, as far as the proxies in front are trusted.
+// The address that a request or a connection comes from, as far as proxies are trusted.
 
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
-/** The nearest address that is not a trusted proxy's: Express's `req.ip`, by the package that makes it. For the log. */
+/** The nearest address that is not a trusted proxy's: Express's `req.ip`, from the same package. For the log. */
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {
   if (trustProxy === undefined) return ({ socket }) => socket.remoteAddress;
   const isTrusted =
@@ -18,8 +18,8 @@ export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAdd
 };
 
 /**
- * Whether a connection from `address` is a trusted proxy's, and so carries the requests of many clients. A number of
- * proxies says that there is one in front of every client, so each connection is a proxy's.
+ * Whether a connection from `address` comes from a trusted proxy, and so has the requests of many clients. With a number of
+ * proxies, every connection comes from one.
  */
 export const createIsProxy = (trustProxy: Config['trustProxy']): ((address: string) => boolean) => {
   if (trustProxy === undefined) return () => false;

@@ -6,8 +6,8 @@ import type { PublicServer } from './listener/server.ts';
 import { sendProblem } from './problems.ts';
 import { sendOptions } from './resource.ts';
 
-// What every request passes before a route sees it, on either port. It happens in front of Express, whose router reads
-// the target with Node's old URL parser: that one takes malformed targets and prints a warning (DEP0170).
+// What every request passes before its route, on both ports. It runs before Express, whose router parses the target with Node's
+// old URL parser, which accepts malformed targets and prints a warning (DEP0170).
 
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
 
@@ -43,7 +43,7 @@ const createCommonHeaders =
     next();
   };
 
-/** Announces the end of the connection where this answer is its last. A client that reused it would lose its request. */
+/** Announces the end of the connection with its last response. A client that reused it would lose its request. */
 const createLastAnswer =
   ({ server, isDraining }: Pick<AdmissionOptions, 'server' | 'isDraining'>): Middleware =>
   (req, res, next) => {
@@ -73,7 +73,7 @@ const createCapacityCheck =
     } else next();
   };
 
-/** Answered however full the service is: an orchestrator would restart it, or send all clients to fewer replicas. */
+/** Always answered: otherwise an orchestrator would restart a full service, or send all clients to fewer replicas. */
 const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz']);
 
 /** `OPTIONS *` asks about the server, so no route has it. */

@@ -13,8 +13,8 @@ import { createRequestLog } from './log/request-log.ts';
 import { createSecurityHeaders } from './security-headers.ts';
 import type { RequestEvent } from '../telemetry/events.ts';
 
-// The public port, put together: what every answer carries, the hot path for ordinary requests, and the Express
-// application for the others.
+// Composes the public port: the headers of every response, the hot path for ordinary requests, and the Express application
+// for the others.
 
 export interface PublicListenerOptions {
   readonly list: BankList;
@@ -30,7 +30,7 @@ export interface PublicListenerOptions {
 }
 
 export interface PublicListener {
-  /** Loads Express, which takes a tenth of a second. To be called before `listen`. */
+  /** Loads Express, which takes a tenth of a second. Call it before `listen`. */
   load(): Promise<void>;
   /** Rejects with Node's error, such as EADDRINUSE. Resolves with the address. */
   listen(): Promise<string>;

@@ -45,7 +45,7 @@ const ALLOWED = 'GET, HEAD, OPTIONS';
 /** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any other error is a defect. */
 export const toProblem: ErrorRequestHandler = (error: unknown, req, res, next) => {
   if (res.headersSent) {
-    // A part of the answer is out: the client can only learn from a closed connection, and Express closes it.
+    // Part of the response has been sent: only closing the connection can tell the client, and Express does that.
     next(error);
     return;
   }

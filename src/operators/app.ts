@@ -15,7 +15,7 @@ import { createAdmission, inFrontOf, type Middleware } from '../http/middlewares
 import { createResource, toProblem } from '../http/resource.ts';
 import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
 
-// The operators' listener: what must not be public. It is on loopback unless told otherwise, and what it can change
+// The management port: what must not be public. It is on loopback by default, and what it can change
 // takes a token all the same.
 
 export interface OperatorsAppOptions extends HealthOptions {

@@ -31,7 +31,7 @@ export interface ManagementPortOptions {
 }
 
 export interface ManagementPort {
-  /** Loads Express, which takes a tenth of a second. To be called before `listen`. */
+  /** Loads Express, which takes a tenth of a second. Call it before `listen`. */
   load(): Promise<void>;
   /** Resolves with the address; undefined with `MANAGEMENT_PORT=off`. Rejects with Node's error, such as EADDRINUSE. */
   listen(): Promise<string | undefined>;

@@ -1,6 +1,6 @@
 import type { ServedList } from '../../banks/cached-list.ts';
 
-// What caches are told about a list: for how long browsers may use it without asking, and how fresh it is here. Pure.
+// The caching headers of a list: how long browsers may use it without asking, and how fresh it is. Pure functions.
 
 export interface CachePolicy {
   readonly browserMaxAgeMs: number;

@@ -5,17 +5,17 @@ import type { Limits } from '../listener/limits.ts';
 import { closeGracefully } from './closing.ts';
 import { createNodeSide, type NodeReader, type NodeSide } from './node-side.ts';
 
-// Who answers on one connection: first the hot path, and from the first request that is not ordinary, node:http.
+// Answers on one connection: first with the hot path, and from the first request that is not ordinary, with node:http.
 
 export interface AnsweringOptions {
-  /** Answers the ordinary requests; undefined: node:http gets them all. */
+  /** Answers ordinary requests; undefined: node:http gets them all. */
   readonly hotPath: HotPath | undefined;
   readonly limits: Pick<Limits, 'headersTimeoutMs' | 'keepAliveTimeoutMs'>;
-  /** Makes the connection node:http's, except for its reading, and gives the listeners that node:http reads with. */
+  /** Hands the connection to node:http, except for reading, and returns node:http's listeners for bytes. */
   readonly giveToNode: () => NodeReader;
-  /** Called when the connection, now node:http's, has brought nothing within `headersTimeoutMs`. */
+  /** Called if nothing has arrived within `headersTimeoutMs`; node:http has the connection by then. */
   readonly onSilence: () => void;
-  /** A number that is larger with each call, whichever connection calls. */
+  /** A number that increases with each call, over all connections. */
   readonly nextUse: () => number;
 }
 
@@ -23,7 +23,7 @@ export interface AnsweringOptions {
 export interface Reader {
   readonly onData: (chunk: Buffer) => void;
   readonly onEnd: () => void;
-  /** Whether it waits for the end of a head that a read has cut. */
+  /** Whether it waits for the end of a head of which one read had only the beginning. */
   readonly isAwaitingEnd: () => boolean;
   readonly handleNext: () => void;
   /** Node:http has answered, or the system has taken what was written. */
@@ -32,18 +32,18 @@ export interface Reader {
 }
 
 export interface Answering extends Pick<NodeSide, 'owed' | 'isReceiving' | 'requests'> {
-  /** To be called once, before anything else. */
+  /** Call it once, before anything else. */
   begin(reader: Reader): void;
   isHot(): boolean;
-  /** Whether the hot path has answered `request`; it does not unless the connection is still its own. */
+  /** Whether the hot path has answered `request`; it never does after node:http got the connection. */
   answerHot(request: Buffer): boolean;
-  /** Gives `piece` to node:http, whose the connection is from then on. */
+  /** Gives `piece` to node:http, which keeps the connection from then on. */
   giveToNode(piece: Buffer): void;
-  /** The client has closed its side, and has got all its answers. */
+  /** The client has closed its side and has all its responses. */
   end(): void;
-  /** Whether the client waits for an answer, or has not taken one yet. */
+  /** Whether the client waits for a response, or has not read one yet. */
   isDue(): boolean;
-  /** How long the connection may be silent while it is the hot path's. */
+  /** How long the connection may be silent while the hot path has it. */
   setTimeoutMs(ms: number): void;
   onNodeRequest(req: IncomingMessage, res: ServerResponse): void;
   lastUse(): number;
@@ -79,7 +79,7 @@ export const createAnswering = (socket: Socket, options: AnsweringOptions): Answ
     const listeners = options.giveToNode();
     // Only now: with another listener present, node:http leaves the reading to the stream.
     if (reader) socket.on('data', reader.onData).on('end', reader.onEnd);
-    // How node:http closes a connection behind its last answer.
+    // node:http calls this to close a connection after its last response.
     socket.destroySoon = () => {
       reader?.stop();
       closeGracefully(socket);
@@ -119,5 +119,5 @@ export const createAnswering = (socket: Socket, options: AnsweringOptions): Answ
   };
 };
 
-/** node:http's own, with the same aim: a request sent in the last advertised moment still finds the connection open. */
+/** As in node:http: a request sent at the last advertised moment still finds the connection open. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
-// Bytes that have been read and must wait: requests behind an answer that its client has not taken yet. One connection
-// can hold one read of 64 KiB; this bounds the sum over all connections.
+// Bytes that have been read and must wait: requests after a response that the client has not read yet. One connection can have
+// one read of 64 KiB; this limits the total of all connections.
 
 export interface Backlog {
   /** Counts `bytes` for `socket`, instead of what was counted before, and makes it the newest. */

@@ -2,8 +2,9 @@ import type { Duplex } from 'node:stream';
 import { LINGER_MS } from '../listener/limits.ts';
 
 /**
- * Ends our side and closes the connection when the client does, or after `LINGER_MS`. What still arrives is dropped.
- * Closing at once with unread bytes resets the connection, and the client loses the last answer (RFC 9112 section 9.6).
+ * Ends our side, and closes the connection when the client does or after `LINGER_MS`. Further input is discarded.
+ * Closing at once with unread bytes would reset the connection, and the client would lose the last response (RFC 9112
+ * section 9.6).
  */
 export const closeGracefully = (socket: Duplex): void => {
   socket.end();

@@ -7,25 +7,25 @@ import { createReading, type ReadingOptions } from './reading.ts';
 
 export interface ConnectionOptions extends AnsweringOptions, ReadingOptions {}
 
-/** `idle`: between two requests. `receiving`: a request has begun. `answering`: the client waits, or does not read. */
+/** `idle`: between two requests. `receiving`: in the middle of one. `answering`: the client waits, or does not read. */
 export type Phase = 'idle' | 'receiving' | 'answering';
 
 export interface Connection {
   phase(): Phase;
-  /** When it was opened or brought its newest request, as a number from `nextUse`. */
+  /** When it was opened or got its latest request, as a number from `nextUse`. */
   lastUse(): number;
-  /** How many requests node:http has had from it. */
+  /** The number of its requests that node:http got. */
   requestsByNode(): number;
-  /** To be called with each request that node:http emits for it. */
+  /** Call it with each request that node:http emits for it. */
   onNodeRequest(req: IncomingMessage, res: ServerResponse): void;
-  /** From now on nothing that it sends is a request. */
+  /** Ignores all further input. */
   stop(): void;
 }
 
 export const openConnection = (socket: Socket, options: ConnectionOptions): Connection => {
   const answering = createAnswering(socket, options);
   const reading = createReading(socket, answering, options);
-  // The connection is closed by then, and what is to be done about it is done on 'close'.
+  // The connection is then closed, and 'close' does the rest.
   socket.on('error', () => undefined).once('close', reading.stop);
   answering.begin(reading);
   return {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-// What node:http has of one connection: what it was fed, and what it owes.
+// node:http's part of one connection: the bytes that it got, and the responses that it has to send.
 
 /** What node:http does with the bytes of a connection, and with their end. */
 export interface NodeReader {
@@ -10,11 +10,11 @@ export interface NodeReader {
 
 export interface NodeSide {
   feed(reader: NodeReader, piece: Buffer): void;
-  /** To be called with each request that node:http emits for the connection. `onClosed` is called after its answer. */
+  /** Call it with each request that node:http emits for the connection. `onClosed` is called after the response. */
   onRequest(req: IncomingMessage, res: ServerResponse, onClosed: () => void): void;
-  /** Answers that have begun, or that somebody still has to give. */
+  /** Responses that are not complete yet. */
   owed(): number;
-  /** Whether a request has begun that has not all come. */
+  /** Whether a request has arrived only in part. */
   isReceiving(): boolean;
   /** Requests so far. */
   requests(): number;
@@ -23,7 +23,7 @@ export interface NodeSide {
 export const createNodeSide = (): NodeSide => {
   let owed = 0;
   let requests = 0;
-  /** The newest request, while its content has not all come. */
+  /** The newest request, while its body has not arrived completely. */
   let unfinished: IncomingMessage | undefined;
   /** The parser has a part of a head. */
   let isPartial = false;

@@ -4,11 +4,11 @@ import type { Backlog } from './backlog.ts';
 import type { Turns } from './turns.ts';
 import { createUnhandledBytes } from './unhandled-bytes.ts';
 
-// The reading of one connection, from its first byte to its last, whoever answers on it. Node alone would parse all of a
-// read at once, 2,000 requests in 64 KiB, each with objects of about 9 kB. Here a read is cut behind each empty line, and
-// the next piece waits until the client has taken the answer to the one before. A cut changes no meaning, for the parser
-// gets the same bytes in the same order; but no piece can end more than one head, so a connection is owed one answer at a
-// time (as in nginx and Go's net/http), and what it costs is the bytes of one or two reads.
+// Reads one connection, from its first byte to its last, for the hot path and for node:http. node:http alone would parse a whole
+// read at once: up to 2,000 requests in 64 KiB, each with objects of about 9 kB. Here a read is cut after each empty line, and
+// the next piece waits until the client has read the previous response. A cut cannot change the meaning, because the parser
+// gets the same bytes in the same order. But no piece contains the end of more than one head, so a connection has one request
+// in progress at a time (as in nginx and Go's net/http), and costs the memory of one or two reads.
 
 export interface ReadingOptions {
   readonly turns: Turns;
@@ -16,7 +16,7 @@ export interface ReadingOptions {
 }
 
 export interface Reading extends Reader {
-  /** Whether requests have been read that nobody has answered yet. */
+  /** Whether requests have been read and not answered yet. */
   readonly hasRequestsWaiting: () => boolean;
 }
 
@@ -26,9 +26,9 @@ export const createReading = (
   { turns, backlog }: ReadingOptions,
 ): Reading => {
   const unhandled = createUnhandledBytes();
-  /** What is unhandled came in one read with a request that the hot path answered. */
+  /** The unhandled bytes arrived together with a request that the hot path answered. */
   let isBehindHot = false;
-  /** What is unhandled is the beginning of such a request; the next read should bring its end. */
+  /** The unhandled bytes are the beginning of a request; the next read should contain its end. */
   let isAwaitingEnd = false;
   let hasEnded = false;
   let isStopped = false;
@@ -36,7 +36,7 @@ export const createReading = (
   const onData = (chunk: Buffer): void => {
     if (isStopped) return;
     if (unhandled.isEmpty()) {
-      // The ordinary case: one whole request, and nothing before it that the client has not taken.
+      // The ordinary case: one whole request, after the client has read everything before it.
       if (socket.writableLength === 0 && answering.answerHot(chunk)) return;
       unhandled.add(chunk);
       isBehindHot = false;
@@ -51,7 +51,7 @@ export const createReading = (
     else arrange();
   };
 
-  /** Hands the next piece to the hot path or to node:http. */
+  /** Passes the next piece to the hot path or to node:http. */
   const handleNext = (): void => {
     if (unhandled.isEmpty() || socket.destroyed) return;
     if (!answering.isDue()) {
@@ -73,7 +73,7 @@ export const createReading = (
     arrange();
   };
 
-  /** Makes sure that what has been read is handled when its time comes, and reads on only when nothing is left. */
+  /** Makes sure that the unhandled bytes are handled later, and continues reading only when none are left. */
   const arrange = (): void => {
     if (isStopped) return;
     if (unhandled.isEmpty() || isAwaitingEnd) {
@@ -84,7 +84,7 @@ export const createReading = (
     }
     socket.pause();
     backlog.hold(socket, unhandled.keptBytes());
-    // Otherwise the end of node:http's answer comes back here.
+    // Otherwise this is called again after node:http's response.
     if (answering.owed() > 0) return;
     if (socket.writableLength > 0) socket.write('', handleNext);
     else turns.add(handleNext);
@@ -109,5 +109,5 @@ export const createReading = (
   };
 };
 
-/** The end of a request that a read has cut follows at once; if it does not, node:http judges what is there. */
+/** The rest of a request that is split over two reads follows at once; if not, node:http gets what there is. */
 const END_OF_HEAD_WAIT_MS = 1_000;

@@ -1,13 +1,13 @@
-// Work that may wait: pipelined requests. Clients that send one request at a time are answered as soon as their request
-// is read; everything queued here shares a small slice of each turn of the event loop, in the order in which it came.
+// Work that may wait: pipelined requests. Clients that send one request at a time are answered at once; everything queued here
+// shares a small slice of each turn of the event loop, in order of arrival.
 
 export interface Turns {
-  /** Runs `work` in one of the next turns. Adding it again before it ran changes nothing. */
+  /** Runs `work` in one of the next turns. Adding it again before it has run has no effect. */
   add(work: () => void): void;
   remove(work: () => void): void;
 }
 
-/** `sliceMs`: how long queued work may hold each turn of the event loop, over by at most one piece of work. */
+/** `sliceMs`: how long queued work may block each turn of the event loop, plus at most one piece of work. */
 export const createTurns = (sliceMs: number): Turns => {
   const queue = new Set<() => void>();
   let isScheduled = false;

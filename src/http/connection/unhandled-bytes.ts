@@ -1,16 +1,16 @@
-// What has been read of one connection and not yet handled, and where its next piece ends.
+// The bytes of one connection that have been read but not handled yet, and where the next piece ends.
 
 export interface UnhandledBytes {
   isEmpty(): boolean;
   add(chunk: Buffer): void;
-  /** The bytes up to the end of the next head, or all of them where no head ends. */
+  /** The bytes up to the end of the next head, or all of them if no head ends. */
   next(): Piece;
   /** Removes the first `length` bytes. */
   drop(length: number): void;
   clear(): void;
-  /** Moves the bytes to memory of their own: they would keep the whole read that they are the end of. */
+  /** Copies the bytes: as a slice they would keep the whole read in memory. */
   own(): void;
-  /** The memory that the bytes keep from being freed. */
+  /** The memory that the bytes keep in use. */
   keptBytes(): number;
 }
 

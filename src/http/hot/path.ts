@@ -12,7 +12,7 @@ import type { RequestLog } from '../log/request-log.ts';
 // GET and HEAD /banks straight from the socket, for ordinary requests while there is a list to serve. It skips node:http and
 // Express, and nothing else: the encoding, the conditions, the headers and the log line come from the same functions. It
 // takes only requests that head.ts can read with certainty and that can be answered at once. With the first other request
-// the connection becomes Node's for good. A table of tests holds the two to the same bytes.
+// the connection becomes Node's for good. A table of tests compares the bytes of both paths.
 
 /** For one connection: what answers `request` there and returns true, or does nothing and returns false. */
 export type HotPath = (socket: Socket) => (request: Buffer) => boolean;
@@ -73,7 +73,7 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
   };
 };
 
-/** What an idle connection may keep in memory here; browsers without large cookies send less. */
+/** What an idle connection may keep in memory; browsers without large cookies send less. */
 const MAX_REMEMBERED_BYTES = 2_048;
 
 /** A slice of a read would keep the whole read in memory. */
@@ -84,9 +84,9 @@ const ownCopy = (bytes: Buffer): Buffer => {
   return copy;
 };
 
-/** Calls back when the system has taken all that was written, mostly at once, or when it never will. */
+/** Calls back when the system has accepted all output, usually at once, or when it never will. */
 const whenTaken = (socket: Socket, onTaken: (isTaken: boolean) => void): void => {
   if (socket.writableLength === 0) onTaken(socket.writable);
-  // An empty write, behind all others.
+  // An empty write, after all others.
   else socket.write('', (error) => onTaken(!error));
 };

@@ -1,10 +1,10 @@
 import { mapEncodings, type PerEncoding, type PreparedAnswer } from '../banks/answers.ts';
 import { toHead, type FlatHeaders } from '../headers.ts';
 
-// Answers of /banks complete but for the request's identifier: prepared answers, joined with the headers that depend on the
-// origin, on the second and on nothing.
+// Responses of /banks, complete except for the request id: prepared answers with the headers that depend on the origin, on the
+// second, or on nothing.
 
-/** A body with the two heads that it can be sent under. */
+/** A body with the two heads with which it can be sent. */
 export interface WholeAnswer extends Pick<PreparedAnswer, 'body' | 'validators'> {
   readonly ok: Head;
   readonly notModified: Head;
@@ -27,7 +27,7 @@ export const createWholeAnswers = ({ securityHeaders, keepAliveTimeoutMs }: Whol
 
   const make = ({ prepared, second }: Omit<Made, 'answers'>, corsHeaders: FlatHeaders) => {
     const first = ['X-Request-Id', PLACE_OF_ID, ...securityHeaders, ...corsHeaders];
-    // As node:http ends the head of an answer that keeps its connection.
+    // The end of a head as node:http writes it for a connection that stays open.
     const date = new Date(second * 1_000).toUTCString();
     const last = ['Date', date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive];
     const prepareHead = (status: number, headers: FlatHeaders): Head => {

@@ -3,12 +3,12 @@ import type { Clock } from '../../clock.ts';
 import type { Phase } from '../connection/connection.ts';
 import type { Connections } from './connections.ts';
 
-// The end of a listener that loses no request.
+// Shuts down a listener without losing a request.
 
 export interface DrainOptions {
-  /** How long new requests are still taken, so that load balancers can see the 503 of /readyz first. */
+  /** How long new requests are still accepted, so that load balancers can see the 503 of /readyz first. */
   readonly noticeMs: number;
-  /** When whatever is still open is cut off, counted from the beginning. */
+  /** After this time, counted from the start, all open connections are closed. */
   readonly graceMs: number;
 }
 
@@ -19,9 +19,9 @@ export interface Draining {
 }
 
 /**
- * Closes `server` without losing a request. It first goes on serving for `noticeMs`: closing at once would cut an
- * idle keep-alive connection in the moment in which its client reuses it, and the application marks every answer
- * of this time with `Connection: close`, which empties the connections from the safe side.
+ * Closes `server` without losing a request. It continues to serve for `noticeMs`: closing at once could close an idle
+ * keep-alive connection just when its client reuses it. Meanwhile every response says `Connection: close`, so that clients
+ * close their connections.
  */
 export const drain = async (
   { server, connections, clock }: Draining,
@@ -34,9 +34,9 @@ export const drain = async (
   const cancelCutOff = clock.after(graceMs, () => destroyAll('idle', 'receiving', 'answering'));
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-  // A request that has begun to arrive gets a moment more.
+  // A request that is arriving gets a little more time.
   const cancelHurry = clock.after(HALF_SENT_MS, () => destroyAll('receiving'));
-  // A request that came before the drain has no Connection: close in its answer, and leaves an idle connection.
+  // The response to a request from before the drain does not say Connection: close, and leaves an idle connection.
   destroyAll('idle');
   const sweep = setInterval(() => destroyAll('idle'), IDLE_SWEEP_MS);
   await closed;
