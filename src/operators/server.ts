@@ -22,11 +22,7 @@ export interface ManagementServer extends Pick<PublicServer, 'isOverCapacity' | 
 const MANAGEMENT_LIMITS: Limits = { ...LIMITS, connections: 100, spareConnections: 20 };
 
 export const createManagementServer = (options: ManagementServerOptions): ManagementServer => {
-  const { server, ...rest } = createPublicServer({
-    limits: MANAGEMENT_LIMITS,
-    ...options,
-    hotPath: () => () => false,
-  });
+  const { server, ...rest } = createPublicServer({ limits: MANAGEMENT_LIMITS, ...options });
   const open = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     open.add(socket);

@@ -157,6 +157,12 @@ describeWithPromtool('Prometheus', () =>
         alerts: ['BanksListRefused', 'BanksListStale'],
       },
       {
+        name: 'the provider renames a published field',
+        begin: () => provider.behave('renamed-field'),
+        end: () => provider.behave('healthy'),
+        alerts: ['BanksListRefused', 'BanksListStale'],
+      },
+      {
         name: 'some entries are unusable',
         begin: () => provider.behave('some-unusable'),
         end: () => provider.behave('healthy'),

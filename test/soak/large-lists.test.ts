@@ -40,6 +40,7 @@ beforeAll(async () => {
       BANK_FIELDS: 'code,ispb,name',
       MANAGEMENT_TOKEN: 'operator-of-the-soak-test-0123456789',
       GUARD_MAX_SHRINK: '100%',
+      GUARD_MAX_DRIFT: '100%',
       NODE_OPTIONS: `--max-old-space-size=${OLD_SPACE_MB}`,
     },
     INSTRUMENT,

@@ -52,9 +52,9 @@ test('after 200 renewals and 100,000 requests the heap has grown by less than 5 
   const renew = async (count: number): Promise<void> => {
     for (let renewal = 0; renewal < count; renewal += 1) {
       rig.emulator.setBanks(
-        Array.from({ length: 513 }, (_, code) => ({
-          code,
-          ispb: code,
+        Array.from({ length: 513 }, (_, index) => ({
+          code: String(index),
+          ispb: String(index),
           name: `bank ${renewal}`,
         })),
       );

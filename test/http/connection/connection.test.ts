@@ -3,7 +3,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Environment } from '../../../src/config/reader.ts';
 import { LIMITS, MAX_REQUESTS_BY_NODE, type Limits } from '../../../src/http/listener/limits.ts';
-import { createPublicServer, listen, type PublicServer } from '../../../src/http/listener/server.ts';
+import {
+  createPublicServer,
+  listen,
+  type PublicServer,
+  type PublicServerOptions,
+} from '../../../src/http/listener/server.ts';
+import type { HotPath } from '../../../src/http/hot/path.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 import { sendRaw } from '../../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../../kit/rig.ts';
@@ -135,13 +141,17 @@ describe('the listener', () => {
   });
 
   /** The hot path takes requests for /hot; Node's application answers the others. */
-  const start = async (limits: Partial<Limits> = {}): Promise<string> => {
+  const hotPath: HotPath = (socket) => (request) => {
+    const isHot = request.toString().startsWith('GET /hot ');
+    if (isHot) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
+    return isHot;
+  };
+  const start = async (
+    limits: Partial<Limits> = {},
+    options: Pick<PublicServerOptions, 'hotPath'> = { hotPath },
+  ): Promise<string> => {
     running = createPublicServer({
-      hotPath: (socket) => (request) => {
-        const isHot = request.toString().startsWith('GET /hot ');
-        if (isHot) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
-        return isHot;
-      },
+      ...options,
       clock,
       commonHeaders: [],
       onRefusal: () => undefined,
@@ -153,8 +163,11 @@ describe('the listener', () => {
   const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
   const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
 
-  test('answers a connection that sends nothing in time', async () => {
-    const url = await start({ headersTimeoutMs: 50 });
+  test.each([
+    ['with the hot path', { hotPath }],
+    ['without it', { hotPath: undefined }],
+  ])('answers a connection that sends nothing in time, %s', async (_what, options) => {
+    const url = await start({ headersTimeoutMs: 50 }, options);
     const [answer] = await sendRaw(url, '', { keepOpen: true });
     expect(answer?.status).toBe(408);
   });
