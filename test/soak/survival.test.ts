@@ -63,6 +63,7 @@ const start = async (): Promise<{ running: ServiceProcess; provider: EmulatorPro
     BANK_FIELDS: 'code,ispb,name',
     // Every usable list replaces the previous one, so that renewals do all their work.
     GUARD_MAX_SHRINK: '100%',
+    GUARD_MAX_DRIFT: '100%',
     CACHE_TTL: '10ms',
     CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
     MANAGEMENT_TOKEN: TOKEN,
