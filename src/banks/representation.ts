@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 
-// The published list as bytes, in every content encoding, each with the validator that names it. Made once for each new
+// The published list as bytes, in each content encoding, with a validator for each. Made once for each new
 // list, off the event loop, and never per request.
 
 export type Encoding = 'identity' | 'gzip' | 'zstd' | 'br';
@@ -13,7 +13,7 @@ export interface Representation {
   readonly body: Buffer;
   /**
    * A strong validator (RFC 9110 section 8.8.3), quotes included: a hash of these very bytes, so it differs between
-   * encodings and is equal wherever the same list is held by the same compressor.
+   * encodings and is equal on every replica that holds the same list and has the same compressor.
    */
   readonly etag: string;
 }
@@ -24,8 +24,8 @@ export type Representations = Readonly<Record<Exclude<Encoding, 'zstd'>, Represe
 };
 
 /**
- * Encodes the JSON of a list that has been checked and narrowed. Where its bytes are those of `previous`, that is what it
- * gives back: most renewals bring the same list.
+ * Encodes the JSON of a list that has been checked and narrowed. Returns `previous` if its bytes are the same, as in most
+ * renewals.
  */
 export const represent = async (bytes: Buffer, previous?: Representations): Promise<Representations> => {
   const identity = named('identity', bytes);

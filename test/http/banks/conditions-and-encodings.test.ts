@@ -38,13 +38,13 @@ const fill = (value: string): string =>
 
 const BEST = ENCODINGS.filter((encoding) => encoding !== 'br')[0];
 
-type CodingCase = readonly [section: string, acceptEncoding: string, expected: Encoding | undefined];
+type EncodingCase = readonly [section: string, acceptEncoding: string, expected: Encoding | undefined];
 
-const CODING_CASES: readonly CodingCase[] = [
+const CODING_CASES: readonly EncodingCase[] = [
   ['12.5.3 one encoding', 'br', 'br'],
   ['12.5.3 one encoding', 'gzip', 'gzip'],
   ['12.5.3 one encoding', 'identity', 'identity'],
-  ['12.5.3 an empty header means no encoding', '', 'identity'],
+  ['12.5.3 an empty field means no encoding', '', 'identity'],
   ['12.5.3 as Chromium sends it over TLS', 'gzip, deflate, br', 'br'],
   ['12.5.3 as an older browser sends it', 'gzip, deflate', 'gzip'],
   ['12.5.3 unknown encodings are passed over', 'compress, deflate, exi', 'identity'],

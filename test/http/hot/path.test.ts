@@ -40,8 +40,8 @@ beforeAll(async () => {
   hot = await start('on');
   express = await start('off');
   for (const encoding of ENCODINGS) {
-    const [headers] = await send(express, `GET /banks HTTP/1.1\r\nHost: a\r\nAccept-Encoding: ${encoding}`);
-    etags.set(encoding, /^etag: (.*)$/im.exec(headers)?.[1] ?? '');
+    const [fields] = await send(express, `GET /banks HTTP/1.1\r\nHost: a\r\nAccept-Encoding: ${encoding}`);
+    etags.set(encoding, /^etag: (.*)$/im.exec(fields)?.[1] ?? '');
   }
   await eventually(() => linesOf(express).length === ENCODINGS.length);
 });
@@ -98,8 +98,8 @@ const comparable = ([head, content]: [string, string]): string =>
 
 type Case = readonly [what: string, takes: 'hot' | 'express', request: string];
 
-const get = (...headers: string[]): string => ['GET /banks HTTP/1.1', 'Host: a', ...headers].join('\r\n');
-const head = (...headers: string[]): string => get(...headers).replace('GET', 'HEAD');
+const get = (...fields: string[]): string => ['GET /banks HTTP/1.1', 'Host: a', ...fields].join('\r\n');
+const head = (...fields: string[]): string => get(...fields).replace('GET', 'HEAD');
 
 const CHROME = [
   'Connection: keep-alive',
@@ -117,12 +117,12 @@ const CHROME = [
 ];
 
 const CASES: readonly Case[] = [
-  ['no header but Host', 'hot', get()],
+  ['no field but Host', 'hot', get()],
   ['a browser', 'hot', get(...CHROME)],
   ['a browser of an allowed origin', 'hot', get(...CHROME, `Origin: ${FRONTEND}`)],
   ['a browser of another origin', 'hot', get(...CHROME, 'Origin: https://evil.example.com')],
   ['a browser that holds the list', 'hot', get(...CHROME, 'If-None-Match: {br}')],
-  ['two headers of one name', 'express', get('Accept-Encoding: gzip;q=0.5', 'Accept-Encoding: br')],
+  ['two fields of one name', 'express', get('Accept-Encoding: gzip;q=0.5', 'Accept-Encoding: br')],
   ...ENCODINGS.flatMap((encoding): Case[] => [
     [encoding, 'hot', get(`Accept-Encoding: ${encoding}`)],
     [`${encoding}, HEAD`, 'hot', head(`Accept-Encoding: ${encoding}`)],
@@ -134,7 +134,7 @@ const CASES: readonly Case[] = [
   ['If-None-Match: *', 'hot', get('If-None-Match: *')],
   ['If-None-Match: weak', 'hot', get('If-None-Match: W/{identity}')],
   ['If-None-Match: a list', 'hot', get('If-None-Match: "a", {identity}')],
-  ['If-None-Match: two headers', 'express', get('If-None-Match: "a"', 'If-None-Match: {identity}')],
+  ['If-None-Match: two fields', 'express', get('If-None-Match: "a"', 'If-None-Match: {identity}')],
   ['If-None-Match: of another encoding', 'hot', get('If-None-Match: {br}')],
   ['If-None-Match: broken', 'hot', get('If-None-Match: {identity')],
   ['If-Modified-Since: later', 'hot', get('If-Modified-Since: Fri, 01 Jan 2038 00:00:00 GMT')],
@@ -164,7 +164,7 @@ const CASES: readonly Case[] = [
   ['a malformed Host', 'express', get().replace('Host: a', 'Host: a b')],
   ['the absolute form', 'express', get().replace('/banks', 'http://a/banks')],
   ['a target that is too long', 'express', get().replace('/banks', `/banks?${'a'.repeat(9_000)}`)],
-  ['too many headers', 'express', get(...Array.from({ length: 100 }, (_, index) => `x-${index}: 1`))],
+  ['too many fields', 'express', get(...Array.from({ length: 100 }, (_, index) => `x-${index}: 1`))],
   ['another method', 'express', get().replace('GET', 'POST')],
   ['OPTIONS', 'express', get(`Origin: ${FRONTEND}`).replace('GET', 'OPTIONS')],
   ['a path that only begins alike', 'express', get().replace('/banks', '/banks/')],
@@ -223,8 +223,8 @@ describe('HOT_PATH=on answers as HOT_PATH=off does, byte for byte', () => {
 
 test('the Date is that of the answer, also while nothing else changes', async () => {
   const dateOf = async (rig: Rig): Promise<number> => {
-    const [headers] = await send(rig, get());
-    return Date.parse(/^date: (.*)$/im.exec(headers)?.[1] ?? '');
+    const [fields] = await send(rig, get());
+    return Date.parse(/^date: (.*)$/im.exec(fields)?.[1] ?? '');
   };
   const first = await dateOf(hot);
   await eventually(() => Date.now() >= first + 1_000);
