@@ -6,7 +6,7 @@ import supertest from 'supertest';
 import { makeBanks } from '../kit/banks.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
-// The operators' listener: a forced refresh, who may ask for it, and what it accepts.
+// The management port: a forced refresh, who may request it, and what it accepts.
 
 let rig: Rig;
 afterEach(() => rig.close());
