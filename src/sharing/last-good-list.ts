@@ -68,27 +68,12 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     }
   };
 
-  const writers = stores.map((store) => {
-    let next: { readonly list: KeptList; readonly sentAtMs: number } | undefined;
-    let writing: Promise<void> | undefined;
-    const writeAll = async (): Promise<void> => {
-      while (next) {
-        const { list, sentAtMs } = next;
-        next = undefined;
-        if ((await attempt(store, () => store.write(list, clock.monotonicMs() - sentAtMs))) !== 'failed')
-          onEvent({ type: 'store-recovered', store: store.name });
-      }
-      writing = undefined;
-    };
-    return {
-      store,
-      write: (list: KeptList, sentAtMs: number): void => {
-        next = { list, sentAtMs };
-        writing ??= writeAll();
-      },
-      onSettled: async (): Promise<void> => writing,
-    };
-  });
+  const writers = stores.map((store) =>
+    createWriter(store, async (list, sentAtMs) => {
+      const written = await attempt(store, () => store.write(list, clock.monotonicMs() - sentAtMs));
+      if (written !== 'failed') onEvent({ type: 'store-recovered', store: store.name });
+    }),
+  );
 
   const save = (list: KeptList, ageMs: number, except?: ListStore): void => {
     const sentAtMs = clock.monotonicMs() - ageMs;
@@ -134,6 +119,28 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     onSettled: async () => {
       for (const { onSettled } of writers) await onSettled();
     },
+  };
+};
+
+/** Writes to one store at a time. While it writes, only the newest list waits. */
+const createWriter = (store: ListStore, writeNow: (list: KeptList, sentAtMs: number) => Promise<void>) => {
+  let next: { readonly list: KeptList; readonly sentAtMs: number } | undefined;
+  let writing: Promise<void> | undefined;
+  const writeAll = async (): Promise<void> => {
+    while (next) {
+      const { list, sentAtMs } = next;
+      next = undefined;
+      await writeNow(list, sentAtMs);
+    }
+    writing = undefined;
+  };
+  return {
+    store,
+    write: (list: KeptList, sentAtMs: number): void => {
+      next = { list, sentAtMs };
+      writing ??= writeAll();
+    },
+    onSettled: async (): Promise<void> => writing,
   };
 };
 

@@ -60,10 +60,9 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
     whyOffline = describeRedisError(error);
     if (!isFailureReported) onEvent({ type: 'store-failed', store, reason: whyOffline });
     isFailureReported = true;
-    const stepMs = Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts);
-    failedAttempts += 1;
     cancelTimer();
-    cancelTimer = clock.after(stepMs * (0.5 + random() / 2), reconnect);
+    cancelTimer = clock.after(reconnectDelayMs(failedAttempts, random()), reconnect);
+    failedAttempts += 1;
   };
 
   const connect = async (library: Library, onReady: () => void): Promise<void> => {
@@ -87,16 +86,13 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   };
 
   const schedulePing = (): void => {
-    cancelTimer = clock.after(PING_EVERY_MS, () => void ping());
-  };
-  const ping = async (): Promise<void> => {
-    try {
-      await run((redis) => redis.ping());
+    const onPong = (): void => {
       failedAttempts = 0;
       schedulePing();
-    } catch {
-      // A reconnection is under way.
-    }
+    };
+    // Without an answer, a reconnection is under way.
+    const ping = (): Promise<void> => run((redis) => redis.ping()).then(onPong, () => undefined);
+    cancelTimer = clock.after(PING_EVERY_MS, () => void ping());
   };
 
   const run: RedisConnection['run'] = async (operation) => {
@@ -142,6 +138,10 @@ interface Connected {
   readonly redis: Redis;
   readonly binary: BinaryRedis;
 }
+
+/** Doubles with each failed attempt up to the longest delay, of which half is jitter. */
+const reconnectDelayMs = (failedAttempts: number, random: number): number =>
+  Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);
 
 /** Connects and does the handshake. `onError` is called with the errors of the connection from then on. */
 const establish = async (
