@@ -2,30 +2,30 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 
-// The published list as bytes, in every content coding, each with the validator that names it. Made once for each new
+// The published list as bytes, in each content encoding, with a validator for each. Made once for each new
 // list, off the event loop, and never per request.
 
-export type Coding = 'identity' | 'gzip' | 'zstd' | 'br';
+export type Encoding = 'identity' | 'gzip' | 'zstd' | 'br';
 
-/** The list in one content coding. */
+/** The list in one content encoding. */
 export interface Representation {
-  readonly coding: Coding;
+  readonly encoding: Encoding;
   readonly body: Buffer;
   /**
    * A strong validator (RFC 9110 section 8.8.3), quotes included: a hash of these very bytes, so it differs between
-   * codings and is equal wherever the same list is held by the same compressor.
+   * encodings and is equal on every replica that holds the same list and has the same compressor.
    */
   readonly etag: string;
 }
 
-/** The list in each coding that this Node has: zstd only since 22.15. */
-export type Representations = Readonly<Record<Exclude<Coding, 'zstd'>, Representation>> & {
+/** The list in each encoding that this Node has: zstd only since 22.15. */
+export type Representations = Readonly<Record<Exclude<Encoding, 'zstd'>, Representation>> & {
   readonly zstd?: Representation;
 };
 
 /**
- * Encodes the JSON of a list that has been checked and narrowed. Where its bytes are those of `previous`, that is what it
- * gives back: most renewals bring the same list.
+ * Encodes the JSON of a list that has been checked and narrowed. Returns `previous` if its bytes are the same, as in most
+ * renewals.
  */
 export const represent = async (bytes: Buffer, previous?: Representations): Promise<Representations> => {
   const identity = named('identity', bytes);
@@ -39,12 +39,12 @@ export const represent = async (bytes: Buffer, previous?: Representations): Prom
   };
 };
 
-/** The codings that this Node can make, smallest result first: measured 7.2, 8.1, 8.7 and 31.7 kB for 513 banks. */
-export const CODINGS: readonly Coding[] =
+/** The encodings that this Node can make, smallest result first: measured 7.2, 8.1, 8.7 and 31.7 kB for 513 banks. */
+export const ENCODINGS: readonly Encoding[] =
   'zstdCompress' in zlib ? ['br', 'zstd', 'gzip', 'identity'] : ['br', 'gzip', 'identity'];
 
-const named = (coding: Coding, body: Buffer): Representation => ({
-  coding,
+const named = (encoding: Encoding, body: Buffer): Representation => ({
+  encoding,
   body,
   etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`,
 });

@@ -42,14 +42,13 @@ const LONGEST_RECONNECT_MS = 2_000;
 
 export const createRedisConnection = (options: RedisConnectionOptions): RedisConnection => {
   const { clock, random, onEvent } = options;
-  const store = 'CACHE_REDIS_URL';
+  const report = createFailureReport(onEvent);
   let connected: Connected | undefined;
   /** Resolves once the library is loaded and the first attempt is under way. */
   let opening: Promise<{ readonly firstAttempt: Promise<void> }> | undefined;
   let reconnect = (): void => {};
   let failedAttempts = 0;
   let whyOffline = 'is not connected';
-  let isFailureReported = false;
   let isClosed = false;
   let cancelTimer = (): void => {};
 
@@ -58,8 +57,7 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
     connected = undefined;
     if (isClosed) return;
     whyOffline = describeRedisError(error);
-    if (!isFailureReported) onEvent({ type: 'store-failed', store, reason: whyOffline });
-    isFailureReported = true;
+    report.failed(whyOffline);
     cancelTimer();
     cancelTimer = clock.after(reconnectDelayMs(failedAttempts, random()), reconnect);
     failedAttempts += 1;
@@ -80,8 +78,7 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
       return;
     }
     schedulePing();
-    if (isFailureReported) onEvent({ type: 'store-recovered', store });
-    isFailureReported = false;
+    report.recovered();
     onReady();
   };
 
@@ -90,9 +87,9 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
       failedAttempts = 0;
       schedulePing();
     };
-    // Without an answer, a reconnection is under way.
-    const ping = (): Promise<void> => run((redis) => redis.ping()).then(onPong, () => undefined);
-    cancelTimer = clock.after(PING_EVERY_MS, () => void ping());
+    // After a failure a reconnection is scheduled.
+    const ping = (): void => void run((redis) => redis.ping()).then(onPong, () => undefined);
+    cancelTimer = clock.after(PING_EVERY_MS, ping);
   };
 
   const run: RedisConnection['run'] = async (operation) => {
@@ -104,7 +101,7 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
     const used = connected;
     if (!used) {
       // The caller reports it.
-      isFailureReported = true;
+      report.leaveToCaller();
       throw new StoreError(whyOffline);
     }
     try {
@@ -134,14 +131,32 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   };
 };
 
+/** The delay before attempt number `failedAttempts` + 1; `random` is in [0, 1). */
+const reconnectDelayMs = (failedAttempts: number, random: number): number =>
+  Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);
+
+/** Reports a failure once, and then its end. */
+const createFailureReport = (onEvent: RedisConnectionOptions['onEvent']) => {
+  const store = 'CACHE_REDIS_URL';
+  let isReported = false;
+  return {
+    failed: (reason: string): void => {
+      if (!isReported) onEvent({ type: 'store-failed', store, reason });
+      isReported = true;
+    },
+    /** The caller of an operation reports its failure. */
+    leaveToCaller: (): void => void (isReported = true),
+    recovered: (): void => {
+      if (isReported) onEvent({ type: 'store-recovered', store });
+      isReported = false;
+    },
+  };
+};
+
 interface Connected {
   readonly redis: Redis;
   readonly binary: BinaryRedis;
 }
-
-/** Doubles with each failed attempt up to the longest delay, of which half is jitter. */
-const reconnectDelayMs = (failedAttempts: number, random: number): number =>
-  Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);
 
 /** Connects and does the handshake. `onError` is called with the errors of the connection from then on. */
 const establish = async (

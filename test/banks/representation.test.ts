@@ -5,7 +5,7 @@ import { represent } from '../../src/banks/representation.ts';
 const BANKS = Array.from({ length: 50 }, (_, index) => ({ code: String(index), name: `Banco nº ${index}` }));
 const json = JSON.stringify(BANKS);
 
-test('every coding decodes to the same JSON, and is named by an entity tag of its own', async () => {
+test('every encoding decodes to the same JSON, and is named by an entity tag of its own', async () => {
   const { identity, gzip, br, zstd } = await represent(Buffer.from(json));
   expect(identity.body.toString()).toBe(json);
   expect(gunzipSync(gzip.body).toString()).toBe(json);

@@ -48,7 +48,7 @@ const setUp = () => {
         receivedAtMs: 0,
         changedAtMs: 0,
       };
-      const none = { coding: 'identity', body: Buffer.alloc(0), etag: '' } as const;
+      const none = { encoding: 'identity', body: Buffer.alloc(0), etag: '' } as const;
       const representations = { identity: none, gzip: none, br: none };
       history.onEvent({
         type: 'list-restored',

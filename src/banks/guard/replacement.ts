@@ -1,7 +1,7 @@
-// May a list that was kept elsewhere replace the cached one? Pure: two lists' times in, a verdict out.
+// May a list from a store replace the cached one? Pure: the times of two lists in, a verdict out.
 
 export interface KeptTimes {
-  /** Wall-clock milliseconds of the replica that received it: with all lists of one provider, its name. */
+  /** Wall-clock milliseconds of the replica that received it; it identifies the list. */
   readonly receivedAtMs: number;
   readonly changedAtMs: number;
   readonly acceptedAtMs?: number | undefined;

@@ -12,8 +12,8 @@ const MAX_CONFIRMATIONS = 23;
 const WHOLE_LIST_EVERY_MS = 86_400_000;
 
 /**
- * Whether the provider may be asked if anything changed, instead of for the whole list. It is asked for that at every
- * 24th renewal, and when it last sent it a day ago: what it says about versions may be wrong, and nothing else would show.
+ * Whether the request may be conditional. Every 24th renewal asks for the whole list, and so does one a day after the
+ * last whole list: a provider whose validators are wrong would otherwise keep an old list in use forever.
  */
 export const mayBeConditional = (confirmations: number, sinceWholeMs: number): boolean =>
   confirmations < MAX_CONFIRMATIONS && sinceWholeMs < WHOLE_LIST_EVERY_MS;

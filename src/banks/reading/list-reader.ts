@@ -17,7 +17,7 @@ import { createProfile, MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES, type ListProfile
 
 // Unknown bytes in; a checked and narrowed list out, or a LoadError that says why not. The provider's answers and the
 // lists of every store are read here. The list is never parsed as a whole: its entries are parsed in groups of some
-// 64 kB and only their published JSON is kept, so that the largest list costs little more heap than a small one, and
+// 16 kB and only their published JSON is kept, so that the largest list costs little more heap than a small one, and
 // the event loop is given back in between.
 
 export interface ListContract {

@@ -1,6 +1,6 @@
 import type { BankList } from '../../banks/bank-list.ts';
 import type { HeldList, ServedList } from '../../banks/cached-list.ts';
-import type { Coding, Representation } from '../../banks/representation.ts';
+import type { Encoding, Representation } from '../../banks/representation.ts';
 import { cacheControl, cacheStatus, type CachePolicy } from './cache-headers.ts';
 import type { FlatHeaders } from '../headers.ts';
 import type { AnswerValidators } from './preconditions.ts';
@@ -8,7 +8,7 @@ import type { AnswerValidators } from './preconditions.ts';
 // The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses.
 
 /** One value for each encoding that this Node can make. */
-export type PerEncoding<T> = Readonly<Record<Exclude<Coding, 'zstd'>, T>> & { readonly zstd?: T };
+export type PerEncoding<T> = Readonly<Record<Exclude<Encoding, 'zstd'>, T>> & { readonly zstd?: T };
 
 export const mapEncodings = <T, U>(
   { identity, gzip, br, zstd }: PerEncoding<T>,
@@ -76,7 +76,7 @@ interface Made {
 }
 
 const prepareAnswer = (
-  { coding, body, etag }: Representation,
+  { encoding, body, etag }: Representation,
   lastModifiedMs: number,
   vary: string,
   changing: FlatHeaders,
@@ -92,7 +92,7 @@ const prepareAnswer = (
       vary,
       'Content-Type',
       'application/json; charset=utf-8',
-      ...(coding === 'identity' ? [] : ['Content-Encoding', coding]),
+      ...(encoding === 'identity' ? [] : ['Content-Encoding', encoding]),
       'Content-Length',
       String(body.length),
       'Last-Modified',

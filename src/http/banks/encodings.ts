@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
-import { CODINGS, type Coding } from '../../banks/representation.ts';
+import { ENCODINGS, type Encoding } from '../../banks/representation.ts';
 
 // Which content encoding a client gets: RFC 9110 section 12.5.3, remembered by the header's text.
 
-export type Negotiate = (acceptEncoding: string | undefined) => Coding;
+export type Negotiate = (acceptEncoding: string | undefined) => Encoding;
 
 /**
  * The encoding with the highest weight, the one with the smallest body among equals. Where nothing fits, and for
@@ -13,7 +13,7 @@ export type Negotiate = (acceptEncoding: string | undefined) => Coding;
  * clients that do not send it do not decode either.
  */
 export const createNegotiate = (): Negotiate => {
-  const known = new LRUCache<string, Coding>({ max: REMEMBERED });
+  const known = new LRUCache<string, Encoding>({ max: REMEMBERED });
   return (acceptEncoding) => {
     if (!acceptEncoding) return 'identity';
     const remembered = known.get(acceptEncoding);
@@ -28,9 +28,9 @@ export const createNegotiate = (): Negotiate => {
 const REMEMBERED = 200;
 const REMEMBERED_LENGTH = 200;
 
-const negotiate = (acceptEncoding: string): Coding => {
+const negotiate = (acceptEncoding: string): Encoding => {
   // The alias of RFC 9110 section 8.4.1.3.
   const accepted = acceptEncoding.replaceAll(/\bx-gzip\b/gi, 'gzip');
   const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } });
-  return negotiator.encoding(CODINGS, { preferred: CODINGS }) ?? 'identity';
+  return negotiator.encoding(ENCODINGS, { preferred: ENCODINGS }) ?? 'identity';
 };

@@ -58,68 +58,8 @@ export const createOpenApi = ({
     { name: 'operation', description: 'What machines ask about its condition' },
   ],
   paths: {
-    '/banks': {
-      get: {
-        operationId: 'listBanks',
-        tags: ['banks'],
-        summary: 'All banks',
-        description:
-          "The banks in the provider's order. The answer is the same for everybody, may be cached, and is sent in " +
-          'the content encoding that the client prefers. A query string has no effect.',
-        parameters: [
-          parameter('If-None-Match', 'Entity tags of lists that the client holds: 304 if one is current.'),
-          parameter('If-Modified-Since', 'The same by date; without effect beside If-None-Match.'),
-          parameter('X-Request-Id', 'Kept if it is well-formed: 1 to 128 of A-Z a-z 0-9 _ . : + / = -'),
-        ],
-        responses: {
-          200: {
-            description: 'The list',
-            headers: { ...COMMON_HEADERS, ...LIST_HEADERS, ...MODIFIED_HEADER },
-            content: {
-              'application/json': {
-                schema: { type: 'array', items: { $ref: '#/components/schemas/Bank' } },
-                examples: {
-                  oneBank: { summary: 'A list of one bank', value: [exampleBank(fields, observed)] },
-                },
-              },
-            },
-          },
-          304: {
-            description: 'The client holds the current list',
-            headers: { ...COMMON_HEADERS, ...LIST_HEADERS },
-          },
-          ...problemResponses(['precondition_failed'], [...LOAD_PROBLEMS, 'too_many_connections']),
-        },
-      },
-    },
-    '/healthz': {
-      get: {
-        operationId: 'getHealth',
-        tags: ['operation'],
-        summary: 'Alive?',
-        description: '200 whenever the process can answer, whatever the provider does.',
-        responses: {
-          200: okResponse('Health', {
-            fresh: { summary: 'The list is fresh', value: { ...HEALTH_EXAMPLE, version } },
-          }),
-          ...problemResponses([]),
-        },
-      },
-    },
-    '/readyz': {
-      get: {
-        operationId: 'getReadiness',
-        tags: ['operation'],
-        summary: 'Able to serve?',
-        description: '200 while a list can be served and the service is not shutting down.',
-        responses: {
-          200: okResponse('Readiness', {
-            ready: { summary: 'A list can be served', value: { status: 'ready' } },
-          }),
-          ...problemResponses(['not_ready', 'draining']),
-        },
-      },
-    },
+    '/banks': banksPath(fields, observed),
+    ...probePaths(version),
   },
   components: {
     schemas: {
@@ -131,6 +71,74 @@ export const createOpenApi = ({
         required: ['status'],
       },
       Problem: PROBLEM_SCHEMA,
+    },
+  },
+});
+
+/** `GET /banks`. */
+const banksPath = (fields: OpenApiOptions['fields'], observed: readonly ObservedField[] | undefined) => ({
+  get: {
+    operationId: 'listBanks',
+    tags: ['banks'],
+    summary: 'All banks',
+    description:
+      "The banks in the provider's order. The answer is the same for everybody, may be cached, and is sent in " +
+      'the content encoding that the client prefers. A query string has no effect.',
+    parameters: [
+      parameter('If-None-Match', 'Entity tags of lists that the client holds: 304 if one is current.'),
+      parameter('If-Modified-Since', 'The same by date; without effect beside If-None-Match.'),
+      parameter('X-Request-Id', 'Kept if it is well-formed: 1 to 128 of A-Z a-z 0-9 _ . : + / = -'),
+    ],
+    responses: {
+      200: {
+        description: 'The list',
+        headers: { ...COMMON_HEADERS, ...LIST_HEADERS, ...MODIFIED_HEADER },
+        content: {
+          'application/json': {
+            schema: { type: 'array', items: { $ref: '#/components/schemas/Bank' } },
+            examples: {
+              oneBank: { summary: 'A list of one bank', value: [exampleBank(fields, observed)] },
+            },
+          },
+        },
+      },
+      304: {
+        description: 'The client holds the current list',
+        headers: { ...COMMON_HEADERS, ...LIST_HEADERS },
+      },
+      ...problemResponses(['precondition_failed'], [...LOAD_PROBLEMS, 'too_many_connections']),
+    },
+  },
+});
+
+/** The probes of orchestrators and load balancers. */
+const probePaths = (version: string) => ({
+  '/healthz': {
+    get: {
+      operationId: 'getHealth',
+      tags: ['operation'],
+      summary: 'Alive?',
+      description: '200 whenever the process can answer, whatever the provider does.',
+      responses: {
+        200: okResponse('Health', {
+          fresh: { summary: 'The list is fresh', value: { ...HEALTH_EXAMPLE, version } },
+        }),
+        ...problemResponses([]),
+      },
+    },
+  },
+  '/readyz': {
+    get: {
+      operationId: 'getReadiness',
+      tags: ['operation'],
+      summary: 'Able to serve?',
+      description: '200 while a list can be served and the service is not shutting down.',
+      responses: {
+        200: okResponse('Readiness', {
+          ready: { summary: 'A list can be served', value: { status: 'ready' } },
+        }),
+        ...problemResponses(['not_ready', 'draining']),
+      },
     },
   },
 });

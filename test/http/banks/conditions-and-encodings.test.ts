@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { CODINGS, type Coding } from '../../../src/banks/representation.ts';
+import { ENCODINGS, type Encoding } from '../../../src/banks/representation.ts';
 import { sendRaw } from '../../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../../kit/rig.ts';
 
 // Each case names the section of RFC 9110 that decides it. In a field's value, {identity}, {gzip} and {br} stand for
-// the entity tag of that coding, and {modified±N} for the date of the list's last change, N seconds off.
+// the entity tag of that encoding, and {modified±N} for the date of the list's last change, N seconds off.
 
 let rig: Rig;
 const etags = new Map<string, string>();
@@ -13,9 +13,9 @@ let modifiedMs = 0;
 beforeAll(async () => {
   rig = await startRig();
   await eventually(() => rig.service.list.served() !== undefined);
-  for (const coding of CODINGS) {
-    const { headers } = await ask('GET', { 'Accept-Encoding': coding });
-    etags.set(coding, headers.get('etag') ?? '');
+  for (const encoding of ENCODINGS) {
+    const { headers } = await ask('GET', { 'Accept-Encoding': encoding });
+    etags.set(encoding, headers.get('etag') ?? '');
     modifiedMs = Date.parse(headers.get('last-modified') ?? '');
   }
 });
@@ -31,24 +31,24 @@ const ask = async (method: string, fields: Readonly<Record<string, string>>) => 
 
 const fill = (value: string): string =>
   value
-    .replaceAll(/\{(identity|gzip|br)\}/g, (_, coding: string) => etags.get(coding) ?? '')
+    .replaceAll(/\{(identity|gzip|br)\}/g, (_, encoding: string) => etags.get(encoding) ?? '')
     .replaceAll(/\{modified([+-]\d+)\}/g, (_, seconds: string) =>
       new Date(modifiedMs + Number(seconds) * 1_000).toUTCString(),
     );
 
-const BEST = CODINGS.filter((coding) => coding !== 'br')[0];
+const BEST = ENCODINGS.filter((encoding) => encoding !== 'br')[0];
 
-type CodingCase = readonly [section: string, acceptEncoding: string, expected: Coding | undefined];
+type EncodingCase = readonly [section: string, acceptEncoding: string, expected: Encoding | undefined];
 
-const CODING_CASES: readonly CodingCase[] = [
-  ['12.5.3 one coding', 'br', 'br'],
-  ['12.5.3 one coding', 'gzip', 'gzip'],
-  ['12.5.3 one coding', 'identity', 'identity'],
-  ['12.5.3 an empty field means no coding', '', 'identity'],
+const CODING_CASES: readonly EncodingCase[] = [
+  ['12.5.3 one encoding', 'br', 'br'],
+  ['12.5.3 one encoding', 'gzip', 'gzip'],
+  ['12.5.3 one encoding', 'identity', 'identity'],
+  ['12.5.3 an empty field means no encoding', '', 'identity'],
   ['12.5.3 as Chromium sends it over TLS', 'gzip, deflate, br', 'br'],
   ['12.5.3 as an older browser sends it', 'gzip, deflate', 'gzip'],
-  ['12.5.3 unknown codings are passed over', 'compress, deflate, exi', 'identity'],
-  ['12.5.3 * stands for any coding', '*', 'br'],
+  ['12.5.3 unknown encodings are passed over', 'compress, deflate, exi', 'identity'],
+  ['12.5.3 * stands for any encoding', '*', 'br'],
   ['12.5.3 * stands for those not listed', 'br;q=0, *', BEST],
   ['12.5.3 * stands for those not listed', 'gzip;q=0.5, *;q=0.1', 'gzip'],
   ['12.5.3 nothing is acceptable: the field is disregarded (12.4.1)', '*;q=0', 'identity'],
@@ -76,7 +76,7 @@ const CODING_CASES: readonly CodingCase[] = [
   ['12.5.3 a very long field', `${'x-unknown;q=0.1, '.repeat(300)}gzip`, 'gzip'],
 ];
 
-describe('the content coding of GET /banks', () => {
+describe('the content encoding of GET /banks', () => {
   test.each(CODING_CASES)('%s: "%s" gives %s', async (_section, acceptEncoding, expected) => {
     const { status, headers } = await ask('GET', { 'Accept-Encoding': acceptEncoding });
     expect(status).toBe(200);
@@ -121,10 +121,10 @@ const CONDITION_CASES: readonly ConditionCase[] = [
   ['5.6.1 * is no member', { 'If-None-Match': '"a", *' }, 200],
   ['5.6.1 tags without a comma', { 'If-None-Match': '"a" {identity}' }, 200],
   ['5.6.1 an empty field', { 'If-None-Match': '' }, 200],
-  ['8.8.3.3 the tag of the coding', { 'Accept-Encoding': 'gzip', 'If-None-Match': '{gzip}' }, 304],
-  ['8.8.3.3 the tag of the coding', { 'Accept-Encoding': 'br', 'If-None-Match': '{br}' }, 304],
-  ['8.8.3.3 the tag of another coding', { 'Accept-Encoding': 'br', 'If-None-Match': '{gzip}' }, 200],
-  ['8.8.3.3 the tag of another coding', { 'If-None-Match': '{br}' }, 200],
+  ['8.8.3.3 the tag of the encoding', { 'Accept-Encoding': 'gzip', 'If-None-Match': '{gzip}' }, 304],
+  ['8.8.3.3 the tag of the encoding', { 'Accept-Encoding': 'br', 'If-None-Match': '{br}' }, 304],
+  ['8.8.3.3 the tag of another encoding', { 'Accept-Encoding': 'br', 'If-None-Match': '{gzip}' }, 200],
+  ['8.8.3.3 the tag of another encoding', { 'If-None-Match': '{br}' }, 200],
   ['8.8.3.3 tags of several', { 'Accept-Encoding': 'br', 'If-None-Match': '{gzip}, {br}' }, 304],
   ['13.1.3 the date of the change', { 'If-Modified-Since': '{modified+0}' }, 304],
   ['13.1.3 a later date', { 'If-Modified-Since': '{modified+1}' }, 304],
@@ -154,7 +154,7 @@ const CONDITION_CASES: readonly ConditionCase[] = [
   ['13.1.1 *', { 'If-Match': '*' }, 200],
   ['13.1.1 a list', { 'If-Match': '"a", {identity}' }, 200],
   ['13.1.1 strong comparison', { 'If-Match': 'W/{identity}' }, 412],
-  ['13.1.1 the tag of another coding', { 'If-Match': '{br}' }, 412],
+  ['13.1.1 the tag of another encoding', { 'If-Match': '{br}' }, 412],
   ['13.1.4 the date of the change', { 'If-Unmodified-Since': '{modified+0}' }, 200],
   ['13.1.4 an earlier date', { 'If-Unmodified-Since': '{modified-1}' }, 412],
   ['13.1.4 no date', { 'If-Unmodified-Since': 'never' }, 200],

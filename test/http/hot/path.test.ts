@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startEmulator, type Emulator } from '../../../emulator/emulator.ts';
-import { CODINGS } from '../../../src/banks/representation.ts';
+import { ENCODINGS } from '../../../src/banks/representation.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 import { eventually, startRig, type Rig } from '../../kit/rig.ts';
 
@@ -39,11 +39,11 @@ beforeAll(async () => {
   subscribe('http.server.request.start', countRequest);
   hot = await start('on');
   express = await start('off');
-  for (const coding of CODINGS) {
-    const [fields] = await send(express, `GET /banks HTTP/1.1\r\nHost: a\r\nAccept-Encoding: ${coding}`);
-    etags.set(coding, /^etag: (.*)$/im.exec(fields)?.[1] ?? '');
+  for (const encoding of ENCODINGS) {
+    const [fields] = await send(express, `GET /banks HTTP/1.1\r\nHost: a\r\nAccept-Encoding: ${encoding}`);
+    etags.set(encoding, /^etag: (.*)$/im.exec(fields)?.[1] ?? '');
   }
-  await eventually(() => linesOf(express).length === CODINGS.length);
+  await eventually(() => linesOf(express).length === ENCODINGS.length);
 });
 afterAll(async () => {
   unsubscribe('http.server.request.start', countRequest);
@@ -73,7 +73,7 @@ const linesOf = (rig: Rig): string[] =>
 /** Sends one request as bytes and gives the head and the content of the answer, also as bytes (in Latin-1). */
 const send = (rig: Rig, request: string): Promise<[head: string, content: string]> =>
   new Promise((resolve, reject) => {
-    const bytes = request.replaceAll(/\{(\w+)\}/g, (_, coding: string) => etags.get(coding) ?? '');
+    const bytes = request.replaceAll(/\{(\w+)\}/g, (_, encoding: string) => etags.get(encoding) ?? '');
     const socket = connect({ host: '127.0.0.1', port: portOf(rig) });
     let received = '';
     socket.setEncoding('latin1').setTimeout(5_000, () => socket.destroy(new Error('no answer')));
@@ -123,19 +123,19 @@ const CASES: readonly Case[] = [
   ['a browser of another origin', 'hot', get(...CHROME, 'Origin: https://evil.example.com')],
   ['a browser that holds the list', 'hot', get(...CHROME, 'If-None-Match: {br}')],
   ['two fields of one name', 'express', get('Accept-Encoding: gzip;q=0.5', 'Accept-Encoding: br')],
-  ...CODINGS.flatMap((coding): Case[] => [
-    [coding, 'hot', get(`Accept-Encoding: ${coding}`)],
-    [`${coding}, HEAD`, 'hot', head(`Accept-Encoding: ${coding}`)],
-    [`${coding}, held`, 'hot', get(`Accept-Encoding: ${coding}`, `If-None-Match: {${coding}}`)],
-    [`${coding}, HEAD, held`, 'hot', head(`Accept-Encoding: ${coding}`, `If-None-Match: {${coding}}`)],
+  ...ENCODINGS.flatMap((encoding): Case[] => [
+    [encoding, 'hot', get(`Accept-Encoding: ${encoding}`)],
+    [`${encoding}, HEAD`, 'hot', head(`Accept-Encoding: ${encoding}`)],
+    [`${encoding}, held`, 'hot', get(`Accept-Encoding: ${encoding}`, `If-None-Match: {${encoding}}`)],
+    [`${encoding}, HEAD, held`, 'hot', head(`Accept-Encoding: ${encoding}`, `If-None-Match: {${encoding}}`)],
   ]),
-  ['an unknown coding', 'hot', get('Accept-Encoding: exi')],
-  ['no coding at all', 'hot', get('Accept-Encoding: *;q=0')],
+  ['an unknown encoding', 'hot', get('Accept-Encoding: exi')],
+  ['no encoding at all', 'hot', get('Accept-Encoding: *;q=0')],
   ['If-None-Match: *', 'hot', get('If-None-Match: *')],
   ['If-None-Match: weak', 'hot', get('If-None-Match: W/{identity}')],
   ['If-None-Match: a list', 'hot', get('If-None-Match: "a", {identity}')],
   ['If-None-Match: two fields', 'express', get('If-None-Match: "a"', 'If-None-Match: {identity}')],
-  ['If-None-Match: of another coding', 'hot', get('If-None-Match: {br}')],
+  ['If-None-Match: of another encoding', 'hot', get('If-None-Match: {br}')],
   ['If-None-Match: broken', 'hot', get('If-None-Match: {identity')],
   ['If-Modified-Since: later', 'hot', get('If-Modified-Since: Fri, 01 Jan 2038 00:00:00 GMT')],
   ['If-Modified-Since: earlier', 'hot', get('If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT')],
