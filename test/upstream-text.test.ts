@@ -19,8 +19,8 @@ const publicFace = async (): Promise<string> => {
   const said: string[] = [];
   for (const path of ['/banks', '/healthz', '/readyz', '/openapi.json', '/nothing']) {
     const { headers, text } = await supertest(rig.url).get(path);
-    const { date: _date, 'x-request-id': _id, ...told } = headers;
-    said.push(JSON.stringify(told), text);
+    const { date: _date, 'x-request-id': _id, ...output } = headers;
+    said.push(JSON.stringify(output), text);
   }
   return said.join('\n');
 };
@@ -93,9 +93,9 @@ describe.each([
     const toldStatus = new RegExp(`(?:status |\\()${status}\\b`);
     for (const [type, body] of TEXTS) {
       await start(status, type, body);
-      const told = await publicFace();
-      expect(number.exec(told)).toBeNull();
-      expect(told.includes(MARK)).toBe(false);
+      const output = await publicFace();
+      expect(number.exec(output)).toBeNull();
+      expect(output.includes(MARK)).toBe(false);
       const toldToOperators = await managementFace();
       expect(toldStatus.test(toldToOperators)).toBe(true);
       expect(toldStatus.test(rig.log())).toBe(true);
@@ -107,8 +107,8 @@ describe.each([
   test('the text of an unusable 200 reaches nobody', async () => {
     for (const [type, body] of TEXTS) {
       await start(200, type, body);
-      const told = (await publicFace()) + (await managementFace()) + rig.log();
-      expect(told.includes(MARK)).toBe(false);
+      const output = (await publicFace()) + (await managementFace()) + rig.log();
+      expect(output.includes(MARK)).toBe(false);
       if (body !== TEXTS.at(-1)?.[1]) await rig.close();
     }
   });
@@ -129,9 +129,9 @@ test.each(BEHAVIOURS)("none of the emulator's text gets out while it does %s", a
     rig.clock.advance(5_000);
   }
   await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-  const told = (await publicFace()) + rig.log();
-  expect(told.includes(INTERNAL_DETAIL)).toBe(false);
-  expect(/<html|<title|maintenance/i.exec(told)).toBeNull();
+  const output = (await publicFace()) + rig.log();
+  expect(output.includes(INTERNAL_DETAIL)).toBe(false);
+  expect(/<html|<title|maintenance/i.exec(output)).toBeNull();
 });
 
 test("none of the token endpoint's text gets out, and its status reaches operators only", async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { createCachedList, type HeldList, type KeptList, type ServedList } from './cached-list.ts';
+import { createCachedList, type HeldList, type SavedList, type ServedList } from './cached-list.ts';
 import type { Freshness, FreshnessPolicy } from './freshness.ts';
 import type { Acceptance, GuardPolicy } from './guard/guard.ts';
 import type { ListEvent } from './list-event.ts';
@@ -55,7 +55,7 @@ export interface BankList {
    * @returns whether it was taken
    * @throws {LoadError} when the guard refuses it
    */
-  restore(kept: KeptList, ageMs: number): Promise<boolean>;
+  restore(saved: SavedList, ageMs: number): Promise<boolean>;
   /**
    * Loads the whole list now, whatever the back-off says, after a load that is under way.
    * @param accept the reasons for which the guard does not refuse this one list
@@ -107,8 +107,8 @@ export const createBankList = (options: BankListOptions): BankList => {
       ageMs: cached.ageMs(),
       nextLoadInMs: loading.nextLoadInMs(),
     }),
-    restore: async (kept, ageMs) => {
-      const isTaken = await restore(kept, ageMs);
+    restore: async (saved, ageMs) => {
+      const isTaken = await restore(saved, ageMs);
       if (isTaken && isStarted) loading.schedule();
       return isTaken;
     },

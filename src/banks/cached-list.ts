@@ -32,7 +32,7 @@ export interface HeldList extends LoadedList {
 }
 
 /** What a store keeps: enough to serve the list again. */
-export type KeptList = Pick<
+export type SavedList = Pick<
   HeldList,
   'json' | 'count' | 'profile' | 'entryDigests' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'
 >;

@@ -1,5 +1,5 @@
 import { admit, type AdmissionOptions } from './admission.ts';
-import type { CachedList, KeptList, LoadedList } from './cached-list.ts';
+import type { CachedList, SavedList, LoadedList } from './cached-list.ts';
 import { ACCEPTANCES } from './guard/guard.ts';
 import { believable, shouldReplace, type Replacement } from './guard/replacement.ts';
 import type { ListEvent } from './list-event.ts';
@@ -13,19 +13,19 @@ export interface RestoringOptions extends AdmissionOptions {
 }
 
 /**
- * Takes a list from a store, `keptAgeMs` after the provider sent it, where it may replace the cached one.
+ * Takes a list from a store, `savedAgeMs` after the provider sent it, where it may replace the cached one.
  * @returns whether it was taken
  * @throws {LoadError} when the guard refuses it
  */
 export const createRestore = (options: RestoringOptions) => {
   const { cached, failures, clock, onEvent } = options;
-  return async (stored: KeptList, keptAgeMs: number): Promise<boolean> => {
-    const kept = believable(stored, clock.wallMs());
+  return async (stored: SavedList, savedAgeMs: number): Promise<boolean> => {
+    const saved = believable(stored, clock.wallMs());
     // Time passes while a long list is encoded; the moment at which it was sent stays.
-    const sentAtMs = clock.monotonicMs() - keptAgeMs;
+    const sentAtMs = clock.monotonicMs() - savedAgeMs;
     const verdict = (): Replacement => {
       const [list, ageMs = 0] = [cached.get(), cached.ageMs()];
-      return shouldReplace(list && { ...list, ageMs }, { ...kept, ageMs: clock.monotonicMs() - sentAtMs });
+      return shouldReplace(list && { ...list, ageMs }, { ...saved, ageMs: clock.monotonicMs() - sentAtMs });
     };
     const first = verdict();
     if (first === 'no') return false;
@@ -33,7 +33,7 @@ export const createRestore = (options: RestoringOptions) => {
     // What only the provider knows is as it was, or unknown.
     const { rejected, upstreamFields } = previous ?? { rejected: NOTHING_REJECTED, upstreamFields: [] };
     const loaded: LoadedList = {
-      ...kept,
+      ...saved,
       rejected: NOTHING_REJECTED,
       upstreamFields,
       // It was published before, so that nothing is missing from it that was there.
@@ -41,7 +41,7 @@ export const createRestore = (options: RestoringOptions) => {
       validators: undefined,
     };
     const admitted = await admit(loaded, previous, first === 'accepted' ? ACCEPTANCES : [], options);
-    const { receivedAtMs, changedAtMs, acceptedAtMs } = kept;
+    const { receivedAtMs, changedAtMs, acceptedAtMs } = saved;
     const list = { ...admitted, receivedAtMs, changedAtMs, acceptedAtMs, rejected };
     // A load may have ended meanwhile.
     if (verdict() === 'no') return false;

@@ -36,7 +36,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Clie
   let inFlight: Promise<string> | undefined;
   let failuresInARow = 0;
 
-  /** Whoever needs a token while a request is under way shares it; a user that goes away cancels nothing. */
+  /** Everyone who needs a token shares the request in flight; a caller that goes away cancels nothing. */
   const renew = (): Promise<string> => {
     inFlight ??= renewOnce().finally(() => {
       inFlight = undefined;

@@ -45,8 +45,8 @@ const tlsRefusal = (code: string, peer: Peer): string | undefined => {
   return undefined;
 };
 
-/** The error's code as a note for people, such as ` (ECONNREFUSED)`; its message may hold more than should be seen. */
+/** The error's code as a note for people, such as ` (ECONNREFUSED)`. OpenSSL 3.5 has a slash in some. Its message may hold more than should be seen. */
 export const codeNote = (error: unknown): string => {
   const code = codeOf(error);
-  return /^[A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
+  return /^[A-Z0-9_/]{1,60}$/.test(code) ? ` (${code})` : '';
 };

@@ -16,7 +16,7 @@ export interface ConnectionsOptions {
   readonly proxies: Proxies;
   /** For the proxy, which sees no other header. */
   readonly userAgent: string;
-  /** PROVIDER_TIMEOUT. The tunnel through a proxy has half of it, so that a proxy that hangs is told from a provider that does. */
+  /** PROVIDER_TIMEOUT. The tunnel through a proxy has half of it, so that a proxy that hangs can be distinguished from a provider that does. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Resolves host names; Node's own unless given. */

@@ -19,7 +19,7 @@ export interface TokenEndpointOptions {
   readonly userAgent: string;
   /** Only the sandbox may be asked over plain http. */
   readonly environment: 'sandbox' | 'production';
-  /** Longest time for one request, whoever waits for it. */
+  /** Longest time for one request. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Is given every secret that turns up while the service runs, so that none is ever written. */

@@ -181,7 +181,7 @@ const certProblem = (
   if (!leaf)
     return 'holds no certificate in PEM; it needs the client certificate, followed by intermediate ones if there are any';
   if (Date.parse(leaf.validTo) <= nowMs)
-    return `expired on ${dateOf(leaf.validTo)}; get a new one from whoever issued it`;
+    return `expired on ${dateOf(leaf.validTo)}; get a new one from its issuer`;
   if (Date.parse(leaf.validFrom) > nowMs)
     return `is not valid before ${dateOf(leaf.validFrom)}; check this machine's clock, or wait`;
   return undefined;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KeptList } from '../banks/cached-list.ts';
+import type { SavedList } from '../banks/cached-list.ts';
 import { readList, type ListContract } from '../banks/reading/list-reader.ts';
 import { StoreError } from './list-store.ts';
 
@@ -45,13 +45,13 @@ export interface Envelope {
   /** The largest envelope in bytes; a reader needs no more. */
   readonly maxBytes: number;
   /** @param lifeMs milliseconds after which the store deletes the list, counted from when the provider sent it; undefined: never */
-  seal(list: KeptList, lifeMs?: number): Buffer;
+  seal(list: SavedList, lifeMs?: number): Buffer;
   /** @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message says which */
   open(bytes: Buffer): Promise<Opened>;
 }
 
 export interface Opened {
-  readonly list: KeptList;
+  readonly list: SavedList;
   readonly lifeMs: number | undefined;
 }
 
@@ -113,7 +113,7 @@ const TIMES = /^\{"receivedAtMs":(\d{1,16}),"changedAtMs":(\d{1,16}),(?:"accepte
 
 const splitTimes = (
   list: Buffer,
-): Pick<KeptList, 'json' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'> => {
+): Pick<SavedList, 'json' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'> => {
   const match = TIMES.exec(list.toString('latin1', 0, 128));
   const [head = '', receivedAt, changedAt, acceptedAt] = match ?? [];
   const [receivedAtMs, changedAtMs] = [Number(receivedAt), Number(changedAt)];

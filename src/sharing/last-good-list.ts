@@ -1,5 +1,5 @@
 import type { BankList } from '../banks/bank-list.ts';
-import type { KeptList } from '../banks/cached-list.ts';
+import type { SavedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import {
@@ -32,7 +32,7 @@ export interface LastGoodList {
    * Writes a list that is `ageMs` old to every store but `except` in the background. While a store is writing, only the
    * newest list waits for it.
    */
-  save(list: KeptList, ageMs: number, except?: ListStore): void;
+  save(list: SavedList, ageMs: number, except?: ListStore): void;
   /** The result of `operation`, or 'failed' if it rejects, which is then reported as an event. */
   attempt<T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'>;
   /** Resolves once nothing is being written. */
@@ -68,14 +68,29 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     }
   };
 
-  const writers = stores.map((store) =>
-    createWriter(store, async (list, sentAtMs) => {
-      const written = await attempt(store, () => store.write(list, clock.monotonicMs() - sentAtMs));
-      if (written !== 'failed') onEvent({ type: 'store-recovered', store: store.name });
-    }),
-  );
+  const writers = stores.map((store) => {
+    let next: { readonly list: SavedList; readonly sentAtMs: number } | undefined;
+    let writing: Promise<void> | undefined;
+    const writeAll = async (): Promise<void> => {
+      while (next) {
+        const { list, sentAtMs } = next;
+        next = undefined;
+        if ((await attempt(store, () => store.write(list, clock.monotonicMs() - sentAtMs))) !== 'failed')
+          onEvent({ type: 'store-recovered', store: store.name });
+      }
+      writing = undefined;
+    };
+    return {
+      store,
+      write: (list: SavedList, sentAtMs: number): void => {
+        next = { list, sentAtMs };
+        writing ??= writeAll();
+      },
+      onSettled: async (): Promise<void> => writing,
+    };
+  });
 
-  const save = (list: KeptList, ageMs: number, except?: ListStore): void => {
+  const save = (list: SavedList, ageMs: number, except?: ListStore): void => {
     const sentAtMs = clock.monotonicMs() - ageMs;
     for (const { store, write } of writers) if (store !== except) write(list, sentAtMs);
   };
@@ -98,7 +113,7 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   return {
     restoreInto: async (list) => {
       // In parallel, so that their deadlines do not add up. The newest list wins in any order.
-      const restoreFrom = async (store: ListStore): Promise<KeptList | undefined> => {
+      const restoreFrom = async (store: ListStore): Promise<SavedList | undefined> => {
         const restored = await restore(store, list);
         if (restored === 'failed') return undefined;
         if (!restored.saved) onEvent({ type: 'store-empty', store: store.name });
@@ -122,31 +137,9 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   };
 };
 
-/** Writes to one store at a time. While it writes, only the newest list waits. */
-const createWriter = (store: ListStore, writeNow: (list: KeptList, sentAtMs: number) => Promise<void>) => {
-  let next: { readonly list: KeptList; readonly sentAtMs: number } | undefined;
-  let writing: Promise<void> | undefined;
-  const writeAll = async (): Promise<void> => {
-    while (next) {
-      const { list, sentAtMs } = next;
-      next = undefined;
-      await writeNow(list, sentAtMs);
-    }
-    writing = undefined;
-  };
-  return {
-    store,
-    write: (list: KeptList, sentAtMs: number): void => {
-      next = { list, sentAtMs };
-      writing ??= writeAll();
-    },
-    onSettled: async (): Promise<void> => writing,
-  };
-};
-
 export interface Restored {
   /** The store's list; undefined if it has none. */
-  readonly saved: KeptList | undefined;
+  readonly saved: SavedList | undefined;
   /** Whether it became the list in memory. */
   readonly isTaken: boolean;
 }

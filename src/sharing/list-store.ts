@@ -1,4 +1,4 @@
-import type { KeptList } from '../banks/cached-list.ts';
+import type { SavedList } from '../banks/cached-list.ts';
 
 // Where the last good list is saved outside the process. Stores are neither trusted nor relied on: whatever one does, the
 // service continues with the list in memory.
@@ -6,7 +6,7 @@ import type { KeptList } from '../banks/cached-list.ts';
 export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL';
 
 export interface StoredList {
-  readonly list: KeptList;
+  readonly list: SavedList;
   /** Milliseconds since the provider sent it, if the store knows; otherwise clocks are compared. */
   readonly ageMs?: number | undefined;
 }
@@ -20,7 +20,7 @@ export interface ListStore {
    * @param ageMs milliseconds since the provider sent the list
    * @throws {StoreError} if the list could not be saved
    */
-  write(list: KeptList, ageMs: number): Promise<void>;
+  write(list: SavedList, ageMs: number): Promise<void>;
 }
 
 /** A store that several replicas use. Each operation has its own deadline. */

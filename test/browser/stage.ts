@@ -18,7 +18,7 @@ export interface Stage {
   readonly requests: readonly Request[];
   /** The browser's console: policy violations, script errors. */
   readonly complaints: string[];
-  /** Starts the service, which allows the page's origin unless told otherwise. */
+  /** Starts the service, which allows the page's origin by default. */
   start(options?: RigOptions): Promise<void>;
   /** Starts it during an outage, without a list. */
   startCold(): Promise<void>;

@@ -1,4 +1,4 @@
-import type { KeptList } from '../../src/banks/cached-list.ts';
+import type { SavedList } from '../../src/banks/cached-list.ts';
 import { StoreError, type ReleaseLease, type SharedStore } from '../../src/sharing/list-store.ts';
 import type { Clock } from '../../src/clock.ts';
 
@@ -19,7 +19,7 @@ export type Fault = 'refuses' | 'stalls' | 'deaf';
 const DEADLINE_MS = 500;
 
 export const createFleetStore = (clock: Clock): FleetStore => {
-  let held: { readonly list: KeptList; readonly sentAtMs: number } | undefined;
+  let held: { readonly list: SavedList; readonly sentAtMs: number } | undefined;
   let lease: { readonly owner: symbol; readonly untilMs: number } | undefined;
   const listeners = new Map<number, () => void>();
   const faults = new Map<number, Fault>();

@@ -16,7 +16,7 @@ export interface Rig {
   readonly clock: ManualClock;
   /** Everything written to the log so far, as it was written. */
   log(): string;
-  /** The messages of the log's lines, without those of requests. */
+  /** The messages of all log lines except requests. */
   messages(): string[];
   close(): Promise<void>;
 }

@@ -49,7 +49,7 @@ const nextLoad = async (): Promise<void> => {
   await eventually(() => settled() !== before && list.status().nextLoadInMs > 0);
 };
 
-/** Asks for the banks again and again, a few at a time, until told to stop; gives the statuses seen. */
+/** Requests the banks repeatedly, a few at a time, until stopped; returns the statuses. */
 const underLoad = async (during: () => Promise<void>): Promise<{ statuses: Set<number>; count: number }> => {
   const statuses = new Set<number>();
   let count = 0;
@@ -79,9 +79,9 @@ describe('a fixed token', () => {
     await nextLoad();
     await nextLoad();
     expect(upstream()).toEqual(['banks 401', 'banks 401', 'banks 401']);
-    const told = rig.messages().filter((message) => message.includes('401'));
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain('check PROVIDER_ACCESS_TOKEN;');
+    const rejections = rig.messages().filter((message) => message.includes('401'));
+    expect(rejections).toHaveLength(1);
+    expect(rejections[0]).toContain('check PROVIDER_ACCESS_TOKEN;');
   });
 });
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KeptList } from '../../src/banks/cached-list.ts';
+import type { SavedList } from '../../src/banks/cached-list.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createEnvelope, type Envelope } from '../../src/sharing/envelope.ts';
 import { StoreError, type ListStore, type SharedStore } from '../../src/sharing/list-store.ts';
@@ -15,7 +15,7 @@ import { eventually } from '../kit/rig.ts';
 
 // What every store promises, held against each of them: the file, a real Redis, and the one that fails on command.
 
-const kept = async (banks: readonly unknown[], acceptedAtMs?: number): Promise<KeptList> => {
+const kept = async (banks: readonly unknown[], acceptedAtMs?: number): Promise<SavedList> => {
   const { json, count, profile, entryDigests } = await readBanks(banks);
   return { json, count, profile, entryDigests, receivedAtMs: 2, changedAtMs: 1, acceptedAtMs };
 };

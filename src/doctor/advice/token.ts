@@ -38,7 +38,7 @@ const UNUSABLE_FILE: Advice = {
 const REJECTED_CLIENT: Advice = {
   step: 'token',
   likely: 'the id, the secret or the scope is wrong, or belongs to the other environment',
-  next: 'check PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET and PROVIDER_TOKEN_SCOPE with whoever issued them',
+  next: 'check PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET and PROVIDER_TOKEN_SCOPE with the people who issued them',
 };
 
 const UNAVAILABLE: Advice = {

@@ -172,11 +172,12 @@ const CASES: readonly Case[] = [
 ];
 
 const expectSame = async (request: string, takes: Case[1], rigs = { hot, express }): Promise<void> => {
-  const nodeRequestsBefore = nodeRequestsOf(rigs.hot);
+  const [hotBefore, expressBefore] = [nodeRequestsOf(rigs.hot), nodeRequestsOf(rigs.express)];
   const before = [linesOf(rigs.hot).length, linesOf(rigs.express).length];
   const [fromHot, fromExpress] = [await send(rigs.hot, request), await send(rigs.express, request)];
   expect(comparable(fromHot)).toBe(comparable(fromExpress));
-  expect(nodeRequestsOf(rigs.hot) - nodeRequestsBefore).toBe(takes === 'hot' ? 0 : 1);
+  expect(nodeRequestsOf(rigs.hot) - hotBefore).toBe(takes === 'hot' ? 0 : 1);
+  expect(nodeRequestsOf(rigs.express) - expressBefore).toBe(1);
   await eventually(() =>
     [rigs.hot, rigs.express].every((rig, index) => linesOf(rig).length > (before[index] ?? 0)),
   );

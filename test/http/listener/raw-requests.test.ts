@@ -5,11 +5,19 @@ import { ANSWERED, PIECES_OF_REQUESTS, REFUSED } from '../../kit/raw-requests.ts
 import { eventually, startRig, type Rig } from '../../kit/rig.ts';
 
 let rig: Rig;
+let rigs: readonly Rig[] = [];
 beforeAll(async () => {
   rig = await startRig();
-  await eventually(() => rig.service.list.served() !== undefined);
+  rigs = [rig, await startRig({ env: { HOT_PATH: 'off' } })];
+  await eventually(() => rigs.every(({ service }) => service.list.served() !== undefined));
 });
-afterAll(() => rig.close());
+afterAll(async () => {
+  for (const each of rigs) await each.close();
+});
+
+/** The answers with HOT_PATH=on and off. */
+const sendToBoth = async (bytes: string): Promise<RawAnswer[][]> =>
+  Promise.all(rigs.map(({ url }) => sendRaw(url, bytes)));
 
 /** What every error answer has, whoever gave it: the application or the parser. */
 const expectProblem = ({ status, headers, body }: RawAnswer): void => {
@@ -30,9 +38,9 @@ const expectProblem = ({ status, headers, body }: RawAnswer): void => {
 
 describe('refused with problem+json', () => {
   test.each(REFUSED)('%s', async (_name, bytes, statuses) => {
-    const answers = await sendRaw(rig.url, bytes);
-    expect(answers.map(({ status }) => status)).toEqual(statuses);
-    for (const answer of answers.filter(({ status }) => status >= 400)) {
+    const both = await sendToBoth(bytes);
+    for (const answers of both) expect(answers.map(({ status }) => status)).toEqual(statuses);
+    for (const answer of both.flat().filter(({ status }) => status >= 400)) {
       expectProblem(answer);
       expect(answer.headers.get('allow')).toBe(answer.status === 405 ? 'GET, HEAD, OPTIONS' : undefined);
       expect(answer.body).not.toContain('secret');
@@ -41,8 +49,8 @@ describe('refused with problem+json', () => {
 });
 
 test.each(ANSWERED)('answered: %s', async (_name, bytes, statuses) => {
-  const answers = await sendRaw(rig.url, bytes);
-  expect(answers.map(({ status }) => status)).toEqual(statuses);
+  for (const answers of await sendToBoth(bytes))
+    expect(answers.map(({ status }) => status)).toEqual(statuses);
 });
 
 test('10,000 mutated requests bring no 5xx, no malformed answer and no hang', async () => {

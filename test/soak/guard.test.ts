@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import banks from '#emulator-banks.json' with { type: 'json' };
-import { guard, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
-import { readList, type ReadList } from '../../../src/banks/reading/list-reader.ts';
-import { createRandom } from '../../kit/random.ts';
+import { guard, type GuardPolicy } from '../../src/banks/guard/guard.ts';
+import { readList, type ReadList } from '../../src/banks/reading/list-reader.ts';
+import { createRandom } from '../kit/random.ts';
 
-// What holds for every list. GUARD_SEED=<number> repeats a run.
+// What the guard does with every list, not only with those of its tables. GUARD_SEED=<number> repeats a run.
 
 // oxlint-disable-next-line node/no-process-env -- repeats a run
 const SEED = Number(process.env['GUARD_SEED'] ?? Date.now() % 1_000_000);
@@ -57,8 +57,7 @@ const mutate = (list: readonly Bank[], random: () => number): Bank[] => {
 };
 
 /** The share of the published entries in which `name` has a value of JSON type `type`, told by JSON.parse alone. */
-const shareOf = ({ json }: ReadList, name: string, type: string): number => {
-  const published: Bank[] = JSON.parse(json.toString());
+const shareOf = (published: readonly Bank[], name: string, type: string): number => {
   const typeOf = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value);
   const having = published.filter(
     (bank) => bank[name] !== null && bank[name] !== '' && typeOf(bank[name]) === type,
@@ -69,7 +68,7 @@ const shareOf = ({ json }: ReadList, name: string, type: string): number => {
 test(`no list is let through in which more than GUARD_MAX_DRIFT lost a field (GUARD_SEED=${SEED})`, async () => {
   const random = createRandom(SEED);
   const verdicts = { passed: 0, refused: 0 };
-  for (let round = 0; round < 3_000; round += 1) {
+  for (let round = 0; round < 1_500; round += 1) {
     const list = randomList(random);
     // oxlint-disable-next-line no-await-in-loop -- one after the other is as fast
     const [cached, next] = await Promise.all([read(list, NAMES), read(mutate(list, random), NAMES)]);
@@ -78,17 +77,19 @@ test(`no list is let through in which more than GUARD_MAX_DRIFT lost a field (GU
       continue;
     }
     verdicts.passed += 1;
+    const [before, now]: Bank[][] = [cached, next].map(({ json }) => JSON.parse(json.toString()));
+    if (!before || !now) throw new Error('two lists');
     for (const name of NAMES) {
       const types = ['string', 'number', 'boolean', 'object', 'array'];
       const lost = types
-        .map((type) => Math.max(0, shareOf(cached, name, type) - shareOf(next, name, type)))
+        .map((type) => Math.max(0, shareOf(before, name, type) - shareOf(now, name, type)))
         .reduce((sum, share) => sum + share);
       expect(lost).toBeLessThanOrEqual(0.2 + 1e-9);
     }
   }
   // Neither verdict is rare, so that both are tested.
-  expect(verdicts.passed).toBeGreaterThan(500);
-  expect(verdicts.refused).toBeGreaterThan(500);
+  expect(verdicts.passed).toBeGreaterThan(200);
+  expect(verdicts.refused).toBeGreaterThan(200);
 });
 
 test(`a thousand days of ordinary changes pass a thousand times (GUARD_SEED=${SEED})`, async () => {
