@@ -23,60 +23,21 @@ export interface LogDestination extends DestinationStream {
 export const createLogDestination = (fd: number): LogDestination => {
   const gathered = Buffer.allocUnsafe(GATHERED_BYTES);
   let length = 0;
-  let waiting: Buffer[] = [];
-  let waitingBytes = 0;
-  /** Whether the first of `waiting` is being written, or will be retried. */
-  let state: 'idle' | 'writing' | 'retrying' = 'idle';
   const onDrained = new Set<() => void>();
-
-  const enqueue = (bytes: Buffer): void => {
-    if (waitingBytes + bytes.length > MAX_WAITING_BYTES) return;
-    waiting.push(bytes);
-    waitingBytes += bytes.length;
-    if (state === 'idle') writeNext();
-  };
-
-  const writeNext = (): void => {
-    const [bytes] = waiting;
-    state = bytes ? 'writing' : 'idle';
-    if (bytes) write(fd, bytes, onWritten);
-    else if (length > 0) handOver();
-    else for (const resolve of onDrained) resolve();
-  };
-
-  const onWritten = (error: unknown, written: number): void => {
-    if (isFull(error)) {
-      state = 'retrying';
-      setTimeout(writeNext, RETRY_MS).unref();
-      return;
-    }
-    if (error) dropAll();
-    else release(written);
-    writeNext();
-  };
-
-  /** Removes the first `written` bytes. */
-  const release = (written: number): void => {
-    const first = waiting.shift();
-    waitingBytes -= written;
-    if (first && written < first.length) waiting.unshift(first.subarray(written));
-  };
-
-  const dropAll = (): void => {
-    waiting = [];
-    waitingBytes = 0;
-  };
-
-  /** While a write is under way lines stay in `gathered`, so that few large buffers wait instead of many small ones. */
-  const handOverIfIdle = (): void => {
-    if (state === 'idle') handOver();
-  };
 
   const handOver = (): void => {
     if (length === 0) return;
     const bytes = Buffer.from(gathered.subarray(0, length));
     length = 0;
-    enqueue(bytes);
+    queue.add(bytes);
+  };
+  const queue = createWriteQueue(fd, () => {
+    if (length > 0) handOver();
+    else for (const resolve of onDrained) resolve();
+  });
+  /** While a write is under way lines stay in `gathered`, so that few large buffers wait instead of many small ones. */
+  const handOverIfIdle = (): void => {
+    if (queue.isIdle()) handOver();
   };
 
   return {
@@ -84,7 +45,7 @@ export const createLogDestination = (fd: number): LogDestination => {
       const mostBytes = 3 * line.length;
       if (length + mostBytes > GATHERED_BYTES) handOver();
       if (mostBytes > GATHERED_BYTES) {
-        enqueue(Buffer.from(line));
+        queue.add(Buffer.from(line));
         return;
       }
       if (length === 0) setTimeout(handOverIfIdle, GATHER_MS).unref();
@@ -92,7 +53,7 @@ export const createLogDestination = (fd: number): LogDestination => {
     },
     drained: async (withinMs) => {
       handOverIfIdle();
-      if (state === 'idle') return;
+      if (queue.isIdle()) return;
       await new Promise<void>((resolve) => {
         const done = (): void => {
           clearTimeout(timer);
@@ -104,11 +65,67 @@ export const createLogDestination = (fd: number): LogDestination => {
       });
     },
     flushSync: (withinMs) => {
-      // A write that is under way either completes by itself or has no reader.
-      const held = state === 'writing' ? waiting.slice(1) : waiting;
-      writeWithin(fd, Buffer.concat([...held, gathered.subarray(0, length)]), withinMs);
+      writeWithin(fd, Buffer.concat([...queue.takeWaiting(), gathered.subarray(0, length)]), withinMs);
       length = 0;
+    },
+  };
+};
+
+interface WriteQueue {
+  /** Writes `bytes` after what is waiting, or drops them if too much is waiting. */
+  add(bytes: Buffer): void;
+  isIdle(): boolean;
+  /** Empties the queue, and returns what is not being written already. */
+  takeWaiting(): readonly Buffer[];
+}
+
+/** Writes one buffer at a time. `onIdle` is called when everything has been written or dropped. */
+const createWriteQueue = (fd: number, onIdle: () => void): WriteQueue => {
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  /** Whether the first of `waiting` is being written, or will be retried. */
+  let state: 'idle' | 'writing' | 'retrying' = 'idle';
+
+  const writeNext = (): void => {
+    const [bytes] = waiting;
+    state = bytes ? 'writing' : 'idle';
+    if (bytes) write(fd, bytes, onWritten);
+    else onIdle();
+  };
+  const onWritten = (error: unknown, written: number): void => {
+    if (isFull(error)) {
+      state = 'retrying';
+      setTimeout(writeNext, RETRY_MS).unref();
+      return;
+    }
+    if (error) dropAll();
+    else release(written);
+    writeNext();
+  };
+  /** Removes the first `written` bytes. */
+  const release = (written: number): void => {
+    const first = waiting.shift();
+    waitingBytes -= written;
+    if (first && written < first.length) waiting.unshift(first.subarray(written));
+  };
+  const dropAll = (): void => {
+    waiting = [];
+    waitingBytes = 0;
+  };
+
+  return {
+    add: (bytes) => {
+      if (waitingBytes + bytes.length > MAX_WAITING_BYTES) return;
+      waiting.push(bytes);
+      waitingBytes += bytes.length;
+      if (state === 'idle') writeNext();
+    },
+    isIdle: () => state === 'idle',
+    takeWaiting: () => {
+      // A write that is under way either completes by itself or has no reader.
+      const taken = state === 'writing' ? waiting.slice(1) : waiting;
       dropAll();
+      return taken;
     },
   };
 };
