@@ -85,6 +85,7 @@ const createWriteQueue = (fd: number, onIdle: () => void): WriteQueue => {
   let waitingBytes = 0;
   /** Whether the first of `waiting` is being written, or will be retried. */
   let state: 'idle' | 'writing' | 'retrying' = 'idle';
+  let retryMs = FIRST_RETRY_MS;
 
   const writeNext = (): void => {
     const [bytes] = waiting;
@@ -95,9 +96,11 @@ const createWriteQueue = (fd: number, onIdle: () => void): WriteQueue => {
   const onWritten = (error: unknown, written: number): void => {
     if (isFull(error)) {
       state = 'retrying';
-      setTimeout(writeNext, RETRY_MS).unref();
+      setTimeout(writeNext, retryMs).unref();
+      retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
       return;
     }
+    retryMs = FIRST_RETRY_MS;
     if (error) dropAll();
     else release(written);
     writeNext();
@@ -161,8 +164,11 @@ const isFull = (error: unknown): boolean => codeOf(error) === 'EAGAIN' || codeOf
 
 /** Short enough for a person who watches the log. */
 const GATHER_MS = 10;
+/** A pipe holds 64 KiB. A reader that keeps up has emptied it by then; with 100 ms it would get 2,500 lines a second. */
+const FIRST_RETRY_MS = 1;
+/** For a reader that has stopped. */
+const LONGEST_RETRY_MS = 100;
 const GATHERED_BYTES = 128 * 1_024;
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
-const RETRY_MS = 100;
 const PAUSE_MS = 10;
 const NOTHING_TO_WAIT_FOR = new Int32Array(new SharedArrayBuffer(4));

@@ -52,6 +52,18 @@ test('without a reader, 4 MB are kept and the rest is dropped; a reader that ret
   );
 });
 
+test('a reader that keeps up gets every line, however many come at once', async () => {
+  const log = createLogDestination(pipe);
+  const line = `${'x'.repeat(1_023)}\n`;
+  let received = 0;
+  for (let megabytes = 1; megabytes <= 16; megabytes += 1) {
+    for (let count = 0; count < 1_024; count += 1) log.write(line);
+    // oxlint-disable-next-line no-await-in-loop -- more than 4 MB at once would be dropped
+    await eventually(() => (received += read().length) === megabytes * 1024 * 1024);
+  }
+  // Waiting 100 ms for each pipe that is full would take 25 s.
+}, 10_000);
+
 test('the end waits for a reader that is slow, and not for one that is gone', async () => {
   const log = createLogDestination(pipe);
   log.write(`${'x'.repeat(100_000)}\n`);
