@@ -1,5 +1,5 @@
 // Writes snapshots as fast as it can until it is killed. A program of its own, since killing is the test.
-import { readList } from '../../dist/src/banks/list-reader.js';
+import { readList } from '../../dist/src/banks/reading/list-reader.js';
 import { createEnvelope } from '../../dist/src/sharing/envelope.js';
 import { createSnapshotFile } from '../../dist/src/sharing/snapshot-file.js';
 
