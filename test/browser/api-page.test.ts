@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../kit/browser.ts';
 import { eventually } from '../kit/rig.ts';
-import { createStage } from './stage.ts';
+import { createStage } from '../examples/stage.ts';
 
 describeInBrowser('the script that docs/api.md gives to pages', () => {
   const stage = createStage();

@@ -1,6 +1,9 @@
 import base from '../../jest.config.js';
 
-/** @type {import('jest').Config} The examples in `examples/`, each installed and built as its readers would do it. */
+/**
+ * @type {import('jest').Config} The bank picker in Chromium, and the examples in `examples/`, each installed and built as its
+ * readers would do it.
+ */
 export default {
   ...base,
   rootDir: '../..',

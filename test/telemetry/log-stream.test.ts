@@ -62,6 +62,7 @@ test('a reader that keeps up gets every line, however many come at once', async 
     await eventually(() => (received += read().length) === megabytes * 1024 * 1024);
   }
   // Waiting 100 ms for each pipe that is full would take 25 s.
+  expect(received).toBe(16 * 1024 * 1024);
 }, 10_000);
 
 test('the end waits for a reader that is slow, and not for one that is gone', async () => {
