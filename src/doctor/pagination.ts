@@ -1,4 +1,4 @@
-import { isObject } from './survey.ts';
+import { isJsonObject } from '../banks/reading/entry.ts';
 
 // Whether an answer is probably the first page of a longer list: this service makes one request and reads one answer. Pure.
 
@@ -7,7 +7,7 @@ export const signOfPages = (link: string | undefined, value: unknown): string | 
   // RFC 8288 section 3; the relation may be one of several.
   if (/;\s*rel\s*=\s*("[^"]*\bnext\b|next\b)/i.test(link ?? ''))
     return 'the answer has a Link header to a next page';
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     const members = Object.keys(value).filter((name) =>
       PAGING_MEMBERS.has(name.toLowerCase().replaceAll(/[_-]/g, '')),
     );

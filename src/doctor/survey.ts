@@ -1,3 +1,4 @@
+import { isJsonObject } from '../banks/reading/entry.ts';
 import { isPlainName } from '../banks/guard/field-names.ts';
 import type { PublishedField } from '../config/values.ts';
 
@@ -28,7 +29,7 @@ export const surveyEntries = (
   entries: readonly unknown[],
   published: readonly PublishedField[] | undefined,
 ): Survey => {
-  const objects = entries.filter(isObject);
+  const objects = entries.filter(isJsonObject);
   const names = new Set(objects.flatMap((entry) => Object.keys(entry)));
   const contents = objects
     .map((entry) => (published ? published.map(({ from }) => entry[from]) : Object.values(entry)))
@@ -54,19 +55,16 @@ export const surveyEntries = (
 
 /** Where a list may be inside an answer that is not one: paths of members, such as `data` or `data.items`. */
 export const findLists = (value: unknown): readonly string[] => {
-  if (!isObject(value)) return [];
+  if (!isJsonObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     if (!isPlainName(name)) return [];
     if (Array.isArray(member)) return [name];
-    const inner = isObject(member) ? Object.entries(member) : [];
+    const inner = isJsonObject(member) ? Object.entries(member) : [];
     return inner.flatMap(([deeper, list]) =>
       Array.isArray(list) && isPlainName(deeper) ? [`${name}.${deeper}`] : [],
     );
   });
 };
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isFilled = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 

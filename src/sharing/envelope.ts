@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SavedList } from '../banks/cached-list.ts';
+import { isJsonObject } from '../banks/reading/entry.ts';
 import { readList, type ListContract } from '../banks/reading/list-reader.ts';
 import { StoreError } from './list-store.ts';
 
@@ -106,7 +107,10 @@ const split = (bytes: Buffer): readonly [Readonly<Record<string, unknown>> | und
   const headerEnd = bytes.subarray(0, MAX_HEADER_BYTES).indexOf('\n');
   const end = bytes.indexOf('\n', headerEnd + 1);
   const header = headerEnd > 0 ? parse(bytes.toString('utf8', 0, headerEnd)) : undefined;
-  return [isRecord(header) ? header : undefined, bytes.subarray(headerEnd + 1, end === -1 ? undefined : end)];
+  return [
+    isJsonObject(header) ? header : undefined,
+    bytes.subarray(headerEnd + 1, end === -1 ? undefined : end),
+  ];
 };
 
 const TIMES = /^\{"receivedAtMs":(\d{1,16}),"changedAtMs":(\d{1,16}),(?:"acceptedAtMs":(\d{1,16}),)?"banks":/;
@@ -138,6 +142,3 @@ const parse = (text: string): unknown => {
     return undefined;
   }
 };
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
