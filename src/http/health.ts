@@ -4,6 +4,8 @@ import { sendProblem } from './problems.ts';
 
 // The probes: alive (/healthz) and able to serve (/readyz).
 
+export const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz']);
+
 export interface HealthOptions {
   readonly list: BankList;
   readonly environment: string;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Cors } from './cors.ts';
 import { setHeaders, type FlatHeaders } from './headers.ts';
+import { PROBES } from './health.ts';
 import { hasUnwantedBody, isServerWide, refusalOf } from './listener/admission.ts';
 import type { PublicServer } from './listener/server.ts';
 import { sendProblem } from './problems.ts';
@@ -64,6 +65,7 @@ const refuseMalformed: Middleware = (req, res, next) => {
   } else next();
 };
 
+/** Probes are always answered: otherwise an orchestrator would restart a full service, or send all clients to fewer replicas. */
 const createCapacityCheck =
   ({ server }: Pick<AdmissionOptions, 'server'>): Middleware =>
   (req, res, next) => {
@@ -72,9 +74,6 @@ const createCapacityCheck =
       sendProblem(res, 'too_many_connections');
     } else next();
   };
-
-/** Always answered: otherwise an orchestrator would restart a full service, or send all clients to fewer replicas. */
-const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz']);
 
 /** `OPTIONS *` asks about the server, so no route has it. */
 const answerServerWide: Middleware = (req, res, next) => {

@@ -2,6 +2,7 @@ import { isIPv4 } from 'node:net';
 import { isServable } from '../../banks/freshness.ts';
 import type { Redaction } from '../../secrets/redaction.ts';
 import type { RequestEvent } from '../../telemetry/events.ts';
+import { PROBES } from '../health.ts';
 
 // One log line per request: what it says, how important it is, and its text where pino does not write it.
 
@@ -17,7 +18,7 @@ export interface RequestLine extends Pick<RequestEvent, 'method' | 'status' | 'd
 
 export type RequestLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** Probes come every few seconds from every side: their successes would be most of the log. */
+/** {@link PROBES} come every few seconds from every side: their successes would be most of the log. */
 export const levelOf = ({
   route,
   status,
@@ -27,8 +28,6 @@ export const levelOf = ({
   if (status < 500) return 'info';
   return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
 };
-
-const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 /**
  * Writes a line of level info as pino does, for the hot path: without a logger's serialisation, and without searching
