@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { LIMITS, type Limits } from '../http/listener/limits.ts';
 import {
   createPublicServer,
@@ -11,11 +10,12 @@ import {
 
 type ManagementServerOptions = Omit<PublicServerOptions, 'hotPath'>;
 
-export interface ManagementServer extends Pick<PublicServer, 'isOverCapacity' | 'isUsedUp' | 'serve'> {
+export interface ManagementServer extends Pick<
+  PublicServer,
+  'isOverCapacity' | 'isUsedUp' | 'serve' | 'close'
+> {
   /** As {@link listen}. */
   listen(address: { readonly port: number; readonly host: string }): Promise<string>;
-  /** Closes it now, with every connection. */
-  close(): void;
 }
 
 /** Prometheus, probes, some open status pages; and the wrong tokens that wait for their answer. */
@@ -23,17 +23,5 @@ const MANAGEMENT_LIMITS: Limits = { ...LIMITS, connections: 100, spareConnection
 
 export const createManagementServer = (options: ManagementServerOptions): ManagementServer => {
   const { server, ...rest } = createPublicServer({ limits: MANAGEMENT_LIMITS, ...options });
-  const open = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-  });
-  return {
-    ...rest,
-    listen: (address) => listen(server, address),
-    close: () => {
-      server.close();
-      for (const socket of open) socket.destroy();
-    },
-  };
+  return { ...rest, listen: (address) => listen(server, address) };
 };

@@ -40,6 +40,8 @@ export interface PublicServer {
   isUsedUp(socket: Socket): boolean;
   /** See {@link DrainOptions}. Resolves when the last connection is closed. */
   drain(options: DrainOptions): Promise<void>;
+  /** Closes it now, with every connection. */
+  close(): void;
 }
 
 /** A listener on which no client can stay for ever, or take more than its share. */
@@ -101,6 +103,10 @@ export const createPublicServer = ({
     isOverCapacity: (socket) => connections.get(socket)?.isOverCapacity ?? false,
     isUsedUp: (socket) => (connections.get(socket)?.connection.requestsByNode() ?? 0) >= MAX_REQUESTS_BY_NODE,
     drain: (drainOptions) => drain({ server, connections, clock }, drainOptions),
+    close: () => {
+      server.close();
+      for (const [socket] of connections) socket.destroy();
+    },
   };
 };
 
