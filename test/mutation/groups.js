@@ -29,7 +29,7 @@ export const GROUPS = {
   },
   http: {
     files: ['src/http/banks/{preconditions,cache-headers,encodings}.ts'],
-    tests: ['test/http/banks/*.test.ts'],
+    tests: ['test/http/banks/{preconditions,cache-headers,encodings}.test.ts'],
   },
   envelope: {
     files: ['src/sharing/envelope.ts'],
@@ -37,7 +37,7 @@ export const GROUPS = {
   },
   config: {
     files: ['src/config/*.ts', 'src/secrets/secret-rules.ts'],
-    tests: ['test/config/*.test.ts'],
+    tests: ['test/config/{config,values}.test.ts'],
   },
   redaction: {
     files: ['src/secrets/{redaction,encoded-forms,secret-scanner,plain-bytes}.ts'],
