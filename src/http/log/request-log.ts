@@ -33,19 +33,14 @@ export interface RequestLog {
   /** For the hot path: the identifier for the answer's `X-Request-Id`. */
   readonly identify: Identify;
   /** For the hot path, when a request for /banks begins: what logs it once it is finished. */
-  watch(head: RequestHead, requestId: string): LogFinished;
+  watch(head: RequestHead, requestId: string, listState: Freshness): LogFinished;
 }
 
 /**
  * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`: whether the system has
  * taken all of it, and not lost the client before.
  */
-export type LogFinished = (
-  status: number,
-  contentBytes: number,
-  isTaken: boolean,
-  listState: Freshness,
-) => void;
+export type LogFinished = (status: number, contentBytes: number, isTaken: boolean) => void;
 
 export const createRequestLog = (options: RequestLogOptions): RequestLog => {
   const { logger, destination, redact, clientAddress, emit } = options;
@@ -116,10 +111,10 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     noteRoute: (req, route) => note(req, { route }),
     noteListState: (req, listState) => note(req, { listState }),
     identify,
-    watch: (head, requestId) => {
+    watch: (head, requestId, listState) => {
       const request = begin(head, requestId, '/banks');
       const isClientsId = head.headers['x-request-id'] !== undefined;
-      return (status, contentBytes, isTaken, listState) => {
+      return (status, contentBytes, isTaken) => {
         const { line } = end(request, status, contentBytes, isTaken, listState);
         if (logger.isLevelEnabled('info')) destination.write(toText(line, isClientsId));
       };
