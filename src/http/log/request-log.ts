@@ -47,9 +47,14 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
   const identify = createIdentify();
   const toText = createToText(redact);
 
-  const begin = (head: RequestHead, requestId: string, route: string): RequestUnderWay => ({
+  const begin = (
+    head: RequestHead,
+    requestId: string,
+    { answeredBy, route }: Pick<RequestUnderWay, 'answeredBy' | 'route'>,
+  ): RequestUnderWay => ({
     startedAtMs: performance.now(),
     requestId,
+    answeredBy,
     route,
     method: head.method ?? '',
     path: pathOf(head),
@@ -66,13 +71,14 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     isTaken: boolean,
     listState: Freshness | undefined,
   ): { readonly event: RequestEvent; readonly line: RequestLine } => {
-    const { requestId, route, method, path, ip, traceId } = request;
+    const { requestId, answeredBy, route, method, path, ip, traceId } = request;
     const durationMs = Math.round((performance.now() - request.startedAtMs) * 1_000) / 1_000;
     const bytes = method === 'HEAD' ? 0 : contentBytes;
     const aborted = !isTaken;
     const event: RequestEvent = {
       type: 'request-finished',
       route,
+      answeredBy,
       method,
       status,
       durationMs,
@@ -99,11 +105,11 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
       begin: (req, res) => {
         const requestId = identify(req);
         res.setHeader('X-Request-Id', requestId);
-        underWay.set(req, begin(req, requestId, UNKNOWN_ROUTE));
+        underWay.set(req, begin(req, requestId, BY_NODE));
         return requestId;
       },
       end: (req, res) => {
-        const request = underWay.get(req) ?? begin(req, '', UNKNOWN_ROUTE);
+        const request = underWay.get(req) ?? begin(req, '', BY_NODE);
         const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
         return end(request, res.statusCode, contentBytes, res.writableFinished, request.listState);
       },
@@ -112,7 +118,7 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     noteListState: (req, listState) => note(req, { listState }),
     identify,
     watch: (head, requestId, listState) => {
-      const request = begin(head, requestId, '/banks');
+      const request = begin(head, requestId, BY_HOT_PATH);
       const isClientsId = head.headers['x-request-id'] !== undefined;
       return (status, contentBytes, isTaken) => {
         const { line } = end(request, status, contentBytes, isTaken, listState);
@@ -125,6 +131,7 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
 /** What is known of a request before it is finished: Express rewrites the path, and the socket loses its address. */
 interface RequestUnderWay extends Pick<RequestLine, 'requestId' | 'method' | 'path' | 'ip' | 'traceId'> {
   readonly startedAtMs: number;
+  readonly answeredBy: RequestEvent['answeredBy'];
   route: string;
   listState: Freshness | undefined;
 }
@@ -165,8 +172,9 @@ const createMiddleware = (logger: Logger, { begin, end }: Hooks): RequestLog['mi
   });
 };
 
-/** Of a request that is refused before a route has it, or that none takes. */
-const UNKNOWN_ROUTE = 'other';
+/** The route is that of a request that is refused before a route has it, or that none takes. */
+const BY_NODE = { answeredBy: 'node_http', route: 'other' } as const;
+const BY_HOT_PATH = { answeredBy: 'hot_path', route: '/banks' } as const;
 
 /** An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can be anything. */
 const MAX_ADDRESS_CHARS = 64;
