@@ -68,39 +68,6 @@ describe('an invalid configuration', () => {
   });
 });
 
-test.each<readonly [name: string, env: Readonly<Record<string, string>>]>([
-  ['PORT', { PORT: '65536' }],
-  ['MANAGEMENT_PORT', { PORT: '3000', MANAGEMENT_PORT: '3000' }],
-  ['MANAGEMENT_TOKEN', { MANAGEMENT_TOKEN: 'short' }],
-  ['PROVIDER_ENVIRONMENT', { PROVIDER_ENVIRONMENT: 'test' }],
-  ['PROVIDER_SANDBOX_BASE_URL', { PROVIDER_SANDBOX_BASE_URL: 'localhost' }],
-  ['PROVIDER_PRODUCTION_BASE_URL', { PROVIDER_ENVIRONMENT: 'production' }],
-  ['PROVIDER_CLIENT_ID', { PROVIDER_ACCESS_TOKEN: '', PROVIDER_TOKEN_URL: 'https://login.example.com' }],
-  ['PROVIDER_TLS_CA_FILE', { PROVIDER_TLS_CA_FILE: '/nowhere/ca.pem' }],
-  ['HTTPS_PROXY', { HTTPS_PROXY: 'socks5://proxy:1080' }],
-  ['PROVIDER_MAX_BODY', { PROVIDER_MAX_BODY: '5' }],
-  ['BANK_FIELDS', { BANK_FIELDS: 'code,,name' }],
-  ['BANK_REQUIRED_FIELDS', { BANK_REQUIRED_FIELDS: 'ispb' }],
-  ['CACHE_REDIS_URL', { CACHE_REDIS_URL: 'http://redis:6379' }],
-  ['GUARD_MAX_SHRINK', { GUARD_MAX_SHRINK: '0.2' }],
-  ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com/' }],
-  ['TRUST_PROXY', { TRUST_PROXY: 'true' }],
-  ['SHUTDOWN_GRACE', { SHUTDOWN_GRACE: '10' }],
-  ['LOGLEVEL', { LOGLEVEL: 'debug' }],
-])('a wrong %s ends the process within 2 s, with status 1: %j', async (name, env) => {
-  const startedAtMs = performance.now();
-  const { exit, output } = run({
-    ...SERVICE,
-    PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
-    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-    ...env,
-  });
-  expect(await exit).toBe(1);
-  expect(performance.now() - startedAtMs).toBeLessThan(2_000);
-  expect(output()).toMatch(new RegExp(`^  ${name}: `, 'm'));
-  expect(output()).not.toContain('"listening"');
-});
-
 describe('a pipe in place of a file', () => {
   const pipe = (name: string): string => {
     const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
