@@ -1,75 +1,20 @@
 import { describe, expect } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { onFreePort } from './free-port.ts';
-import { runProgram, type Program } from './program.ts';
+import { REDIS_PROGRAM } from './redis-process.ts';
 
-// A real redis-server for one test, on a free port, without a disk; never the machine's own. If it is not installed, these
-// tests are skipped with a message; with CI=true that is a failure.
+export { startRedis, type RedisServer } from './redis-process.ts';
 
-const PROGRAM = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
+// A real redis-server for one test. If it is not installed, these tests are skipped with a message; with CI=true that is a
+// failure.
 
 const HOW_TO_GET_IT =
   'no redis-server is installed. On Debian and Ubuntu: apt-get install redis-server (or valkey-server); with Homebrew: ' +
   'brew install redis.';
 
-if (!PROGRAM) {
+if (!REDIS_PROGRAM) {
   // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be skipped
   if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
   process.stderr.write(`Tests of ${expect.getState().testPath} are skipped: ${HOW_TO_GET_IT}\n`);
 }
 
 /** `describe` for tests that need redis-server. */
-export const describeWithRedis = PROGRAM ? describe : describe.skip;
-
-export interface RedisServer {
-  readonly port: number;
-  readonly url: string;
-  /** Redis's replies to one inline command, as bytes. */
-  command(text: string): Promise<string>;
-  /** Kills it, with its data. */
-  kill(): Promise<void>;
-  /** Starts it again on the same port, empty. */
-  revive(): Promise<void>;
-  /** It accepts connections but answers nothing, until `resume`. */
-  stall(): void;
-  resume(): void;
-}
-
-export const startRedis = (options: readonly string[] = []): Promise<RedisServer> =>
-  onFreePort(async (port) => {
-    const own = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    const start = async (): Promise<Program> => {
-      const program = runProgram(PROGRAM ?? '', { args: [...own, ...options] });
-      await program.says(/Ready to accept connections/);
-      return program;
-    };
-    let running = await start();
-    return {
-      port,
-      url: `redis://127.0.0.1:${port}`,
-      command: (text) => send(port, text),
-      kill: async () => {
-        running.child.kill('SIGKILL');
-        await running.exit;
-      },
-      revive: async () => {
-        running = await start();
-      },
-      stall: () => void running.child.kill('SIGSTOP'),
-      resume: () => void running.child.kill('SIGCONT'),
-    };
-  });
-
-const send = async (port: number, command: string): Promise<string> => {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    socket.write(`${command}\r\n`);
-    const [answer]: unknown[] = await once(socket, 'data');
-    return String(answer);
-  } finally {
-    socket.destroy();
-  }
-};
+export const describeWithRedis = REDIS_PROGRAM ? describe : describe.skip;
