@@ -1,27 +1,18 @@
-import { describe, expect } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { onFreePort } from './free-port.ts';
+import { needProgram } from './needs.ts';
 import { runProgram, type Program } from './program.ts';
 
-// A real redis-server for one test, on a free port, without a disk; never the machine's own. If it is not installed, these
-// tests are skipped with a message; with CI=true that is a failure.
+// A real redis-server for one test, on a free port, without a disk; never the machine's own.
 
-const PROGRAM = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
-
-const HOW_TO_GET_IT =
-  'no redis-server is installed. On Debian and Ubuntu: apt-get install redis-server (or valkey-server); with Homebrew: ' +
-  'brew install redis.';
-
-if (!PROGRAM) {
-  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be skipped
-  if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
-  process.stderr.write(`Tests of ${expect.getState().testPath} are skipped: ${HOW_TO_GET_IT}\n`);
-}
+const redis = needProgram(
+  ['redis-server', 'valkey-server'],
+  'On Debian and Ubuntu: apt-get install redis-server (or valkey-server); with Homebrew: brew install redis.',
+);
 
 /** `describe` for tests that need redis-server. */
-export const describeWithRedis = PROGRAM ? describe : describe.skip;
+export const describeWithRedis = redis.describeWithIt;
 
 export interface RedisServer {
   readonly port: number;
@@ -41,7 +32,7 @@ export const startRedis = (options: readonly string[] = []): Promise<RedisServer
   onFreePort(async (port) => {
     const own = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
     const start = async (): Promise<Program> => {
-      const program = runProgram(PROGRAM ?? '', { args: [...own, ...options] });
+      const program = runProgram(redis.program, { args: [...own, ...options] });
       await program.says(/Ready to accept connections/);
       return program;
     };
