@@ -1,35 +1,22 @@
 import { Agent, request } from 'undici';
-import { CHROME, inspect, type Inspected } from './load.ts';
+import type { Bench } from './bench.ts';
+import { freePort } from './processes.ts';
+import { startService } from './service.ts';
 
-// The service's responses in a form that other servers can send, and a flood of requests before the first list.
-
-const PER_REQUEST = /^(date|connection|keep-alive|x-request-id)$/i;
-
-/** The service's responses in the form that the servers in bench/peers read. */
-export const recordResponses = async (
-  url: string,
-  { browser, identity }: Record<'browser' | 'identity', Inspected>,
-) => {
-  const headersOf = ({ rawHeaders }: Inspected): string[][] =>
-    rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : []));
-  const toResponse = async (ok: Inspected) => {
-    const notModified = await inspect(url, { ...CHROME, 'If-None-Match': ok.etag });
-    const withFixedId = (headers: string[][]): string[][] => [
-      ['X-Request-Id', 'AbCdEfGhIjKl-123456'],
-      ...headers.filter(([name = '']) => !PER_REQUEST.test(name)),
-    ];
-    return {
-      etag: ok.etag,
-      body: ok.body.toString('base64'),
-      headers: withFixedId(headersOf(ok)),
-      notModifiedHeaders: withFixedId(headersOf(notModified)),
-    };
-  };
-  return { br: await toResponse(browser), identity: await toResponse(identity) };
+/** A flood of requests before the first list: how many upstream calls they cause. */
+export const timeCold = async ({ emulator }: Bench): Promise<object> => {
+  await emulator.behave('slow', { delayMs: 3_000 });
+  const before = emulator.listCalls();
+  const port = await freePort();
+  const running = await startService(emulator, port);
+  const result = await floodCold(`http://127.0.0.1:${port}`, { requests: 50_000, connections: 1_000 });
+  await running.stop();
+  await emulator.behave('healthy');
+  return { ...result, upstreamCalls: emulator.listCalls() - before };
 };
 
 /** Sends all requests at once as soon as the service listens; `good` counts the responses with status 200. */
-export const floodCold = async (
+const floodCold = async (
   origin: string,
   { requests, connections }: { readonly requests: number; readonly connections: number },
 ): Promise<{ requests: number; good: number }> => {

@@ -19,31 +19,6 @@ export interface Inspected {
   readonly wireBytes: number;
 }
 
-export interface Sample {
-  readonly cpuUs: number;
-  readonly requestsPerSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly rssMb: number;
-}
-
-/** The headers of a same-origin fetch in Chromium. */
-export const CHROME: RequestHeaders = {
-  Connection: 'keep-alive',
-  'sec-ch-ua-platform': '"Linux"',
-  'User-Agent':
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36',
-  'sec-ch-ua': '"Google Chrome";v="131", "Chromium";v="131", "Not_A Brand";v="24"',
-  'sec-ch-ua-mobile': '?0',
-  Accept: '*/*',
-  'Sec-Fetch-Site': 'same-origin',
-  'Sec-Fetch-Mode': 'cors',
-  'Sec-Fetch-Dest': 'empty',
-  Referer: 'http://127.0.0.1:3000/',
-  'Accept-Encoding': 'gzip, deflate, br, zstd',
-  'Accept-Language': 'pt-BR,pt;q=0.9,en-US;q=0.8,en;q=0.7',
-};
-
 /** Sends one GET request on a connection of its own. */
 export const inspect = (url: string, headers: RequestHeaders): Promise<Inspected> =>
   new Promise((resolve, reject) => {
@@ -74,38 +49,78 @@ export const decode = ({ encoding, body }: Inspected): Buffer => {
 export interface Load {
   readonly url: string;
   readonly headers: RequestHeaders;
+  /** Whether each request has an address and an id of its own, as behind a load balancer. */
+  readonly differs: boolean;
   readonly seconds: number;
+  /** Requests per second; without it, each connection sends its next request at once. */
+  readonly rate?: number;
+}
+
+export interface Sample {
+  readonly cpuUs: number;
+  readonly requestsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
+  /** Resident memory after the load, and the most during it. */
+  readonly rssMb: number;
+  readonly peakRssMb: number;
+  /** The share of its CPU that wrk used. */
+  readonly generatorBusy: number;
+  /** At a constant rate: the share of requests that were sent more than 2 ms late, and the most that one was late. */
+  readonly late: number;
+  readonly latestMs: number;
+}
+
+/** What bench/load.lua prints. */
+interface Printed {
+  readonly requests: number;
+  readonly seconds: number;
+  readonly failed: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
+  readonly busy: number;
+  readonly sent: number;
+  readonly late: number;
+  readonly latestMs: number;
 }
 
 const CONNECTIONS = 64;
+/** At a constant rate a connection waits for its turn, so there must be enough for all requests in flight. */
+const CONNECTIONS_AT_A_RATE = 256;
 
 /**
  * Runs wrk against a running program.
  * @throws {Error} if a response had a status other than 2xx or 3xx, or a connection failed
  */
-export const measure = async (running: Running, { url, headers, seconds }: Load): Promise<Sample> => {
+export const measure = async (running: Running, load: Load): Promise<Sample> => {
+  running.resetPeakRss();
   const before = running.cpuUs();
-  const { stdout } = await promisify(execFile)('taskset', [
-    '-c',
-    LOAD_CPU,
-    ...`wrk -t1 -c${CONNECTIONS} -d${seconds}s --timeout 10s --latency`.split(' '),
-    ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
-    url,
-  ]);
+  const { stdout } = await promisify(execFile)('taskset', ['-c', LOAD_CPU, 'wrk', ...wrkArguments(load)]);
   const cpuUs = running.cpuUs() - before;
-  const bad = /Non-2xx.*|Socket errors.*/.exec(stdout)?.[0];
-  if (bad) throw new Error(bad);
-  const requests = Number(/(\d+) requests in/.exec(stdout)?.[1]);
+  const printed: Printed = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+  if (printed.failed > 0) throw new Error(`${printed.failed} of ${printed.requests} requests failed`);
+  const { requests, seconds, p50Ms, p99Ms, p999Ms, busy, sent, late, latestMs } = printed;
   return {
     cpuUs: cpuUs / requests,
-    requestsPerSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1]),
-    p50Ms: toMs(/^\s+50%\s+(\S+)/m.exec(stdout)?.[1]),
-    p99Ms: toMs(/^\s+99%\s+(\S+)/m.exec(stdout)?.[1]),
+    requestsPerSecond: requests / seconds,
+    p50Ms,
+    p99Ms,
+    p999Ms,
     rssMb: running.rssMb(),
+    peakRssMb: running.peakRssMb(),
+    generatorBusy: busy,
+    late: sent === 0 ? 0 : late / sent,
+    latestMs,
   };
 };
 
-const toMs = (text = ''): number => {
-  const [, number = '', unit = ''] = /^([\d.]+)(us|ms|s)$/.exec(text) ?? [];
-  return Number(number) * ({ us: 0.001, ms: 1, s: 1_000 }[unit] ?? Number.NaN);
+const wrkArguments = ({ url, headers, differs, seconds, rate }: Load): string[] => {
+  const connections = rate === undefined ? CONNECTIONS : CONNECTIONS_AT_A_RATE;
+  const options = `-t1 -c${connections} -d${seconds}s --timeout 10s -s bench/load.lua`.split(' ');
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  if (!differs) return [...options, ...lines.flatMap((line) => ['-H', line]), url];
+  const text = lines.map((line) => `${line}\r\n`).join('');
+  return [...options, url, '--', text, ...(rate === undefined ? [] : [String(rate)])];
 };

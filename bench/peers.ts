@@ -3,6 +3,10 @@ import { join } from 'node:path';
 
 // The programs that the service is compared with, each tuned for this one list, with access logs on.
 
+export const NGINX = 'nginx, compressed upstream';
+export const VARNISH = 'Varnish, do_gzip';
+export const BARE_NODE = 'bare node:http, no log';
+
 export interface Stage {
   /** A directory for configuration and caches, on a RAM disk if there is one. */
   readonly directory: string;
@@ -14,22 +18,52 @@ export interface Stage {
 
 export interface Peer {
   readonly name: string;
+  /** Whether compilers run beside it, which share its CPU until it is warm. */
+  readonly isNode: boolean;
+  /**
+   * Seconds of warm-up per scenario. The Express applications get less than they could use: they cost so much more than
+   * the others that it does not change their place.
+   */
+  readonly warmUpSeconds: number;
+  /** Whether its tail is measured: those that can carry thousands of requests per second. */
+  readonly hasTail: boolean;
   /** The commands to start; undefined if one is not installed. */
   readonly commands: (stage: Stage, port: number) => readonly (readonly string[])[] | undefined;
 }
 
 const installed = (path: string): boolean => existsSync(path);
 
-const nodePeer = (name: string, script: string, args: (stage: Stage, port: number) => string[]): Peer => ({
+const nodePeer = (
+  { name, warmUpSeconds, hasTail }: Omit<Peer, 'isNode' | 'commands'>,
+  script: string,
+  args: (stage: Stage, port: number) => string[],
+): Peer => ({
   name,
+  isNode: true,
+  warmUpSeconds,
+  hasTail,
   commands: (stage, port) => [[process.execPath, `bench/peers/${script}`, ...args(stage, port)]],
 });
 
-const NGINX = '/usr/sbin/nginx';
-const nginxPeer = (name: string, originOf: (stage: Stage) => number, gzip: string): Peer => ({
+const expressPeer = (name: string, kind: string): Peer =>
+  nodePeer({ name, warmUpSeconds: 1, hasTail: false }, 'express.js', ({ originPort }, port) => [
+    kind,
+    `${originPort}`,
+    `${port}`,
+  ]);
+
+const NGINX_PROGRAM = '/usr/sbin/nginx';
+const nginxPeer = (
+  { name, hasTail }: Pick<Peer, 'name' | 'hasTail'>,
+  originOf: (stage: Stage) => number,
+  gzip: string,
+): Peer => ({
   name,
+  isNode: false,
+  warmUpSeconds: 1,
+  hasTail,
   commands: (stage, port) => {
-    if (!installed(NGINX)) return undefined;
+    if (!installed(NGINX_PROGRAM)) return undefined;
     const directory = join(stage.directory, `nginx-${port}`);
     mkdirSync(directory, { recursive: true });
     const file = join(directory, 'nginx.conf');
@@ -57,15 +91,18 @@ http {
 }
 `,
     );
-    return [[NGINX, '-p', directory, '-c', file]];
+    return [[NGINX_PROGRAM, '-p', directory, '-c', file]];
   },
 });
 
-const VARNISH = '/usr/sbin/varnishd';
+const VARNISH_PROGRAM = '/usr/sbin/varnishd';
 const varnish: Peer = {
-  name: 'Varnish, do_gzip',
+  name: VARNISH,
+  isNode: false,
+  warmUpSeconds: 1,
+  hasTail: true,
   commands: (stage, port) => {
-    if (!installed(VARNISH)) return undefined;
+    if (!installed(VARNISH_PROGRAM)) return undefined;
     const directory = join(stage.directory, `varnish-${port}`);
     mkdirSync(directory, { recursive: true });
     const file = join(directory, 'banks.vcl');
@@ -80,30 +117,25 @@ sub vcl_deliver { set resp.http.X-Request-Id = req.xid; }
     );
     const work = join(directory, 'work');
     return [
-      [VARNISH, '-F', '-n', work, '-a', `127.0.0.1:${port}`, '-f', file, '-s', 'malloc,64m'],
+      [VARNISH_PROGRAM, '-F', '-n', work, '-a', `127.0.0.1:${port}`, '-f', file, '-s', 'malloc,64m'],
       ['/usr/bin/varnishncsa', '-n', work, '-t', '10', '-w', '/dev/null'],
     ];
   },
 };
 
 export const PEERS: readonly Peer[] = [
-  nginxPeer('nginx, compressed upstream', (stage) => stage.gzipOriginPort, ''),
+  nginxPeer({ name: NGINX, hasTail: true }, (stage) => stage.gzipOriginPort, ''),
   nginxPeer(
-    'nginx, gzip on the fly',
+    { name: 'nginx, gzip on the fly', hasTail: false },
     (stage) => stage.originPort,
     'gzip on; gzip_types application/json; gzip_proxied any; gzip_vary on;',
   ),
   varnish,
-  nodePeer('Express, lru-cache', 'express.js', ({ originPort }, port) => ['lru', `${originPort}`, `${port}`]),
-  nodePeer('Express, apicache', 'express.js', ({ originPort }, port) => [
-    'apicache',
-    `${originPort}`,
+  expressPeer('Express, lru-cache', 'lru'),
+  expressPeer('Express, apicache', 'apicache'),
+  expressPeer('Express, undici cache', 'undici'),
+  nodePeer({ name: BARE_NODE, warmUpSeconds: 2, hasTail: true }, 'bare.js', ({ responsesFile }, port) => [
+    responsesFile,
     `${port}`,
   ]),
-  nodePeer('Express, undici cache', 'express.js', ({ originPort }, port) => [
-    'undici',
-    `${originPort}`,
-    `${port}`,
-  ]),
-  nodePeer('bare node:http, no log', 'bare.js', ({ responsesFile }, port) => [responsesFile, `${port}`]),
 ];

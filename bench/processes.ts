@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -10,6 +10,9 @@ export interface Running {
   cpuUs(): number;
   /** Resident memory of all its processes, in megabytes. */
   rssMb(): number;
+  /** The most resident memory of its processes since resetPeakRss(), in megabytes. */
+  peakRssMb(): number;
+  resetPeakRss(): void;
   stop(): Promise<void>;
 }
 
@@ -39,7 +42,10 @@ export const start = async (
   const pids = (): number[] => children.flatMap(({ pid }) => (pid === undefined ? [] : withChildren(pid)));
   return {
     cpuUs: () => sum(pids().map(cpuUsOf)),
-    rssMb: () => sum(pids().map(rssMbOf)),
+    rssMb: () => sum(pids().map((pid) => memoryMbOf(pid, 'VmRSS'))),
+    peakRssMb: () => sum(pids().map((pid) => memoryMbOf(pid, 'VmHWM'))),
+    // proc(5): 5 sets VmHWM to the current VmRSS.
+    resetPeakRss: () => pids().forEach((pid) => writeFileSync(`/proc/${pid}/clear_refs`, '5')),
     stop: async () => {
       await Promise.all(
         children.toReversed().map(async (child) => {
@@ -75,8 +81,8 @@ const cpuUsOf = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000;
 };
 
-const rssMbOf = (pid: number): number =>
-  Number(/^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1_024;
+const memoryMbOf = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
+  Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1_024;
 
 const read = (path: string): string => {
   try {

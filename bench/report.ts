@@ -1,4 +1,5 @@
 import type { Sample } from './load.ts';
+import type { TailSummary } from './tail.ts';
 
 // Tables and a plot of the samples. They show medians, because other load on the machine distorts some of the samples,
 // and minima, because they are the least distorted.
@@ -23,7 +24,10 @@ export interface Summary {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** The most in any round, after the load and during it. */
   readonly rssMb: number;
+  readonly peakRssMb: number;
+  readonly generatorBusy: number;
 }
 
 export const median = (numbers: readonly number[]): number => {
@@ -57,6 +61,8 @@ export const summarise = (results: readonly Result[], service: string): Summary[
         p50Ms: of('p50Ms'),
         p99Ms: of('p99Ms'),
         rssMb: Math.max(...samples.map(({ rssMb }) => rssMb)),
+        peakRssMb: Math.max(...samples.map(({ peakRssMb }) => peakRssMb)),
+        generatorBusy: of('generatorBusy'),
       };
     });
 };
@@ -70,22 +76,60 @@ const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string
   ['p50 ms', ({ p50Ms }) => p50Ms.toFixed(2)],
   ['p99 ms', ({ p99Ms }) => p99Ms.toFixed(2)],
   ['bytes', ({ wireBytes }) => String(wireBytes)],
-  ['RSS MB', ({ rssMb }) => rssMb.toFixed(0)],
+  ['RSS MB after', ({ rssMb }) => rssMb.toFixed(0)],
+  ['most', ({ peakRssMb }) => peakRssMb.toFixed(0)],
+  // One CPU: clearly less than 100 % means that other programs took some of it.
+  ['server busy', ({ cpuUs, requestsPerSecond }) => percent((cpuUs * requestsPerSecond) / 1_000_000, 0)],
+  ['wrk busy', ({ generatorBusy }) => percent(generatorBusy, 0)],
+];
+
+const percent = (share: number, digits: number): string => `${(share * 100).toFixed(digits)} %`;
+
+const TAIL_COLUMNS: readonly (readonly [title: string, cell: (row: TailSummary) => string])[] = [
+  ['full load, req/s', ({ fullLoadPerSecond }) => fullLoadPerSecond.toFixed(0)],
+  ['req/s', ({ ratePerSecond }) => ratePerSecond.toFixed(0)],
+  ['p50 ms', ({ p50Ms }) => p50Ms.toFixed(2)],
+  ['p99 ms', ({ p99Ms }) => p99Ms.toFixed(2)],
+  ['p99.9 ms', ({ p999Ms }) => p999Ms.toFixed(2)],
+  ['sent late', ({ late }) => percent(late, 2)],
+  ['latest, ms', ({ latestMs }) => latestMs.toFixed(1)],
+  ['wrk busy', ({ generatorBusy }) => percent(generatorBusy, 0)],
 ];
 
 /** One Markdown table per scenario. */
-export const toMarkdown = (summaries: readonly Summary[]): string =>
+export const toMarkdown = (summaries: readonly Summary[], node: string): string =>
   scenariosOf(summaries)
-    .map((scenario) => {
-      const rows = summaries.filter((row) => row.scenario === scenario);
-      const head = [`| ${[scenario, ...COLUMNS.map(([title]) => title)].join(' | ')} |`];
-      const rule = [`| --- |${' ---: |'.repeat(COLUMNS.length)}`];
-      const body = rows.map(
-        (row) => `| ${[row.peer, ...COLUMNS.map(([, cell]) => cell(row))].join(' | ')} |`,
-      );
-      return [...head, ...rule, ...body].join('\n');
-    })
+    .map((scenario) =>
+      toTable(
+        `${scenario}, ${node}`,
+        COLUMNS,
+        summaries.filter((row) => row.scenario === scenario),
+      ),
+    )
     .join('\n\n');
+
+/** One Markdown table per rate. */
+export const tailToMarkdown = (summaries: readonly TailSummary[], node: string): string =>
+  [...new Set(summaries.map(({ rate }) => rate))]
+    .map((rate) =>
+      toTable(
+        `${rate}, ${node}`,
+        TAIL_COLUMNS,
+        summaries.filter((row) => row.rate === rate),
+      ),
+    )
+    .join('\n\n');
+
+const toTable = <Row extends { readonly peer: string }>(
+  title: string,
+  columns: readonly (readonly [title: string, cell: (row: Row) => string])[],
+  rows: readonly Row[],
+): string =>
+  [
+    `| ${[title, ...columns.map(([column]) => column)].join(' | ')} |`,
+    `| --- |${' ---: |'.repeat(columns.length)}`,
+    ...rows.map((row) => `| ${[row.peer, ...columns.map(([, cell]) => cell(row))].join(' | ')} |`),
+  ].join('\n');
 
 const scenariosOf = (summaries: readonly Summary[]): string[] => [
   ...new Set(summaries.map(({ scenario }) => scenario)),
@@ -96,7 +140,7 @@ const LABEL = 210;
 const WIDTH = 460;
 
 /** A bar chart of CPU time. The scale is logarithmic, because the peers differ by two orders of magnitude. */
-export const toSvg = (summaries: readonly Summary[], service: string): string => {
+export const toSvg = (summaries: readonly Summary[], service: string, node: string): string => {
   const largest = Math.max(...summaries.map(({ cpuUs }) => cpuUs));
   const smallest = Math.min(...summaries.map(({ cpuUs }) => cpuUs)) / 2;
   const widthOf = (us: number): number => (Math.log(us / smallest) / Math.log(largest / smallest)) * WIDTH;
@@ -104,7 +148,9 @@ export const toSvg = (summaries: readonly Summary[], service: string): string =>
   const parts: string[] = [];
   for (const scenario of scenariosOf(summaries)) {
     y += ROW * 1.6;
-    parts.push(`<text x="8" y="${y}" class="title">${scenario}: CPU µs per request, log scale</text>`);
+    parts.push(
+      `<text x="8" y="${y}" class="title">${scenario}, ${node}: CPU µs per request, log scale</text>`,
+    );
     for (const { peer, cpuUs } of summaries.filter((row) => row.scenario === scenario)) {
       y += ROW;
       const width = widthOf(cpuUs).toFixed(1);
@@ -115,7 +161,7 @@ export const toSvg = (summaries: readonly Summary[], service: string): string =>
       );
     }
   }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${LABEL + WIDTH + 70} ${y + ROW}" role="img" aria-label="CPU time per request by peer">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${LABEL + WIDTH + 70} ${y + ROW}" role="img" aria-label="CPU time per request by peer, ${node}">
 <style>svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#222}.title{font-weight:600}rect{fill:#9aa5b1}.ours{fill:#0b7a53}</style>
 ${parts.join('\n')}
 </svg>

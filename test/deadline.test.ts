@@ -1,16 +1,18 @@
 import { expect, test } from '@jest/globals';
+import { getEventListeners } from 'node:events';
 import { withDeadline } from '../src/deadline.ts';
 import { createManualClock } from './kit/manual-clock.ts';
 
 const never = (): Promise<string> => new Promise(() => undefined);
 const timeoutError = (): Error => new Error('too late');
 
-test('work that settles in time gives its result, and leaves no timer behind', async () => {
+test('work that settles in time gives its result, and leaves no timer and no listener behind', async () => {
   const clock = createManualClock();
-  const deadline = { limitMs: 100, clock, timeoutError };
+  const { signal } = new AbortController();
+  const deadline = { limitMs: 100, clock, timeoutError, signal };
   expect(await withDeadline(() => Promise.resolve('done'), deadline)).toBe('done');
   await expect(withDeadline(() => Promise.reject(new Error('broken')), deadline)).rejects.toThrow('broken');
-  expect(clock.waits()).toEqual([]);
+  expect([clock.waits(), getEventListeners(signal, 'abort')]).toEqual([[], []]);
 });
 
 test('work that ignores its signal is given up all the same', async () => {

@@ -34,6 +34,8 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['node dist/src/main.js doctor', 'doctor.test.ts runs the built program'],
   ['docker compose run --rm banks-bff doctor', 'CI has no Docker'],
   ['kubectl exec deployment/banks-bff -- node dist/src/main.js doctor', 'CI has no cluster'],
+  ['npm run mutation', 'it takes half an hour'],
+  ['npm run mutation -- guard schedule', 'as above'],
   ['npm run bench', 'it needs a quiet machine for a quarter of an hour'],
   ['apt-get install nginx varnish wrk', 'CI installs what the tests need'],
   ['docker compose up', 'CI has no Docker'],

@@ -107,6 +107,15 @@ describe('while the provider fails', () => {
     expect(calls()).toBe(1);
   });
 
+  test('a request during a retry waits for it, and gets the list that it brings', async () => {
+    await start({ before: (emulator) => emulator.behave('unavailable') });
+    await rig.emulator.behave('slow', { delayMs: 100 });
+    rig.clock.next();
+    expect(isLoading()).toBe(true);
+    await supertest(rig.url).get('/banks').expect(200);
+    expect(calls()).toBe(2);
+  });
+
   test('a list is served until CACHE_TTL and CACHE_MAX_STALE are over, and not a millisecond longer', async () => {
     await start({ env: { CACHE_TTL: '1m', CACHE_MAX_STALE: '1m' } });
     const renewedAtMs = rig.clock.monotonicMs();
@@ -197,6 +206,7 @@ describe('a provider that names versions of its list', () => {
     await nextLoad();
     expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 304 });
     expect(status().ageMs).toBe(0);
+    expect(status().held?.receivedAtMs).toBe(rig.clock.wallMs());
     expect(status().held?.representations).toBe(before?.representations);
     rig.emulator.setBanks(makeBanks(500));
     await nextLoad();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { makeBanks } from '../kit/banks.ts';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -97,6 +97,18 @@ describeWithRedis('replicas that share Redis', () => {
     await eventually(() => held(two) === 500);
     expect(provider.listCalls()).toBe(2);
     expect(two.messages()).toContain('list: changed');
+  });
+
+  test('a list that another replica loaded is in the snapshot as well', async () => {
+    const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
+    const one = await start();
+    await start({ env: { CACHE_SNAPSHOT_FILE: snapshot } });
+    const kept = (): number => readFileSync(snapshot, 'utf8').split('"code"').length - 1;
+    await eventually(() => existsSync(snapshot) && kept() === 513);
+    provider.setBanks(makeBanks(500));
+    await nextLoad(one);
+    await eventually(() => kept() === 500);
+    expect(provider.listCalls()).toBe(2);
   });
 
   test('a forced refresh reaches the others, and so does a shrunken list that an operator accepted', async () => {

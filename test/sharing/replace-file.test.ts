@@ -12,8 +12,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { removeAbandoned, replaceFile } from '../../src/sharing/replace-file.ts';
+import { runProgram } from '../kit/program.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -52,6 +54,23 @@ test('a failure leaves nothing behind', async () => {
   mkdirSync(path('list'));
   await expect(replaceFile(path('list'), Buffer.from('x'))).rejects.toMatchObject({ code: 'EISDIR' });
   expect(readdirSync(directory)).toEqual(['list']);
+});
+
+test('the content is on the disk before it gets the name, and then the name is', async () => {
+  const replacing = `import { replaceFile } from ${JSON.stringify(pathToFileURL(resolve('dist/src/sharing/replace-file.js')))};
+    await replaceFile('list', Buffer.from('text'));`;
+  const { exit } = runProgram(process.execPath, {
+    args: [
+      '--trace-event-categories=node.fs.async',
+      '--trace-event-file-pattern=trace.json',
+      '--input-type=module',
+      `--eval=${replacing}`,
+    ],
+    cwd: directory,
+  });
+  expect(await exit).toBe(0);
+  const began = content('trace.json').matchAll(/"ph":"b"[^}]*?"name":"(write|fsync|rename)"/g);
+  expect([...began].map(([, operation]) => operation)).toEqual(['write', 'fsync', 'rename', 'fsync']);
 });
 
 test('temporary files of killed writers are removed, recent ones and other files are not', async () => {

@@ -93,15 +93,22 @@ test('another replica that loads spares this one the call, and waiting for it ta
 });
 
 test('a refresh does not wait for another replica', async () => {
+  const signals: AbortSignal[] = [];
   const { loading, loads } = start({
     waitForTurn: ({ signal }) =>
-      new Promise((resolve) => signal.addEventListener('abort', () => resolve({ mayLoad: false }))),
+      new Promise((resolve) => {
+        signals.push(signal);
+        signal.addEventListener('abort', () => resolve({ mayLoad: false }));
+      }),
   });
   void loading.renew();
   const refreshed = loading.refresh([]);
   await setImmediate();
   loads[0]?.end();
   expect(await refreshed).toBeUndefined();
+  // The next load waits for its turn again.
+  void loading.renew();
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
 });
 
 test('nothing starts by itself once it is stopped', async () => {

@@ -1,0 +1,83 @@
+import type { Bench } from './bench.ts';
+import { measure, type Load, type Sample } from './load.ts';
+import { NGINX } from './peers.ts';
+import { median } from './report.ts';
+import { BEHIND_LOAD_BALANCER } from './scenarios.ts';
+import { PROGRAMS, takeTurns } from './turns.ts';
+
+// Latency at a constant rate: at full load, each request waits for those of the other connections, so that the slowest
+// responses show the queue and not the program.
+
+export const RATES = { own: 'half of its own full load', nginx: "half of nginx's full load" } as const;
+
+export interface TailResult {
+  readonly peer: string;
+  readonly rate: (typeof RATES)[keyof typeof RATES];
+  readonly samples: readonly TailSample[];
+}
+
+interface TailSample extends Sample {
+  readonly fullLoadPerSecond: number;
+  readonly ratePerSecond: number;
+}
+
+export interface TailSummary {
+  readonly peer: string;
+  readonly rate: string;
+  readonly fullLoadPerSecond: number;
+  readonly ratePerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
+  readonly late: number;
+  readonly latestMs: number;
+  readonly generatorBusy: number;
+}
+
+const NODE_WARM_UP_SECONDS = 6;
+
+export const measureTail = async (bench: Bench): Promise<TailResult[]> => {
+  // nginx first: half of its full load is a rate for the others too.
+  const programs = PROGRAMS.filter(({ hasTail }) => hasTail).toSorted(
+    (a, b) => Number(b.name === NGINX) - Number(a.name === NGINX),
+  );
+  const results = new Map<string, { peer: string; rate: TailResult['rate']; samples: TailSample[] }>();
+  let nginxRate: number | undefined;
+  await takeTurns(bench, programs, async (peer, running, url, { browser }) => {
+    const { headers, differs } = BEHIND_LOAD_BALANCER;
+    const load: Load = { url, headers: headers(browser.etag), differs, seconds: bench.seconds };
+    await measure(running, { ...load, seconds: peer.isNode ? NODE_WARM_UP_SECONDS : peer.warmUpSeconds });
+    const { requestsPerSecond: fullLoadPerSecond } = await measure(running, load);
+    const own = Math.round(fullLoadPerSecond / 2);
+    if (peer.name === NGINX) nginxRate = own;
+    for (const [rate, ratePerSecond] of [
+      [RATES.own, own],
+      [RATES.nginx, nginxRate],
+    ] as const) {
+      if (ratePerSecond === undefined) continue;
+      const sample = await measure(running, { ...load, rate: ratePerSecond, seconds: bench.seconds + 1 });
+      const key = `${peer.name}|${rate}`;
+      const result = results.get(key) ?? { peer: peer.name, rate, samples: [] };
+      result.samples.push({ ...sample, fullLoadPerSecond, ratePerSecond });
+      results.set(key, result);
+    }
+  });
+  return [...results.values()];
+};
+
+export const summariseTail = (results: readonly TailResult[]): TailSummary[] =>
+  results.map(({ peer, rate, samples }) => {
+    const of = (name: keyof TailSample): number => median(samples.map((sample) => sample[name]));
+    return {
+      peer,
+      rate,
+      fullLoadPerSecond: of('fullLoadPerSecond'),
+      ratePerSecond: of('ratePerSecond'),
+      p50Ms: of('p50Ms'),
+      p99Ms: of('p99Ms'),
+      p999Ms: of('p999Ms'),
+      late: of('late'),
+      latestMs: of('latestMs'),
+      generatorBusy: of('generatorBusy'),
+    };
+  });

@@ -1,0 +1,136 @@
+import type { Fault } from './fault.ts';
+
+// Faults in src/banks (what is not pure), and in the deadline that its loads share with the other rooms.
+
+const LOADING = ['test/banks/loading/loading.test.ts', 'test/banks/renewal.test.ts'];
+const LIST = 'test/banks/bank-list.test.ts';
+
+export const banks: readonly Fault[] = [
+  {
+    file: 'src/banks/loading/failures.ts',
+    code: 'current = { ...current, failure: undefined, failing: undefined };',
+    fault: 'current = { ...current, failure: undefined };',
+    effect: 'after one long outage the next single failure waits a minute',
+    tests: [...LOADING, 'test/failures.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/loading.ts',
+    code: '      waiting = new AbortController();\n      schedule();',
+    fault: '      schedule();',
+    effect: 'after one refresh that ended a wait, this replica never loads in its turn again',
+    tests: [...LOADING, 'test/sharing/fleet.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/loading.ts',
+    code: '      isStopped = true;\n',
+    fault: '',
+    effect: 'a load that ends after the stop sets the next alarm',
+    tests: [...LOADING, 'test/service.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/loading.ts',
+    code: '.finally(turn.end)',
+    fault: '',
+    effect: 'the lease is never given back, so the other replicas wait until it expires',
+    tests: [...LOADING, 'test/sharing/fleet.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/loading.ts',
+    code: '(options.hasList() ? 2 : 0.5)',
+    fault: '2',
+    effect: 'the first requests wait four times as long for another replica',
+    tests: [...LOADING, 'test/sharing/fleet.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/loading.ts',
+    code: 'Math.max(1, loadTimeoutMs - waitedMs)',
+    fault: 'Math.max(1, loadTimeoutMs, waitedMs)',
+    effect:
+      'the first requests wait for another replica and then for a whole load, longer than PROVIDER_TIMEOUT',
+    tests: [...LOADING, 'test/sharing/fleet.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/alarm.ts',
+    code: '      cancel();\n      dueAtMs',
+    fault: '      dueAtMs',
+    effect: 'a timer is left behind when the alarm is set anew',
+    tests: [...LOADING, 'test/sharing/stores.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/alarm.ts',
+    code: 'clock.after(Math.ceil(delayMs), wait)',
+    fault: 'clock.after(Math.ceil(delayMs), task)',
+    effect: 'a wait longer than a Node timer ends too early, and a timer that fires early loads early',
+    tests: [...LOADING, 'test/banks/loading/schedule.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/one-load.ts',
+    code: '      !failures.current().failure &&\n',
+    fault: '',
+    effect: 'after a failed load the provider is asked only whether anything changed',
+    tests: [...LOADING, 'test/failures.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/one-load.ts',
+    code: 'cached.set(list, sentAtMs);',
+    fault: 'cached.set(list, Math.max(sentAtMs, clock.monotonicMs()));',
+    effect: 'the age counts from the end of the encoding, so the list seems younger than it is',
+    tests: [LIST, ...LOADING],
+  },
+  {
+    file: 'src/banks/loading/one-load.ts',
+    code: '{ ...whole, confirmations: whole.confirmations + 1 }',
+    fault: '{ atMs: startedAtMs, confirmations: whole.confirmations + 1 }',
+    effect: 'each 304 starts the day anew after which the whole list is asked for',
+    tests: [...LOADING, 'test/failures.test.ts'],
+  },
+  {
+    file: 'src/banks/loading/one-load.ts',
+    code: 'return { ...cached, receivedAtMs: nowMs };',
+    fault: 'return { ...cached, receivedAtMs: Math.min(cached.receivedAtMs, nowMs) };',
+    effect: 'a confirmed list keeps the time of the first one: stores and /healthz show it as old',
+    tests: [...LOADING, 'test/failures.test.ts'],
+  },
+  {
+    file: 'src/banks/restoring.ts',
+    code: "    if (verdict() === 'no') return false;\n",
+    fault: '',
+    effect: 'a list that was loaded while a saved one was encoded is replaced by the older one',
+    tests: [LIST, 'test/sharing/stores.test.ts', 'test/sharing/snapshot-file.test.ts'],
+  },
+  {
+    file: 'src/banks/restoring.ts',
+    code: "if (cached.state() === 'fresh') failures.clear();",
+    fault: 'failures.clear();',
+    effect: 'a stale list from a store hides that loads are failing, and restarts the back-off',
+    tests: [LIST, 'test/banks/renewal.test.ts', 'test/sharing/stores.test.ts'],
+  },
+  {
+    file: 'src/banks/bank-list.ts',
+    code: 'loading.isUnderWay() || !failures.current().failure',
+    fault: '!failures.current().failure',
+    effect: 'a request during the first successful retry gets the old error instead of the list',
+    tests: [...LOADING, 'test/failures.test.ts'],
+  },
+  {
+    file: 'src/banks/bank-list.ts',
+    code: 'if (isTaken && isStarted) loading.schedule();',
+    fault: 'if (isTaken && !isStarted) loading.schedule();',
+    effect: 'a list that another replica loaded does not put off this replica’s own load',
+    tests: [LIST, 'test/banks/renewal.test.ts', 'test/sharing/stores.test.ts'],
+  },
+  {
+    file: 'src/deadline.ts',
+    code: '        cancel();\n',
+    fault: '',
+    effect: 'the timer of each load is left behind',
+    tests: ['test/deadline.test.ts', 'test/banks/renewal.test.ts', 'test/service.test.ts'],
+  },
+  {
+    file: 'src/deadline.ts',
+    code: "        signal?.removeEventListener('abort', onAbort);\n",
+    fault: '',
+    effect: 'each load leaves a listener behind, and Node warns of a leak after eleven',
+    tests: ['test/deadline.test.ts', 'test/banks/renewal.test.ts', 'test/service.test.ts'],
+  },
+];

@@ -1,0 +1,172 @@
+import type { Fault } from './fault.ts';
+
+// Faults in src/http, apart from the hot path, the connections under it and the request log.
+
+const LISTENER = ['test/http/listener/server.test.ts', 'test/http/listener/connections.test.ts'];
+const ROUTE = [
+  'test/http/banks/conditions-and-encodings.test.ts',
+  'test/http/hot/path.test.ts',
+  'test/banks/renewal.test.ts',
+];
+
+export const http: readonly Fault[] = [
+  {
+    file: 'src/http/listener/connections.ts',
+    code: '    if (entry.isOverCapacity) overCapacity -= 1;\n',
+    fault: '',
+    effect: 'after an hour of overload the service accepts ever more connections',
+    tests: [...LISTENER, 'test/http/listener/slow-clients.test.ts'],
+  },
+  {
+    file: 'src/http/listener/connections.ts',
+    code: 'const left = (openByClient.get(entry.client) ?? 0) - 1;',
+    fault: 'const left = openByClient.get(entry.client) ?? 0;',
+    effect: 'after a thousand connections in all an address gets no other',
+    tests: [...LISTENER, 'test/http/listener/slow-clients.test.ts'],
+  },
+  {
+    file: 'src/http/listener/connections.ts',
+    code: '(openByClient.get(client) ?? 0) >= limits.connectionsPerAddress',
+    fault: '(openByClient.get(client) ?? 0) > limits.connectionsPerAddress',
+    effect: 'one connection more than the bound for an address',
+    tests: LISTENER,
+  },
+  {
+    file: 'src/http/listener/connections.ts',
+    code: 'candidate[1].connection.lastUse() < unused[1].connection.lastUse()',
+    fault: 'candidate[1].connection.lastUse() > unused[1].connection.lastUse()',
+    effect: 'the connection that was used last makes room, not the one unused for longest',
+    tests: LISTENER,
+  },
+  {
+    file: 'src/http/listener/drain.ts',
+    code: '  clearInterval(sweep);\n',
+    fault: '  clearInterval(undefined);\n',
+    effect: 'a timer is left behind by the drain, and keeps the process alive',
+    tests: [...LISTENER, 'test/process.test.ts'],
+  },
+  {
+    file: 'src/http/listener/drain.ts',
+    code: "clock.after(HALF_SENT_MS, () => destroyAll('receiving'))",
+    fault: "clock.after(HALF_SENT_MS, () => destroyAll('idle'))",
+    effect: 'a request that never ends holds up the drain',
+    tests: [...LISTENER, 'test/process.test.ts'],
+  },
+  {
+    file: 'src/http/listener/drain.ts',
+    code: "destroyAll('idle', 'receiving', 'answering'));",
+    fault: "destroyAll('idle', 'receiving'));",
+    effect: 'a client that does not read its answer holds up the drain past SHUTDOWN_GRACE',
+    tests: [...LISTENER, 'test/process.test.ts'],
+  },
+  {
+    file: 'src/http/listener/server.ts',
+    code: "  server.once('close', () => clearInterval(timer));\n",
+    fault: "  server.once('close', () => timer.unref());\n",
+    effect: 'a closed listener leaves its timer behind, with all that it refers to',
+    tests: LISTENER,
+  },
+  {
+    file: 'src/http/listener/server.ts',
+    code: 'const bytes = socket.bytesWritten - socket.writableLength;',
+    fault: 'const bytes = socket.bytesWritten;',
+    effect: 'a client that takes its answer slowly but steadily is cut off',
+    tests: ['test/http/listener/slow-clients.test.ts', ...LISTENER],
+  },
+  {
+    file: 'src/http/listener/server.ts',
+    code: 'server.maxHeadersCount = MAX_HEADERS + 1;',
+    fault: 'server.maxHeadersCount = MAX_HEADERS;',
+    effect: 'Node drops headers in silence, and the request gets another meaning',
+    tests: ['test/http/listener/raw-requests.test.ts', 'test/http/listener/server.test.ts'],
+  },
+  {
+    file: 'src/http/listener/admission.ts',
+    code: 'url.length > MAX_TARGET_LENGTH',
+    fault: 'url.length >= MAX_TARGET_LENGTH',
+    effect: 'a target of exactly 8,000 bytes, which must be accepted, is refused',
+    tests: ['test/http/listener/raw-requests.test.ts', 'test/http/listener/server.test.ts'],
+  },
+  {
+    file: 'src/http/listener/parser-errors.ts',
+    code: "        response?.once('finish', () => sendRefusal(socket, code, headers));\n",
+    fault: '        sendRefusal(socket, code, headers);\n',
+    effect: 'the refusal of a pipelined request overtakes the answer before it',
+    tests: [
+      'test/http/listener/raw-requests.test.ts',
+      'test/http/connection/pipelines.test.ts',
+      'test/http/connection/connection.test.ts',
+    ],
+  },
+  {
+    file: 'src/http/middlewares.ts',
+    code: '      isDraining() ||\n',
+    fault: '',
+    effect: 'during the drain clients keep connections that are about to close, and lose requests',
+    tests: [
+      'test/process.test.ts',
+      'test/http/connection/connection.test.ts',
+      'test/http/listener/server.test.ts',
+    ],
+  },
+  {
+    file: 'src/http/banks/route.ts',
+    code: 'Math.max(1, Math.ceil(list.status().nextLoadInMs / 1_000))',
+    fault: 'Math.floor(list.status().nextLoadInMs / 1_000)',
+    effect: 'Retry-After is 0 or a second short: clients come back before there can be a list',
+    tests: ROUTE,
+  },
+  {
+    file: 'src/http/banks/route.ts',
+    code: "      case 'not_modified':\n        requestLog.noteListState(req, stateOf(served));\n",
+    fault: "      case 'not_modified':\n",
+    effect: 'the answers 304 are missing from banks_served_total',
+    tests: ['test/telemetry/metrics.test.ts', 'test/http/log/request-log.test.ts', ...ROUTE],
+  },
+  {
+    file: 'src/http/banks/answers.ts',
+    code: ' && last.failureKind === failureKind',
+    fault: '',
+    effect: 'a stale list names the failure of a moment ago',
+    tests: ROUTE,
+  },
+  {
+    file: 'src/http/banks/answers.ts',
+    code: "notModifiedHeaders: ['Vary', vary, ...validating]",
+    fault: 'notModifiedHeaders: validating',
+    effect: 'a 304 has no Vary, and a cache may give gzip to a client that cannot read it',
+    tests: ROUTE,
+  },
+  {
+    file: 'src/http/health.ts',
+    code: 'lastFailureAt: toIso(lastFailure?.atMs)',
+    fault: 'lastFailureAt: toIso(failing?.sinceMs)',
+    effect: '/healthz gives the first failure’s time as the last one’s',
+    tests: ['test/banks/renewal.test.ts', 'test/service.test.ts', 'test/operators/app.test.ts'],
+  },
+  {
+    file: 'src/http/resource.ts',
+    code: "  if (!isClientError) req.log.error({ err: error }, 'unexpected error in a request');\n",
+    fault: '',
+    effect: 'a defect answers 500 and leaves no trace in the log',
+    tests: [
+      'test/http/listener/server.test.ts',
+      'test/http/log/request-log.test.ts',
+      'test/operators/app.test.ts',
+    ],
+  },
+  {
+    file: 'src/http/cors.ts',
+    code: 'varies: allowed.size > 0 && !isOpen',
+    fault: 'varies: allowed.size > 1 && !isOpen',
+    effect: 'with one origin configured a shared cache gives answers without it to the allowed page',
+    tests: ['test/http/cors.test.ts', 'test/http/hot/path.test.ts'],
+  },
+  {
+    file: 'src/http/cors.ts',
+    code: 'isPreflight && headers(requestHeaders.origin) !== NO_HEADERS',
+    fault: 'isPreflight',
+    effect: 'the preflight of a foreign origin is told the methods and headers',
+    tests: ['test/http/cors.test.ts', 'test/http/hot/path.test.ts'],
+  },
+];

@@ -1,0 +1,178 @@
+import type { Fault } from './fault.ts';
+
+// Faults in src/sharing.
+
+const FLEET = [
+  'test/sharing/turns.test.ts',
+  'test/sharing/redis-faults.test.ts',
+  'test/sharing/fleet.test.ts',
+];
+const STORES = [
+  'test/sharing/last-good-list.test.ts',
+  'test/sharing/stores.test.ts',
+  'test/sharing/redis-faults.test.ts',
+];
+const REDIS = [
+  'test/sharing/redis-store.test.ts',
+  'test/sharing/stores.test.ts',
+  'test/sharing/redis-faults.test.ts',
+];
+const FILES = ['test/sharing/replace-file.test.ts', 'test/sharing/snapshot-file.test.ts'];
+
+export const sharing: readonly Fault[] = [
+  {
+    file: 'src/sharing/fleet.ts',
+    code: 'store.claim(options.loadTimeoutMs + WRITE_MS)',
+    fault: 'store.claim(Math.max(WRITE_MS, options.loadTimeoutMs / 2))',
+    effect: 'the lease ends during a slow load, and a second replica calls the provider',
+    tests: FLEET,
+  },
+  {
+    file: 'src/sharing/fleet.ts',
+    code: 'store.claim(options.loadTimeoutMs + WRITE_MS)',
+    fault: 'store.claim((options.loadTimeoutMs + WRITE_MS) * 1_000)',
+    effect: 'a replica that was killed during its load holds the lease for hours',
+    tests: FLEET,
+  },
+  {
+    file: 'src/sharing/fleet.ts',
+    code: 'void lastGoodList.onSettled().then(lease)',
+    fault: 'void lease()',
+    effect: 'the lease ends before the list is written, and another replica calls the provider too',
+    tests: FLEET,
+  },
+  {
+    file: 'src/sharing/fleet.ts',
+    code: '        await lastGoodList.takeFrom(store, list);\n',
+    fault: '',
+    effect: 'a replica that gets the lease late loads again what another has just loaded',
+    tests: FLEET,
+  },
+  {
+    file: 'src/sharing/fleet.ts',
+    code: "        signal.removeEventListener('abort', wake);\n",
+    fault: '',
+    effect: 'each quarter of a second of waiting leaves a listener behind',
+    tests: FLEET,
+  },
+  {
+    file: 'src/sharing/fleet.ts',
+    code: '        waiting.delete(wake);\n',
+    fault: '',
+    effect: 'each quarter of a second of waiting leaves a function behind, for the life of the process',
+    tests: FLEET,
+  },
+  {
+    file: 'src/sharing/fleet.ts',
+    code: '!restored.isTaken && held.receivedAtMs !== restored.saved?.receivedAtMs',
+    fault: '!restored.isTaken',
+    effect: 'replicas with the same list write it and tell each other of it without end',
+    tests: FLEET,
+  },
+  {
+    file: 'src/sharing/fleet.ts',
+    code: '      reconciling = undefined;\n',
+    fault: '',
+    effect: 'after the first message no other is ever read',
+    tests: FLEET,
+  },
+  {
+    file: 'src/sharing/last-good-list.ts',
+    code: '      writing = undefined;\n',
+    fault: '',
+    effect: 'after the first list no other is ever saved',
+    tests: ['test/sharing/stores.test.ts', 'test/sharing/snapshot-file.test.ts'],
+  },
+  {
+    file: 'src/sharing/last-good-list.ts',
+    code: '        save(restored.saved, list.status().ageMs ?? 0, store);\n',
+    fault: '        list.status();\n',
+    effect: 'a list from Redis never reaches the snapshot',
+    tests: STORES,
+  },
+  {
+    file: 'src/sharing/last-good-list.ts',
+    code: 'const sentAtMs = clock.monotonicMs() - ageMs;',
+    fault: 'const sentAtMs = Math.max(clock.monotonicMs(), clock.monotonicMs() - ageMs);',
+    effect: 'a list that is passed on seems new to the other replicas',
+    tests: STORES,
+  },
+  {
+    file: 'src/sharing/last-good-list.ts',
+    code: 'saved && unreadable.delete(store)',
+    fault: 'saved && unreadable.has(store)',
+    effect:
+      'once a store was unreadable, every read that works is told as a recovery, also while it cannot be written',
+    tests: STORES,
+  },
+  {
+    file: 'src/sharing/redis-store.ts',
+    code: 'Math.round(lifeMs - ageMs)',
+    fault: 'Math.round(lifeMs)',
+    effect: 'the shared list expires late, and seems new to replicas that restore it',
+    tests: REDIS,
+  },
+  {
+    file: 'src/sharing/redis-store.ts',
+    code: "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0",
+    fault: "return redis.call('del', KEYS[1])",
+    effect: 'a replica that was paused takes the lease away from its new owner',
+    tests: REDIS,
+  },
+  {
+    file: 'src/sharing/redis-store.ts',
+    code: '      await redis.eval(RELEASE, ownLease);\n',
+    fault: '',
+    effect: 'a claim whose answer was lost blocks every replica until it expires',
+    tests: REDIS,
+  },
+  {
+    file: 'src/sharing/redis-connection.ts',
+    code: '      failedAttempts = 0;\n',
+    fault: '',
+    effect: 'after one long outage of Redis each later reconnection waits two seconds',
+    tests: REDIS,
+  },
+  {
+    file: 'src/sharing/redis-connection.ts',
+    code: '    cancelTimer();\n    cancelTimer = clock.after(reconnect',
+    fault: '    cancelTimer = clock.after(reconnect',
+    effect: 'the ping of a lost connection is left behind, and soon there are two reconnections at once',
+    tests: REDIS,
+  },
+  {
+    file: 'src/sharing/redis-connection.ts',
+    code: '      if (isClosed) {\n        destroy(redis);\n        return;\n      }\n',
+    fault: '',
+    effect: 'a connection that is made while the service stops stays open',
+    tests: REDIS,
+  },
+  {
+    file: 'src/sharing/redis-connection.ts',
+    code: '    destroy(redis);\n    throw error;',
+    fault: '    throw error;',
+    effect: 'each failed handshake leaves a connection open',
+    tests: REDIS,
+  },
+  {
+    file: 'src/sharing/redis-connection.ts',
+    code: '      isReported = false;\n',
+    fault: '',
+    effect: 'only the first outage of Redis is reported',
+    tests: REDIS,
+  },
+  {
+    file: 'src/sharing/replace-file.ts',
+    code: '    await rm(temporary, { force: true }).catch(() => undefined);\n',
+    fault: '',
+    effect: 'each write that fails leaves a temporary file behind, on a disk that may be full',
+    tests: FILES,
+  },
+  {
+    file: 'src/sharing/replace-file.ts',
+    code: '      await file.sync();\n',
+    fault: '',
+    effect: 'after a power failure the snapshot may be empty',
+    tests: FILES,
+  },
+];

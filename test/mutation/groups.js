@@ -1,0 +1,46 @@
+// The pure modules, with the tests that judge them. Every mutant runs the tests of its group, so those that start the whole
+// service are there only where nothing smaller shows the behaviour.
+
+/** @type {Record<string, { files: string[], tests: string[] }>} */
+export const GROUPS = {
+  freshness: {
+    files: ['src/banks/freshness.ts', 'src/banks/cached-list.ts'],
+    tests: ['test/banks/freshness.test.ts', 'test/banks/cached-list.test.ts'],
+  },
+  'list-change': {
+    files: ['src/banks/list-change.ts'],
+    tests: ['test/banks/list-change.test.ts'],
+  },
+  guard: {
+    files: ['src/banks/guard/*.ts'],
+    tests: ['test/banks/guard/*.test.ts'],
+  },
+  schedule: {
+    files: ['src/banks/loading/schedule.ts', 'src/banks/loading/failures.ts', 'src/banks/loading/alarm.ts'],
+    tests: ['test/banks/loading/*.test.ts'],
+  },
+  reading: {
+    files: ['src/banks/reading/*.ts'],
+    tests: ['test/banks/reading/*.test.ts'],
+  },
+  contract: {
+    files: ['src/provider/contract.ts', 'src/http-date.ts'],
+    tests: ['test/provider/contract.test.ts'],
+  },
+  http: {
+    files: ['src/http/banks/{preconditions,cache-headers,encodings}.ts'],
+    tests: ['test/http/banks/*.test.ts'],
+  },
+  envelope: {
+    files: ['src/sharing/envelope.ts'],
+    tests: ['test/sharing/envelope.test.ts'],
+  },
+  config: {
+    files: ['src/config/*.ts', 'src/secrets/secret-rules.ts'],
+    tests: ['test/config/*.test.ts'],
+  },
+  redaction: {
+    files: ['src/secrets/{redaction,encoded-forms,secret-scanner,plain-bytes}.ts'],
+    tests: ['test/secrets/{redaction,secret-scanner}.test.ts'],
+  },
+};

@@ -1,0 +1,47 @@
+import { Stryker } from '@stryker-mutator/core';
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { GROUPS } from './groups.js';
+
+// npm run mutation -- [group...]: changes the code of each group, one small fault at a time, prints every fault that no test
+// noticed, and then the share that one did. The exit status is 1 if that is less than 90 % in one of the groups.
+
+const LEAST_PERCENT = 90;
+
+const wanted = process.argv.slice(2);
+const names = wanted.length > 0 ? wanted : Object.keys(GROUPS);
+if (!names.every((name) => Object.hasOwn(GROUPS, name))) {
+  process.stderr.write(`usage: npm run mutation -- [group...]\ngroups: ${Object.keys(GROUPS).join(', ')}\n`);
+  process.exit(2);
+}
+
+const isNoticed = ({ status }) => status === 'Killed' || status === 'Timeout';
+const isMissed = ({ status }) => status === 'Survived' || status === 'NoCoverage';
+
+/** Where it is, and the code before and after. */
+const describe = ({ fileName, location: { start, end }, mutatorName, replacement }) => {
+  const lines = readFileSync(fileName, 'utf8')
+    .split('\n')
+    .slice(start.line - 1, end.line);
+  const [first = '', ...others] = lines;
+  const columns = [start.column - 1, others.length === 0 ? end.column - 1 : undefined];
+  const original = [first.slice(...columns), ...others].join('\n');
+  return `${relative('', fileName)}:${start.line}:${start.column} ${mutatorName}\n-   ${original}\n+   ${replacement}\n`;
+};
+
+const scores = [];
+for (const name of names) {
+  const { files, tests } = GROUPS[name];
+  const testMatch = tests.map((path) => `<rootDir>/${path}`);
+  // oxlint-disable-next-line no-await-in-loop -- each group uses all processors
+  const mutants = await new Stryker({ mutate: files, jest: { config: { testMatch } } }).runMutationTest();
+  const noticed = mutants.filter(isNoticed).length;
+  const missed = mutants.filter(isMissed);
+  for (const mutant of missed) process.stdout.write(describe(mutant));
+  const percent = (100 * noticed) / (noticed + missed.length);
+  scores.push({ group: name, mutants: noticed + missed.length, missed: missed.length, percent });
+}
+
+for (const { group, mutants, missed, percent } of scores)
+  process.stdout.write(`${group}: ${percent.toFixed(1)} % of ${mutants} faults noticed, ${missed} missed\n`);
+if (scores.some(({ percent }) => percent < LEAST_PERCENT)) process.exitCode = 1;

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { SavedList } from '../../src/banks/cached-list.ts';
+import { systemClock, type Clock } from '../../src/clock.ts';
+import { createEnvelope } from '../../src/sharing/envelope.ts';
+import type { SharedStore, StoreEvent } from '../../src/sharing/list-store.ts';
+import { createRedisStore } from '../../src/sharing/redis-store.ts';
+import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
+import { EVERY_FIELD, readBanks } from '../kit/read-banks.ts';
+import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { eventually } from '../kit/rig.ts';
+
+// What lies in a real Redis and for how long, and what an outage leaves behind: nothing.
+
+const LIFE_MS = 60_000;
+const LIST: SavedList = { ...(await readBanks([{ code: '001' }])), receivedAtMs: 2, changedAtMs: 1 };
+
+describeWithRedis('the store in Redis', () => {
+  let server: RedisServer;
+  let stores: SharedStore[];
+  let events: StoreEvent['type'][];
+  let connections: number;
+  beforeEach(async () => {
+    server = await startRedis();
+    stores = [];
+    events = [];
+    connections = 0;
+  });
+  afterEach(async () => {
+    for (const store of stores) store.close();
+    await server.kill();
+  });
+
+  const make = (clock: Clock = systemClock): SharedStore => {
+    const store = createRedisStore({
+      url: () => Promise.resolve(server.url),
+      provenance: 'provenance',
+      envelope: createEnvelope({ provenance: 'provenance', contract: EVERY_FIELD }),
+      lifeMs: LIFE_MS,
+      clock,
+      random: () => 0.5,
+      onEvent: ({ type }) => void events.push(type),
+    });
+    stores.push(store);
+    return store;
+  };
+  /** Resolves once it is connected. */
+  const open = async (clock?: Clock): Promise<SharedStore> => {
+    const store = make(clock);
+    const before = connections;
+    store.open(() => (connections += 1));
+    await eventually(() => connections > before);
+    return store;
+  };
+  /** The connections of stores that Redis has now. */
+  const clients = async (): Promise<number> =>
+    (await server.command('CLIENT LIST')).split('name=banks-bff').length - 1;
+  const expectNoClients = async (): Promise<void> => {
+    const giveUpAtMs = performance.now() + 10_000;
+    while ((await clients()) > 0 && performance.now() < giveUpAtMs);
+    expect(await clients()).toBe(0);
+  };
+  /** Waits until an attempt has failed; the milliseconds to the next. The other wait that there can be is an attempt's own deadline. */
+  const nextAttempt = async (clock: ManualClock): Promise<number> => {
+    await eventually(() => clock.waits().length === 1 && clock.waits()[0] !== 2_000);
+    return clock.waits()[0] ?? 0;
+  };
+  const disconnect = () => server.command('CLIENT KILL TYPE pubsub');
+  const secondsLeft = async (key: string): Promise<number> =>
+    Number((await server.command(`PTTL banks-bff:1:provenance:${key}`)).slice(1)) / 1_000;
+
+  test('a list expires when it would be too old to be served, and tells every reader its age', async () => {
+    const [one, two] = [await open(), await open()];
+    await one.write(LIST, 45_000);
+    expect(await secondsLeft('list')).toBeLessThanOrEqual(15);
+    expect(await secondsLeft('list')).toBeGreaterThan(5);
+    const { ageMs = 0 } = (await two.read()) ?? {};
+    expect(ageMs).toBeGreaterThanOrEqual(45_000);
+    expect(ageMs).toBeLessThan(55_000);
+  });
+
+  test('a lease lasts as long as it was claimed for', async () => {
+    await (await open()).claim(7_000);
+    expect(await secondsLeft('lease')).toBeLessThanOrEqual(7);
+    expect(await secondsLeft('lease')).toBeGreaterThan(5);
+  });
+
+  test('a claim whose answer was lost does not outlive the connection', async () => {
+    const [one, two] = [await open(), await open()];
+    expect(await one.claim(60_000)).toBeDefined();
+    expect(await two.claim(60_000)).toBeUndefined();
+    await disconnect();
+    await eventually(() => connections === 4);
+    expect(await two.claim(60_000)).toBeDefined();
+  });
+
+  test('each outage is reported, and the first attempt after it comes as soon as ever', async () => {
+    const clock = createManualClock();
+    await open(clock);
+    expect(clock.waits()).toEqual([5_000]);
+    await server.kill();
+    await eventually(() => events.length === 1);
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 7; attempt += 1) {
+      waits.push(await nextAttempt(clock));
+      if (attempt === 6) await server.revive();
+      clock.next();
+    }
+    expect(waits).toEqual([75, 150, 300, 600, 1_200, 1_500, 1_500]);
+    await eventually(() => connections === 2 && clock.waits().length === 1);
+    // It has recovered once it has answered a ping.
+    clock.next();
+    await eventually(() => clock.waits().join() === '5000');
+    await disconnect();
+    await eventually(() => events.length === 3);
+    expect(clock.waits()).toEqual([75]);
+    clock.next();
+    await eventually(() => connections === 3);
+    expect(events).toEqual(['store-failed', 'store-recovered', 'store-failed', 'store-recovered']);
+  });
+
+  test('connections that Redis does not let work are closed', async () => {
+    await server.command('CONFIG SET maxmemory 1');
+    const clock = createManualClock();
+    make(clock).open(() => undefined);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      await nextAttempt(clock);
+      clock.next();
+    }
+    await nextAttempt(clock);
+    await expectNoClients();
+  });
+
+  test('a connection that is being made when the store is closed is closed too', async () => {
+    const store = make();
+    store.open(() => (connections += 1));
+    store.close();
+    const handshakes = async (): Promise<boolean> =>
+      (await server.command('INFO commandstats')).includes('cmdstat_subscribe');
+    while (!(await handshakes()));
+    await expectNoClients();
+    expect([connections, events]).toEqual([0, []]);
+  });
+});
