@@ -5,15 +5,30 @@
  * day of the week.
  */
 export const parseHttpDate = (value: string): number | undefined => {
-  const text = value.trim();
-  const [, day850, date850 = '', month850 = '', year850 = '', time850 = ''] = RFC_850.exec(text) ?? [];
-  const [, dayAsc, monthAsc = '', dateAsc = '', timeAsc = '', yearAsc = ''] = ASCTIME.exec(text) ?? [];
-  let fixdate = text;
-  if (day850) fixdate = `${day850}, ${date850} ${month850} ${fullYear(year850)} ${time850} GMT`;
-  if (dayAsc) fixdate = `${dayAsc}, ${dateAsc.replace(' ', '0')} ${monthAsc} ${yearAsc} ${timeAsc} GMT`;
+  const fixdate = value.trim().replace(RFC_850, fromRfc850).replace(ASCTIME, fromAsctime);
   const ms = Date.parse(fixdate);
   return !Number.isNaN(ms) && new Date(ms).toUTCString() === fixdate ? ms : undefined;
 };
+
+const RFC_850 = /^(\w{3})\w{3,6}, (\d\d)-(\w{3})-(\d\d) (\d\d:\d\d:\d\d) GMT$/;
+const fromRfc850 = (
+  _text: string,
+  day: string,
+  date: string,
+  month: string,
+  year: string,
+  time: string,
+): string => `${day}, ${date} ${month} ${fullYear(year)} ${time} GMT`;
+
+const ASCTIME = /^(\w{3}) (\w{3}) ([ \d]\d) (\d\d:\d\d:\d\d) (\d{4})$/;
+const fromAsctime = (
+  _text: string,
+  day: string,
+  month: string,
+  date: string,
+  time: string,
+  year: string,
+): string => `${day}, ${date.replace(' ', '0')} ${month} ${year} ${time} GMT`;
 
 /** A two-digit year that seems more than 50 years ahead lies in the past (section 5.6.7). */
 const fullYear = (twoDigits: string): number => {
@@ -21,6 +36,3 @@ const fullYear = (twoDigits: string): number => {
   const year = thisYear - (thisYear % 100) + Number(twoDigits);
   return year > thisYear + 50 ? year - 100 : year;
 };
-
-const RFC_850 = /^(\w{3})\w{3,6}, (\d\d)-(\w{3})-(\d\d) (\d\d:\d\d:\d\d) GMT$/;
-const ASCTIME = /^(\w{3}) (\w{3}) ([ \d]\d) (\d\d:\d\d:\d\d) (\d{4})$/;

@@ -24,14 +24,11 @@ export const compareLists = (
   fieldsVanished: without(previous.upstreamFields, next.upstreamFields),
 });
 
-/** How many different numbers of `some` are not among `others`. Both ascend. */
+/** How many numbers of `some` are not among `others`. Both ascend, and have no number twice. */
 const countMissing = (some: Float64Array, others: Float64Array): number => {
   let missing = 0;
   let other = 0;
-  let last: number | undefined;
   for (const one of some) {
-    if (one === last) continue;
-    last = one;
     while ((others[other] ?? Infinity) < one) other += 1;
     if (others[other] !== one) missing += 1;
   }

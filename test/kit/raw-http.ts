@@ -9,15 +9,24 @@ export interface RawAnswer {
   readonly body: string;
 }
 
+interface RawOptions {
+  readonly methods?: readonly string[];
+  readonly keepOpen?: boolean;
+  /** The bytes from here on are sent in a packet of their own. */
+  readonly splitAt?: number;
+  readonly withinMs?: number;
+}
+
 /**
  * Sends `bytes` to `url` on a new connection and resolves with the responses. `methods` are the requests' methods in order,
- * needed if one is HEAD. Without `keepOpen` the sending side is closed after the bytes.
+ * needed if one is HEAD. Without `keepOpen` the sending side is closed after the bytes. Those from `splitAt` on follow in a
+ * packet of their own.
  * Rejects if the responses are not well-formed HTTP/1.1 or the connection does not end.
  */
 export const sendRaw = (
   url: string,
   bytes: string | Buffer,
-  { methods = [], keepOpen = false }: { methods?: readonly string[]; keepOpen?: boolean } = {},
+  { methods = [], keepOpen = false, splitAt = 0, withinMs = 5_000 }: RawOptions = {},
 ): Promise<RawAnswer[]> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
@@ -26,7 +35,7 @@ export const sendRaw = (
     const giveUp = setTimeout(() => {
       socket.destroy();
       reject(new Error(`the connection hangs after ${JSON.stringify(String(bytes).slice(0, 200))}`));
-    }, 5_000);
+    }, withinMs);
     socket.on('data', (chunk) => chunks.push(chunk));
     // The server may reset the connection after the response: it need not read the remaining bytes.
     socket.on('error', () => undefined);
@@ -39,8 +48,16 @@ export const sendRaw = (
         reject(error);
       }
     });
-    if (keepOpen) socket.write(bytes);
-    else socket.end(bytes);
+    const sendFrom = (at: number): void => {
+      if (keepOpen) socket.write(bytes.slice(at));
+      else socket.end(bytes.slice(at));
+    };
+    if (splitAt === 0) sendFrom(0);
+    else {
+      socket.setNoDelay();
+      socket.write(bytes.slice(0, splitAt));
+      setTimeout(sendFrom, 5, splitAt);
+    }
   });
 
 const STATUS_LINE = /^HTTP\/1\.1 (\d{3}) [\w ,'-]+$/;

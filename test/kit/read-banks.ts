@@ -1,3 +1,5 @@
+import { LoadError } from '../../src/banks/load-error.ts';
+import { countRejected } from '../../src/banks/reading/entry.ts';
 import { readList, type ListContract, type ReadList } from '../../src/banks/reading/list-reader.ts';
 
 /** Every field passes. */
@@ -6,3 +8,20 @@ export const EVERY_FIELD: ListContract = { fields: undefined, requiredFields: []
 /** Banks as the service has them after reading a list. */
 export const readBanks = (banks: readonly unknown[]): Promise<ReadList> =>
   readList(Buffer.from(JSON.stringify(banks)), EVERY_FIELD);
+
+/** How many entries JSON.parse reads in this text, or why it is no list. */
+export const expectedOf = (text: string): number | string => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.length : 'not_a_list';
+  } catch {
+    return 'malformed';
+  }
+};
+
+/** How many entries the service reads in this text, rejected ones included, or why it refuses it. */
+export const verdictOf = (text: string): Promise<number | string> =>
+  readList(Buffer.from(text), EVERY_FIELD).then(
+    ({ count, rejected }) => count + countRejected(rejected),
+    (error: unknown) => LoadError.from(error).kind,
+  );

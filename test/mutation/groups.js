@@ -21,11 +21,11 @@ export const GROUPS = {
   },
   reading: {
     files: ['src/banks/reading/*.ts'],
-    tests: ['test/banks/reading/*.test.ts'],
+    tests: ['test/banks/reading/{list-reader,profile}.test.ts', 'test/provider/contract.test.ts'],
   },
   contract: {
     files: ['src/provider/contract.ts', 'src/http-date.ts'],
-    tests: ['test/provider/contract.test.ts'],
+    tests: ['test/provider/contract.test.ts', 'test/http-date.test.ts'],
   },
   http: {
     files: ['src/http/banks/{preconditions,cache-headers,encodings}.ts'],

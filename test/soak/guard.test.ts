@@ -21,7 +21,7 @@ const read = (list: readonly Bank[], names: readonly string[]): Promise<ReadList
 
 const isLetThrough = (next: ReadList, cached: ReadList): boolean => {
   try {
-    guard(next, cached, POLICY);
+    guard(next, cached, POLICY, []);
     return true;
   } catch {
     return false;

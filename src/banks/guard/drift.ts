@@ -2,6 +2,7 @@ import {
   countFilled,
   JSON_TYPES,
   MAX_FIELD_NAMES,
+  newField,
   type FieldProfile,
   type JsonType,
 } from '../reading/profile.ts';
@@ -28,15 +29,14 @@ export interface Drift {
  * JSON types, of how much smaller the share of the entries with such a value is: a field that is filled as often as before,
  * but with numbers instead of strings, has drifted by 100 %.
  */
-export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number): Drift[] => {
-  if (cached.count === 0 || next.count === 0) return [];
-  return [...cached.profile].flatMap(([field, before]) => {
-    const now = next.profile.get(field);
+export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number): Drift[] =>
+  [...cached.profile].flatMap(([field, before]) => {
     // Names that the provider chooses are collected up to a bound: beyond it, nothing is known of this one.
-    if (!now && next.profile.size >= MAX_FIELD_NAMES) return [];
+    if (!next.profile.has(field) && next.profile.size >= MAX_FIELD_NAMES) return [];
+    const now = next.profile.get(field) ?? UNFILLED;
     const lost = (type: JsonType): number =>
       // Both shares times both counts, so that they are whole numbers.
-      Math.max(0, before.filled[type] * next.count - (now?.filled[type] ?? 0) * cached.count);
+      Math.max(0, before.filled[type] * next.count - now.filled[type] * cached.count);
     const drift = JSON_TYPES.reduce((sum, type) => sum + lost(type), 0);
     const whole = cached.count * next.count;
     if (!isMoreThanShare(drift, whole, maxDrift)) return [];
@@ -44,9 +44,10 @@ export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: nu
     const describe = isMoreThanShare(unfilled, whole, maxDrift) ? describeFilled : describeTypes;
     return [{ field, description: describe([before, cached.count], [now, next.count]) }];
   });
-};
 
-type Side = readonly [field: FieldProfile | undefined, entries: number];
+const UNFILLED = newField();
+
+type Side = readonly [field: FieldProfile, entries: number];
 
 const describeFilled = (before: Side, now: Side): string =>
   `filled in ${percent(countFilled(before[0]), before[1])} of entries before, ${percent(countFilled(now[0]), now[1])} now`;
@@ -54,6 +55,6 @@ const describeFilled = (before: Side, now: Side): string =>
 const describeTypes = (before: Side, now: Side): string => `${typesOf(before)} before, ${typesOf(now)} now`;
 
 const typesOf = ([field, entries]: Side): string =>
-  JSON_TYPES.filter((type) => (field?.filled[type] ?? 0) > 0)
-    .map((type) => `${type} in ${percent(field?.filled[type] ?? 0, entries)}`)
+  JSON_TYPES.filter((type) => field.filled[type] > 0)
+    .map((type) => `${type} in ${percent(field.filled[type], entries)}`)
     .join(', ');

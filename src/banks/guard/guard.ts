@@ -33,7 +33,7 @@ export const guard = (
   list: Candidate,
   cached: ProfiledList | undefined,
   policy: GuardPolicy,
-  accept: readonly Acceptance[] = [],
+  accept: readonly Acceptance[],
 ): void => {
   // Beside a cached list this is drift, which depends on whether the field was ever there.
   if (!cached) assertFieldsExist(list, policy);

@@ -8,9 +8,9 @@ const PARTS = 1_000_000;
 export const isMoreThanShare = (part: number, whole: number, share: number): boolean =>
   part * PARTS > Math.round(share * PARTS) * whole;
 
-/** `part` of `whole` for people: a whole percentage, or one with a decimal where it would mislead. */
+/** `part` of `whole`, which is not 0, for people: a whole percentage, or one with a decimal where it would mislead. */
 export const percent = (part: number, whole: number): string => {
-  const exact = whole === 0 ? 0 : (100 * part) / whole;
+  const exact = (100 * part) / whole;
   const rounded = Math.round(exact);
   return `${Math.abs(exact - rounded) < 0.05 ? rounded : exact.toFixed(1)} %`;
 };

@@ -45,12 +45,14 @@ export const observeFields = (list: {
     isNullable: countFilled(field) + field.emptyStrings < list.count,
   }));
 
+/** A field that no entry has. */
+export const newField = () => ({
+  filled: { string: 0, number: 0, boolean: 0, object: 0, array: 0 },
+  emptyStrings: 0,
+});
+
 /** Builds the profile of a list, entry by entry. `names`: the published fields; undefined: those that the entries have. */
 export const createProfile = (names: readonly string[] | undefined) => {
-  const newField = () => ({
-    filled: { string: 0, number: 0, boolean: 0, object: 0, array: 0 },
-    emptyStrings: 0,
-  });
   const fields = new Map(names?.map((name) => [name, newField()]));
   const fieldOf = (name: string) => {
     const known = fields.get(name);

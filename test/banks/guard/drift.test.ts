@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { findDrift } from '../../../src/banks/guard/drift.ts';
+import { percent } from '../../../src/banks/guard/share.ts';
 import { readBanks } from '../../kit/read-banks.ts';
 
 /** A hundred entries, of which the first have the field `a` with these values; all have a `code`. */
@@ -93,6 +94,15 @@ test.each([0, 0.07, 0.29, 0.57, 1])('a share of exactly %f is not too much', asy
   ]);
   expect(findDrift(cached, exact, maxDrift)).toEqual([]);
   expect(findDrift(cached, more, maxDrift)).toHaveLength(maxDrift < 1 ? 1 : 0);
+});
+
+test.each([
+  [1, 3, '33.3 %'],
+  [7, 8, '87.5 %'],
+  [1, 2_000, '0.1 %'],
+  [1, 2_001, '0 %'],
+])('%d of %d are shown as %s', (part, whole, text) => {
+  expect(percent(part, whole)).toBe(text);
 });
 
 test('one of more names than are collected is not called lost', async () => {

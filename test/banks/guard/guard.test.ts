@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { guard, type Acceptance, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
+import type { ProfiledList } from '../../../src/banks/guard/drift.ts';
+import { guard, type Acceptance, type Candidate, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
 import { LoadError } from '../../../src/banks/load-error.ts';
 import { NOTHING_REJECTED } from '../../../src/banks/reading/entry.ts';
 import { readList, type ReadList } from '../../../src/banks/reading/list-reader.ts';
@@ -7,9 +8,14 @@ import { readBanks } from '../../kit/read-banks.ts';
 
 const POLICY: GuardPolicy = { minBanks: 2, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
 
-const errorOf = (...args: Parameters<typeof guard>): LoadError | undefined => {
+const errorOf = (
+  list: Candidate,
+  cached: ProfiledList | undefined,
+  policy: GuardPolicy,
+  accept: readonly Acceptance[] = [],
+): LoadError | undefined => {
   try {
-    guard(...args);
+    guard(list, cached, policy, accept);
     return undefined;
   } catch (error) {
     return LoadError.from(error);
@@ -75,7 +81,10 @@ describe('a field of BANK_FIELDS that no entry has', () => {
     ['null', BANKS.map((bank) => ({ ...bank, name: null }))],
     ['empty', BANKS.map((bank) => ({ ...bank, name: '' }))],
   ])('is missing also where it is %s everywhere', async (_name, banks) => {
-    expect((await verdict(banks, [field('code'), field('name')]))?.kind).toBe('missing_field');
+    expect(await verdict(banks, [field('code'), field('name')])).toMatchObject({
+      kind: 'missing_field',
+      message: 'no entry has a value in these fields of BANK_FIELDS: name',
+    });
   });
 
   test('is said before the entries that have nothing else are called unusable', async () => {
@@ -103,6 +112,47 @@ describe('a field of BANK_FIELDS that no entry has', () => {
   test('no name of the provider is shown that could be something else', async () => {
     const banks = [{ code: '1', 'name\u001b[31m': 'x', 'name-0123456789-token': 'x' }];
     expect((await verdict(banks, [field('code'), field('name')]))?.message).not.toMatch(/perhaps|token/);
+  });
+
+  test.each([
+    ['name-0123456789a', true],
+    ['name-0123456789ab', false],
+    ['name!', false],
+    ['__name__', true],
+    // Configured under this name, the field would be refused.
+    ['__proto__', false],
+  ])('may be called %s: %p', async (name, isShown) => {
+    const error = await verdict(
+      [{ code: '1', [name]: 'x' }],
+      [field('code'), field(name === '__proto__' ? 'proto' : 'name')],
+    );
+    expect(error?.message.includes(`perhaps ${name}`)).toBe(isShown);
+  });
+});
+
+describe('a drift', () => {
+  const drifted = async (...names: readonly string[]): Promise<LoadError | undefined> => {
+    const entry = Object.fromEntries(names.map((name) => [name, 1]));
+    const [cached, list] = await Promise.all([readBanks([{ code: 1, ...entry }]), readBanks([{ code: 1 }])]);
+    return errorOf(list, cached, { ...POLICY, minBanks: 1 });
+  };
+  const LOST = 'filled in 100 % of entries before, 0 % now';
+
+  test('names five fields in its message, counts the rest, and lists all', async () => {
+    expect(await drifted('a', 'b', 'c', 'd', 'e')).toMatchObject({
+      message: `published fields changed: a: ${LOST}; b: ${LOST}; c: ${LOST}; d: ${LOST}; e: ${LOST}`,
+    });
+    expect(await drifted('a', 'b', 'c', 'd', 'e', 'f', 'g')).toMatchObject({
+      message: `published fields changed: a: ${LOST}; b: ${LOST}; c: ${LOST}; d: ${LOST}; e: ${LOST}; and 2 more`,
+      fields: ['a', 'b', 'c', 'd', 'e', 'f', 'g'],
+    });
+  });
+
+  test('of a field whose name could be something else is reported without the name', async () => {
+    expect(await drifted('\u001b[31m')).toMatchObject({
+      message: `published fields changed: (a name that cannot be shown): ${LOST}`,
+      fields: ['(a name that cannot be shown)'],
+    });
   });
 });
 

@@ -35,6 +35,9 @@ test('times that cannot be true are brought back to now, and a decision from a d
     changedAtMs: 5,
     acceptedAtMs: now + 600_000,
   });
+  const latest = { receivedAtMs: 5, changedAtMs: 5, acceptedAtMs: now + 86_400_000 };
+  expect(believable(latest, now)).toEqual(latest);
+  expect(believable({ ...latest, acceptedAtMs: latest.acceptedAtMs + 1 }, now).acceptedAtMs).toBeUndefined();
   const future = now + 2 * 86_400_000;
   expect(believable({ receivedAtMs: future, changedAtMs: future, acceptedAtMs: future }, now)).toEqual({
     receivedAtMs: future,

@@ -1,21 +1,40 @@
 import { describe, expect, test } from '@jest/globals';
-import { renewalDelayMs, retryDelayMs } from '../../../src/banks/loading/schedule.ts';
+import { mayBeConditional, renewalDelayMs, retryDelayMs } from '../../../src/banks/loading/schedule.ts';
 
 const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 
 describe('a renewal', () => {
   test.each([
-    [0, HOUR - 7_200],
-    [0.5, HOUR - 21_600],
-    [0.999_999, HOUR - 36_000],
-  ])('starts ahead of the expiry, by little: random %p', (random, delayMs) => {
-    expect(renewalDelayMs(HOUR, HOUR, random)).toBeCloseTo(delayMs, -1);
-  });
+    [HOUR, 0, HOUR - 7_200],
+    [HOUR, 0.5, HOUR - 21_600],
+    [HOUR, 0.999_999, HOUR - 36_000],
+    // What is left of its time may have a fraction.
+    [7_200.25, 0, 0.25],
+  ])(
+    'of a list fresh for %p ms starts ahead of the expiry, by little: random %p',
+    (freshForMs, random, delayMs) => {
+      expect(Math.abs(renewalDelayMs(freshForMs, HOUR, random) - delayMs)).toBeLessThan(0.1);
+    },
+  );
 
   test('of a list that is stale already starts at once', () => {
     expect(renewalDelayMs(-1, HOUR, 0)).toBe(0);
   });
 });
+
+test.each([
+  [0, 0, true],
+  [22, DAY - 0.5, true],
+  [23, 0, false],
+  [0, DAY, false],
+  [23, DAY, false],
+])(
+  'after %d confirmations and %d ms since the whole list, a request may be conditional: %p',
+  (confirmations, sinceWholeMs, isAllowed) => {
+    expect(mayBeConditional(confirmations, sinceWholeMs)).toBe(isAllowed);
+  },
+);
 
 describe('a retry', () => {
   test.each([
@@ -34,13 +53,16 @@ describe('a retry', () => {
 
   test('waits no longer than a short TTL', () => {
     expect(retryDelayMs(9, undefined, 250, 0.5)).toBe(250);
+    expect(retryDelayMs(1, undefined, 250, 0.5)).toBe(250);
+    expect(retryDelayMs(1, undefined, 1_250, 0.5)).toBe(1_250);
   });
 
   test.each([
-    ['longer than the back-off is obeyed', 30_000, 30_000],
-    ['shorter than the back-off changes nothing', 500, 1_000],
-    ['of a year is cut to the TTL', 365 * 24 * HOUR, HOUR],
-  ])('whose Retry-After is %s', (_name, retryAfterMs, delayMs) => {
-    expect(retryDelayMs(1, retryAfterMs, HOUR, 0)).toBe(delayMs);
+    ['longer than the back-off is obeyed', 30_000, 30_000, HOUR],
+    ['shorter than the back-off changes nothing', 500, 1_000, HOUR],
+    ['of a year is cut to an hour', 365 * DAY, HOUR, 5_000],
+    ['of a year is cut to a TTL that is longer', 365 * DAY, DAY, DAY],
+  ])('whose Retry-After is %s', (_name, retryAfterMs, delayMs, ttlMs) => {
+    expect(retryDelayMs(1, retryAfterMs, ttlMs, 0)).toBe(delayMs);
   });
 });

@@ -1,9 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { LoadError } from '../../../src/banks/load-error.ts';
-import { countRejected } from '../../../src/banks/reading/entry.ts';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../../src/banks/reading/entry-groups.ts';
 import { readList, type ListContract } from '../../../src/banks/reading/list-reader.ts';
-import { EVERY_FIELD, readBanks } from '../../kit/read-banks.ts';
+import { EVERY_FIELD, expectedOf, readBanks, verdictOf } from '../../kit/read-banks.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const read = (text: string, contract: ListContract = EVERY_FIELD) => readList(Buffer.from(text), contract);
@@ -11,61 +9,7 @@ const read = (text: string, contract: ListContract = EVERY_FIELD) => readList(Bu
 const entries = (count: number, entry = '{"a":#}'): string =>
   `[${Array.from({ length: count }, (_, index) => entry.replace('#', String(index))).join(',')}]`;
 
-/** A deterministic text of at most `length` pieces that JSON is made of. */
-const piecesOf = (seed: number, length: number): string => {
-  const pieces = [
-    '[',
-    ']',
-    '{',
-    '}',
-    ',',
-    ':',
-    '"a"',
-    '"',
-    '\\',
-    '1',
-    '-',
-    '0.5',
-    'e3',
-    'null',
-    ' ',
-    '\n',
-    '{"a":1}',
-  ];
-  let state = seed;
-  const next = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0);
-  return Array.from({ length: next() % length }, () => pieces[(next() >>> 8) % pieces.length]).join('');
-};
-
 describe('what is read is what JSON.parse reads', () => {
-  const verdicts = async (text: string): Promise<readonly [unknown, unknown]> => {
-    let expected: unknown;
-    try {
-      const value: unknown = JSON.parse(text);
-      expected = Array.isArray(value) ? value.length : 'not_a_list';
-    } catch {
-      expected = 'malformed';
-    }
-    const actual = await read(text).then(
-      ({ count, rejected }) => count + countRejected(rejected),
-      (error: unknown) => LoadError.from(error).kind,
-    );
-    return [actual, expected];
-  };
-
-  test('for 100,000 texts made of its pieces', async () => {
-    const different: unknown[] = [];
-    for (let seed = 1; seed <= 100_000; seed += 1) {
-      const text = piecesOf(seed, 8);
-      for (const each of [text, `[${text}]`]) {
-        const [actual, expected] = await verdicts(each);
-        if (actual !== expected) different.push({ each, actual, expected });
-      }
-    }
-    expect(different).toEqual([]);
-    expect(await verdicts('[1]')).toEqual([1, 1]);
-  });
-
   test('wherever the entries are cut into groups', async () => {
     const filler = ' '.repeat(20_000);
     for (const text of [
@@ -79,8 +23,7 @@ describe('what is read is what JSON.parse reads', () => {
       `[1${filler},2]]`,
       `[1${filler},2] []`,
     ]) {
-      const [actual, expected] = await verdicts(text);
-      expect(actual).toBe(expected);
+      expect(await verdictOf(text)).toBe(expectedOf(text));
     }
   });
 

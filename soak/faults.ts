@@ -1,0 +1,171 @@
+import type { Behaviour, TokenBehaviour } from '../emulator/behaviours.ts';
+import { listBehaviours } from '../emulator/behaviours.ts';
+import type { RedisServer } from '../test/kit/redis-process.ts';
+import type { Findings } from './findings.ts';
+import { pause, type Gate } from './gate.ts';
+import type { Oracle } from './oracle.ts';
+import type { ListKind, Provider } from './provider.ts';
+
+// What happens around the service: the provider's lists change, it fails in every way and recovers, Redis comes and goes, and
+// an operator asks for refreshes.
+
+export interface FaultsOptions {
+  readonly provider: Provider;
+  readonly redis: RedisServer;
+  readonly oracle: Oracle;
+  readonly managementUrl: string;
+  readonly managementToken: string;
+  readonly signal: (name: NodeJS.Signals) => void;
+  readonly random: () => number;
+  readonly findings: Findings;
+}
+
+const TOKEN_FAULTS: readonly TokenBehaviour[] = [
+  'healthy',
+  'hang',
+  'reset',
+  'server-error',
+  'invalid-client',
+  'error-as-200',
+  'rejected-token',
+  'huge-token',
+  'html',
+];
+/** Their lists are ones that {@link Provider.present} remembers, or are only a delay. */
+const PRESENTED: readonly string[] = ['healthy', 'slow', 'shrunk', 'renamed-field', 'some-unusable'];
+
+type Episode = () => Promise<void>;
+
+export const startFaults = (gate: Gate, options: FaultsOptions): void => {
+  const { provider, redis, oracle, random, findings } = options;
+  const between = (fromMs: number, untilMs: number): number => fromMs + random() * (untilMs - fromMs);
+  /** Every sixth is longer than the list may be served. */
+  const lengthMs = (): number => (random() < 1 / 6 ? between(28_000, 40_000) : between(3_000, 12_000));
+
+  const refresh = async (query = '', token = options.managementToken) => {
+    const expected = provider.expectCall();
+    try {
+      const response = await fetch(`${options.managementUrl}/refresh${query}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, connection: 'close' },
+        signal: AbortSignal.timeout(30_000),
+      });
+      findings.count('POST /refresh', response.status);
+      return { status: response.status, body: await response.text() };
+    } finally {
+      expected();
+    }
+  };
+  /** What it must answer, as far as that is certain. */
+  const refreshAs = async (status: number, query = '', token?: string): Promise<void> => {
+    const answer = await refresh(query, token).catch((error: unknown) => ({
+      status: 0,
+      body: String(error),
+    }));
+    if (answer.status !== status)
+      findings.fail('POST /refresh', `${answer.status} instead of ${status}`, answer.body);
+  };
+
+  const fail =
+    (name: Behaviour): Episode =>
+    async () => {
+      const retryAfter = String(Math.ceil(between(2, 9)));
+      const canAsk = name === 'rate-limited' || (name === 'unavailable' && random() < 0.5);
+      await provider.begin(name, canAsk ? { retryAfter } : {});
+      await pause(lengthMs());
+      // A forced refresh asks whatever the back-off says, and the back-off goes on.
+      if (random() < 0.3) await refreshAs(502);
+      await provider.end();
+    };
+  const failToken =
+    (name: TokenBehaviour): Episode =>
+    async () => {
+      provider.beginToken(name);
+      await pause(lengthMs());
+      await provider.end();
+    };
+  const beSlow: Episode = async () => {
+    await provider.begin('slow', { delayMs: between(100, 500) });
+    await pause(between(5_000, 15_000));
+    await provider.end();
+  };
+  const present =
+    (kind: ListKind, isAccepted: boolean): Episode =>
+    async () => {
+      const version = provider.present(kind);
+      await pause(between(6_000, 12_000));
+      if (kind === 'shrunk') {
+        await refreshAs(502);
+        if (isAccepted) {
+          version.isRefused = false;
+          await refreshAs(200, '?accept=shrunk');
+          await pause(6_000);
+        }
+      }
+      provider.present('ordinary');
+    };
+  const isPlain = (name: string): name is Behaviour =>
+    Object.hasOwn(listBehaviours, name) && !PRESENTED.includes(name);
+  const all: readonly Episode[] = [
+    ...Object.keys(listBehaviours).filter(isPlain).map(fail),
+    ...TOKEN_FAULTS.map(failToken),
+    beSlow,
+    beSlow,
+    present('some-unusable', false),
+    present('shrunk', false),
+    present('shrunk', true),
+    present('renamed-field', false),
+  ];
+  let deck: Episode[] = [];
+  gate.repeat(async (signal) => {
+    // Quiet times, in which the provider's list changes: some shorter than a TTL.
+    for (let left = between(0, 5); left > 0 && !signal.aborted; left -= 1) {
+      await pause(between(2_000, 6_000), signal);
+      provider.change();
+    }
+    if (signal.aborted) return;
+    if (deck.length === 0) deck = shuffle(all, random);
+    await deck.pop()?.();
+  });
+
+  const stall = async (): Promise<void> => {
+    redis.stall();
+    await pause(between(1_000, 10_000));
+    redis.resume();
+  };
+  const restart = async (): Promise<void> => {
+    await redis.kill();
+    await pause(between(0, 15_000));
+    await redis.revive();
+  };
+  const forget = async (): Promise<void> => void (await redis.command('FLUSHALL'));
+  const fillWithGarbage = async (): Promise<void> => {
+    const script = `for _, key in ipairs(redis.call('keys', '*:list')) do redis.call('set', key, '{garbage') end return 1`;
+    await redis.command(`EVAL "${script}" 0`);
+  };
+  gate.repeat(async (signal) => {
+    await pause(between(10_000, 40_000), signal);
+    if (signal.aborted) return;
+    const [name, fault] = Object.entries({ restart, stall, forget, fillWithGarbage })[
+      Math.floor(random() * 4)
+    ] ?? ['restart', restart];
+    findings.count('Redis', name);
+    const end = oracle.troubleRedis();
+    await fault();
+    end();
+  });
+
+  gate.repeat(async (signal) => {
+    await pause(between(10_000, 30_000), signal);
+    if (signal.aborted) return;
+    if (random() < 0.5) await refreshAs(401, '', `wrong-${random()}`);
+    else if (performance.now() > provider.settledAtMs()) await refresh();
+    options.signal('SIGUSR1');
+  });
+};
+
+const shuffle = <T>(items: readonly T[], random: () => number): T[] =>
+  items
+    .map((item) => [random(), item] as const)
+    .toSorted(([a], [b]) => a - b)
+    .map(([, item]) => item);

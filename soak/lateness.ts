@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+
+// How late everything may be because other programs use the machine: taken from the kernel's account of the time for which
+// this process and the service were ready to run and had to wait, so that a slow service is not taken for a busy machine.
+
+export interface Lateness {
+  /** What to allow now, in milliseconds. */
+  slackMs(): number;
+  /** Whether the machine is so busy that the service misses its own deadlines. */
+  isStarved(): boolean;
+  /** Share of the time, 0 to 1, in which it was. */
+  starvedShare(): number;
+  watch(pid: number): void;
+  end(): void;
+}
+
+const SLACK_MS = 1_500;
+const EVERY_MS = 250;
+/** A delay has effects for some time. */
+const REMEMBERED = 60;
+/** Of one step: threads of a process wait at the same time. */
+const MAX_WAIT_MS = 2 * EVERY_MS;
+const STARVED_MS = 2_000;
+
+export const createLateness = (): Lateness => {
+  const pids = [process.pid];
+  const before = new Map<number, number>();
+  const steps: number[] = [];
+  let starved = 0;
+  let all = 0;
+  let lastMs = performance.now();
+  const look = (): void => {
+    const nowMs = performance.now();
+    const waits = pids.map((pid) => {
+      const waitedMs = waitedMsOf(pid);
+      const waitMs = waitedMs - (before.get(pid) ?? waitedMs);
+      before.set(pid, waitedMs);
+      return Math.min(waitMs, MAX_WAIT_MS + nowMs - lastMs);
+    });
+    // A stop of the whole machine is in nobody's account.
+    steps.push(Math.max(...waits, nowMs - lastMs - EVERY_MS));
+    lastMs = nowMs;
+    if (steps.length > REMEMBERED) steps.shift();
+    all += 1;
+    if (isStarved()) starved += 1;
+  };
+  const waitedMs = (): number => steps.reduce((sum, step) => sum + step, 0);
+  const isStarved = (): boolean => waitedMs() > STARVED_MS;
+  const timer = setInterval(look, EVERY_MS);
+  return {
+    slackMs: () => SLACK_MS + waitedMs(),
+    isStarved,
+    starvedShare: () => starved / all,
+    watch: (pid) => void pids.push(pid),
+    end: () => clearInterval(timer),
+  };
+};
+
+/** For how long the main thread of a process was ready to run and did not (schedstat, second field, in nanoseconds). */
+const waitedMsOf = (pid: number): number => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+};

@@ -1,0 +1,285 @@
+import { createRequire } from 'node:module';
+import { createHash } from 'node:crypto';
+import { renameField, replaceWithJunk } from '../emulator/altered-lists.ts';
+import type { Behaviour, BehaviourDetails, TokenBehaviour } from '../emulator/behaviours.ts';
+import type { Call } from '../emulator/calls.ts';
+import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import type { Lateness } from './lateness.ts';
+import { TIMEOUT_MS, TTL_MS } from './policy.ts';
+
+// The emulated provider with a memory: which lists it had when, what it answered when, and so what the service may serve.
+
+/** One list of the provider. */
+export interface Version {
+  readonly number: number;
+  /** As the service publishes it. */
+  readonly json: string;
+  /** Whether the guard must refuse it; false once the operator has accepted it. */
+  isRefused: boolean;
+  readonly fromMs: number;
+  untilMs: number;
+}
+
+/** One good answer of the provider: it had one of these lists. */
+export interface Provision {
+  readonly atMs: number;
+  readonly versions: readonly Version[];
+}
+
+/** Why the provider gives no good answer, or gave none until `untilMs`. */
+interface Trouble {
+  readonly name: string;
+  readonly fromMs: number;
+  untilMs: number;
+  readonly retryAfterMs: number;
+}
+
+interface Bank {
+  readonly [field: string]: unknown;
+  readonly code: string;
+  readonly ispb: string;
+  readonly name: string;
+}
+
+export type ListKind = 'ordinary' | 'shrunk' | 'renamed-field' | 'some-unusable';
+
+export interface Provider {
+  readonly emulator: Emulator;
+  /** Adds, removes and renames some banks. */
+  change(): void;
+  /** The current banks in another form, until the next one. */
+  present(kind: ListKind): Version;
+  begin(name: Behaviour, details?: BehaviourDetails): Promise<void>;
+  /** All issued tokens are rejected from now on, and the endpoint behaves like this. */
+  beginToken(name: TokenBehaviour): void;
+  end(): Promise<void>;
+  /** Notes that an operator's request may cause one call more, until the function that it gives back is called. */
+  expectCall(): () => void;
+  versionOf(json: Buffer): Version | undefined;
+  /** The latest, oldest first. */
+  readonly provisions: readonly Provision[];
+  lastGoodAtMs(): number;
+  /** From when on the list must be fresh again: Infinity while there is trouble. */
+  settledAtMs(): number;
+  /** The troubles between these times, whose effects may still be seen. */
+  troubles(fromMs: number, toMs: number): readonly string[];
+  /** Tokens that the service has sent. */
+  readonly tokens: ReadonlySet<string>;
+  /** How many different lists it has had. */
+  versionCount(): number;
+}
+
+const REMEMBERED_MS = 180_000;
+/** What a call may be early by: timers and the two processes' clocks. */
+const EARLY_MS = 120;
+const REQUEST_HEADERS = new Set(
+  'accept accept-encoding authorization connection host if-modified-since if-none-match user-agent'.split(
+    ' ',
+  ),
+);
+
+export const startProvider = async (options: {
+  readonly clientSecret: string;
+  readonly random: () => number;
+  readonly lateness: Lateness;
+  readonly onFailure: (problem: string, detail?: string) => void;
+  readonly onCall: (path: string, status: number | undefined) => void;
+}): Promise<Provider> => {
+  const { random, lateness, onFailure } = options;
+  const versions = new Map<string, Version>();
+  const provisions: Provision[] = [];
+  const troubles: Trouble[] = [];
+  const tokens = new Set<string>();
+  let trouble: Trouble | undefined;
+  let lastGoodAtMs = -Infinity;
+  let current: Version | undefined;
+  let count = 0;
+
+  const onListCall = createCallJudge(lateness, onFailure);
+  const onCallEnd = (call: Call): void => {
+    const nowMs = performance.now();
+    options.onCall(call.path, call.status);
+    tokens.add(/^Bearer (.*)$/.exec(call.headers.authorization ?? '')?.[1] ?? '');
+    tokens.delete('');
+    if (tokens.size > 8) tokens.delete([...tokens][0] ?? '');
+    if (call.path !== '/api/v1/banks') return;
+    const strange = Object.keys(call.headers).filter((name) => !REQUEST_HEADERS.has(name));
+    if (strange.length > 0) onFailure('headers that the provider should not get', strange.join());
+    if (!/^banks-bff\/\d/.test(call.headers['user-agent'] ?? '')) onFailure('a call without User-Agent');
+    const possible = [...versions.values()].filter(
+      ({ fromMs, untilMs }) => fromMs <= nowMs && untilMs >= nowMs - TIMEOUT_MS - lateness.slackMs(),
+    );
+    // A call that began in the last trouble may only look good: its head had been sent.
+    const mayBeGood = (call.status === 200 || call.status === 304) && !trouble;
+    const isGood =
+      mayBeGood && nowMs - (troubles.at(-1)?.untilMs ?? -Infinity) > TIMEOUT_MS + lateness.slackMs();
+    if (mayBeGood) provisions.push({ atMs: nowMs, versions: possible });
+    while ((provisions[0]?.atMs ?? nowMs) < nowMs - REMEMBERED_MS) provisions.shift();
+    if (isGood) lastGoodAtMs = nowMs;
+    onListCall(call, nowMs, {
+      isWhole: isGood && emulator.behaviour === 'healthy',
+      retryAfterMs: call.status === 429 || call.status === 503 ? (trouble?.retryAfterMs ?? 0) : 0,
+    });
+  };
+  const emulator = await startEmulator({
+    clientSecret: options.clientSecret,
+    tokenLifetimeSeconds: 60,
+    validators: true,
+    compress: 'gzip',
+    onCallEnd,
+  });
+
+  let banks = loadBanks();
+  const set = (list: readonly unknown[], published: readonly Bank[], isRefused: boolean): Version => {
+    const nowMs = performance.now();
+    if (current) current.untilMs = nowMs;
+    for (const [key, { untilMs }] of versions) if (untilMs < nowMs - REMEMBERED_MS) versions.delete(key);
+    const json = JSON.stringify(published.map(({ code, ispb, name }) => ({ code, ispb, name })));
+    const known = versions.get(digest(json));
+    count += known ? 0 : 1;
+    current = known ?? { number: count, json, isRefused, fromMs: nowMs, untilMs: Infinity };
+    current.untilMs = Infinity;
+    current.isRefused = isRefused;
+    versions.set(digest(json), current);
+    emulator.setBanks(list);
+    return current;
+  };
+  const beginTrouble = (name: string, retryAfterMs = 0): void => {
+    trouble = { name, fromMs: performance.now(), untilMs: Infinity, retryAfterMs };
+    troubles.push(trouble);
+    if (troubles.length > 20) troubles.shift();
+  };
+  const endTrouble = (): void => {
+    if (trouble) trouble.untilMs = performance.now();
+    trouble = undefined;
+  };
+  set(banks, banks, false);
+
+  return {
+    emulator,
+    provisions,
+    tokens,
+    versionCount: () => count,
+    change: () => {
+      banks = alter(banks, count, random);
+      set(banks, banks, false);
+    },
+    present: (kind) => {
+      if (kind === 'shrunk' || kind === 'renamed-field') beginTrouble(kind);
+      else endTrouble();
+      switch (kind) {
+        case 'ordinary':
+          return set(banks, banks, false);
+        case 'shrunk': {
+          const half = banks.slice(0, Math.floor(banks.length / 2));
+          return set(half, half, true);
+        }
+        case 'renamed-field':
+          return set(renameField(banks, 'name', 'bankName'), [], true);
+        case 'some-unusable': {
+          const isReplaced = (index: number): boolean => index % 20 === 7;
+          return set(
+            replaceWithJunk(banks, isReplaced),
+            banks.filter((_bank, index) => !isReplaced(index)),
+            false,
+          );
+        }
+      }
+    },
+    begin: async (name, details = {}) => {
+      if (name !== 'slow') beginTrouble(name, Number(details.retryAfter ?? 0) * 1_000);
+      await emulator.behave(name, details);
+    },
+    beginToken: (name) => {
+      if (name !== 'healthy') beginTrouble('token');
+      emulator.behaveToken(name);
+      emulator.revokeIssued();
+    },
+    end: async () => {
+      emulator.behaveToken('healthy');
+      await emulator.behave('healthy');
+      endTrouble();
+    },
+    expectCall: onListCall.expect,
+    versionOf: (json) => versions.get(digest(json)),
+    lastGoodAtMs: () => lastGoodAtMs,
+    settledAtMs: () => {
+      if (trouble) return Infinity;
+      const { untilMs = -Infinity, retryAfterMs = 0 } = troubles.at(-1) ?? {};
+      return untilMs + Math.max(TTL_MS, retryAfterMs) + TIMEOUT_MS + lateness.slackMs();
+    },
+    troubles: (fromMs, toMs) =>
+      troubles
+        .filter(
+          (one) =>
+            one.fromMs <= toMs &&
+            one.untilMs + Math.max(TTL_MS, one.retryAfterMs) + TIMEOUT_MS + lateness.slackMs() >= fromMs,
+        )
+        .map(({ name }) => name),
+  };
+};
+
+const digest = (json: string | Buffer): string => createHash('sha256').update(json).digest('base64url');
+
+/** Judges the time between calls for the list: renewals, back-off and Retry-After allow no more. */
+const createCallJudge = (lateness: Lateness, onFailure: (problem: string, detail?: string) => void) => {
+  let last = { atMs: -Infinity, waitMs: 0, is401: false };
+  let expected = 0;
+  const judge = (
+    { status }: Call,
+    nowMs: number,
+    { isWhole, retryAfterMs }: { readonly isWhole: boolean; readonly retryAfterMs: number },
+  ): void => {
+    const gapMs = nowMs - last.atMs;
+    // A 401 is followed at once by one more call, with another token.
+    const isRetry = last.is401;
+    if (gapMs < last.waitMs - EARLY_MS && !lateness.isStarved() && !isRetry && expected === 0)
+      onFailure(
+        'a call to the provider that comes too early',
+        `after ${gapMs.toFixed(0)} of ${last.waitMs} ms`,
+      );
+    const waitMs = isWhole ? TTL_MS * 0.99 : Math.max(1_000, retryAfterMs);
+    last = { atMs: nowMs, waitMs, is401: status === 401 && !isRetry };
+  };
+  const expect = (): (() => void) => {
+    expected += 1;
+    return () => (expected -= 1);
+  };
+  return Object.assign(judge, { expect });
+};
+
+const loadBanks = (): readonly Bank[] => {
+  const loaded: unknown = createRequire(import.meta.url)('#emulator-banks.json');
+  if (!Array.isArray(loaded) || !loaded.every(isBank)) throw new TypeError('not a list of banks');
+  return loaded;
+};
+
+const isBank = (value: unknown): value is Bank =>
+  typeof value === 'object' &&
+  value !== null &&
+  ['code', 'ispb', 'name'].every((field) => typeof Reflect.get(value, field) === 'string');
+
+/** Fewer than the guard would refuse, even when the service has missed several changes in a row. */
+const MAX_CHANGES = 3;
+const MIN_BANKS = 490;
+const MAX_BANKS = 540;
+
+const alter = (banks: readonly Bank[], number: number, random: () => number): readonly Bank[] => {
+  const changed = [...banks];
+  const at = (): number => Math.floor(random() * changed.length);
+  const times = (): number => 1 + Math.floor(random() * MAX_CHANGES);
+  if (changed.length > MIN_BANKS && random() < 0.5)
+    for (let left = times(); left > 0; left -= 1) changed.splice(at(), 1);
+  if (changed.length < MAX_BANKS && random() < 0.5)
+    for (let left = times(); left > 0; left -= 1)
+      changed.splice(at(), 0, {
+        ...banks[0],
+        code: `9${number}`,
+        ispb: String(90_000_000 + number * 10 + left),
+        name: `Banco Novo ${number}/${left} Ação & Cía`,
+      });
+  const index = at();
+  const renamed = changed[index];
+  if (renamed) changed[index] = { ...renamed, name: `${renamed.name.slice(0, 40)} ${number}` };
+  return changed;
+};
