@@ -24,10 +24,10 @@ const pending: ServerResponse[] = [];
 /** `/slow` is answered when the test says so. */
 const start = async (limits: Partial<Limits>, isProxy?: (address: string) => boolean): Promise<number> => {
   const publicServer = createPublicServer({
-    hotPath: (socket) => (request) => {
-      const isHot = request.toString().startsWith('GET /hot ');
-      if (isHot) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
-      return isHot;
+    hotPath: (bytes, socket) => {
+      if (!bytes.toString().startsWith('GET /hot ')) return 'other';
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
+      return 'answered';
     },
     ...(isProxy && { isProxy }),
     clock: createManualClock(),
