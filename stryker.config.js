@@ -12,7 +12,17 @@ export default {
   // Stryker rewrites the configuration of a TypeScript that has an API for it; this one has none. No such file exists.
   tsconfigFile: 'tsconfig.none.json',
   // What the tests of the groups need; the whole repository would be copied for each run.
-  ignorePatterns: ['*', '!package.json', '!jest.config.js', '!src/**', '!test/**', '!emulator/**'],
+  ignorePatterns: [
+    '*',
+    '!package.json',
+    '!README.md',
+    '!.env.example',
+    '!docs/**',
+    '!jest.config.js',
+    '!src/**',
+    '!test/**',
+    '!emulator/**',
+  ],
   concurrency: 2,
   // A mutant that loops ends soon: no test of a group takes a second.
   timeoutMS: 5_000,

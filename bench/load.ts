@@ -92,7 +92,7 @@ const CONNECTIONS_AT_A_RATE = 256;
 
 /**
  * Runs wrk against a running program.
- * @throws {Error} if a response had a status other than 2xx or 3xx, or a connection failed
+ * @throws {Error} if a response had a status other than 2xx or 3xx, a connection failed, or no response came
  */
 export const measure = async (running: Running, load: Load): Promise<Sample> => {
   running.resetPeakRss();
@@ -100,6 +100,7 @@ export const measure = async (running: Running, load: Load): Promise<Sample> => 
   const { stdout } = await promisify(execFile)('taskset', ['-c', LOAD_CPU, 'wrk', ...wrkArguments(load)]);
   const cpuUs = running.cpuUs() - before;
   const printed: Printed = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+  if (printed.requests === 0) throw new Error('not one response');
   if (printed.failed > 0) throw new Error(`${printed.failed} of ${printed.requests} requests failed`);
   const { requests, seconds, p50Ms, p99Ms, p999Ms, busy, sent, late, latestMs } = printed;
   return {

@@ -7,14 +7,32 @@ import type { RequestHead } from './hot/head.ts';
 
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
-/** The nearest address that is not a trusted proxy's: Express's `req.ip`, from the same package. For the log. */
+/**
+ * The nearest address that is not a trusted proxy's, for the log. The same as Express's `req.ip`, whose package splits the
+ * whole header for every request.
+ */
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {
   if (trustProxy === undefined) return ({ socket }) => socket.remoteAddress;
   const isTrusted =
     typeof trustProxy === 'number'
       ? (_address: string, hops: number) => hops < trustProxy
       : proxyAddr.compile([...trustProxy]);
-  return (head) => proxyAddr(head, isTrusted);
+  return ({ headers, socket }) => {
+    const forwarded = headers['x-forwarded-for']?.toString() ?? '';
+    let address = socket.remoteAddress;
+    let end = forwarded.length;
+    for (let hops = 0; address !== undefined && isTrusted(address, hops); hops += 1) {
+      let next = '';
+      while (next === '' && end > 0) {
+        const start = forwarded.lastIndexOf(',', end - 1) + 1;
+        next = forwarded.slice(start, end).trim();
+        end = start - 1;
+      }
+      if (next === '') break;
+      address = next;
+    }
+    return address;
+  };
 };
 
 /**

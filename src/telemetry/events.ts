@@ -14,6 +14,7 @@ export interface RequestEvent {
   readonly type: 'request-finished';
   /** The path of the route that answered, a constant of the code; `other` where none did. */
   readonly route: string;
+  readonly answeredBy: 'hot_path' | 'node_http';
   /** As the client sent it. */
   readonly method: string;
   readonly status: number;

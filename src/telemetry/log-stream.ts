@@ -23,20 +23,24 @@ export interface LogDestination extends DestinationStream {
 export const createLogDestination = (fd: number): LogDestination => {
   const gathered = Buffer.allocUnsafe(GATHERED_BYTES);
   let length = 0;
+  /** Whether the first of the gathered lines has waited for long enough. */
+  let isDue = false;
   const onDrained = new Set<() => void>();
 
   const handOver = (): void => {
+    isDue = false;
     if (length === 0) return;
     const bytes = Buffer.from(gathered.subarray(0, length));
     length = 0;
     queue.add(bytes);
   };
   const queue = createWriteQueue(fd, () => {
-    if (length > 0) handOver();
-    else for (const resolve of onDrained) resolve();
+    if (length === 0) for (const resolve of onDrained) resolve();
+    else if (isDue) handOver();
   });
   /** While a write is under way lines stay in `gathered`, so that few large buffers wait instead of many small ones. */
-  const handOverIfIdle = (): void => {
+  const handOverWhenIdle = (): void => {
+    isDue = true;
     if (queue.isIdle()) handOver();
   };
 
@@ -48,11 +52,11 @@ export const createLogDestination = (fd: number): LogDestination => {
         queue.add(Buffer.from(line));
         return;
       }
-      if (length === 0) setTimeout(handOverIfIdle, GATHER_MS).unref();
+      if (length === 0) setTimeout(handOverWhenIdle, GATHER_MS).unref();
       length += gathered.write(line, length);
     },
     drained: async (withinMs) => {
-      handOverIfIdle();
+      handOverWhenIdle();
       if (queue.isIdle()) return;
       await new Promise<void>((resolve) => {
         const done = (): void => {

@@ -25,8 +25,23 @@ export const createRequestMetrics = (registry: Registry): RequestMetrics => {
       },
     }),
   );
+  const answered: Record<RequestEvent['answeredBy'], number> = { hot_path: 0, node_http: 0 };
+  registry.registerMetric(
+    new Counter({
+      name: 'banks_http_requests_total',
+      help: 'Requests to the public listener, by what answered them: the hot path, or node:http and Express',
+      labelNames: ['answered_by'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const [answeredBy, count] of Object.entries(answered))
+          this.inc({ answered_by: answeredBy }, count);
+      },
+    }),
+  );
   return {
-    onRequest: ({ route, method, status, durationMs, aborted, listState }) => {
+    onRequest: ({ route, answeredBy, method, status, durationMs, aborted, listState }) => {
+      answered[answeredBy] += 1;
       const methodLabel = METHODS.has(method) ? method : 'other';
       durations.observe(route, methodLabel, aborted ? 'aborted' : statusClass(status), durationMs / 1_000);
       if (listState && !aborted) served[listState] += 1;

@@ -11,6 +11,10 @@ export const GROUPS = {
     files: ['src/banks/list-change.ts'],
     tests: ['test/banks/list-change.test.ts'],
   },
+  admission: {
+    files: ['src/banks/{admission,load-error}.ts'],
+    tests: ['test/banks/admission.test.ts'],
+  },
   guard: {
     files: ['src/banks/guard/*.ts'],
     tests: ['test/banks/guard/*.test.ts'],
@@ -29,15 +33,19 @@ export const GROUPS = {
   },
   http: {
     files: ['src/http/banks/{preconditions,cache-headers,encodings}.ts'],
-    tests: ['test/http/banks/*.test.ts'],
+    tests: ['test/http/banks/{preconditions,cache-headers,encodings}.test.ts'],
   },
   envelope: {
     files: ['src/sharing/envelope.ts'],
     tests: ['test/sharing/envelope.test.ts'],
   },
+  values: {
+    files: ['src/config/values.ts', 'src/secrets/secret-rules.ts'],
+    tests: ['test/config/values.test.ts'],
+  },
   config: {
-    files: ['src/config/*.ts', 'src/secrets/secret-rules.ts'],
-    tests: ['test/config/*.test.ts'],
+    files: ['src/config/{config,reader,provider,effective,unknown-variables}.ts'],
+    tests: ['test/config/config.test.ts'],
   },
   redaction: {
     files: ['src/secrets/{redaction,encoded-forms,secret-scanner,plain-bytes}.ts'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createRedaction } from '../../src/secrets/redaction.ts';
+import { createRedaction, isLookedFor, MAX_TEXT_CHARS, redacting } from '../../src/secrets/redaction.ts';
 
 const SECRETS = {
   'a plain token': 'emulator-access-token',
@@ -105,4 +105,146 @@ test('a long line of backslashes does not stop the service', () => {
   // A search that is not linear would not end within a day.
   const line = `a${'\\'.repeat(20_000)}`;
   expect(redact(line)).toBe(line);
+});
+
+test.each([
+  ['abcdefgh', true],
+  ['12345678', true],
+  ['--------', true],
+  ['abcdefg', false],
+  ['1234567', false],
+  ['-------', false],
+  ['Zx9!', true],
+  ['abc1', true],
+  ['1abc', true],
+  ['12!!', true],
+  ['!!ab', true],
+  ['a1!', false],
+  [String.raw`abcdefg\\\\`, false],
+  [String.raw`ab1\\\\`, false],
+  ['', false],
+])('%j is looked for: %p', (secret, isRedacted) => {
+  expect(isLookedFor(secret)).toBe(isRedacted);
+  const { addSecret, redact } = createRedaction();
+  addSecret('TOKEN', secret);
+  expect(redact(`<${secret}>`)).toBe(isRedacted ? '<[redacted]>' : `<${secret}>`);
+});
+
+test('only the secret is replaced, wherever it is and however often', () => {
+  const { addSecret, redact } = createRedaction();
+  addSecret('A', 'first-secret');
+  addSecret('B', 'other-secret');
+  expect(redact('first-secret')).toBe('[redacted]');
+  expect(redact('first-secret, other-secret; first-secret.')).toBe('[redacted], [redacted]; [redacted].');
+  // One that follows at once cannot be told from it.
+  expect(redact('<first-secretother-secret>')).toBe('<[redacted]>');
+  expect(redact('first-secre')).toBe('first-secre');
+  expect(redact('irst-secret')).toBe('irst-secret');
+});
+
+test('a secret inside another one, or overlapping it, leaves nothing behind', () => {
+  const { addSecret, redact } = createRedaction();
+  addSecret('A', 'abcdefgh-ijklmnop');
+  addSecret('B', 'defgh-ij');
+  addSecret('C', 'ijklmnop-qrstuvwx');
+  expect(redact('<abcdefgh-ijklmnop>')).toBe('<[redacted]>');
+  expect(redact('<abcdefgh-ijklmnop-qrstuvwx>')).toBe('<[redacted]>');
+  expect(redact('<defgh-ij>')).toBe('<[redacted]>');
+});
+
+test('long secrets that begin alike are told apart by how they go on', () => {
+  const { addSecret, redact } = createRedaction();
+  const start = 'x1'.repeat(16);
+  addSecret('A', `${start}-first`);
+  addSecret('B', `${start}-other-one`);
+  expect(redact(`<${start}-other-one>`)).toBe('<[redacted]>');
+  expect(redact(`<${start}-first>`)).toBe('<[redacted]>');
+  expect(redact(`<${start}-first ${start}-other-one>`)).toBe('<[redacted] [redacted]>');
+  // What only begins like a secret may be one that was cut off.
+  expect(redact(`<${start}-o>`)).toBe('<[redacted]>');
+  expect(redact(`<${start.slice(1)}>`)).toBe(`<${start.slice(1)}>`);
+});
+
+test('a value that is rotated back and forth does not push the others out', () => {
+  const { addSecret, redact } = createRedaction();
+  for (const rotation of [1, 2, 3, 4, 3, 3, 4, 3]) addSecret('TOKEN', `token-number-${rotation}`);
+  expect(redact('token-number-1 token-number-2 token-number-3 token-number-4')).toBe(
+    '[redacted] [redacted] [redacted] [redacted]',
+  );
+});
+
+describe('of escapes', () => {
+  const redactionOf = (secret: string) => {
+    const { addSecret, redact } = createRedaction();
+    addSecret('TOKEN', secret);
+    return redact;
+  };
+
+  test.each([
+    ['a control character', 'ab\b\f\n\r\tcd12', String.raw`ab\b\f\n\r\tcd12`],
+    ['a quote', 'ab"cd-12', String.raw`ab\\\"cd-12`],
+    ['a two-byte character', 'abcé-123', String.raw`abc\u00e9-123`],
+    ['a three-byte character', 'abc€-123', String.raw`abc\\u20AC-123`],
+    ['a pair of surrogates', 'abc🔑-123', String.raw`abc\ud83d\udd11-123`],
+    ['half an escaped pair and half a plain one', 'abc🔑-123', `abc\\ud83d\udd11-123`],
+    ['a space', 'ab cd-123', 'ab+cd-123'],
+    ['base64url', 'ab+cd/123', 'ab-cd_123'],
+    ['percent signs', 'ab%cd-123', 'ab%25cd-123'],
+    ['UTF-8 in percent signs', 'abcé-123', 'abc%C3%a9-123'],
+    ['percent signs of letters, which no encoder makes', 'ab%41cd-12', 'ab%41cd-12'],
+    ['what looks like an escape', String.raw`abc\u00e9-12`, String.raw`abc\\u00e9-12`],
+    ['what looks like an escape, plainly', String.raw`abc\u00e9-12`, String.raw`abc\u00e9-12`],
+  ])('%s', (_name, secret, written) => {
+    expect(redactionOf(secret)(`<${written}>`)).toBe('<[redacted]>');
+  });
+
+  test.each([
+    ['an escape that is too short', 'abcé-123', String.raw`abc\u00e-123`],
+    ['an escape without its backslash', 'abcé-123', 'abcu00e9-123'],
+    ['percent signs without digits', 'ab+cd-123', 'ab%2Gcd-123'],
+    ['another character', 'abcé-123', 'abcè-123'],
+    ['another case', 'abcd-123', 'ABCD-123'],
+  ])('nothing is made of %s', (_name, secret, written) => {
+    expect(redactionOf(secret)(`<${written}>`)).toBe(`<${written}>`);
+  });
+
+  test('the whole escape goes with the secret, and no more', () => {
+    expect(redactionOf('"abc-123"')(String.raw`{"a":"\"abc-123\""}`)).toBe('{"a":"[redacted]"}');
+    expect(redactionOf('é-abc-12é')(String.raw`1\u00e9-abc-12\u00e92`)).toBe('1[redacted]2');
+    expect(redactionOf('+abc-12+')('1%2Babc%2D12%2B2')).toBe('1[redacted]2');
+  });
+});
+
+describe('in Base64', () => {
+  test.each(['abcd-1234', 'abcd-12345', 'abcd-123456', 'Zx9!'])(
+    '%s, at each position of a group',
+    (secret) => {
+      const { addSecret, redact } = createRedaction();
+      addSecret('TOKEN', secret);
+      for (const before of ['', '1', '12', '123']) {
+        const redacted = redact(base64(`${before}${secret}`));
+        expect(redacted).toContain('[redacted]');
+        // What is left around it holds at most the bits that it shares with its neighbours.
+        expect(redacted.replace('[redacted]', '').replaceAll('=', '').length).toBeLessThanOrEqual(
+          Math.ceil((before.length * 8) / 6) + 1,
+        );
+      }
+    },
+  );
+});
+
+test('a text or line of exactly the largest length is redacted, not cut', () => {
+  const redaction = createRedaction();
+  redaction.addSecret('TOKEN', 'abcd-1234');
+  const filler = 'x'.repeat(MAX_TEXT_CHARS - 9);
+  expect(redaction.redact(`${filler}abcd-1234`)).toBe(`${filler}[redacted]`);
+  expect(redaction.redact(`${filler}abcd-12345`)).toBe(`${filler}[redacted]… (cut off)\n`);
+  const lines: string[] = [];
+  const destination = redacting({ write: (line) => void lines.push(line) }, redaction);
+  destination.write(`${filler}abcd-1234`);
+  destination.write(`${filler}abcd-12345`);
+  expect(lines).toEqual([
+    `${filler}[redacted]`,
+    `{"level":40,"msg":"log: a line of ${MAX_TEXT_CHARS + 1} characters was left out"}\n`,
+  ]);
 });

@@ -1,41 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { createRedaction, isLookedFor, MAX_TEXT_CHARS, redacting } from '../../src/secrets/redaction.ts';
-import { createSecretScanner } from '../../src/secrets/secret-scanner.ts';
-import { createRandom } from '../kit/random.ts';
+import { createTextSource, SECRET_ALPHABETS } from '../kit/random-texts.ts';
 
 // Secrets of any characters, in texts that are made to be hard to search.
 
-const ALPHABETS = {
-  'all of ASCII': Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)),
-  'signs that encoders touch': Array.from('\\\\"/%+-_ \n\t%25=&u00né秘🔑'),
-  'two letters': Array.from('ab'),
-  'other scripts': Array.from('éü秘密🔑ß\ud83d\udd11'),
-  'a pair of backslash and u': ['\\', 'u', 'd', '8', '3'],
-};
-
-const random = createRandom(77);
-const below = (limit: number): number => Math.floor(random() * limit);
-const pick = <T>(list: readonly T[]): T => {
-  const item = list[below(list.length)];
-  if (item === undefined) throw new Error('an empty list');
-  return item;
-};
-const textOf = (alphabet: readonly string[], length: number): string =>
-  Array.from({ length }, () => pick(alphabet)).join('');
-
-const LONG_TEXT_CHARS = 100_000;
-/** More than ten times what a long text takes. A search in quadratic time takes seconds. */
-const LONGEST_SCAN_MS = 800;
-/** The shorter of two times, because a busy machine only makes it longer. */
-const scanMs = (secrets: readonly string[], text: string): number => {
-  const scan = createSecretScanner(secrets);
-  const times = [1, 2].map(() => {
-    const startedAtMs = performance.now();
-    scan(text);
-    return performance.now() - startedAtMs;
-  });
-  return Math.min(...times);
-};
+const { below, pick, textOf } = createTextSource(77);
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const ENCODERS: Record<string, (secret: string) => string> = {
@@ -48,7 +17,7 @@ const ENCODERS: Record<string, (secret: string) => string> = {
   'Basic credentials of a percent-encoded secret': (secret) => base64(`id:${encodeURIComponent(secret)}`),
 };
 
-describe.each(Object.entries(ALPHABETS))('secrets of %s', (_name, alphabet) => {
+describe.each(Object.entries(SECRET_ALPHABETS))('secrets of %s', (_name, alphabet) => {
   test('are removed, whatever is next to them', () => {
     for (let round = 0; round < 400; round += 1) {
       const secret = Buffer.from(textOf(alphabet, 8 + below(80))).toString();
@@ -65,36 +34,6 @@ describe.each(Object.entries(ALPHABETS))('secrets of %s', (_name, alphabet) => {
       expect(redacted).not.toContain(secret);
     }
   });
-
-  test('take little time, whatever the text is made of', () => {
-    for (let round = 0; round < 2; round += 1) {
-      const secrets = Array.from({ length: 4 }, () => textOf(alphabet, 8 + below(400)));
-      const pieces = [
-        ...secrets.map((secret) => secret.slice(0, 1 + below(secret.length))),
-        ...secrets.map((secret) => encodeURIComponent(Buffer.from(secret).toString())),
-        ...secrets,
-        ...secrets.map((secret) => base64(secret)),
-        '\\'.repeat(1 + below(2_000)),
-        String.raw`\ud83d`,
-        '%25',
-      ];
-      let text = '';
-      while (text.length < LONG_TEXT_CHARS) text += pick(pieces);
-      expect(scanMs(secrets, text.slice(0, LONG_TEXT_CHARS))).toBeLessThan(LONGEST_SCAN_MS);
-    }
-  });
-});
-
-test.each([
-  ['the same character', 'a'.repeat(8_192), 'a'],
-  ['the beginning of a secret', `${'a'.repeat(4_000)}b`, 'a'],
-  ['backslashes', `+${'x'.repeat(20)}\\"`, '\\'],
-  ['lone surrogates and backslashes', 'a-secret-token', `\\ud83d${'\\'.repeat(100)}`],
-  ['a lone surrogate before many backslashes', 'a-secret-token', `\ud83d${'\\'.repeat(50_000)}`],
-  ['percent signs', '%%%%%%%%%%%%25', '%25'],
-])('a text that repeats %s takes little time', (_what, secret, piece) => {
-  const text = `secret${piece.repeat(Math.ceil(LONG_TEXT_CHARS / piece.length))}`.slice(0, LONG_TEXT_CHARS);
-  expect(scanMs([secret], text)).toBeLessThan(LONGEST_SCAN_MS);
 });
 
 test('a secret of any length and any characters is removed, and none breaks the search', () => {

@@ -9,6 +9,7 @@ import { createManualClock } from '../kit/manual-clock.ts';
 const MINUTE_MS = 60_000;
 const REQUEST = {
   type: 'request-finished',
+  answeredBy: 'hot_path',
   route: '/banks',
   method: 'GET',
   durationMs: 1,

@@ -92,6 +92,8 @@ test('requests are counted by route, method and class of status, and what they w
   await settles('banks_served_total{state="stale"}', 1);
   await settles(`${requests}{route="/healthz",method="GET",status="2xx"}`, 1);
   expect(await sample('banks_served_total{state="fresh"}')).toBe(2);
+  expect(await sample('banks_http_requests_total{answered_by="hot_path"}')).toBe(3);
+  expect(await sample('banks_http_requests_total{answered_by="node_http"}')).toBe(1);
   expect(await sample(`${requests}{route="/banks",method="GET",status="2xx"}`)).toBe(2);
   expect(await sample(`${requests}{route="/banks",method="HEAD",status="2xx"}`)).toBe(1);
 });

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { HotPath } from '../hot/path.ts';
+import type { HotPath, Outcome } from '../hot/path.ts';
 import type { Limits } from '../listener/limits.ts';
 import { closeGracefully } from './closing.ts';
 import { createNodeSide, type NodeReader, type NodeSide } from './node-side.ts';
@@ -34,9 +34,8 @@ export interface Reader {
 export interface Answering extends Pick<NodeSide, 'owed' | 'isReceiving' | 'requests'> {
   /** Call it once, before anything else. */
   begin(reader: Reader): void;
-  isHot(): boolean;
-  /** Whether the hot path has answered `request`; it never does after node:http got the connection. */
-  answerHot(request: Buffer): boolean;
+  /** Answers with the hot path, but always gives `other` after node:http got the connection. */
+  answerHot(bytes: Buffer): Outcome;
   /** Gives `piece` to node:http, which keeps the connection from then on. */
   giveToNode(piece: Buffer): void;
   /** The client has closed its side and has all its responses. */
@@ -52,7 +51,7 @@ export interface Answering extends Pick<NodeSide, 'owed' | 'isReceiving' | 'requ
 export const createAnswering = (socket: Socket, options: AnsweringOptions): Answering => {
   const { limits, nextUse } = options;
   const node = createNodeSide();
-  let hot = options.hotPath?.(socket);
+  let hot = options.hotPath;
   let hasAnsweredHot = false;
   let nodeReader: NodeReader | undefined;
   let reader: Reader | undefined;
@@ -80,11 +79,13 @@ export const createAnswering = (socket: Socket, options: AnsweringOptions): Answ
     // Only now: with another listener present, node:http leaves the reading to the stream.
     if (reader) socket.on('data', reader.onData).on('end', reader.onEnd);
     // node:http calls this to close a connection after its last response.
-    socket.destroySoon = () => {
-      reader?.stop();
-      closeGracefully(socket);
-    };
+    socket.destroySoon = close;
     return listeners;
+  };
+
+  const close = (): void => {
+    reader?.stop();
+    closeGracefully(socket);
   };
 
   return {
@@ -96,13 +97,14 @@ export const createAnswering = (socket: Socket, options: AnsweringOptions): Answ
         setTimeoutMs(limits.headersTimeoutMs);
       } else nodeReader = becomeNodes();
     },
-    isHot: () => hot !== undefined,
-    answerHot: (request) => {
-      if (!hot?.(request)) return false;
+    answerHot: (bytes) => {
+      const outcome = hot?.(bytes, socket) ?? 'other';
+      if (outcome === 'incomplete' || outcome === 'other') return outcome;
       lastUse = nextUse();
       hasAnsweredHot = true;
-      setTimeoutMs(limits.keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS);
-      return true;
+      if (outcome === 'answered_last') close();
+      else setTimeoutMs(limits.keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS);
+      return outcome;
     },
     giveToNode: (piece) => node.feed((nodeReader ??= becomeNodes()), piece),
     end: () => {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Answering, Reader } from './answering.ts';
 import type { Backlog } from './backlog.ts';
 import type { Turns } from './turns.ts';
+import type { Outcome } from '../hot/path.ts';
 import { createUnhandledBytes } from './unhandled-bytes.ts';
 
 // Reads one connection, from its first byte to its last, for the hot path and for node:http. node:http alone would parse a whole
@@ -26,8 +27,6 @@ export const createReading = (
   { turns, backlog }: ReadingOptions,
 ): Reading => {
   const unhandled = createUnhandledBytes();
-  /** The unhandled bytes arrived together with a request that the hot path answered. */
-  let isBehindHot = false;
   /** The unhandled bytes are the beginning of a request; the next read should contain its end. */
   let isAwaitingEnd = false;
   let hasEnded = false;
@@ -37,9 +36,8 @@ export const createReading = (
     if (isStopped) return;
     if (unhandled.isEmpty()) {
       // The ordinary case: one whole request, after the client has read everything before it.
-      if (socket.writableLength === 0 && answering.answerHot(chunk)) return;
+      if (socket.writableLength === 0 && isAnswered(answering.answerHot(chunk))) return;
       unhandled.add(chunk);
-      isBehindHot = false;
       handleNext();
     } else {
       unhandled.add(chunk);
@@ -55,19 +53,16 @@ export const createReading = (
   const handleNext = (): void => {
     if (unhandled.isEmpty() || socket.destroyed) return;
     if (!answering.isDue()) {
-      const { bytes, endsHead } = unhandled.next();
-      if (endsHead && answering.answerHot(bytes)) {
-        isBehindHot = true;
-        isAwaitingEnd = false;
-        unhandled.drop(bytes.length);
-      } else if (!endsHead && answering.isHot() && isBehindHot && !isAwaitingEnd && !hasEnded) {
+      const bytes = unhandled.next();
+      const outcome = answering.answerHot(bytes);
+      if (outcome === 'incomplete' && !isAwaitingEnd && !hasEnded) {
         isAwaitingEnd = true;
         unhandled.own();
         answering.setTimeoutMs(END_OF_HEAD_WAIT_MS);
       } else {
         isAwaitingEnd = false;
         unhandled.drop(bytes.length);
-        answering.giveToNode(bytes);
+        if (!isAnswered(outcome)) answering.giveToNode(bytes);
       }
     }
     arrange();
@@ -108,6 +103,8 @@ export const createReading = (
     },
   };
 };
+
+const isAnswered = (outcome: Outcome): boolean => outcome === 'answered' || outcome === 'answered_last';
 
 /** The rest of a request that is split over two reads follows at once; if not, node:http gets what there is. */
 const END_OF_HEAD_WAIT_MS = 1_000;

@@ -4,7 +4,7 @@ export interface UnhandledBytes {
   isEmpty(): boolean;
   add(chunk: Buffer): void;
   /** The bytes up to the end of the next head, or all of them if no head ends. */
-  next(): Piece;
+  next(): Buffer;
   /** Removes the first `length` bytes. */
   drop(length: number): void;
   clear(): void;
@@ -14,11 +14,6 @@ export interface UnhandledBytes {
   keptBytes(): number;
 }
 
-export interface Piece {
-  readonly bytes: Buffer;
-  readonly endsHead: boolean;
-}
-
 export const createUnhandledBytes = (): UnhandledBytes => {
   let rest: Buffer = NOTHING;
   return {
@@ -26,9 +21,7 @@ export const createUnhandledBytes = (): UnhandledBytes => {
     add: (chunk) => (rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])),
     next: () => {
       const end = rest.indexOf(END_OF_HEAD);
-      return end < 0
-        ? { bytes: rest, endsHead: false }
-        : { bytes: rest.subarray(0, end + END_OF_HEAD.length), endsHead: true };
+      return end < 0 ? rest : rest.subarray(0, end + END_OF_HEAD.length);
     },
     drop: (length) => (rest = length < rest.length ? rest.subarray(length) : NOTHING),
     clear: () => (rest = NOTHING),

@@ -1,53 +1,93 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HOST } from '../listener/admission.ts';
-import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from '../listener/limits.ts';
+import { MAX_HEADER_BYTES, MAX_TARGET_LENGTH } from '../listener/limits.ts';
+import { createScan, FIELD, scanRequest, type Field, type Scan } from './scan.ts';
 
-// Reads ordinary requests for /banks and no others: not with a parser, but with a pattern that is narrower than the grammar.
-// Node's parser reads what matches with the same meaning, and decides about everything else. So no body, second request or
-// malformed header can slip through here.
+// Reads ordinary requests for /banks and no others. Node's parser reads each of them with the same meaning, and decides about
+// everything else. So no body, second request or malformed header can slip through here.
 
-/** What an answer and its log line depend on. `headers` has only those that this module reads. */
+/** What an answer and its log line depend on. */
 export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
 
-/** The head of the request, if `bytes` is one whole ordinary request; undefined: leave it to Node's parser. */
-export const readRequestHead = (bytes: Buffer, socket: Socket): RequestHead | undefined => {
-  if (bytes.length > LONGEST) return undefined;
-  const text = bytes.toString('latin1');
-  const line = WHOLE_REQUEST.exec(text);
-  if (!line) return undefined;
-  const [, method = '', url = ''] = line;
-  const headers: Record<string, string> = {};
-  SIGNIFICANT.lastIndex = 0;
-  for (let header = SIGNIFICANT.exec(text); header; header = SIGNIFICANT.exec(text)) {
-    const [, name = '', value = ''] = header;
-    const key = name.toLowerCase();
-    // With two headers of one name, Node joins them, takes the first or refuses them, depending on the name.
-    if (key in headers) return undefined;
-    headers[key] = value.trim();
-  }
-  const isOrdinary =
-    headers['host'] !== undefined &&
-    HOST.test(headers['host']) &&
-    (headers['connection'] ?? 'keep-alive').toLowerCase() === 'keep-alive' &&
-    !SPECIAL.some((name) => name in headers) &&
-    url.length <= MAX_TARGET_LENGTH;
-  return isOrdinary ? { method, url, headers, socket } : undefined;
+/** `headers` has only those that the answer, the log line or the connection depends on. */
+export interface OrdinaryHead extends RequestHead {
+  readonly headers: Readonly<Record<Exclude<Field, 'host' | 'connection'>, string | undefined>>;
+  /** Whether the client wants the connection to end with the answer. */
+  readonly isLast: boolean;
+}
+
+/**
+ * Gives the head of the request, if `bytes` is one whole ordinary request. `incomplete`: only its end is missing. `other`:
+ * leave it to Node's parser.
+ */
+export const createReadRequestHead = () => {
+  const scan = createScan();
+  const text = createText(scan);
+  let validHost = '';
+
+  return (bytes: Buffer, socket: Socket): OrdinaryHead | 'incomplete' | 'other' => {
+    if (bytes.length > LONGEST) return 'other';
+    const scanned = scanRequest(bytes, scan);
+    if (scanned !== 'whole') return scanned;
+
+    const host = text(bytes, FIELD.host) ?? '';
+    if (host !== validHost) {
+      if (!HOST.test(host)) return 'other';
+      validHost = host;
+    }
+    const connection = text(bytes, FIELD.connection)?.toLowerCase();
+    const isLast = connection === 'close' || (connection === undefined && scan.isHttp10);
+    if (!isLast && (scan.isHttp10 || (connection !== undefined && connection !== 'keep-alive')))
+      return 'other';
+    const { targetStart, targetEnd } = scan;
+    if (targetEnd - targetStart > MAX_TARGET_LENGTH) return 'other';
+    return {
+      method: scan.isHead ? 'HEAD' : 'GET',
+      url:
+        targetEnd - targetStart === BANKS.length ? BANKS : bytes.toString('latin1', targetStart, targetEnd),
+      headers: readHeaders(bytes, text),
+      socket,
+      isLast,
+    };
+  };
 };
 
 /** Node does not count exactly by bytes: near the limit, leave it to Node. */
 const LONGEST = MAX_HEADER_BYTES / 2;
+const BANKS = '/banks';
 
-/** Printable ASCII, one space after each colon, and nothing after the empty line. */
-const WHOLE_REQUEST = new RegExp(
-  String.raw`^(GET|HEAD) (/banks(?:\?[!"$-~]*)?) HTTP/1\.1\r\n(?:[\w-]+: [ -~]*\r\n){1,${MAX_HEADERS}}\r\n$`,
-);
+type Text = (bytes: Buffer, field: number) => string | undefined;
 
-/** With any of these a request has content, wants another protocol, or may end the connection. */
-const SPECIAL = ['content-length', 'transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
+/** Most clients repeat most values, and a string that exists need not be created. */
+const createText = ({ starts, ends }: Scan): Text => {
+  const newest = Object.keys(FIELD).map(() => '');
+  return (bytes, field) => {
+    const start = starts[field] ?? 0;
+    if (start === 0) return undefined;
+    const end = ends[field] ?? 0;
+    const known = newest[field] ?? '';
+    if (isText(bytes, start, end, known)) return known;
+    return (newest[field] = bytes.toString('latin1', start, end).trim());
+  };
+};
 
-/** Every header that the answer, the log line or the connection depends on. */
-const SIGNIFICANT = new RegExp(
-  String.raw`\n(host|connection|origin|accept-encoding|if-(?:none-match|match|modified-since|unmodified-since)|x-request-id|x-forwarded-for|traceparent|${SPECIAL.join('|')}): ([^\r]*)`,
-  'gi',
-);
+const isText = (bytes: Buffer, start: number, end: number, text: string): boolean => {
+  if (text.length !== end - start) return false;
+  for (let index = 0; index < text.length; index += 1)
+    if (bytes[start + index] !== text.charCodeAt(index)) return false;
+  return true;
+};
+
+/** Written out, so that all heads have one shape. */
+const readHeaders = (bytes: Buffer, text: Text): OrdinaryHead['headers'] => ({
+  origin: text(bytes, FIELD.origin),
+  'accept-encoding': text(bytes, FIELD['accept-encoding']),
+  'if-match': text(bytes, FIELD['if-match']),
+  'if-none-match': text(bytes, FIELD['if-none-match']),
+  'if-modified-since': text(bytes, FIELD['if-modified-since']),
+  'if-unmodified-since': text(bytes, FIELD['if-unmodified-since']),
+  'x-request-id': text(bytes, FIELD['x-request-id']),
+  'x-forwarded-for': text(bytes, FIELD['x-forwarded-for']),
+  traceparent: text(bytes, FIELD.traceparent),
+});

@@ -10,7 +10,8 @@ export interface WholeAnswer extends Pick<PreparedAnswer, 'body' | 'validators'>
   readonly notModified: Head;
 }
 
-type Head = (requestId: string) => string;
+/** `isLast`: whether the connection ends with the response. */
+type Head = (requestId: string, isLast: boolean) => string;
 
 /** No header can contain it. */
 const PLACE_OF_ID = '\0';
@@ -27,12 +28,16 @@ export const createWholeAnswers = ({ securityHeaders, keepAliveTimeoutMs }: Whol
 
   const make = ({ prepared, second }: Omit<Made, 'answers'>, corsHeaders: FlatHeaders) => {
     const first = ['X-Request-Id', PLACE_OF_ID, ...securityHeaders, ...corsHeaders];
-    // The end of a head as node:http writes it for a connection that stays open.
-    const date = new Date(second * 1_000).toUTCString();
-    const last = ['Date', date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive];
+    // The end of a head as node:http writes it for a connection that stays open, and for one that does not.
+    const date = ['Date', new Date(second * 1_000).toUTCString()];
+    const open = [...date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive];
+    const closing = [...date, 'Connection', 'close'];
     const prepareHead = (status: number, headers: FlatHeaders): Head => {
-      const [before = '', after = ''] = toHead(status, [...first, ...headers, ...last]).split(PLACE_OF_ID);
-      return (requestId) => before + requestId + after;
+      const around = (end: FlatHeaders): string[] =>
+        toHead(status, [...first, ...headers, ...end]).split(PLACE_OF_ID);
+      const [before = '', after = ''] = around(open);
+      const [, afterLast = ''] = around(closing);
+      return (requestId, isLast) => before + requestId + (isLast ? afterLast : after);
     };
     return mapEncodings(prepared, ({ body, validators, headers, notModifiedHeaders }) => ({
       body,

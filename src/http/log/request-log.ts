@@ -33,28 +33,28 @@ export interface RequestLog {
   /** For the hot path: the identifier for the answer's `X-Request-Id`. */
   readonly identify: Identify;
   /** For the hot path, when a request for /banks begins: what logs it once it is finished. */
-  watch(head: RequestHead, requestId: string): LogFinished;
+  watch(head: RequestHead, requestId: string, listState: Freshness): LogFinished;
 }
 
 /**
  * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`: whether the system has
  * taken all of it, and not lost the client before.
  */
-export type LogFinished = (
-  status: number,
-  contentBytes: number,
-  isTaken: boolean,
-  listState: Freshness,
-) => void;
+export type LogFinished = (status: number, contentBytes: number, isTaken: boolean) => void;
 
 export const createRequestLog = (options: RequestLogOptions): RequestLog => {
   const { logger, destination, redact, clientAddress, emit } = options;
   const identify = createIdentify();
   const toText = createToText(redact);
 
-  const begin = (head: RequestHead, requestId: string, route: string): RequestUnderWay => ({
+  const begin = (
+    head: RequestHead,
+    requestId: string,
+    { answeredBy, route }: Pick<RequestUnderWay, 'answeredBy' | 'route'>,
+  ): RequestUnderWay => ({
     startedAtMs: performance.now(),
     requestId,
+    answeredBy,
     route,
     method: head.method ?? '',
     path: pathOf(head),
@@ -71,13 +71,14 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     isTaken: boolean,
     listState: Freshness | undefined,
   ): { readonly event: RequestEvent; readonly line: RequestLine } => {
-    const { requestId, route, method, path, ip, traceId } = request;
+    const { requestId, answeredBy, route, method, path, ip, traceId } = request;
     const durationMs = Math.round((performance.now() - request.startedAtMs) * 1_000) / 1_000;
     const bytes = method === 'HEAD' ? 0 : contentBytes;
     const aborted = !isTaken;
     const event: RequestEvent = {
       type: 'request-finished',
       route,
+      answeredBy,
       method,
       status,
       durationMs,
@@ -104,11 +105,11 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
       begin: (req, res) => {
         const requestId = identify(req);
         res.setHeader('X-Request-Id', requestId);
-        underWay.set(req, begin(req, requestId, UNKNOWN_ROUTE));
+        underWay.set(req, begin(req, requestId, BY_NODE));
         return requestId;
       },
       end: (req, res) => {
-        const request = underWay.get(req) ?? begin(req, '', UNKNOWN_ROUTE);
+        const request = underWay.get(req) ?? begin(req, '', BY_NODE);
         const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
         return end(request, res.statusCode, contentBytes, res.writableFinished, request.listState);
       },
@@ -116,10 +117,10 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     noteRoute: (req, route) => note(req, { route }),
     noteListState: (req, listState) => note(req, { listState }),
     identify,
-    watch: (head, requestId) => {
-      const request = begin(head, requestId, '/banks');
+    watch: (head, requestId, listState) => {
+      const request = begin(head, requestId, BY_HOT_PATH);
       const isClientsId = head.headers['x-request-id'] !== undefined;
-      return (status, contentBytes, isTaken, listState) => {
+      return (status, contentBytes, isTaken) => {
         const { line } = end(request, status, contentBytes, isTaken, listState);
         if (logger.isLevelEnabled('info')) destination.write(toText(line, isClientsId));
       };
@@ -130,6 +131,7 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
 /** What is known of a request before it is finished: Express rewrites the path, and the socket loses its address. */
 interface RequestUnderWay extends Pick<RequestLine, 'requestId' | 'method' | 'path' | 'ip' | 'traceId'> {
   readonly startedAtMs: number;
+  readonly answeredBy: RequestEvent['answeredBy'];
   route: string;
   listState: Freshness | undefined;
 }
@@ -170,8 +172,9 @@ const createMiddleware = (logger: Logger, { begin, end }: Hooks): RequestLog['mi
   });
 };
 
-/** Of a request that is refused before a route has it, or that none takes. */
-const UNKNOWN_ROUTE = 'other';
+/** The route is that of a request that is refused before a route has it, or that none takes. */
+const BY_NODE = { answeredBy: 'node_http', route: 'other' } as const;
+const BY_HOT_PATH = { answeredBy: 'hot_path', route: '/banks' } as const;
 
 /** An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can be anything. */
 const MAX_ADDRESS_CHARS = 64;

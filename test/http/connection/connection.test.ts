@@ -141,10 +141,10 @@ describe('the listener', () => {
   });
 
   /** The hot path takes requests for /hot; Node's application answers the others. */
-  const hotPath: HotPath = (socket) => (request) => {
-    const isHot = request.toString().startsWith('GET /hot ');
-    if (isHot) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
-    return isHot;
+  const hotPath: HotPath = (bytes, socket) => {
+    if (!bytes.toString().startsWith('GET /hot ')) return 'other';
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
+    return 'answered';
   };
   const start = async (
     limits: Partial<Limits> = {},

@@ -24,12 +24,13 @@ afterEach(() => {
   }
 });
 
-const hotPath: HotPath = (socket) => (request) => {
-  const path = /^GET (\/hot\S*) HTTP\/1\.1\r\nHost: a\r\n\r\n$/.exec(request.toString('latin1'))?.[1];
-  if (path === undefined) return false;
+const hotPath: HotPath = (bytes, socket) => {
+  const text = bytes.toString('latin1');
+  const path = /^GET (\/hot\S*) HTTP\/1\.1\r\nHost: a\r\n\r\n$/.exec(text)?.[1];
+  if (path === undefined) return /^GET \/hot\S* HTTP\/1\.1\r\n[^\n]*$/.test(text) ? 'incomplete' : 'other';
   const body = `[GET ${path}]`;
   socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-  return true;
+  return 'answered';
 };
 
 interface StartOptions {

@@ -154,8 +154,16 @@ const CASES: readonly Case[] = [
   ['a secret as the address', 'hot', get(`X-Forwarded-For: ${SECRET}`)],
   ['an address from the proxy', 'hot', get('X-Forwarded-For: 198.51.100.7, 203.0.113.9')],
   ['an IPv6 address from the proxy', 'hot', get('X-Forwarded-For: 2001:db8::7')],
-  ['HTTP/1.0', 'express', 'GET /banks HTTP/1.0'],
-  ['the end of the connection asked for', 'express', get('Connection: close')],
+  ['HTTP/1.0', 'hot', get().replace('HTTP/1.1', 'HTTP/1.0')],
+  ['HTTP/1.0 without Host', 'express', 'GET /banks HTTP/1.0'],
+  [
+    'HTTP/1.0 that keeps the connection',
+    'express',
+    get('Connection: keep-alive').replace('HTTP/1.1', 'HTTP/1.0'),
+  ],
+  ['the end of the connection asked for', 'hot', get('Connection: close')],
+  ['the end of the connection asked for, held', 'hot', get('Connection: close', 'If-None-Match: {identity}')],
+  ['the end of the connection asked for, HEAD', 'hot', head('Connection: close')],
   ['a small body', 'express', `${get('Content-Length: 2')}\r\n\r\nab`],
   ['a large body', 'express', get('Content-Length: 100000')],
   ['a body of unknown length', 'express', get('Transfer-Encoding: chunked')],
@@ -218,6 +226,34 @@ describe('HOT_PATH=on answers as HOT_PATH=off does, byte for byte', () => {
     const [, content] = await send(hot, get());
     expect(JSON.parse(content)).toEqual([{ code: '001', ispb: '1', name: 'One' }]);
     await expectSame(get(...CHROME), 'hot');
+  });
+});
+
+describe('a head that arrives in pieces', () => {
+  const REQUEST = `${get(...CHROME)}\r\n\r\n`;
+  /** Sends each piece once the service has read the one before: another client's request is answered after that. */
+  const sendPieces = async (pieces: readonly string[]): Promise<string> => {
+    const socket = connect({ host: '127.0.0.1', port: portOf(hot), noDelay: true });
+    let received = '';
+    socket.setEncoding('latin1').on('data', (chunk) => (received += String(chunk)));
+    for (const piece of pieces) {
+      await new Promise((resolve) => void socket.write(piece, resolve));
+      await send(hot, get());
+    }
+    await eventually(() => received.includes('\r\n\r\n'));
+    socket.destroy();
+    return received.slice(0, 15);
+  };
+
+  test.each([
+    ['two', [REQUEST.slice(0, 100), REQUEST.slice(100)], 0],
+    ['two, cut in its last bytes', [REQUEST.slice(0, -1), REQUEST.slice(-1)], 0],
+    ['two, the second with another request', [REQUEST.slice(0, 100), REQUEST.slice(100) + REQUEST], 0],
+    ['three', [REQUEST.slice(0, 100), REQUEST.slice(100, 200), REQUEST.slice(200)], 1],
+  ])('%s', async (_what, pieces, byNode) => {
+    const before = nodeRequestsOf(hot);
+    expect(await sendPieces(pieces)).toBe('HTTP/1.1 200 OK');
+    expect(nodeRequestsOf(hot) - before).toBe(byNode);
   });
 });
 

@@ -26,10 +26,10 @@ const pending: ServerResponse[] = [];
 const start = async (limits: Partial<Limits>, isProxy?: (address: string) => boolean): Promise<number> => {
   clock = createManualClock();
   const publicServer = createPublicServer({
-    hotPath: (socket) => (request) => {
-      const isHot = request.toString().startsWith('GET /hot ');
-      if (isHot) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
-      return isHot;
+    hotPath: (bytes, socket) => {
+      if (!bytes.toString().startsWith('GET /hot ')) return 'other';
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhot');
+      return 'answered';
     },
     ...(isProxy && { isProxy }),
     clock,

@@ -18,7 +18,7 @@ const clock = createManualClock();
 const start = async (limits: Partial<Limits>, app?: RequestListener): Promise<string> => {
   refusals = [];
   running = createPublicServer({
-    hotPath: () => () => false,
+    hotPath: () => 'other',
     clock,
     commonHeaders: [],
     onRefusal: (refusal) => refusals.push(refusal),
