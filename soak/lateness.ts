@@ -17,10 +17,10 @@ export interface Lateness {
 const SLACK_MS = 1_500;
 const EVERY_MS = 250;
 /** A delay has effects for some time. */
-const REMEMBERED = 60;
+const REMEMBERED = 24;
 /** Of one step: threads of a process wait at the same time. */
 const MAX_WAIT_MS = 2 * EVERY_MS;
-const STARVED_MS = 2_000;
+const STARVED_MS = 1_500;
 
 export const createLateness = (): Lateness => {
   const pids = [process.pid];

@@ -85,7 +85,11 @@ export const createOracle = (provider: Provider, lateness: Lateness): Oracle => 
     if (answer.header('content-type') !== 'application/problem+json')
       return 'an error that is not problem+json';
     if (answer.header('cache-control') !== 'no-store') return 'an error that may be stored';
-    if (answer.body.length === 0) return answer.status >= 500 && !mayLackList(when) ? 'a 5xx' : undefined;
+    // HEAD, which has no code.
+    if (answer.body.length === 0) {
+      const isAllowed = answer.status < 500 || mayLackList(when) || floods.includes(when, lateness.slackMs());
+      return isAllowed ? undefined : `${answer.status} although a list may be served`;
+    }
     const problem: unknown = JSON.parse(answer.body.toString());
     const field = (name: string): unknown =>
       typeof problem === 'object' && problem !== null ? Reflect.get(problem, name) : undefined;

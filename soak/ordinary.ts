@@ -136,7 +136,8 @@ export const createClients = (options: {
     if (what.kind === 'other origin' && what.headers['Origin'] === ORIGIN && answer.status < 500)
       if (answer.header('access-control-allow-origin') !== ORIGIN) return 'no Access-Control-Allow-Origin';
     const lacksList = answer.status >= 502 && answer.status <= 504 && what.path.startsWith('/banks');
-    if (!what.statuses.includes(answer.status) && !lacksList) return `status ${answer.status}`;
+    const isRefused = answer.status === 503 && oracle.isFlooded(when);
+    if (!what.statuses.includes(answer.status) && !lacksList && !isRefused) return `status ${answer.status}`;
     const isConfirmed = what.headers['If-None-Match']?.includes(answer.header('etag') ?? '-');
     if (what.kind === 'revalidation' && isConfirmed !== (answer.status === 304) && answer.status < 500)
       return `${answer.status} for ${what.headers['If-None-Match']}`;

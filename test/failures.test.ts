@@ -4,44 +4,10 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import supertest from 'supertest';
 import type { Behaviour } from '../emulator/behaviours.ts';
+import { AT_ONCE, AT_THE_DEADLINE } from './kit/failure-table.ts';
 import { eventually, startRig, type Rig } from './kit/rig.ts';
 
 // The failure table, row by row: what users get while the provider fails, with and without a cached list.
-
-type Row = readonly [behaviour: Behaviour, status: number, code: string, kind: string];
-
-const AT_ONCE: readonly Row[] = [
-  ['refuse', 503, 'provider_unavailable', 'unreachable'],
-  ['reset', 503, 'provider_unavailable', 'unreachable'],
-  ['rate-limited', 503, 'provider_unavailable', 'rate_limited'],
-  ['server-error', 503, 'provider_unavailable', 'unavailable'],
-  ['unavailable', 503, 'provider_unavailable', 'unavailable'],
-  ['unauthorized', 502, 'provider_invalid_answer', 'unauthorized'],
-  ['forbidden', 502, 'provider_invalid_answer', 'unexpected_status'],
-  ['not-found', 502, 'provider_invalid_answer', 'unexpected_status'],
-  ['bad-request', 502, 'provider_invalid_answer', 'unexpected_status'],
-  ['redirect', 502, 'provider_invalid_answer', 'unexpected_status'],
-  ['no-content', 502, 'provider_invalid_answer', 'unexpected_status'],
-  ['html', 502, 'provider_invalid_answer', 'malformed'],
-  ['html-as-json', 502, 'provider_invalid_answer', 'malformed'],
-  ['wrong-type', 502, 'provider_invalid_answer', 'malformed'],
-  ['not-json', 502, 'provider_invalid_answer', 'malformed'],
-  ['not-utf8', 502, 'provider_invalid_answer', 'malformed'],
-  ['cut-short', 502, 'provider_invalid_answer', 'malformed'],
-  ['too-deep', 502, 'provider_invalid_answer', 'malformed'],
-  ['envelope', 502, 'provider_invalid_answer', 'not_a_list'],
-  ['null', 502, 'provider_invalid_answer', 'not_a_list'],
-  ['empty', 502, 'provider_invalid_answer', 'too_few'],
-  ['most-unusable', 502, 'provider_invalid_answer', 'unusable_entries'],
-  ['too-large', 502, 'provider_invalid_answer', 'too_large'],
-  ['gzip-bomb', 502, 'provider_invalid_answer', 'too_large'],
-  ['brotli-bomb', 502, 'provider_invalid_answer', 'too_large'],
-];
-const AT_THE_DEADLINE: readonly Row[] = [
-  ['hang', 504, 'provider_timeout', 'timeout'],
-  ['stall', 504, 'provider_timeout', 'timeout'],
-  ['drip', 504, 'provider_timeout', 'timeout'],
-];
 
 /** A whole list, in chunks. */
 const LIST_ANSWER =

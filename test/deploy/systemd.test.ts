@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseConfig } from '../../src/config/config.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
+import { needProgram } from '../kit/needs.ts';
 import { read } from '../kit/manifests.ts';
 
 // The unit for systemd, held against the code and against systemd's own checks.
@@ -37,15 +38,9 @@ test('the unit with a minimal file of variables is a good configuration, and sto
   expect(Number.parseInt(stopSeconds, 10)).toBeGreaterThan(config.shutdownGraceMs / 1_000);
 });
 
-const isInstalled = spawnSync('systemd-analyze', ['--version']).status === 0;
-const HOW_TO_GET_IT = 'systemd-analyze is not installed. On Debian: apt-get install systemd';
-if (!isInstalled) {
-  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be skipped
-  if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
-  process.stderr.write(`Left out: systemd's own checks. ${HOW_TO_GET_IT}\n`);
-}
+const { describeWithIt } = needProgram(['systemd-analyze'], 'On Debian: apt-get install systemd');
 
-(isInstalled ? describe : describe.skip)('systemd', () => {
+describeWithIt('systemd', () => {
   let folder: string;
   let file: string;
   beforeEach(() => {

@@ -1,25 +1,17 @@
-import { describe, expect } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onFreePort } from './free-port.ts';
+import { needProgram } from './needs.ts';
 import { runProgram } from './program.ts';
 
-// A real forward proxy of a test's own: tinyproxy, on a free port of loopback. Where it is not installed these tests are left
-// out, and say so; with CI=true that is a failure.
-
-const isInstalled = spawnSync('tinyproxy', ['-v']).status === 0;
-const HOW_TO_GET_IT = 'tinyproxy is not installed. On Debian and Ubuntu: apt-get install tinyproxy-bin';
-
-if (!isInstalled) {
-  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be left out
-  if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
-  process.stderr.write(`Tests of ${expect.getState().testPath} are left out: ${HOW_TO_GET_IT}\n`);
-}
+// A real forward proxy of a test's own: tinyproxy, on a free port of loopback.
 
 /** `describe` for tests that need tinyproxy. */
-export const describeWithProxy = isInstalled ? describe : describe.skip;
+export const { describeWithIt: describeWithProxy } = needProgram(
+  ['tinyproxy'],
+  'On Debian and Ubuntu: apt-get install tinyproxy-bin',
+);
 
 export interface ForwardProxy {
   readonly port: number;

@@ -1,4 +1,3 @@
-import { describe, expect } from '@jest/globals';
 import { spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -6,23 +5,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from './free-port.ts';
+import { needProgram } from './needs.ts';
 
 // The real HAProxy with the shipped configuration, in which only addresses are replaced, and a name server in place of
-// Docker's. If HAProxy is not installed, these tests are skipped with a message; with CI=true that is a failure.
+// Docker's.
 
 export const SHIPPED_CONFIG = 'deploy/haproxy/haproxy.cfg';
 
-const isInstalled = spawnSync('haproxy', ['-v']).status === 0;
-const HOW_TO_GET_IT = 'HAProxy is not installed. On Debian: apt-get install haproxy';
-
-if (!isInstalled) {
-  // oxlint-disable-next-line node/no-process-env -- whether this is CI, where nothing may be skipped
-  if (process.env['CI'] === 'true') throw new Error(HOW_TO_GET_IT);
-  process.stderr.write(`Tests of ${expect.getState().testPath} are skipped: ${HOW_TO_GET_IT}\n`);
-}
-
 /** `describe` for tests that need HAProxy. */
-export const describeWithHaproxy = isInstalled ? describe : describe.skip;
+export const { describeWithIt: describeWithHaproxy } = needProgram(
+  ['haproxy'],
+  'On Debian: apt-get install haproxy',
+);
 
 /** HAProxy's own check of the configuration in `file`: its exit status and output. */
 export const checkConfig = (file: string): { status: number | null; written: string } => {

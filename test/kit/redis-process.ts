@@ -7,7 +7,7 @@ import { runProgram, type Program } from './program.ts';
 // A real redis-server on a free port, without a disk; never the machine's own.
 
 /** Undefined if none is installed. */
-export const REDIS_PROGRAM = ['redis-server', 'valkey-server'].find(
+const REDIS_PROGRAM = ['redis-server', 'valkey-server'].find(
   (name) => spawnSync(name, ['--version']).status === 0,
 );
 

@@ -14,6 +14,7 @@ import {
 } from '../kit/forward-proxy.ts';
 import { leaksIn } from '../kit/leaks.ts';
 import { clientCredentialsEnv, eventually, startRig, type Rig } from '../kit/rig.ts';
+import { startSteadyLoad } from '../kit/steady-load.ts';
 import { startTlsFront, type TlsFront } from '../kit/tls-front.ts';
 
 // The way out through a forward proxy, a real one, to a provider that speaks TLS and requires a client certificate.
@@ -202,22 +203,14 @@ describeWithProxy('through a forward proxy', () => {
     const proxy = await startProxy();
     const rig = await startService({ HTTPS_PROXY: proxy.url, CACHE_TTL: '10s' });
     await getBanks(rig).expect(200);
-    const statuses = new Set<number>();
-    const over = new AbortController();
-    const load = async (): Promise<void> => {
-      // oxlint-disable-next-line no-await-in-loop -- one request after the other is what a client does
-      while (!over.signal.aborted) statuses.add((await getBanks(rig)).status);
-    };
-    const clients = Promise.all([load(), load(), load()]);
+    const stopLoad = startSteadyLoad(rig);
     await proxy.kill();
     for (let loads = 0; loads < 4; loads += 1) {
       rig.clock.next();
       // oxlint-disable-next-line no-await-in-loop -- one load after the other
       await eventually(() => rig.service.list.status().nextLoadInMs > 0);
     }
-    over.abort();
-    await clients;
-    expect([...statuses]).toEqual([200]);
+    expect(await stopLoad()).toEqual([200]);
     expect(failureOf(rig)?.kind).toBe('proxy_unreachable');
     expect(rig.messages().join('\n')).toContain('no connection to the proxy in HTTPS_PROXY (ECONNREFUSED)');
   });

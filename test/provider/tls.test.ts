@@ -10,6 +10,7 @@ import { createAuthority, type Pair } from '../kit/authority.ts';
 import { startAlertingServer } from '../kit/alerting-server.ts';
 import { describeWithHaproxy } from '../kit/haproxy.ts';
 import { clientCredentialsEnv, eventually, startRig, type Rig } from '../kit/rig.ts';
+import { startSteadyLoad } from '../kit/steady-load.ts';
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../kit/tls-front.ts';
 
 // TLS between the service and the provider: private authorities, client certificates and their rotation, and an address
@@ -188,13 +189,7 @@ describe('the rotation of a client certificate', () => {
     await install(client);
     const rig = await startService(env);
     await getBanks(rig).expect(200);
-    const statuses = new Set<number>();
-    const over = new AbortController();
-    const load = async (): Promise<void> => {
-      // oxlint-disable-next-line no-await-in-loop -- one request after the other is what a client does
-      while (!over.signal.aborted) statuses.add((await getBanks(rig)).status);
-    };
-    const clients = Promise.all([load(), load(), load()]);
+    const stopLoad = startSteadyLoad(rig);
     for (let rotation = 1; rotation <= 5; rotation += 1) {
       const next = createAuthority(`authority ${rotation}`);
       // oxlint-disable no-await-in-loop -- one rotation after the other
@@ -204,9 +199,7 @@ describe('the rotation of a client certificate', () => {
       // oxlint-enable no-await-in-loop
       expect(failureOf(rig)).toBeUndefined();
     }
-    over.abort();
-    await clients;
-    expect([...statuses]).toEqual([200]);
+    expect(await stopLoad()).toEqual([200]);
     expect(front.clients).toEqual([
       'the service',
       ...[1, 2, 3, 4, 5].map((rotation) => `generation ${rotation}`),

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
 import { LIMITS } from '../../src/http/listener/limits.ts';
+import { p99 } from '../kit/p99.ts';
 import {
   startEmulatorProcess,
   startProcess,
@@ -98,8 +99,7 @@ const measure = async (url: string, ms: number) => {
     peakMib = Math.max(peakMib, rssMib());
   }
   await clients.close();
-  const sorted = latencies.toSorted((a, b) => a - b);
-  return { p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN, slowestHealthMs, peakMib };
+  return { p99Ms: p99(latencies), slowestHealthMs, peakMib };
 };
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;

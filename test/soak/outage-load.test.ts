@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { Agent, request } from 'undici';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
+import { p99 } from '../kit/p99.ts';
 import {
   startEmulatorProcess,
   startProcess,
@@ -71,10 +72,8 @@ const startLoad = (url: string) => {
   };
 };
 
-const p99 = (latencies: readonly number[] = []): string => {
-  const sorted = latencies.toSorted((a, b) => a - b);
-  return `${(sorted[Math.floor(sorted.length * 0.99)] ?? NaN).toFixed(1)} ms of ${sorted.length}`;
-};
+const describeP99 = (latencies: readonly number[] = []): string =>
+  `${p99(latencies).toFixed(1)} ms of ${latencies.length}`;
 
 /** Polls, without a pause, until `condition` holds; the test's time-out bounds it. */
 const until = async (condition: () => Promise<boolean>): Promise<void> => {
@@ -113,7 +112,7 @@ test.each(FAILURES)(
 
     expect([...answers]).toEqual([expect.stringMatching(/^200 /)]);
     process.stdout.write(
-      `${behaviour}: p99 healthy ${p99(latencies['healthy'])}, failing ${p99(latencies['failing'])}\n`,
+      `${behaviour}: p99 healthy ${describeP99(latencies['healthy'])}, failing ${describeP99(latencies['failing'])}\n`,
     );
   },
   20_000,

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
 import { clientOf } from '../client-address.ts';
 import type { Connection } from '../connection/connection.ts';
-import type { Limits } from './limits.ts';
+import { ARRIVAL_MS, type Limits } from './limits.ts';
 
 // Which connections are open, and which are closed when there are too many. As in nginx, an idle connection makes room for
-// a new one; a request under way never does.
+// a new one; a request under way never does, nor one that is still on its way on a connection just opened.
 
 export interface Entry {
   readonly connection: Connection;
@@ -14,6 +15,12 @@ export interface Entry {
 }
 
 export type Place = Omit<Entry, 'connection'>;
+
+interface OpenEntry extends Entry {
+  readonly openedAtMs: number;
+  /** Its `lastUse` when it was opened. */
+  readonly firstUse: number;
+}
 
 export interface Connections {
   /** Makes room for a new connection; undefined: there is no room, and it must be closed unread. */
@@ -27,10 +34,11 @@ export interface ConnectionsOptions {
   readonly limits: Pick<Limits, 'connections' | 'connectionsPerAddress' | 'spareConnections'>;
   /** Whether connections from this address are a proxy's, and so many clients'. */
   readonly isProxy: (address: string) => boolean;
+  readonly clock: Clock;
 }
 
-export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Connections => {
-  const open = new Map<Socket, Entry>();
+export const createConnections = ({ limits, isProxy, clock }: ConnectionsOptions): Connections => {
+  const open = new Map<Socket, OpenEntry>();
   const openByClient = new Map<string, number>();
   let overCapacity = 0;
 
@@ -46,8 +54,8 @@ export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Conn
   };
 
   /** Destroys the connection that has been unused for longest among those that may go; whether there was one. */
-  const evict = (mayGo: (entry: Entry) => boolean): boolean => {
-    let unused: [Socket, Entry] | undefined;
+  const evict = (mayGo: (entry: OpenEntry) => boolean): boolean => {
+    let unused: [Socket, OpenEntry] | undefined;
     for (const candidate of open)
       if (
         (!unused || candidate[1].connection.lastUse() < unused[1].connection.lastUse()) &&
@@ -59,8 +67,11 @@ export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Conn
     unused[0].destroy();
     return true;
   };
-  const isIdle = ({ connection, isOverCapacity: isSpare }: Entry): boolean =>
-    !isSpare && connection.phase() === 'idle';
+  /** Otherwise newcomers that arrive together would close each other, and none of them would get an answer. */
+  const isAwaited = ({ connection, openedAtMs, firstUse }: OpenEntry): boolean =>
+    connection.lastUse() === firstUse && clock.monotonicMs() - openedAtMs < ARRIVAL_MS;
+  const isIdle = (entry: OpenEntry): boolean =>
+    !entry.isOverCapacity && entry.connection.phase() === 'idle' && !isAwaited(entry);
 
   return {
     admit: ({ remoteAddress: address }) => {
@@ -77,7 +88,8 @@ export const createConnections = ({ limits, isProxy }: ConnectionsOptions): Conn
       return { client, isOverCapacity };
     },
     add: (socket, entry) => {
-      open.set(socket, entry);
+      const firstUse = entry.connection.lastUse();
+      open.set(socket, { ...entry, openedAtMs: clock.monotonicMs(), firstUse });
       if (entry.isOverCapacity) overCapacity += 1;
       if (entry.client !== undefined)
         openByClient.set(entry.client, (openByClient.get(entry.client) ?? 0) + 1);

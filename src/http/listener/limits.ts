@@ -59,6 +59,12 @@ export const MAX_TARGET_LENGTH = 8_000;
  */
 export const MAX_DROPPED_BODY_BYTES = 64 * 1024;
 
+/**
+ * For so long the first request of a new connection may be on its way, and the connection does not make room for another
+ * one: a probe that arrives at a full service would lose its place to the next client before it can be read.
+ */
+export const ARRIVAL_MS = 250;
+
 /** How long a connection is still read after a refusal: closing on unread bytes resets it, and the answer is lost. */
 export const LINGER_MS = 1_000;
 

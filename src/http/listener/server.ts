@@ -52,7 +52,7 @@ export const createPublicServer = ({
   limits = LIMITS,
   ...options
 }: PublicServerOptions): PublicServer => {
-  const connections = createConnections({ limits, isProxy });
+  const connections = createConnections({ limits, isProxy, clock });
   const turns = createTurns(PIPELINE_SLICE_MS);
   const backlog = createBacklog(limits.backlogBytes);
   let uses = 0;

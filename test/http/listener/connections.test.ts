@@ -5,13 +5,14 @@ import type { ServerResponse } from 'node:http';
 import { clientOf, createIsProxy } from '../../../src/http/client-address.ts';
 import { LIMITS, type Limits } from '../../../src/http/listener/limits.ts';
 import { createPublicServer, listen, type PublicServer } from '../../../src/http/listener/server.ts';
-import { createManualClock } from '../../kit/manual-clock.ts';
+import { createManualClock, type ManualClock } from '../../kit/manual-clock.ts';
 import { eventually } from '../../kit/rig.ts';
 
 // Who has a connection when there are more than places. All of 127.0.0.0/8 is this machine, so clients can have addresses
 // of their own.
 
 let running: PublicServer | undefined;
+let clock: ManualClock;
 const sockets: Socket[] = [];
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -23,6 +24,7 @@ const pending: ServerResponse[] = [];
 
 /** `/slow` is answered when the test says so. */
 const start = async (limits: Partial<Limits>, isProxy?: (address: string) => boolean): Promise<number> => {
+  clock = createManualClock();
   const publicServer = createPublicServer({
     hotPath: (bytes, socket) => {
       if (!bytes.toString().startsWith('GET /hot ')) return 'other';
@@ -30,7 +32,7 @@ const start = async (limits: Partial<Limits>, isProxy?: (address: string) => boo
       return 'answered';
     },
     ...(isProxy && { isProxy }),
-    clock: createManualClock(),
+    clock,
     commonHeaders: [],
     onRefusal: () => undefined,
     limits: { ...LIMITS, ...limits },
@@ -96,6 +98,22 @@ test('a request under way keeps its place; newcomers get short answers in the sp
   expect(await probe.ask('/hot')).toBe('over capacity');
   await eventually(() => silent[0]?.isOpen() === false);
   expect([silent[1], waiting, sending].map((client) => client?.isOpen())).toEqual([true, true, true]);
+});
+
+test('a connection just opened keeps its place until its request has had time to arrive', async () => {
+  const port = await start({ connections: 2 });
+  const busy = await open(port);
+  busy.socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+  await eventually(() => pending.length === 1);
+  const arriving = await open(port);
+  expect(await (await open(port)).ask('/hot')).toBe('over capacity');
+  clock.advance(249);
+  expect(await (await open(port)).ask('/hot')).toBe('over capacity');
+  expect(arriving.isOpen()).toBe(true);
+  clock.advance(1);
+  const late = await open(port);
+  expect(await late.ask('/hot')).toBe('hot');
+  await eventually(() => !arriving.isOpen());
 });
 
 test('one address has its share, and the others have their places', async () => {
