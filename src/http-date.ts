@@ -5,12 +5,13 @@
  * day of the week.
  */
 export const parseHttpDate = (value: string): number | undefined => {
+  // What is before or after a date stays, so that the comparison fails.
   const fixdate = value.trim().replace(RFC_850, fromRfc850).replace(ASCTIME, fromAsctime);
   const ms = Date.parse(fixdate);
   return !Number.isNaN(ms) && new Date(ms).toUTCString() === fixdate ? ms : undefined;
 };
 
-const RFC_850 = /^(\w{3})\w{3,6}, (\d\d)-(\w{3})-(\d\d) (\d\d:\d\d:\d\d) GMT$/;
+const RFC_850 = /(\w{3})\w{3,6}, (\d\d)-(\w{3})-(\d\d) (\d\d:\d\d:\d\d) GMT/;
 const fromRfc850 = (
   _text: string,
   day: string,
@@ -20,7 +21,7 @@ const fromRfc850 = (
   time: string,
 ): string => `${day}, ${date} ${month} ${fullYear(year)} ${time} GMT`;
 
-const ASCTIME = /^(\w{3}) (\w{3}) ([ \d]\d) (\d\d:\d\d:\d\d) (\d{4})$/;
+const ASCTIME = /(\w{3}) (\w{3}) ([ \d]\d) (\d\d:\d\d:\d\d) (\d{4})/;
 const fromAsctime = (
   _text: string,
   day: string,

@@ -106,7 +106,8 @@ export const tooLarge = (maxBytes: number): StoreError =>
 const split = (bytes: Buffer): readonly [Readonly<Record<string, unknown>> | undefined, Buffer] => {
   const headerEnd = bytes.subarray(0, MAX_HEADER_BYTES).indexOf('\n');
   const end = bytes.indexOf('\n', headerEnd + 1);
-  const header = headerEnd > 0 ? parse(bytes.toString('utf8', 0, headerEnd)) : undefined;
+  // Without a line break it is empty, which is not JSON.
+  const header = parse(bytes.toString('utf8', 0, headerEnd));
   return [
     isJsonObject(header) ? header : undefined,
     bytes.subarray(headerEnd + 1, end === -1 ? undefined : end),

@@ -15,7 +15,9 @@ if (!names.every((name) => Object.hasOwn(GROUPS, name))) {
   process.exit(2);
 }
 
-const isNoticed = ({ status }) => status === 'Killed' || status === 'Timeout';
+/** A fault that keeps a test from ending is noticed. */
+const isEndless = ({ status }) => status === 'Timeout';
+const isNoticed = (mutant) => mutant.status === 'Killed' || isEndless(mutant);
 const isMissed = ({ status }) => status === 'Survived' || status === 'NoCoverage';
 
 /** Where it is, and the code before and after. */
@@ -42,9 +44,17 @@ for (const name of names) {
   const missed = mutants.filter(isMissed);
   for (const mutant of missed) process.stdout.write(describe(mutant));
   const percent = (100 * noticed) / (noticed + missed.length);
-  scores.push({ group: name, mutants: noticed + missed.length, missed: missed.length, percent });
+  scores.push({
+    group: name,
+    faults: noticed + missed.length,
+    missed: missed.length,
+    endless: mutants.filter(isEndless).length,
+    percent,
+  });
 }
 
-for (const { group, mutants, missed, percent } of scores)
-  process.stdout.write(`${group}: ${percent.toFixed(1)} % of ${mutants} faults noticed, ${missed} missed\n`);
+for (const { group, faults, missed, endless, percent } of scores)
+  process.stdout.write(
+    `${group}: ${percent.toFixed(1)} % of ${faults} faults noticed (${endless} by a test that did not end), ${missed} missed\n`,
+  );
 if (scores.some(({ percent }) => percent < LEAST_PERCENT)) process.exitCode = 1;
