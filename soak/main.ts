@@ -78,7 +78,7 @@ const log = createLogJudge(
   () =>
     new Map([
       ...Object.entries(secrets),
-      ...[...provider.tokens].map((token) => ['access token', token] as const),
+      ...[...provider.tokens].map((token, index) => [`access token ${index}`, token] as const),
     ]),
   findings,
 );

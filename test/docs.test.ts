@@ -37,6 +37,8 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['npm run mutation', 'it takes half an hour'],
   ['npm run mutation -- guard schedule', 'as above'],
   ['npm run bench', 'it needs a quiet machine for a quarter of an hour'],
+  ['npm run soak', 'it takes an hour'],
+  ['npm run soak -- --minutes 2', 'it is for trying the soak itself'],
   ['apt-get install nginx varnish wrk', 'CI installs what the tests need'],
   ['docker compose up', 'CI has no Docker'],
   ['docker build -t banks-bff .', 'CI has no Docker; the release workflow builds the image'],
