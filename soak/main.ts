@@ -74,6 +74,8 @@ const provider = await startProvider({
   },
 });
 const redis = await startRedis();
+process.once('exit', () => void redis.kill());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const log = createLogJudge(
   () =>
     new Map([
