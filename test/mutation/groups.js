@@ -45,7 +45,7 @@ export const GROUPS = {
   },
   config: {
     files: ['src/config/{config,reader,provider,effective,unknown-variables}.ts'],
-    tests: ['test/config/config.test.ts'],
+    tests: ['test/config/{config,every-variable}.test.ts'],
   },
   redaction: {
     files: ['src/secrets/{redaction,encoded-forms,secret-scanner,plain-bytes}.ts'],

@@ -34,7 +34,10 @@ for (const name of names) {
   const { files, tests } = GROUPS[name];
   const testMatch = tests.map((path) => `<rootDir>/${path}`);
   // oxlint-disable-next-line no-await-in-loop -- each group uses all processors
-  const mutants = await new Stryker({ mutate: files, jest: { config: { testMatch, watchman: false } } }).runMutationTest();
+  const mutants = await new Stryker({
+    mutate: files,
+    jest: { config: { testMatch, watchman: false } },
+  }).runMutationTest();
   const noticed = mutants.filter(isNoticed).length;
   const missed = mutants.filter(isMissed);
   for (const mutant of missed) process.stdout.write(describe(mutant));

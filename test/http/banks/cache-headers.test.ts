@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { cacheControl } from '../../../src/http/banks/cache-headers.ts';
+import { cacheControl, cacheStatus } from '../../../src/http/banks/cache-headers.ts';
 
 describe('Cache-Control', () => {
   const policy = { browserMaxAgeMs: 300_000, ttlMs: 3_600_000, maxStaleMs: 86_400_000 };
@@ -18,6 +18,8 @@ describe('Cache-Control', () => {
     ],
     ['and so is stale-while-revalidate', -86_390_500, 0, 9, 9],
     ['at the end nothing is left', -86_400_000, 0, 0, 0],
+    ['nor after it', -86_400_001, 0, 0, 0],
+    ['fractions of a second are not promised', 299_999.9, 299, 3_600, DAY],
   ])('%s', (_promise, freshForMs, maxAge, whileRevalidate, ifError) => {
     expect(cacheControl(freshForMs, policy)).toBe(
       `public, max-age=${maxAge}, stale-while-revalidate=${whileRevalidate}, stale-if-error=${ifError}`,
@@ -30,3 +32,18 @@ describe('Cache-Control', () => {
     );
   });
 });
+
+test.each([
+  [3_600_000, undefined, 'banks-bff; hit; ttl=3600'],
+  [199_999.9, undefined, 'banks-bff; hit; ttl=199'],
+  [0, undefined, 'banks-bff; hit; ttl=0'],
+  // It is fresh: that its renewal fails is nobody's concern yet.
+  [500, 'timeout', 'banks-bff; hit; ttl=0'],
+  [-0.5, undefined, 'banks-bff; hit; ttl=-1; detail=renewing'],
+  [-1_500, 'timeout', 'banks-bff; hit; ttl=-2; detail=timeout'],
+])(
+  'Cache-Status of a list that is fresh for %p ms, after the failure %p, is %s',
+  (freshForMs, kind, value) => {
+    expect(cacheStatus({ freshForMs }, kind)).toBe(value);
+  },
+);
