@@ -93,10 +93,10 @@ const isAsked = async (afterMs: number): Promise<boolean> => {
 test('a success ends the back-off: the next failure is followed by the shortest wait again', async () => {
   await use();
   answer = fail();
-  clock.advance(RENEW_AT_MS);
+  expect(await isAsked(RENEW_AT_MS)).toBe(true);
   // 1.25 s, 2, 3.5, 6.5, 12.5, 24.5, and then a minute.
-  for (const waitMs of [0, 1_250, 2_000, 3_500, 6_500, 12_500, 24_500]) {
-    if (waitMs > 0) expect(await isAsked(waitMs - 1)).toBe(false);
+  for (const waitMs of [1_250, 2_000, 3_500, 6_500, 12_500, 24_500]) {
+    expect(await isAsked(waitMs - 1)).toBe(false);
     expect(await isAsked(1)).toBe(true);
   }
   answer = grant('token-2');

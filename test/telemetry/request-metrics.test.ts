@@ -26,7 +26,7 @@ const start = () => {
         ?.split(' ')[1],
     );
   return {
-    ...metrics,
+    onRequest: (event: RequestEvent) => metrics.onRequest(event),
     served: async (state: string) => value(await registry.metrics(), `banks_served_total{state="${state}"}`),
     upTo: (bound: string, status = '2xx') =>
       value(
