@@ -3,7 +3,7 @@ import { MAX_HEADERS } from '../listener/limits.ts';
 // One pass over the bytes of a request for /banks. It is not a parser: it accepts less than RFC 9112 allows, and what it does
 // not accept is left to Node's parser. It creates no object and no string.
 
-/** The headers that the answer, the log line or the connection depends on, with their indexes in a {@link Scan}. */
+/** The headers that the answer, the log line, the connection or the content depends on, with indexes in a {@link Scan}. */
 export const FIELD = {
   host: 0,
   connection: 1,
@@ -16,11 +16,12 @@ export const FIELD = {
   'x-request-id': 8,
   'x-forwarded-for': 9,
   traceparent: 10,
+  'content-length': 11,
 } as const;
 export type Field = keyof typeof FIELD;
 
 /** With any of these a request has content, wants another protocol, or may end the connection. */
-const SPECIAL = ['content-length', 'transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
+const SPECIAL = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
 
 const FIELDS = Object.keys(FIELD);
 

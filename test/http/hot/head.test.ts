@@ -34,6 +34,7 @@ const readByNode = (bytes: string): ReturnType<typeof read> => {
   if (isRefused || requests.length > 1) return 'other';
   if (!req) return 'incomplete';
   const { method, url, headers, complete } = req;
+  if ((headers['content-length'] ?? '0') !== '0') return 'other';
   const special = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'];
   if (!complete || special.some((name) => name in headers)) return 'other';
   const valueOf = (name: string): string | undefined => headers[name]?.toString();
@@ -129,6 +130,10 @@ test.each([
   expect(read(REQUEST.replace('Cookie: a=b; c=d', field))).toEqual(read(REQUEST));
 });
 
+test('it may say that it has no content', () => {
+  expect(read(REQUEST.replace('Cookie', 'Content-Length: 0\r\nCookie'))).toEqual(read(REQUEST));
+});
+
 test('there need not be a space after the colon', () => {
   expect(read(REQUEST.replaceAll(': ', ':'))).toEqual(read(REQUEST));
 });
@@ -136,6 +141,10 @@ test('there need not be a space after the colon', () => {
 test.each([
   ['one and the beginning of the next', `${REQUEST}G`],
   ['two', REQUEST.repeat(2)],
+  [
+    'one that says twice that it has no content',
+    REQUEST.replace('Cookie: a=b', 'Content-Length: 0\r\nContent-Length: 0'),
+  ],
   ['one with content', REQUEST.replace('Host', 'Content-Length: 1\r\nHost')],
   ['one of HTTP/1.0 that keeps the connection', REQUEST.replace('HTTP/1.1', 'HTTP/1.0')],
   ['one for another resource', REQUEST.replace('/banks', '/healthz')],

@@ -167,6 +167,7 @@ const CASES: readonly Case[] = [
   ['the end of the connection asked for', 'hot', get('Connection: close')],
   ['the end of the connection asked for, held', 'hot', get('Connection: close', 'If-None-Match: {identity}')],
   ['the end of the connection asked for, HEAD', 'hot', head('Connection: close')],
+  ['no body, and a header that says so', 'hot', get('Content-Length: 0', 'Accept-Encoding: br')],
   ['a small body', 'express', `${get('Content-Length: 2')}\r\n\r\nab`],
   ['a large body', 'express', get('Content-Length: 100000')],
   ['a body of unknown length', 'express', get('Transfer-Encoding: chunked')],
