@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../emulator/emulator.ts';
 import { inspect } from './load.ts';
@@ -23,13 +24,22 @@ const serviceEnv = (emulator: Emulator, port: number): Record<string, string> =>
   NODE_ENV: 'production',
 });
 
+/** Node's options in the image, as far as the Node that runs this knows them. */
+const IMAGE_OPTIONS = (
+  readFileSync('Dockerfile', 'utf8').match(/(?<=^ENTRYPOINT .*")--[^"]+/gm) ?? []
+).filter((option) => process.allowedNodeEnvironmentFlags.has(option.replace(/=.*/, '')));
+
 export const startService = (
   emulator: Emulator,
   port: number,
   env: Record<string, string> = {},
   cpuList?: string,
 ): Promise<Running> =>
-  start([[process.execPath, 'dist/src/main.js']], { ...serviceEnv(emulator, port), ...env }, cpuList);
+  start(
+    [[process.execPath, ...IMAGE_OPTIONS, 'dist/src/main.js']],
+    { ...serviceEnv(emulator, port), ...env },
+    cpuList,
+  );
 
 /** Waits until `url` answers with 200. */
 export const waitUntilReady = async (url: string, tries = 400): Promise<void> => {

@@ -97,7 +97,7 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
       if (kind === 'shrunk') {
         await refreshAs(502);
         if (isAccepted) {
-          version.isRefused = false;
+          provider.accept(version);
           await refreshAs(200, '?accept=shrunk');
           await pause(6_000);
         }

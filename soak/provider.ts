@@ -49,6 +49,8 @@ export interface Provider {
   change(): void;
   /** The current banks in another form, until the next one. */
   present(kind: ListKind): Version;
+  /** An operator is about to accept it. */
+  accept(version: Version): void;
   begin(name: Behaviour, details?: BehaviourDetails): Promise<void>;
   /** All issued tokens are rejected from now on, and the endpoint behaves like this. */
   beginToken(name: TokenBehaviour): void;
@@ -185,6 +187,10 @@ export const startProvider = async (options: {
           );
         }
       }
+    },
+    accept: (version) => {
+      version.isRefused = false;
+      endTrouble();
     },
     begin: async (name, details = {}) => {
       if (name !== 'slow') beginTrouble(name, Number(details.retryAfter ?? 0) * 1_000);

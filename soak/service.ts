@@ -77,6 +77,7 @@ export const startService = async (
     hasEnded = true;
     if (!isStopping) onEnd(`exit status ${code ?? signal}`);
   });
+  process.once('exit', () => child.kill('SIGKILL'));
   createInterface({ input: child.stdout }).on('line', (line) => {
     if (line.startsWith('{"level":20,"held":')) onHeld(Number(/(\d+)\}$/.exec(line)?.[1]));
     else onLine(line, false);

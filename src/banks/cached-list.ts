@@ -62,12 +62,12 @@ export const createCachedList = (policy: FreshnessPolicy, clock: Clock): CachedL
     max: 1,
     ttl: policy.ttlMs,
     allowStale: true,
-    noDeleteOnStaleGet: true,
     // Ages are exact: without this the library reads the clock at most once a millisecond.
     ttlResolution: 0,
     perf: { now: () => clock.monotonicMs() },
   });
-  const get = (): HeldList | undefined => cache.get('banks');
+  // Without a look at the clock: get() would decide whether the list is stale.
+  const get = (): HeldList | undefined => cache.peek('banks');
   const freshForMs = (): number => cache.getRemainingTTL('banks');
   const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
   const state = (): Freshness => freshness(ageMs(), policy);

@@ -114,14 +114,19 @@ test('each alert has a runbook, a section of the operations page', () => {
 });
 
 test('the image gives Node half of its memory as heap, and disables its debugger', () => {
-  const heapMb = Number(
-    /^ENTRYPOINT \["node", "--max-old-space-size=(\d+)", .*$/m.exec(read('Dockerfile'))?.[1],
-  );
+  const [, heapMb = '', youngMb = ''] =
+    /^ENTRYPOINT \["node", "--max-old-space-size=(\d+)", "--max-semi-space-size=(\d+)", .*$/m.exec(
+      read('Dockerfile'),
+    ) ?? [];
   // Node 20 does not know this option; the image has a later one.
   expect(read('Dockerfile')).toMatch(/^ENTRYPOINT .*"--disable-sigusr1", "dist\/src\/main\.js"\]$/m);
   for (const file of ['package.json', 'deploy/systemd/banks-bff.service', 'docker-compose.yml'])
     expect(read(file)).not.toContain('--disable-sigusr1');
-  expect(read('deploy/kubernetes/deployment.yaml')).toContain(`limits: { memory: ${2 * heapMb}Mi }`);
-  expect(read('deploy/systemd/banks-bff.service')).toContain(`--max-old-space-size=${heapMb}\n`);
-  expect(at(parse(read('docker-compose.yml')), 'services', 'banks-bff', 'mem_limit')).toBe(`${2 * heapMb}m`);
+  expect(read('deploy/kubernetes/deployment.yaml')).toContain(`limits: { memory: ${2 * Number(heapMb)}Mi }`);
+  expect(read('deploy/systemd/banks-bff.service')).toContain(
+    `NODE_OPTIONS=--max-old-space-size=${heapMb} --max-semi-space-size=${youngMb}"\n`,
+  );
+  expect(at(parse(read('docker-compose.yml')), 'services', 'banks-bff', 'mem_limit')).toBe(
+    `${2 * Number(heapMb)}m`,
+  );
 });

@@ -15,8 +15,15 @@ const unit = read(UNIT);
 const valuesOf = (key: string): string[] =>
   [...unit.matchAll(new RegExp(String.raw`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-/** The variables that the unit sets; the rest comes from the operator's file. */
-const env = Object.fromEntries(valuesOf('Environment').map((line) => line.split(/=(.*)/s).slice(0, 2)));
+/** The variables that the unit sets; the rest comes from the operator's file. An assignment with a space is quoted. */
+const env = Object.fromEntries(
+  valuesOf('Environment').map((line) =>
+    line
+      .replace(/^"(.*)"$/, '$1')
+      .split(/=(.*)/s)
+      .slice(0, 2),
+  ),
+);
 
 test("the unit's variables are the service's, and its secrets are credentials", () => {
   const ours = Object.keys(env).filter((name) => !name.startsWith('NODE_'));
