@@ -97,7 +97,7 @@ export interface EgressProxy {
 export const toEgressProxy = (text: string): EgressProxy => {
   const address = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(address) ? new URL(address) : undefined;
-  const isProxy = (url?.protocol === 'http:' || url?.protocol === 'https:') && url.hostname !== '';
+  const isProxy = url?.protocol === 'http:' || url?.protocol === 'https:';
   if (!isProxy || url.pathname !== '/' || /[?#]/.test(text)) {
     throw new InvalidValue(
       'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128',

@@ -79,6 +79,7 @@ test.each<[kind: string, parse: Parse, values: readonly (readonly [text: string,
     [
       ['1b', 1],
       ['512KB', 512 * 1024],
+      ['1.25kb', 1_280],
       ['1.5mb', 1.5 * MIB],
       ['256mb', 256 * MIB],
     ],
@@ -349,4 +350,21 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
     };
     expect([text, refusal()]).toEqual([text, expect.any(InvalidValue)]);
   }
+});
+
+test.each([
+  ['', 'is empty'],
+  ['abc', 'has fewer than 4 characters, not counting backslashes'],
+  ['ab cd', 'has a character that a header cannot carry, such as a space or a line break'],
+  ['x'.repeat(8_193), 'has more than 8192 bytes'],
+])('of a secret it is said what is wrong and what is needed', (secret, problem) => {
+  expect(() => toSecretWith({ minChars: 4, bearer: true })(secret)).toThrow(
+    new InvalidValue(`${problem}; it needs 4 to 8192 visible ASCII characters`),
+  );
+});
+
+test('a secret that is not a bearer token may have any character but NUL', () => {
+  expect(() => toSecretWith({ minChars: 1, bearer: false })('a\0b')).toThrow(
+    new InvalidValue('has a NUL character; it needs 1 to 8192 bytes of text'),
+  );
 });

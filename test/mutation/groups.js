@@ -40,15 +40,18 @@ export const GROUPS = {
     tests: ['test/sharing/envelope.test.ts'],
   },
   values: {
-    files: ['src/config/values.ts', 'src/secrets/secret-rules.ts'],
+    files: ['src/config/values.ts'],
     tests: ['test/config/values.test.ts'],
   },
   config: {
-    files: ['src/config/{config,reader,provider,effective,unknown-variables}.ts'],
-    tests: ['test/config/{config,every-variable}.test.ts'],
+    files: [
+      'src/config/{config,reader,provider,effective,unknown-variables}.ts',
+      'src/secrets/secret-rules.ts',
+    ],
+    tests: ['test/config/{config,every-variable,values}.test.ts'],
   },
   redaction: {
     files: ['src/secrets/{redaction,encoded-forms,secret-scanner,plain-bytes}.ts'],
-    tests: ['test/secrets/{redaction,secret-scanner}.test.ts'],
+    tests: ['test/secrets/redaction.test.ts'],
   },
 };
