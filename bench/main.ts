@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../emulator/emulator.ts';
 import type { Bench } from './bench.ts';
+import { clientsToMarkdown, compareClients } from './clients.ts';
 import { timeCold } from './cold.ts';
 import { comparePeers } from './compare.ts';
 import { compareRenewal } from './renewal.ts';
@@ -23,7 +24,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '2' },
     sizes: { type: 'string', default: '50,500,5000,50000' },
-    only: { type: 'string', default: 'peers,tail,sizes,renewal,cold,start' },
+    only: { type: 'string', default: 'peers,tail,clients,sizes,renewal,cold,start' },
   },
 });
 
@@ -47,6 +48,11 @@ const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
     const targets = targetsOfTail(summaries);
     print(`\n${tailToMarkdown(summaries, NODE)}\n\n${targets.map(describe).join('\n')}\n`);
     return { targets, summaries, results };
+  },
+  clients: async (bench) => {
+    const figures = await compareClients(bench);
+    print(`\n${clientsToMarkdown(figures, NODE)}\n`);
+    return { figures };
   },
   start: (bench) => printed('start', timeStart(bench)),
   renewal: (bench) => printed('renewal', compareRenewal(bench)),
