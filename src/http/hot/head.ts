@@ -12,7 +12,9 @@ export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'hea
 
 /** `headers` has only those that the answer, the log line or the connection depends on. */
 export interface OrdinaryHead extends RequestHead {
-  readonly headers: Readonly<Record<Exclude<Field, 'host' | 'connection'>, string | undefined>>;
+  readonly headers: Readonly<
+    Record<Exclude<Field, 'host' | 'connection' | 'content-length'>, string | undefined>
+  >;
   /** Whether the client wants the connection to end with the answer. */
   readonly isLast: boolean;
 }
@@ -36,6 +38,8 @@ export const createReadRequestHead = () => {
       if (!HOST.test(host)) return 'other';
       validHost = host;
     }
+    // Java's HttpClient, before Java 19, and Reactor Netty say of a GET that it has no content.
+    if ((text(bytes, FIELD['content-length']) ?? '0') !== '0') return 'other';
     const connection = text(bytes, FIELD.connection)?.toLowerCase();
     const isLast = connection === 'close' || (connection === undefined && scan.isHttp10);
     if (!isLast && (scan.isHttp10 || (connection !== undefined && connection !== 'keep-alive')))

@@ -3,7 +3,7 @@ import { MAX_HEADERS } from '../listener/limits.ts';
 // One pass over the bytes of a request for /banks. It is not a parser: it accepts less than RFC 9112 allows, and what it does
 // not accept is left to Node's parser. It creates no object and no string.
 
-/** The headers that the answer, the log line or the connection depends on, with their indexes in a {@link Scan}. */
+/** The headers that the answer, the log line, the connection or the content depends on, with indexes in a {@link Scan}. */
 export const FIELD = {
   host: 0,
   connection: 1,
@@ -16,11 +16,12 @@ export const FIELD = {
   'x-request-id': 8,
   'x-forwarded-for': 9,
   traceparent: 10,
+  'content-length': 11,
 } as const;
 export type Field = keyof typeof FIELD;
 
 /** With any of these a request has content, wants another protocol, or may end the connection. */
-const SPECIAL = ['content-length', 'transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
+const SPECIAL = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
 
 const FIELDS = Object.keys(FIELD);
 
@@ -83,16 +84,21 @@ const scanRequestLine = (bytes: Uint8Array, scan: Scan): number => {
 const scanHeader = (bytes: Uint8Array, start: number, { starts, ends }: Scan): number => {
   const nameEnd = endOfRun(bytes, start, NAME);
   if (nameEnd === start && start < bytes.length) return OTHER;
-  const valueStart = after(bytes, nameEnd, COLON_SPACE);
+  let valueStart = after(bytes, nameEnd, COLON);
   if (valueStart < 0) return valueStart;
-  const valueEnd = endOfRun(bytes, valueStart, VALUE);
+  if (bytes[valueStart] === SPACE) valueStart += 1;
+  let valueEnd = endOfRun(bytes, valueStart, PRINTABLE);
+  let isSignificant = false;
   for (const index of INDEXES_BY_LENGTH[nameEnd - start] ?? []) {
     if (!isNamed(bytes, start, NAMES[index])) continue;
     // With two headers of one name, Node joins them, takes the first or refuses them, depending on the name.
     if (index >= FIELDS.length || starts[index] !== 0) return OTHER;
     starts[index] = valueStart;
     ends[index] = valueEnd;
+    isSignificant = true;
   }
+  // Node trims and joins other characters in ways of its own, which matters only where the value does.
+  if (!isSignificant) valueEnd = endOfRun(bytes, valueEnd, VALUE);
   return after(bytes, valueEnd, CRLF);
 };
 
@@ -124,9 +130,10 @@ const HEAD_BANKS = Buffer.from('HEAD /banks');
 const HTTP_1 = Buffer.from(' HTTP/1.');
 const ONE_CRLF = Buffer.from('1\r\n');
 const ZERO_CRLF = Buffer.from('0\r\n');
-const COLON_SPACE = Buffer.from(': ');
+const COLON = Buffer.from(':');
 const CRLF = Buffer.from('\r\n');
 const CR = 0x0d;
+const SPACE = 0x20;
 const QUESTION_MARK = 0x3f;
 const ZERO = 0x30;
 /** Changes `A` to `a`, and leaves `-` as it is: the only other character in {@link NAMES}. */
@@ -141,12 +148,17 @@ const INDEXES_BY_LENGTH = Array.from(
 
 /** Kinds of characters, as bits. */
 const NAME = 1;
-const VALUE = 2;
-const QUERY = 4;
-/** RFC 9110 section 5.6.2's tchar; printable ASCII; printable ASCII without space and `#`. */
+const PRINTABLE = 2;
+const VALUE = 4;
+const QUERY = 8;
+/**
+ * RFC 9110 section 5.6.2's tchar; printable ASCII; the same with tabs and what is not ASCII, as in cookies and the names of
+ * cities; printable ASCII without space and `#`.
+ */
 const PATTERNS = [
   [NAME, /[\w!#$%&'*+.^`|~-]/],
-  [VALUE, /[ -~]/],
+  [PRINTABLE, /[ -~]/],
+  [VALUE, /[\t -~\x80-\xff]/],
   [QUERY, /[!"$-~]/],
 ] as const;
 const KINDS = Uint8Array.from({ length: 256 }, (_, byte) =>

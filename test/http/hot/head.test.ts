@@ -34,7 +34,8 @@ const readByNode = (bytes: string): ReturnType<typeof read> => {
   if (isRefused || requests.length > 1) return 'other';
   if (!req) return 'incomplete';
   const { method, url, headers, complete } = req;
-  const special = ['content-length', 'transfer-encoding', 'expect', 'upgrade', 'proxy-connection'];
+  if ((headers['content-length'] ?? '0') !== '0') return 'other';
+  const special = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'];
   if (!complete || special.some((name) => name in headers)) return 'other';
   const valueOf = (name: string): string | undefined => headers[name]?.toString();
   return {
@@ -80,6 +81,8 @@ const PIECES = [
   'Accept: */* \r\n',
   'Proxy-Connection: close\r\n',
   'Upgrade: h2c\r\n',
+  'Cookie: cidade=S\xe3o\tPaulo\xa0\r\n',
+  'X-Request-Id:a\r\n',
   'GET /banks HTTP/1.1\r\nHost: a\r\n\r\n',
   ...AWKWARD_BYTES,
   '\r\n\r\n',
@@ -120,11 +123,33 @@ test.each([
 });
 
 test.each([
+  ['characters beyond ASCII', 'Cookie: cidade=S\xc3\xa3o\xa0Paulo'],
+  ['tabs', 'X-Tool:\ta\tb\t'],
+  ['no value', 'X-Empty:'],
+])('a header that does not matter may have %s', (_what, field) => {
+  expect(read(REQUEST.replace('Cookie: a=b; c=d', field))).toEqual(read(REQUEST));
+});
+
+test('it may say that it has no content', () => {
+  expect(read(REQUEST.replace('Cookie', 'Content-Length: 0\r\nCookie'))).toEqual(read(REQUEST));
+});
+
+test('there need not be a space after the colon', () => {
+  expect(read(REQUEST.replaceAll(': ', ':'))).toEqual(read(REQUEST));
+});
+
+test.each([
   ['one and the beginning of the next', `${REQUEST}G`],
   ['two', REQUEST.repeat(2)],
+  [
+    'one that says twice that it has no content',
+    REQUEST.replace('Cookie: a=b', 'Content-Length: 0\r\nContent-Length: 0'),
+  ],
   ['one with content', REQUEST.replace('Host', 'Content-Length: 1\r\nHost')],
   ['one of HTTP/1.0 that keeps the connection', REQUEST.replace('HTTP/1.1', 'HTTP/1.0')],
   ['one for another resource', REQUEST.replace('/banks', '/healthz')],
+  ['one with a character beyond ASCII in a header that matters', REQUEST.replace('r-1', 'r-\xa0')],
+  ['one with a tab in a header that matters', REQUEST.replace('gzip, br', 'gzip,\tbr')],
   ['one without Host', 'GET /banks HTTP/1.1\r\nAccept: a\r\n\r\n'],
   [
     'one with more headers than are allowed',
