@@ -10,6 +10,7 @@ import { timeCold } from './cold.ts';
 import { comparePeers } from './compare.ts';
 import { compareRenewal } from './renewal.ts';
 import { summarise, tailToMarkdown, toMarkdown, toSvg } from './report.ts';
+import { SCENARIOS } from './scenarios.ts';
 import { SERVICE } from './service.ts';
 import { compareSizes } from './sizes.ts';
 import { timeStart } from './start.ts';
@@ -23,6 +24,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '2' },
+    scenarios: { type: 'string', default: String(SCENARIOS.length) },
     sizes: { type: 'string', default: '50,500,5000,50000' },
     only: { type: 'string', default: 'peers,tail,clients,sizes,renewal,cold,start' },
   },
@@ -35,7 +37,7 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 /** Each part prints its figures, and returns what its file in RESULTS contains. */
 const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
   peers: async (bench) => {
-    const results = await comparePeers(bench);
+    const results = await comparePeers(bench, SCENARIOS.slice(0, Number(values.scenarios)));
     const summaries = summarise(results, SERVICE);
     const targets = targetsOfPeers(summaries);
     writeFileSync(join(RESULTS, 'peers.svg'), toSvg(summaries, SERVICE, NODE));

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
 import supertest from 'supertest';
-import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
+import { clientCredentialsEnv, eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 
 let rig: Rig;
 afterEach(() => rig.close());
@@ -36,6 +38,23 @@ describe('GET /banks', () => {
   });
 });
 
+test('a defect is a 500 that says nothing about it, and is in the log', async () => {
+  await start();
+  await eventually(hasList);
+  const working = { ...rig.service.list };
+  Object.assign(rig.service.list, {
+    status: () => {
+      throw new Error('a defect');
+    },
+  });
+  const { text } = await supertest(rig.url).get('/healthz').expect(500);
+  Object.assign(rig.service.list, working);
+  expect(JSON.parse(text)).toMatchObject({ code: 'internal_error' });
+  expect(text).not.toContain('defect');
+  expect(rig.messages()).toContain('unexpected error in a request');
+  expect(rig.log()).toContain('a defect');
+});
+
 test('1,000 simultaneous requests at a cold start cause one upstream call, and all get the list', async () => {
   await start({ before: (emulator) => emulator.behave('slow', { delayMs: 200 }) });
   const answers = await Promise.all(
@@ -43,6 +62,47 @@ test('1,000 simultaneous requests at a cold start cause one upstream call, and a
   );
   expect(answers.every((body) => Array.isArray(body) && body.length === 513)).toBe(true);
   expect(rig.emulator.listCalls()).toBe(1);
+});
+
+test('while draining, every answer says that its connection ends', async () => {
+  await start();
+  await eventually(hasList);
+  const stopped = rig.service.stop({ noticeMs: 3_000 });
+  for (const path of ['/banks', '/healthz', '/nothing']) {
+    const answer = await fetch(rig.url + path);
+    await answer.arrayBuffer();
+    expect([path, answer.headers.get('connection')]).toEqual([path, 'close']);
+  }
+  rig.clock.advance(3_000);
+  await stopped;
+});
+
+test('a stop ends everything: renewals, the management port, and requests to the provider', async () => {
+  const sockets = new Set<Socket>();
+  const endpoint = createServer(
+    (socket) => void sockets.add(socket.resume().on('error', () => undefined)),
+  ).listen(0, '127.0.0.1');
+  await once(endpoint, 'listening');
+  const address = endpoint.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  await start({
+    envFor: (emulator) => ({
+      ...clientCredentialsEnv(emulator),
+      PROVIDER_TOKEN_URL: `http://127.0.0.1:${port}/token`,
+    }),
+  });
+  await eventually(() => sockets.size === 1);
+  const page = connect(Number(new URL(rig.operatorsUrl).port), '127.0.0.1').on('error', () => undefined);
+  page.resume().write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
+  await eventually(() => page.bytesRead > 0);
+  const stopped = rig.service.stop({ noticeMs: 0 });
+  rig.clock.advance(0);
+  await stopped;
+  await eventually(() => page.destroyed && [...sockets].every(({ readableEnded }) => readableEnded));
+  await expect(fetch(rig.operatorsUrl)).rejects.toThrow('fetch failed');
+  rig.clock.advance(24 * 3_600_000);
+  expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
+  endpoint.close();
 });
 
 test('after a failed renewal the cached list is served, and the next renewal succeeds', async () => {

@@ -101,6 +101,7 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
       const last = minuteOf(nowMs);
       const first = Math.max(0, last - HISTORY_MINUTES + 1);
       let age = knownBefore;
+      for (const [minute, { knownAge }] of tallies) if (minute < first) age = knownAge ?? age;
       return Array.from({ length: last - first + 1 }, (_, index) => {
         const minute = first + index;
         const tally = tallies.get(minute) ?? NOTHING;

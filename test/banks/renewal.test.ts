@@ -116,6 +116,30 @@ describe('while the provider fails', () => {
     expect(calls()).toBe(2);
   });
 
+  test('Retry-After is in whole seconds, never shorter than the wait, and never 0', async () => {
+    const retryAfter = async (): Promise<string | undefined> =>
+      (await supertest(rig.url).get('/banks').expect(503)).headers['retry-after'];
+    await start({ before: (emulator) => emulator.behave('unavailable') });
+    expect([status().nextLoadInMs, await retryAfter()]).toEqual([1_250, '2']);
+    // The machine was suspended, and the load is overdue.
+    rig.clock.skip(5_000);
+    expect([status().nextLoadInMs, await retryAfter()]).toEqual([0, '1']);
+  });
+
+  test('a stale list names the last failure, also when it changes within a second', async () => {
+    await start();
+    rig.clock.skip(1.5 * HOUR);
+    for (const [behaviour, kind] of [
+      ['unavailable', 'unavailable'],
+      ['forbidden', 'unexpected_status'],
+    ] as const) {
+      await rig.emulator.behave(behaviour);
+      await rig.service.list.refresh();
+      const { headers } = await supertest(rig.url).get('/banks').expect(200);
+      expect(headers['cache-status']).toBe(`banks-bff; hit; ttl=-1800; detail=${kind}`);
+    }
+  });
+
   test('a list is served until CACHE_TTL and CACHE_MAX_STALE are over, and not a millisecond longer', async () => {
     await start({ env: { CACHE_TTL: '1m', CACHE_MAX_STALE: '1m' } });
     const renewedAtMs = rig.clock.monotonicMs();
@@ -144,7 +168,12 @@ describe('while the provider fails', () => {
     const failingSince = new Date(rig.clock.wallMs()).toISOString();
     await nextLoad();
     await nextLoad();
-    expect(await health()).toMatchObject({ status: 'warn', list: { state: 'fresh', failingSince } });
+    const lastFailureAt = new Date(rig.clock.wallMs()).toISOString();
+    expect(lastFailureAt).not.toBe(failingSince);
+    expect(await health()).toMatchObject({
+      status: 'warn',
+      list: { state: 'fresh', failingSince, lastFailureAt },
+    });
     expect(status().failing?.attempts).toBe(3);
     expect(status().failure?.upstreamStatus).toBe(503);
     await rig.emulator.behave('healthy');
@@ -159,11 +188,24 @@ describe('while the provider fails', () => {
     for (let retry = 0; retry < 4; retry += 1) await nextLoad();
     await rig.emulator.behave('healthy');
     await nextLoad();
+    await nextLoad();
     expect(rig.messages()).toEqual([
       'listening',
       'list: initial load succeeded',
       'list: load failed: the provider fails (503); the cached list is still fresh',
       'list: recovered',
+    ]);
+  });
+
+  test('each state that the list gets into during an outage is reported once', async () => {
+    await start({ env: { CACHE_TTL: '1m', CACHE_MAX_STALE: '1m' } });
+    await rig.emulator.behave('unavailable');
+    while (status().state !== 'expired') await nextLoad();
+    await nextLoad();
+    expect(rig.messages().slice(2)).toEqual([
+      'list: load failed: the provider fails (503); the cached list is still fresh',
+      'list: load failed: the provider fails (503); the stale list is served',
+      'list: load failed: the provider fails (503); the cached list is too old to be served',
     ]);
   });
 });

@@ -177,13 +177,17 @@ describeInBrowser('the status page', () => {
         getComputedStyle(document.querySelector('rect.ok')).fill,
       ]`);
     const [sign, renewal] = [await colours()].flat();
+    // What counts is the last contact, not the first one.
+    rig.clock.skip(30_000);
+    const lastContact = new Date(rig.clock.wallMs()).toISOString().slice(11, 19);
+    await page.clock.runFor(6_000);
+    await page.locator('#as-of', { hasText: lastContact }).waitFor();
     await page.route('**/*', (route) => route.abort());
     await page.clock.runFor(6_000);
     await page.locator('#headline', { hasText: 'No contact with this instance.' }).waitFor();
     expect(await page.title()).toMatch(/^\? sandbox: No contact/);
-    expect(await page.locator('#meaning').innerText()).toContain(
-      `since ${await page.locator('#as-of time').innerText()} UTC`,
-    );
+    expect(await page.locator('#meaning').innerText()).toContain(`since ${lastContact} UTC`);
+    expect(await page.locator('#as-of time').innerText()).toBe(lastContact);
     expect(await colours()).toEqual([
       expect.not.stringContaining(String(sign)),
       expect.not.stringContaining(String(renewal)),
@@ -215,6 +219,15 @@ describeInBrowser('the status page', () => {
     const heightOf = async (name: string): Promise<number> =>
       Number(await renewals.locator(`rect.${name}`).last().getAttribute('height'));
     expect((await heightOf('failed')) / (await heightOf('ok'))).toBeCloseTo(3, 1);
+  });
+
+  test('it says when a stale list expires', async () => {
+    await start({ env: { CACHE_TTL: '1h', CACHE_MAX_STALE: '5h' } });
+    await fail('unavailable');
+    rig.clock.skip(2 * HOUR_MS - (rig.service.list.status().ageMs ?? 0));
+    const { text } = await supertest(rig.operatorsUrl).get('/').expect(200);
+    const expiry = new Date(rig.clock.wallMs() + 4 * HOUR_MS).toISOString().slice(11, 19);
+    expect(text.replaceAll('\u00A0', ' ')).toContain(`2 h old. It expires in 4 h (${expiry})`);
   });
 
   test('it names the host and the version, and emphasises the environment only in production', async () => {

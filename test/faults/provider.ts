@@ -2,8 +2,9 @@ import type { Fault } from './fault.ts';
 
 // Faults in src/provider.
 
-const TOKEN = ['test/provider/access-token.test.ts'];
-const EXCHANGE = ['test/provider/contract.test.ts', 'test/banks/renewal.test.ts'];
+const TOKEN = ['test/provider/client-credentials.test.ts', 'test/provider/access-token.test.ts'];
+const CONNECTIONS = 'test/provider/connections.test.ts';
+const EXCHANGE = [CONNECTIONS, 'test/provider/contract.test.ts', 'test/banks/renewal.test.ts'];
 
 export const provider: readonly Fault[] = [
   {
@@ -116,27 +117,27 @@ export const provider: readonly Fault[] = [
     code: '        void dispatcher.destroy();\n',
     fault: '',
     effect: 'each request leaves its connection open',
-    tests: ['test/banks/renewal.test.ts', 'test/provider/tls.test.ts', 'test/service.test.ts'],
+    tests: [CONNECTIONS, 'test/banks/renewal.test.ts'],
   },
   {
     file: 'src/provider/connections.ts',
     code: '        open.delete(dispatcher);\n',
     fault: '',
     effect: 'each request leaves its client in memory',
-    tests: ['test/banks/renewal.test.ts', 'test/provider/tls.test.ts', 'test/service.test.ts'],
+    tests: [CONNECTIONS, 'test/banks/renewal.test.ts'],
   },
   {
     file: 'src/provider/provider.ts',
     code: 'await Promise.all([connections.destroy(), tokenConnections.destroy()]);',
     fault: 'await Promise.all([connections.destroy(), tokenConnections]);',
     effect: 'a request for a token is left open when the service stops',
-    tests: ['test/service.test.ts', 'test/provider/access-token.test.ts'],
+    tests: [CONNECTIONS, 'test/service.test.ts'],
   },
   {
     file: 'src/provider/tunnel.ts',
     code: "tunnel.socket.on('error', () => undefined).destroy();",
     fault: "tunnel.socket.on('error', () => undefined);",
     effect: 'each refusal of a proxy leaves a connection open',
-    tests: ['test/provider/proxy.test.ts'],
+    tests: [CONNECTIONS, 'test/provider/proxy.test.ts'],
   },
 ];

@@ -32,13 +32,14 @@ export const service: readonly Fault[] = [
     code: '      fleet?.stop();\n',
     fault: '',
     effect: 'the stop leaves the connection to Redis open, which keeps the process alive',
-    tests: [...STOP, 'test/sharing/stores.test.ts'],
+    tests: [...STOP, 'test/sharing/redis-faults.test.ts'],
   },
   {
     file: 'src/service.ts',
     code: 'lastGoodList.save(event.list, list.status().ageMs ?? 0)',
     fault: 'lastGoodList.save(event.list, 0)',
     effect: 'a list that took long to encode seems younger to other replicas',
+    unnoticed: 'encoding takes milliseconds, and a list is used for an hour',
     tests: ['test/service.test.ts', 'test/sharing/fleet.test.ts'],
   },
   {

@@ -59,6 +59,8 @@ export const REFUSED: readonly Shape[] = [
   ['HTTP/3.7', `GET /banks HTTP/3.7\r\n${HOST}\r\n`, [400]],
   ['a TLS hello', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', [400]],
   ['a header section of 100 kB', `GET /banks HTTP/1.1\r\n${HOST}X: ${long(100_000)}\r\n\r\n`, [431]],
+  ['101 fields', `GET /banks HTTP/1.1\r\n${HOST}${'a: b\r\n'.repeat(100)}\r\n`, [431]],
+  ['a target of 8,001 bytes', `GET /banks?${long(7_994)} HTTP/1.1\r\n${HOST}\r\n`, [414]],
   ['300 fields', `GET /banks HTTP/1.1\r\n${HOST}${'a: b\r\n'.repeat(300)}\r\n`, [431]],
   ['a target of 10 kB', `GET /banks?${long(10_000)} HTTP/1.1\r\n${HOST}\r\n`, [414]],
   ['a target of 100 kB', `GET /banks?${long(100_000)} HTTP/1.1\r\n${HOST}\r\n`, [414]],
@@ -80,6 +82,8 @@ export const REFUSED: readonly Shape[] = [
 ];
 
 export const ANSWERED: readonly Shape[] = [
+  ['100 fields', `GET /banks HTTP/1.1\r\n${HOST}${'a: b\r\n'.repeat(99)}\r\n`, [200]],
+  ['a target of 8,000 bytes', `GET /banks?${long(7_993)} HTTP/1.1\r\n${HOST}\r\n`, [200]],
   ['the absolute form', `GET http://elsewhere/banks?x HTTP/1.1\r\n${HOST}\r\n`, [200]],
   ['OPTIONS for the server', `OPTIONS * HTTP/1.1\r\n${HOST}\r\n`, [204]],
   ['HTTP/1.0 without Host', 'GET /banks HTTP/1.0\r\n\r\n', [200]],

@@ -269,6 +269,18 @@ describeWithRedis('replicas that share Redis', () => {
     expect(one.service.list.status().failure).toBeUndefined();
   });
 
+  test('has no connection of a replica that has stopped', async () => {
+    const one = await start();
+    const clients = async (): Promise<number> =>
+      (await redis.command('CLIENT LIST')).split('name=banks-bff').length - 1;
+    expect(await clients()).toBe(1);
+    const stopped = one.service.stop({ noticeMs: 0 });
+    clock.advance(0);
+    await stopped;
+    for (let tries = 0; tries < 1_000 && (await clients()) > 0; tries += 1);
+    expect(await clients()).toBe(0);
+  });
+
   test('absent at the start, it delays nothing and is found when it comes', async () => {
     await redis.kill();
     const one = await start();

@@ -103,3 +103,17 @@ test('only the last six hours are kept, and the age of a list from before them i
   expect(minutes.reduce((sum, { requests }) => sum + requests, 0)).toBe(HISTORY_MINUTES);
   expect(minutes.at(-1)?.oldestAgeMs).toBe(3 * HISTORY_MINUTES * MINUTE_MS);
 });
+
+test('the age is known through more than six hours in which nothing happens', () => {
+  const { clock, history, restore } = setUp();
+  restore(0);
+  clock.skip((HISTORY_MINUTES + 9) * MINUTE_MS);
+  const oldest = (): (number | undefined)[] => history.minutes().map(({ oldestAgeMs }) => oldestAgeMs);
+  const expected = Array.from(
+    { length: HISTORY_MINUTES },
+    (_, index) => Math.min(index + 11, HISTORY_MINUTES + 9) * MINUTE_MS,
+  );
+  expect(oldest()).toEqual(expected);
+  history.onEvent({ ...REQUEST, status: 200 });
+  expect(oldest()).toEqual(expected);
+});

@@ -98,6 +98,13 @@ test('requests are counted by route, method and class of status, and what they w
   expect(await sample(`${requests}{route="/banks",method="HEAD",status="2xx"}`)).toBe(1);
 });
 
+test.each(['on', 'off'])('an answer 304 counts as served, with HOT_PATH=%s', async (hotPath) => {
+  await start({ env: { HOT_PATH: hotPath } });
+  await supertest(rig.url).get('/banks').set('If-None-Match', '*').expect(304);
+  await settles('banks_http_request_duration_seconds_count{route="/banks",method="GET",status="3xx"}', 1);
+  expect(await sample('banks_served_total{state="fresh"}')).toBe(1);
+});
+
 test('nothing that a client sends makes a new series but one for all of its kind', async () => {
   await start();
   await Promise.all(

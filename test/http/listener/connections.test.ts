@@ -100,6 +100,38 @@ test('a request under way keeps its place; newcomers get short answers in the sp
   expect([silent[1], waiting, sending].map((client) => client?.isOpen())).toEqual([true, true, true]);
 });
 
+test('connections that have ended count no more, neither the spare ones nor those of an address', async () => {
+  const port = await start({ connections: 2, connectionsPerAddress: 2, spareConnections: 5 });
+  let count = -1;
+  const look = (): number => {
+    running?.server.getConnections((_error, now) => (count = now));
+    return count;
+  };
+  /** Until the server knows it too. */
+  const leave = async ({ socket }: Client, left: number): Promise<void> => {
+    socket.resetAndDestroy();
+    await eventually(() => look() === left);
+  };
+  for (let visit = 0; visit < 5; visit += 1) {
+    const visitor = await open(port);
+    expect(await visitor.ask('/hot')).toBe('hot');
+    await leave(visitor, 0);
+  }
+  const busy = await open(port);
+  busy.socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+  await eventually(() => pending.length === 1);
+  const other = await open(port, '127.0.0.2');
+  other.socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+  await eventually(() => pending.length === 2);
+  for (let visit = 0; visit < 5; visit += 1) {
+    const visitor = await open(port, '127.0.0.3');
+    expect(await visitor.ask('/hot')).toBe('over capacity');
+    await leave(visitor, 2);
+  }
+  await leave(busy, 1);
+  expect(await (await open(port)).ask('/hot')).toBe('hot');
+});
+
 test('a connection just opened keeps its place until its request has had time to arrive', async () => {
   const port = await start({ connections: 2 });
   const busy = await open(port);

@@ -8,6 +8,7 @@ import { createPublicServer, listen, type PublicServer } from '../../../src/http
 import { sendRaw } from '../../kit/raw-http.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 import { eventually } from '../../kit/rig.ts';
+import { watchTimers } from '../../kit/timers.ts';
 
 // The listener by itself, with limits that pass while a test looks on.
 
@@ -67,7 +68,7 @@ test('a body that dribbles in is cut off with its connection, without a second a
 
 test('a reader that takes nothing is cut off, and one that reads on is not', async () => {
   const body = Buffer.alloc(32 * 1024 * 1024);
-  const url = await start({ slowReaderMs: 500 }, (_req, res) => res.end(body));
+  const url = await start({ slowReaderMs: 2_000 }, (_req, res) => res.end(body));
   const stalled = await open(url);
   stalled.pause();
   stalled.write('GET /banks HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -77,6 +78,17 @@ test('a reader that takes nothing is cut off, and one that reads on is not', asy
   expect(bytes).toBe(body.length);
   await connected((count) => count <= 1);
   expect(stalled.bytesRead).toBeLessThan(body.length);
+});
+
+test('a drain leaves no timer behind', async () => {
+  const timers = watchTimers();
+  const url = await start({});
+  await sendRaw(url, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  const drain = running?.drain({ noticeMs: 0, graceMs: 10_000 });
+  clock.advance(0);
+  await drain;
+  expect(clock.waits()).toEqual([]);
+  await timers.end();
 });
 
 test('a drain waits for the request under way, and not for connections that never sent one', async () => {

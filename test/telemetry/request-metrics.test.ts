@@ -1,0 +1,54 @@
+import { expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import type { RequestEvent } from '../../src/telemetry/events.ts';
+import { createRequestMetrics } from '../../src/telemetry/request-metrics.ts';
+
+const REQUEST: RequestEvent = {
+  type: 'request-finished',
+  route: '/banks',
+  method: 'GET',
+  status: 200,
+  durationMs: 1,
+  bytes: 1,
+  aborted: false,
+  answeredBy: 'hot_path',
+  listState: 'fresh',
+};
+
+const start = () => {
+  const registry = new Registry();
+  const metrics = createRequestMetrics(registry);
+  const value = (text: string, series: string): number =>
+    Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(`${series} `))
+        ?.split(' ')[1],
+    );
+  return {
+    onRequest: (event: RequestEvent) => metrics.onRequest(event),
+    served: async (state: string) => value(await registry.metrics(), `banks_served_total{state="${state}"}`),
+    upTo: (bound: string, status = '2xx') =>
+      value(
+        metrics.exposition(),
+        `banks_http_request_duration_seconds_bucket{le="${bound}",route="/banks",method="GET",status="${status}"}`,
+      ),
+  };
+};
+
+test('a request whose client went away is one of its own kind, and was not served', async () => {
+  const { onRequest, served, upTo } = start();
+  onRequest(REQUEST);
+  onRequest({ ...REQUEST, aborted: true });
+  onRequest({ ...REQUEST, status: 503, listState: 'expired' });
+  expect([await served('fresh'), await served('stale'), await served('expired')]).toEqual([1, 0, 1]);
+  expect([upTo('+Inf'), upTo('+Inf', 'aborted'), upTo('+Inf', '5xx')]).toEqual([1, 1, 1]);
+});
+
+test('a duration of exactly a bound is in its bucket, and a longer one in the next', () => {
+  const { onRequest, upTo } = start();
+  for (const durationMs of [0, 5, 5.001, 10, 5_000, 5_001]) onRequest({ ...REQUEST, durationMs });
+  expect(['0.0005', '0.0025', '0.005', '0.01', '1', '5', '+Inf'].map((bound) => upTo(bound))).toEqual([
+    1, 1, 2, 4, 4, 5, 6,
+  ]);
+});
