@@ -1,16 +1,18 @@
 import type { Bench } from './bench.ts';
 import { measure, type Sample } from './load.ts';
 import type { Result } from './report.ts';
-import { BEHIND_LOAD_BALANCER, SCENARIOS, warmUp } from './scenarios.ts';
+import { BEHIND_LOAD_BALANCER, SCENARIOS, warmUp, type Scenario } from './scenarios.ts';
 import { PROGRAMS, takeTurns } from './turns.ts';
 
-/** Every program in every scenario. */
-export const comparePeers = async (bench: Bench): Promise<Result[]> => {
+/** Every program in each of `scenarios`. */
+export const comparePeers = async (bench: Bench, scenarios: readonly Scenario[]): Promise<Result[]> => {
   const results = new Map<string, { wireBytes: number; samples: Sample[] }>();
   await takeTurns(bench, PROGRAMS, async (peer, running, url, { browser, wireBytes }) => {
-    const scenarios = peer.isNode ? SCENARIOS : [BEHIND_LOAD_BALANCER];
-    await warmUp(running, url, peer.warmUpSeconds, scenarios);
-    for (const [index, { name, headers, differs }] of SCENARIOS.entries()) {
+    // As long in all as for all scenarios: fewer requests would leave Node's compilers unfinished.
+    const secondsEach = (peer.warmUpSeconds * SCENARIOS.length) / scenarios.length;
+    if (peer.isNode) await warmUp(running, url, secondsEach, scenarios);
+    else await warmUp(running, url, peer.warmUpSeconds, [BEHIND_LOAD_BALANCER]);
+    for (const [index, { name, headers, differs }] of scenarios.entries()) {
       const load = { url, headers: headers(browser.etag), differs, seconds: bench.seconds };
       const sample = await measure(running, load);
       const key = `${peer.name}|${name}`;
@@ -19,7 +21,7 @@ export const comparePeers = async (bench: Bench): Promise<Result[]> => {
       results.set(key, result);
     }
   });
-  return SCENARIOS.flatMap(({ name: scenario }) =>
+  return scenarios.flatMap(({ name: scenario }) =>
     PROGRAMS.flatMap(({ name: peer }) => {
       const found = results.get(`${peer}|${scenario}`);
       return found ? [{ peer, scenario, ...found }] : [];

@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../emulator/emulator.ts';
 import type { Bench } from './bench.ts';
+import { clientsToMarkdown, compareClients } from './clients.ts';
 import { timeCold } from './cold.ts';
 import { comparePeers } from './compare.ts';
 import { compareRenewal } from './renewal.ts';
 import { summarise, tailToMarkdown, toMarkdown, toSvg } from './report.ts';
+import { SCENARIOS } from './scenarios.ts';
 import { SERVICE } from './service.ts';
 import { compareSizes } from './sizes.ts';
 import { timeStart } from './start.ts';
@@ -22,8 +24,9 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '2' },
+    scenarios: { type: 'string', default: String(SCENARIOS.length) },
     sizes: { type: 'string', default: '50,500,5000,50000' },
-    only: { type: 'string', default: 'peers,tail,sizes,renewal,cold,start' },
+    only: { type: 'string', default: 'peers,tail,clients,sizes,renewal,cold,start' },
   },
 });
 
@@ -34,7 +37,7 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 /** Each part prints its figures, and returns what its file in RESULTS contains. */
 const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
   peers: async (bench) => {
-    const results = await comparePeers(bench);
+    const results = await comparePeers(bench, SCENARIOS.slice(0, Number(values.scenarios)));
     const summaries = summarise(results, SERVICE);
     const targets = targetsOfPeers(summaries);
     writeFileSync(join(RESULTS, 'peers.svg'), toSvg(summaries, SERVICE, NODE));
@@ -47,6 +50,11 @@ const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
     const targets = targetsOfTail(summaries);
     print(`\n${tailToMarkdown(summaries, NODE)}\n\n${targets.map(describe).join('\n')}\n`);
     return { targets, summaries, results };
+  },
+  clients: async (bench) => {
+    const figures = await compareClients(bench);
+    print(`\n${clientsToMarkdown(figures, NODE)}\n`);
+    return { figures };
   },
   start: (bench) => printed('start', timeStart(bench)),
   renewal: (bench) => printed('renewal', compareRenewal(bench)),

@@ -52,7 +52,7 @@ const expressPeer = (name: string, kind: string): Peer =>
     `${port}`,
   ]);
 
-const NGINX_PROGRAM = '/usr/sbin/nginx';
+export const NGINX_PROGRAM = '/usr/sbin/nginx';
 const nginxPeer = (
   { name, hasTail }: Pick<Peer, 'name' | 'hasTail'>,
   originOf: (stage: Stage) => number,

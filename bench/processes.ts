@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -8,6 +8,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 export interface Running {
   /** User and system time of all its processes so far, in microseconds. */
   cpuUs(): number;
+  /** The same to the nanosecond, but without threads that have ended. */
+  preciseCpuUs(): number;
   /** Resident memory of all its processes, in megabytes. */
   rssMb(): number;
   /** The most resident memory of its processes since resetPeakRss(), in megabytes. */
@@ -42,6 +44,7 @@ export const start = async (
   const pids = (): number[] => children.flatMap(({ pid }) => (pid === undefined ? [] : withChildren(pid)));
   return {
     cpuUs: () => sum(pids().map(cpuUsOf)),
+    preciseCpuUs: () => sum(pids().map(preciseCpuUsOf)),
     rssMb: () => sum(pids().map((pid) => memoryMbOf(pid, 'VmRSS'))),
     peakRssMb: () => sum(pids().map((pid) => memoryMbOf(pid, 'VmHWM'))),
     // proc(5): 5 sets VmHWM to the current VmRSS.
@@ -80,6 +83,14 @@ const cpuUsOf = (pid: number): number => {
     .split(' ');
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000;
 };
+
+/** The kernel's documentation of schedstats: the first figure is the time on a CPU, in nanoseconds. */
+const preciseCpuUsOf = (pid: number): number =>
+  sum(
+    readdirSync(`/proc/${pid}/task`).map((thread) =>
+      Number.parseInt(read(`/proc/${pid}/task/${thread}/schedstat`) || '0', 10),
+    ),
+  ) / 1_000;
 
 const memoryMbOf = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1_024;

@@ -237,9 +237,10 @@ const createCallJudge = (lateness: Lateness, onFailure: (problem: string, detail
     { isWhole, retryAfterMs }: { readonly isWhole: boolean; readonly retryAfterMs: number },
   ): void => {
     const gapMs = nowMs - last.atMs;
-    // A 401 is followed at once by one more call, with another token.
-    const isRetry = last.is401;
-    if (gapMs < last.waitMs - EARLY_MS && !lateness.isStarved() && !isRetry && expected === 0)
+    // A 401 is followed at once by one more call, if there is another token.
+    const isEarly = gapMs < last.waitMs - EARLY_MS;
+    const isRetry = last.is401 && isEarly;
+    if (isEarly && !lateness.isStarved() && !isRetry && expected === 0)
       onFailure(
         'a call to the provider that comes too early',
         `after ${gapMs.toFixed(0)} of ${last.waitMs} ms`,

@@ -47,7 +47,7 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     if (!served || options.isDraining()) return 'other';
     const { headers, isLast } = head;
     const answers = wholeAnswers(prepareAnswers(served), cors.headers(headers.origin));
-    const { body, validators, ok, notModified } =
+    const { body, validators, sendOk, sendNotModified } =
       answers[negotiate(headers['accept-encoding'])] ?? answers.identity;
     const verdict = evaluatePreconditions(headers, validators);
     if (verdict === 'precondition_failed') return 'other';
@@ -55,13 +55,8 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     const requestId = requestLog.identify(head);
     const finished = requestLog.watch(head, requestId, stateOf(served));
     const isModified = verdict === 'proceed';
-    if (isModified && head.method === 'GET') {
-      // One system call for both.
-      socket.cork();
-      socket.write(ok(requestId, isLast), 'latin1');
-      socket.write(body);
-      socket.uncork();
-    } else socket.write((isModified ? ok : notModified)(requestId, isLast), 'latin1');
+    const send = isModified ? sendOk : sendNotModified;
+    send(socket, { requestId, isLast, isWithoutBody: head.method === 'HEAD' });
     const status = isModified ? 200 : 304;
     const contentBytes = isModified ? body.length : 0;
     // The system has usually taken all of it at once. If not, an empty write ends after all others.

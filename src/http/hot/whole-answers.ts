@@ -1,17 +1,15 @@
 import { mapEncodings, type PerEncoding, type PreparedAnswer } from '../banks/answers.ts';
 import { toHead, type FlatHeaders } from '../headers.ts';
+import { createSend, type Send } from './response.ts';
 
 // Responses of /banks, complete except for the request id: prepared answers with the headers that depend on the origin, on the
 // second, or on nothing.
 
-/** A body with the two heads with which it can be sent. */
+/** What one encoding can be answered with. */
 export interface WholeAnswer extends Pick<PreparedAnswer, 'body' | 'validators'> {
-  readonly ok: Head;
-  readonly notModified: Head;
+  readonly sendOk: Send;
+  readonly sendNotModified: Send;
 }
-
-/** `isLast`: whether the connection ends with the response. */
-type Head = (requestId: string, isLast: boolean) => string;
 
 /** No header can contain it. */
 const PLACE_OF_ID = '\0';
@@ -32,18 +30,18 @@ export const createWholeAnswers = ({ securityHeaders, keepAliveTimeoutMs }: Whol
     const date = ['Date', new Date(second * 1_000).toUTCString()];
     const open = [...date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive];
     const closing = [...date, 'Connection', 'close'];
-    const prepareHead = (status: number, headers: FlatHeaders): Head => {
+    const prepare = (status: number, headers: FlatHeaders, body: Buffer): Send => {
       const around = (end: FlatHeaders): string[] =>
         toHead(status, [...first, ...headers, ...end]).split(PLACE_OF_ID);
-      const [before = '', after = ''] = around(open);
-      const [, afterLast = ''] = around(closing);
-      return (requestId, isLast) => before + requestId + (isLast ? afterLast : after);
+      const [beforeId = '', afterId = ''] = around(open);
+      const [, afterIdLast = ''] = around(closing);
+      return createSend({ beforeId, afterId, afterIdLast, body });
     };
     return mapEncodings(prepared, ({ body, validators, headers, notModifiedHeaders }) => ({
       body,
       validators,
-      ok: prepareHead(200, headers),
-      notModified: prepareHead(304, notModifiedHeaders),
+      sendOk: prepare(200, headers, body),
+      sendNotModified: prepare(304, notModifiedHeaders, NO_BODY),
     }));
   };
 
@@ -59,6 +57,8 @@ export const createWholeAnswers = ({ securityHeaders, keepAliveTimeoutMs }: Whol
     return answers;
   };
 };
+
+const NO_BODY = Buffer.alloc(0);
 
 /** Answers and what they were made from, besides the CORS headers. */
 interface Made {
