@@ -18,7 +18,8 @@ export interface Reading {
 }
 
 /**
- * Letters and digits are kept: encoders leave them as they are. Everything else becomes UTF-8 by these rules:
+ * Letters and digits are kept: encoders leave them as they are, but a client may percent-encode them. Everything else becomes
+ * UTF-8 by these rules:
  *
  *     \"                    "     backslashes are dropped, however many
  *     \u00e9                é     with `unicode`
@@ -47,7 +48,7 @@ export const toPlainBytes = (text: string, { percent = false, unicode = true }: 
     const { unit, end, isEscaped } = unitAt(text, start, unicode);
     index = end;
     const byte = percent && unit === PERCENT && !isEscaped ? hexAt(text, end, 2) : undefined;
-    if (byte !== undefined && !isLetterOrDigit(byte)) {
+    if (byte !== undefined) {
       index += 2;
       put(byte, start, index);
     } else if (unit < 0x80) {

@@ -54,7 +54,8 @@ export const createSecretScanner = (secrets: readonly string[]): SecretScanner =
   };
 
   return (text) => {
-    if (!mayContainSecret(text)) return [];
+    if (!mayContainSecret(text) && !(ENCODED_LETTER.test(text) && mayContainSecret(decodeLetters(text))))
+      return [];
     const readings: Reading[] = [
       {},
       ...(text.includes('%') ? [{ percent: true }] : []),
@@ -92,6 +93,13 @@ const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) =
   const anyRun = new RegExp([...new Set(runs.map((run) => run.slice(0, LONGEST_RUN)))].join('|'));
   return (text) => anyRun.test(text);
 };
+
+/** Of a letter or digit: no encoder makes it, but a client may. */
+const ENCODED_LETTER = /%(?:3\d|[46][1-9a-f]|[57][\da])/i;
+const decodeLetters = (text: string): string =>
+  text.replaceAll(/%(?:3\d|[46][1-9a-f]|[57][\da])/gi, (escape) =>
+    String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+  );
 
 const SHORTEST_RUN = 3;
 const LONGEST_RUN = 16;

@@ -28,6 +28,8 @@ const FORMS: Record<string, (secret: string) => string> = {
   'JSON with escaped slashes': (secret) => json(secret).replaceAll('/', '\\/'),
   'percent-encoded': encodeURIComponent,
   'percent-encoded as a path': encodeURI,
+  'percent-encoded to the last letter': (secret) =>
+    [...Buffer.from(secret)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
   'percent-encoded in lower case': (secret) =>
     encodeURIComponent(secret).replaceAll(/%../g, (code) => code.toLowerCase()),
   'form-encoded': form,
