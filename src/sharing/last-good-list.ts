@@ -21,7 +21,10 @@ export interface LastGoodListOptions {
 }
 
 export interface LastGoodList {
-  /** Restores the newest list of all stores into `list`, and resolves with the name of its store. Never rejects. */
+  /**
+   * Restores the newest list of all stores into `list`, and saves it in the snapshot if it is the shared one. Resolves with the
+   * name of its store. Never rejects.
+   */
   restoreInto(list: BankList): Promise<StoreName | undefined>;
   /**
    * Restores the list of `store` into `list` if it is newer, and saves it in the other stores. Never rejects.
@@ -120,8 +123,13 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
         return restored.saved;
       };
       const saved = await Promise.all(stores.map(restoreFrom));
-      const { held } = list.status();
-      return stores.find((_store, index) => held && saved[index]?.receivedAtMs === held.receivedAtMs)?.name;
+      const { held, ageMs = 0 } = list.status();
+      const has = (_store: ListStore, index: number): boolean =>
+        held !== undefined && saved[index]?.receivedAtMs === held.receivedAtMs;
+      const source = stores.find(has);
+      // The other way round, an old snapshot could replace what another replica has just shared.
+      if (held && source?.name === SHARED && !stores.every(has)) save(held, ageMs, source);
+      return source?.name;
     },
     takeFrom: async (store, list) => {
       const restored = await restore(store, list);
@@ -136,6 +144,9 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     },
   };
 };
+
+/** The store that all replicas write. */
+const SHARED: StoreName = 'CACHE_REDIS_URL';
 
 export interface Restored {
   /** The store's list; undefined if it has none. */
