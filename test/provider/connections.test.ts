@@ -50,7 +50,9 @@ const connect = (secureContext: () => SecureContext, proxies = NO_PROXIES): Conn
     lookup: undefined,
   });
 const ask = (connections: Connections): Promise<string> =>
-  connections.request({ method: 'GET', path: '/', signal: new AbortController().signal }, ({ body }) => body.text());
+  connections.request({ method: 'GET', path: '/', signal: new AbortController().signal }, ({ body }) =>
+    body.text(),
+  );
 
 test('a connection is closed after its request', async () => {
   expect(await ask(connect(() => createSecureContext()))).toBe('[]');
