@@ -52,16 +52,6 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
   const report = (store: ListStore, error: unknown): void =>
     onEvent({ type: 'store-failed', store: store.name, reason: describeFailure(error) });
 
-  /**
-   * Milliseconds since the provider sent the list. If only clocks can tell, a timestamp in the future means that one clock
-   * is or was wrong: the list is then used as a stale one, which is renewed at once.
-   */
-  const ageOf = ({ list, ageMs }: StoredList): number => {
-    if (ageMs !== undefined) return Math.max(0, ageMs);
-    const age = clock.wallMs() - list.receivedAtMs;
-    return age < -CLOCK_TOLERANCE_MS ? ttlMs + 1 : Math.max(0, age);
-  };
-
   const attempt = async <T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'> => {
     try {
       return await operation();
@@ -104,7 +94,7 @@ export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodLi
     const restored = await attempt(store, async () => {
       const stored = await store.read();
       const saved = stored?.list;
-      const isTaken = stored !== undefined && (await list.restore(stored.list, ageOf(stored)));
+      const isTaken = stored !== undefined && (await list.restore(stored.list, ageOf(stored, ttlMs, clock)));
       // Only a failed read has recovered: the store may still not be writable.
       if (saved && unreadable.delete(store)) onEvent({ type: 'store-recovered', store: store.name });
       return { saved, isTaken };
@@ -154,6 +144,16 @@ export interface Restored {
   /** Whether it became the list in memory. */
   readonly isTaken: boolean;
 }
+
+/**
+ * Milliseconds since the provider sent the list. If only clocks can tell, a timestamp in the future means that one clock
+ * is or was wrong: the list is then used as a stale one, which is renewed at once.
+ */
+const ageOf = ({ list, ageMs }: StoredList, ttlMs: number, clock: Clock): number => {
+  if (ageMs !== undefined) return Math.max(0, ageMs);
+  const age = clock.wallMs() - list.receivedAtMs;
+  return age < -CLOCK_TOLERANCE_MS ? ttlMs + 1 : Math.max(0, age);
+};
 
 const describeFailure = (error: unknown): string => {
   if (error instanceof StoreError) return error.message;
