@@ -39,6 +39,7 @@ const RUN_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ["npm run faults -- '/redis-connection/'", 'as above'],
   ['npm run mutation', 'it takes half an hour'],
   ['npm run mutation -- guard schedule', 'as above'],
+  ['npm run mutation -- guard --mutate src/banks/guard/drift.ts', 'as above'],
   ['npm run bench', 'it needs a quiet machine for a quarter of an hour'],
   ['npm run soak', 'it takes an hour'],
   ['npm run soak -- --minutes 2', 'it is for trying the soak itself'],

@@ -235,18 +235,20 @@ describe('in Base64', () => {
   );
 });
 
-test('a text or line of exactly the largest length is redacted, not cut', () => {
+test('a text or line of exactly the largest length is kept, a longer one is not', () => {
   const redaction = createRedaction();
   redaction.addSecret('TOKEN', 'abcd-1234');
-  const filler = 'x'.repeat(MAX_TEXT_CHARS - 9);
-  expect(redaction.redact(`${filler}abcd-1234`)).toBe(`${filler}[redacted]`);
-  expect(redaction.redact(`${filler}abcd-12345`)).toBe(`${filler}[redacted]… (cut off)\n`);
+  const longest = 'x'.repeat(MAX_TEXT_CHARS);
+  expect(redaction.redact(longest)).toBe(longest);
+  expect(redaction.redact(`${longest}y`)).toBe(`${longest}… (cut off)\n`);
   const lines: string[] = [];
   const destination = redacting({ write: (line) => void lines.push(line) }, redaction);
-  destination.write(`${filler}abcd-1234`);
-  destination.write(`${filler}abcd-12345`);
+  destination.write('abcd-1234');
+  destination.write(longest);
+  destination.write(`${longest}y`);
   expect(lines).toEqual([
-    `${filler}[redacted]`,
+    '[redacted]',
+    longest,
     `{"level":40,"msg":"log: a line of ${MAX_TEXT_CHARS + 1} characters was left out"}\n`,
   ]);
 });
