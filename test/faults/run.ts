@@ -58,7 +58,7 @@ interface Result {
 }
 
 /** Runs Node in the copy. */
-const runNode = (args: readonly string[]): Promise<Result> =>
+const runNode = (args: readonly string[], limitMs = LIMIT_MS): Promise<Result> =>
   new Promise((done) => {
     const chunks: Buffer[] = [];
     const child = spawn(process.execPath, args, { cwd: copy, detached: true });
@@ -73,7 +73,7 @@ const runNode = (args: readonly string[]): Promise<Result> =>
       }
     };
     process.once('exit', end);
-    const timer = setTimeout(end, LIMIT_MS);
+    const timer = setTimeout(end, limitMs);
     child.once('close', (code) => {
       clearTimeout(timer);
       process.off('exit', end);
@@ -141,7 +141,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 copyProject();
 const build = await runNode(BUILD);
 const tests = new Set(chosen.flatMap(({ faults }) => faults.flatMap((fault) => fault.tests)));
-const before = build.isGood ? await runNode([...JEST, ...tests]) : build;
+const before = build.isGood ? await runNode([...JEST, ...tests], tests.size * LIMIT_MS) : build;
 if (!before.isGood) {
   print(`${before.output}\nThe tests must pass without a fault first.`);
   process.exit(1);

@@ -80,6 +80,15 @@ test('a reader that takes nothing is cut off, and one that reads on is not', asy
   expect(stalled.bytesRead).toBeLessThan(body.length);
 });
 
+test('the refusal of what follows a request comes after the answer to that', async () => {
+  let pending: ServerResponse | undefined;
+  const url = await start({}, (_req, res) => (pending = res));
+  const answers = sendRaw(url, 'GET / HTTP/1.1\r\nHost: a\r\n\r\ngarbage\r\n\r\n');
+  await eventually(() => pending !== undefined);
+  pending?.end('late');
+  expect((await answers).map(({ status }) => status)).toEqual([200, 400]);
+});
+
 test('a drain leaves no timer behind', async () => {
   const timers = watchTimers();
   const url = await start({});
