@@ -29,14 +29,20 @@ export type Send = (socket: Socket, options: SendOptions) => void;
 export const createSend = ({ beforeId, afterId, afterIdLast, body }: ResponseParts): Send => {
   const idEnd = beforeId.length + LONGEST_ID;
   let joined: Buffer | undefined;
+  /** The part of `joined` that was sent last: most ids have the same length. */
+  let sent: Buffer = NOTHING;
   let isJoinable = body.length <= LARGEST_JOINED;
 
   return (socket, { requestId, isLast, isWithoutBody }) => {
     if (isJoinable && !isLast && !isWithoutBody) {
       joined ??= Buffer.concat([Buffer.alloc(idEnd), Buffer.from(afterId, 'latin1'), body]);
       const start = idEnd - beforeId.length - requestId.length;
-      joined.write(beforeId + requestId, start, 'latin1');
-      socket.write(joined.subarray(start));
+      if (sent.length !== joined.length - start) {
+        sent = joined.subarray(start);
+        sent.write(beforeId, 'latin1');
+      }
+      joined.write(requestId, idEnd - requestId.length, 'latin1');
+      socket.write(sent);
       isJoinable = socket.writableLength === 0;
       return;
     }
@@ -48,6 +54,7 @@ export const createSend = ({ beforeId, afterId, afterIdLast, body }: ResponsePar
   };
 };
 
+const NOTHING = Buffer.alloc(0);
 const LONGEST_ID = 128;
 /** Copying more every second would cost more than it saves. */
 const LARGEST_JOINED = 64 * 1_024;
