@@ -54,8 +54,7 @@ export const createSecretScanner = (secrets: readonly string[]): SecretScanner =
   };
 
   return (text) => {
-    if (!mayContainSecret(text) && !(ENCODED_LETTER.test(text) && mayContainSecret(decodeLetters(text))))
-      return [];
+    if (!mayContainSecret(text) && !(text.includes('%') && mayContainSecret(decodeLetters(text)))) return [];
     const readings: Reading[] = [
       {},
       ...(text.includes('%') ? [{ percent: true }] : []),
@@ -94,8 +93,7 @@ const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) =
   return (text) => anyRun.test(text);
 };
 
-/** Of a letter or digit: no encoder makes it, but a client may. */
-const ENCODED_LETTER = /%(?:3\d|[46][1-9a-f]|[57][\da])/i;
+/** No encoder escapes letters and digits, but a client may. */
 const decodeLetters = (text: string): string =>
   text.replaceAll(/%(?:3\d|[46][1-9a-f]|[57][\da])/gi, (escape) =>
     String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
