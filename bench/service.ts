@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../emulator/emulator.ts';
+import { imageOptions } from '../test/kit/image.ts';
 import { inspect } from './load.ts';
 import { start, type Running } from './processes.ts';
 import { CHROME } from './scenarios.ts';
@@ -24,11 +24,6 @@ const serviceEnv = (emulator: Emulator, port: number): Record<string, string> =>
   NODE_ENV: 'production',
 });
 
-/** Node's options in the image, as far as the Node that runs this knows them. */
-const IMAGE_OPTIONS = (
-  readFileSync('Dockerfile', 'utf8').match(/(?<=^ENTRYPOINT .*")--[^"]+/gm) ?? []
-).filter((option) => process.allowedNodeEnvironmentFlags.has(option.replace(/=.*/, '')));
-
 export const startService = (
   emulator: Emulator,
   port: number,
@@ -36,7 +31,7 @@ export const startService = (
   cpuList?: string,
 ): Promise<Running> =>
   start(
-    [[process.execPath, ...IMAGE_OPTIONS, 'dist/src/main.js']],
+    [[process.execPath, ...imageOptions(), 'dist/src/main.js']],
     { ...serviceEnv(emulator, port), ...env },
     cpuList,
   );

@@ -113,11 +113,16 @@ test('each alert has a runbook, a section of the operations page', () => {
   }
 });
 
-test('the image gives Node half of its memory as heap, and disables its debugger', () => {
+test('the image and the unit give Node the same options, and the image disables its debugger', () => {
   const [, heapMb = '', youngMb = ''] =
     /^ENTRYPOINT \["node", "--max-old-space-size=(\d+)", "--max-semi-space-size=(\d+)", .*$/m.exec(
       read('Dockerfile'),
     ) ?? [];
+  const collector = '--single-threaded-gc';
+  expect(read('Dockerfile')).toMatch(new RegExp(`^ENTRYPOINT .*"${collector}"`, 'm'));
+  expect(read('deploy/systemd/banks-bff.service')).toContain(
+    `ExecStart=/usr/bin/node ${collector} dist/src/main.js\n`,
+  );
   // Node 20 does not know this option; the image has a later one.
   expect(read('Dockerfile')).toMatch(/^ENTRYPOINT .*"--disable-sigusr1", "dist\/src\/main\.js"\]$/m);
   for (const file of ['package.json', 'deploy/systemd/banks-bff.service', 'docker-compose.yml'])

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,14 +19,20 @@ export const layOutImage = (): Image => {
     if (from === 'dependencies') copyProductionPackages(app);
     else copy(paths.replaceAll('/app/', ''), app);
   }
-  const [, command = '[]'] = /^ENTRYPOINT (\[.*\])$/m.exec(stage) ?? [];
-  const [node, ...args]: string[] = JSON.parse(command);
-  if (node !== 'node') throw new Error('ENTRYPOINT does not start Node');
-  return { app, entrypoint: args.filter((arg) => !arg.startsWith('--') || isKnownOption(arg)) };
+  return { app, entrypoint: readEntrypoint() };
 };
 
-const isKnownOption = (arg: string): boolean =>
-  process.allowedNodeEnvironmentFlags.has(arg.split('=')[0] ?? '');
+/** Node's options in the image, without those that this Node does not know. */
+export const imageOptions = (): string[] => readEntrypoint().filter((arg) => arg.startsWith('--'));
+
+const readEntrypoint = (): string[] => {
+  const [, command = '[]'] = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8')) ?? [];
+  const [node, ...args]: string[] = JSON.parse(command);
+  if (node !== 'node') throw new Error('ENTRYPOINT does not start Node');
+  return args.filter((arg) => !arg.startsWith('--') || isKnownOption(arg));
+};
+
+const isKnownOption = (arg: string): boolean => spawnSync(process.execPath, [arg, '--version']).status === 0;
 
 /** As COPY does: `paths` are sources, with wildcards, and a destination; of a directory it copies the content. */
 const copy = (paths: string, app: string): void => {
