@@ -4,6 +4,8 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { heldMbIn, TELLS_HELD_MEMORY } from '../test/kit/held-memory.ts';
+import { imageOptions } from '../test/kit/image.ts';
 import { pause } from './gate.ts';
 
 // The built service as a process of its own, its log, and what it uses of the machine.
@@ -28,23 +30,6 @@ export interface Service {
   readonly hasEnded: boolean;
 }
 
-/** On a signal: memory in and outside the heap after garbage collection. It changes nothing else. */
-const TELLS_MEMORY = `
-  import { setFlagsFromString } from 'node:v8';
-  import { runInNewContext } from 'node:vm';
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc');
-  process.on('SIGUSR2', () => {
-    for (let turn = 0; turn < 3; turn += 1) collectGarbage();
-    const { heapUsed, external } = process.memoryUsage();
-    process.stdout.write('{"level":20,"held":' + (heapUsed + external) + '}\\n');
-  });
-`;
-
-/** As in the image. */
-const HEAP_MB = 128;
-const MIB = 2 ** 20;
-
 /**
  * Resolves when it listens. `onLine` gets each line of its log, `onEnd` is called if it ends by itself.
  */
@@ -55,23 +40,13 @@ export const startService = async (
     onEnd,
   }: { readonly onLine: (line: string, isError: boolean) => void; readonly onEnd: (how: string) => void },
 ): Promise<Service> => {
-  const preload = `data:text/javascript,${encodeURIComponent(TELLS_MEMORY)}`;
-  const args = [
-    `--max-old-space-size=${HEAP_MB}`,
-    '--disable-sigusr1',
-    '--import',
-    preload,
-    resolve('dist/src/main.js'),
-  ];
-  // Node 20 has no --disable-sigusr1.
-  const known = process.allowedNodeEnvironmentFlags.has('--disable-sigusr1')
-    ? args
-    : args.filter((arg) => arg !== '--disable-sigusr1');
-  const child = spawn(process.execPath, known, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] });
+  const preload = `data:text/javascript,${encodeURIComponent(TELLS_HELD_MEMORY)}`;
+  const args = [...imageOptions(), '--import', preload, resolve('dist/src/main.js')];
+  const child = spawn(process.execPath, args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] });
   const exit = once(child, 'close').then(([code]: unknown[]) => (typeof code === 'number' ? code : null));
   let isStopping = false;
   let hasEnded = false;
-  let onHeld: (bytes: number) => void = () => undefined;
+  let onHeld: (mb: number) => void = () => undefined;
   let urls: readonly string[] = [];
   child.once('exit', (code, signal) => {
     hasEnded = true;
@@ -79,8 +54,9 @@ export const startService = async (
   });
   process.once('exit', () => child.kill('SIGKILL'));
   createInterface({ input: child.stdout }).on('line', (line) => {
-    if (line.startsWith('{"level":20,"held":')) onHeld(Number(/(\d+)\}$/.exec(line)?.[1]));
-    else onLine(line, false);
+    const [heldMb] = heldMbIn(line);
+    if (heldMb === undefined) onLine(line, false);
+    else onHeld(heldMb);
     if (urls.length < 2 && line.includes('"listening"'))
       urls = line.match(/http:\/\/127\.0\.0\.1:\d+/g) ?? [];
   });
@@ -98,7 +74,7 @@ export const startService = async (
     heldMb: async () => {
       const held = new Promise<number>((onAnswer) => (onHeld = onAnswer));
       child.kill('SIGUSR2');
-      return (await Promise.race([held, exit.then(() => Number.NaN)])) / MIB;
+      return Promise.race([held, exit.then(() => Number.NaN)]);
     },
     signal: (name) => void child.kill(name),
     stop: () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from '../../emulator/behaviours.ts';
+import { heldMbIn, TELLS_HELD_MEMORY } from '../kit/held-memory.ts';
 import { p99 } from '../kit/p99.ts';
 import {
   startEmulatorProcess,
@@ -27,19 +28,6 @@ const HEAP_MB = 96;
 /** The container's limit in deploy/kubernetes. */
 const MAX_RSS_MB = 256;
 const TOKEN = 'operator-token-0123456789';
-
-/** On a signal: memory in and outside the heap after garbage collection. */
-const TELLS_MEMORY = `
-  import { setFlagsFromString } from 'node:v8';
-  import { runInNewContext } from 'node:vm';
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc');
-  process.on('SIGUSR2', () => {
-    for (let turn = 0; turn < 3; turn += 1) collectGarbage();
-    const { heapUsed, external } = process.memoryUsage();
-    process.stdout.write('held ' + (heapUsed + external) + '\\n');
-  });
-`;
 
 let service: ServiceProcess | undefined;
 let emulator: EmulatorProcess | undefined;
@@ -69,19 +57,18 @@ const start = async (): Promise<{ running: ServiceProcess; provider: EmulatorPro
     CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
     MANAGEMENT_TOKEN: TOKEN,
   };
-  const running = await startProcess(env, TELLS_MEMORY);
+  const running = await startProcess(env, TELLS_HELD_MEMORY);
   service = running;
   return { running, provider };
 };
 
 /** The process's memory in megabytes. */
 const heldMb = async (running: ServiceProcess): Promise<number> => {
-  const figures = (): string[] =>
-    [...running.written().matchAll(/^held (\d+)$/gm)].map(([, bytes = '']) => bytes);
+  const figures = (): number[] => heldMbIn(running.written());
   const before = figures().length;
   running.child.kill('SIGUSR2');
   await eventually(() => figures().length > before);
-  return Number(figures().at(-1)) / 2 ** 20;
+  return figures().at(-1) ?? 0;
 };
 
 const sampleOf = (exposition: string, name: string): number =>
