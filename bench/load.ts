@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { get } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { LOAD_CPU, type Running } from './processes.ts';
+import { LOAD_CPU, stolenSeconds, type Running } from './processes.ts';
 
 // HTTP requests: single ones that are inspected, and load from wrk that is measured.
 
@@ -70,6 +70,8 @@ export interface Sample {
   /** At a constant rate: the share of requests that were sent more than 2 ms late, and the most that one was late. */
   readonly late: number;
   readonly latestMs: number;
+  /** The share of the CPUs' time that the hypervisor gave to other machines. */
+  readonly stolen: number;
 }
 
 /** What bench/load.lua prints. */
@@ -97,6 +99,7 @@ const CONNECTIONS_AT_A_RATE = 256;
 export const measure = async (running: Running, load: Load): Promise<Sample> => {
   running.resetPeakRss();
   const before = running.cpuUs();
+  const stolenBefore = stolenSeconds();
   const { stdout } = await promisify(execFile)('taskset', ['-c', LOAD_CPU, 'wrk', ...wrkArguments(load)]);
   const cpuUs = running.cpuUs() - before;
   const printed: Printed = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
@@ -114,8 +117,12 @@ export const measure = async (running: Running, load: Load): Promise<Sample> => 
     generatorBusy: busy,
     late: sent === 0 ? 0 : late / sent,
     latestMs,
+    stolen: (stolenSeconds() - stolenBefore) / seconds / CPUS,
   };
 };
+
+/** The load's CPU and the server's. */
+const CPUS = 2;
 
 const wrkArguments = ({ url, headers, differs, seconds, rate }: Load): string[] => {
   const connections = rate === undefined ? CONNECTIONS : CONNECTIONS_AT_A_RATE;

@@ -95,6 +95,9 @@ const preciseCpuUsOf = (pid: number): number =>
 const memoryMbOf = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1_024;
 
+/** proc(5): of the line that sums up all CPUs, the eighth figure, in ticks of 10 ms. */
+export const stolenSeconds = (): number => Number(read('/proc/stat').split(/\s+/, 9)[8] ?? 0) / 100;
+
 const read = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
