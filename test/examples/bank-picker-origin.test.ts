@@ -21,6 +21,20 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   const code = () => stage.ask<string | null>('picker.bank && picker.bank.code');
   const failure = () => stage.page.getByRole('alert');
   const outdated = () => stage.page.locator('#outdated');
+  /** Starts with a provider that answers only when the returned function is called. */
+  const startWaiting = async () => {
+    let answer = (): void => undefined;
+    await stage.start({
+      before: (emulator) =>
+        emulator.respondWith((_req, res) => {
+          answer = () =>
+            void res
+              .writeHead(200, { 'content-type': 'application/json' })
+              .end('[{"code":"341","ispb":"60701190","name":"ITAÚ UNIBANCO S.A."}]');
+        }),
+    });
+    return () => answer();
+  };
 
   describe('the list', () => {
     test('is loaded, and the page gets the chosen bank as a transfer needs it', async () => {
@@ -178,16 +192,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     });
 
     test('a code typed before the list is loaded is chosen afterwards', async () => {
-      let answer = (): void => undefined;
-      await stage.start({
-        before: (emulator) =>
-          emulator.respondWith((_req, res) => {
-            answer = () =>
-              void res
-                .writeHead(200, { 'content-type': 'application/json' })
-                .end('[{"code":"341","ispb":"60701190","name":"ITAÚ UNIBANCO S.A."}]');
-          }),
-      });
+      const answer = await startWaiting();
       await stage.open();
       await stage.box().fill('341');
       await stage.box().press('Tab');
@@ -197,16 +202,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     });
 
     test('a waiting request is shown as loading, and the typed text finds banks once the list is loaded', async () => {
-      let answer = (): void => undefined;
-      await stage.start({
-        before: (emulator) =>
-          emulator.respondWith((_req, res) => {
-            answer = () =>
-              void res
-                .writeHead(200, { 'content-type': 'application/json' })
-                .end('[{"code":"341","ispb":"60701190","name":"ITAÚ UNIBANCO S.A."}]');
-          }),
-      });
+      const answer = await startWaiting();
       await stage.open();
       expect(await stage.page.locator('#note').textContent()).toBe('Carregando bancos…');
       await stage.box().fill('itau');
