@@ -1,6 +1,3 @@
-/** A shorter form is not searched for, because it occurs in ordinary text. */
-export const SHORTEST_FORM = 4;
-
 /**
  * What to search for to find `secret` plain and in Base64, also when it was percent- or form-encoded first, as client
  * credentials are (RFC 6749 section 2.3.1). Other escapes are undone by `toPlainBytes`.
@@ -28,11 +25,9 @@ const eagerFormEncode = (text: string): string =>
  */
 const base64Cores = (text: string): string[] => {
   const bytes = Buffer.from(text);
-  return [0, 1, 2]
-    .map((before) =>
-      Buffer.concat([Buffer.alloc(before), bytes])
-        .toString('base64')
-        .slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6)),
-    )
-    .filter((core) => core.length >= SHORTEST_FORM);
+  return [0, 1, 2].map((before) =>
+    Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
+      .slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6)),
+  );
 };

@@ -18,8 +18,7 @@ export interface Reading {
 }
 
 /**
- * Letters and digits are kept: encoders leave them as they are, but a client may percent-encode them. Everything else becomes
- * UTF-8 by these rules:
+ * The result is UTF-8, by these rules:
  *
  *     \"                    "     backslashes are dropped, however many
  *     \u00e9                é     with `unicode`
@@ -45,9 +44,9 @@ export const toPlainBytes = (text: string, { percent = false, unicode = true }: 
   let index = 0;
   while (index < text.length) {
     const start = index;
-    const { unit, end, isEscaped } = unitAt(text, start, unicode);
+    const { unit, end } = unitAt(text, start, unicode);
     index = end;
-    const byte = percent && unit === PERCENT && !isEscaped ? hexAt(text, end, 2) : undefined;
+    const byte = percent && unit === PERCENT ? hexAt(text, end, 2) : undefined;
     if (byte !== undefined) {
       index += 2;
       put(byte, start, index);
@@ -69,35 +68,32 @@ const PERCENT = 0x25;
 
 /** For each byte, the one that stands for it: `\n` → `n`, `-` → `+`. */
 const SAME_AS = Uint8Array.from({ length: 256 }, (_, byte) => byte);
-for (const [char = '', same = ''] of ['\bb', '\ff', '\nn', '\rr', '\tt', ' +', '-+', '_/'])
-  SAME_AS[char.charCodeAt(0)] = same.charCodeAt(0);
+for (const pair of ['\bb', '\ff', '\nn', '\rr', '\tt', ' +', '-+', '_/'])
+  SAME_AS[pair.charCodeAt(0)] = pair.charCodeAt(1);
 
 interface Unit {
   /** A UTF-16 code unit; NaN at the end of the text. */
   readonly unit: number;
   /** The index after it. */
   readonly end: number;
-  readonly isEscaped: boolean;
 }
 
-/** The character at `from`, after any backslashes, or the one that `\u00e9` means; letters and digits are never escaped. */
+/** The character at `from`, after any backslashes, or the one that `\u00e9` means. */
 const unitAt = (text: string, from: number, unicode: boolean): Unit => {
   let at = from;
   while (text.charCodeAt(at) === BACKSLASH) at += 1;
   const escaped = unicode && at > from && text[at] === 'u' ? hexAt(text, at + 1, 4) : undefined;
-  return escaped === undefined || isLetterOrDigit(escaped)
-    ? { unit: text.charCodeAt(at), end: at + 1, isEscaped: false }
-    : { unit: escaped, end: at + 5, isEscaped: true };
+  return escaped === undefined ? { unit: text.charCodeAt(at), end: at + 1 } : { unit: escaped, end: at + 5 };
 };
 
-const hexAt = (text: string, from: number, digits: number): number | undefined => {
+const HEX = { 2: /[\da-f]{2}/i, 4: /[\da-f]{4}/i };
+
+const hexAt = (text: string, from: number, digits: 2 | 4): number | undefined => {
   const hex = text.slice(from, from + digits);
-  return hex.length === digits && /^[\da-f]+$/i.test(hex) ? Number.parseInt(hex, 16) : undefined;
+  return HEX[digits].test(hex) ? Number.parseInt(hex, 16) : undefined;
 };
 
-const isLetterOrDigit = (code: number): boolean =>
-  code < 0x80 && /[A-Za-z\d]/.test(String.fromCharCode(code));
+/** The two halves of a character beyond U+FFFF. */
+const isHighSurrogate = (unit: number): boolean => (unit & 0xfc_00) === 0xd8_00;
 
-const isHighSurrogate = (code: number): boolean => code >= 0xd8_00 && code <= 0xdb_ff;
-
-const isLowSurrogate = (code: number): boolean => code >= 0xdc_00 && code <= 0xdf_ff;
+const isLowSurrogate = (unit: number): boolean => (unit & 0xfc_00) === 0xdc_00;

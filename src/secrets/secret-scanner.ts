@@ -1,4 +1,4 @@
-import { formsOf, SHORTEST_FORM } from './encoded-forms.ts';
+import { formsOf } from './encoded-forms.ts';
 import { toPlainBytes, type PlainBytes, type Reading } from './plain-bytes.ts';
 
 // Finds secrets in a text in whatever encoding, in time that is linear in the length of the text, whatever the text and the
@@ -19,13 +19,16 @@ export type SecretScanner = (text: string) => readonly Span[];
  */
 const HEAD_BYTES = 32;
 
+/** What is shorter occurs in ordinary text. */
+const SHORTEST_BYTES = 4;
+
 export const createSecretScanner = (secrets: readonly string[]): SecretScanner => {
   // A lone surrogate cannot be encoded; a buffer replaces it.
   const forms = secrets.flatMap((secret) => formsOf(Buffer.from(secret).toString()));
   /** By their first bytes: how the secrets that start with them continue. */
   const tailsOf = new Map<string, string[]>();
   for (const bytes of new Set(forms.flatMap(plainBytesOf))) {
-    if (bytes.length < SHORTEST_FORM) continue;
+    if (bytes.length < SHORTEST_BYTES) continue;
     const head = bytes.slice(0, HEAD_BYTES);
     tailsOf.set(head, [...(tailsOf.get(head) ?? []), bytes.slice(HEAD_BYTES)]);
   }
@@ -79,7 +82,7 @@ const commonLength = (tail: string, bytes: string, from: number): number => {
 
 /**
  * Recognises in a microsecond that an ordinary line contains no secret: encoders leave letters and digits as they are, so
- * the longest run of them in one of the forms must be there. A secret without such a run costs every line a full search.
+ * the longest run of them in one of the forms must be there. The shorter it is, the more lines cost a full search.
  */
 const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) => {
   const runs = forms.map((form) =>
@@ -88,7 +91,6 @@ const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) =
       '',
     ),
   );
-  if (runs.some((run) => run.length < SHORTEST_RUN)) return () => true;
   const anyRun = new RegExp([...new Set(runs.map((run) => run.slice(0, LONGEST_RUN)))].join('|'));
   return (text) => anyRun.test(text);
 };
@@ -99,7 +101,6 @@ const decodeLetters = (text: string): string =>
     String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
   );
 
-const SHORTEST_RUN = 3;
 const LONGEST_RUN = 16;
 
 const merge = (spans: readonly Span[]): Span[] => {

@@ -7,6 +7,7 @@ const SECRETS = {
   'every visible character': Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).join(
     '',
   ),
+  'spaces and a hyphen': 'ab cd-12 34',
   'spaces, a tab and other scripts': ' c&r+é t\tü="\\\\ /秘密🔑 ',
   'four characters': 'Zx9!',
 };
@@ -14,6 +15,15 @@ const SECRETS = {
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const base64url = (text: string): string => Buffer.from(text).toString('base64url');
 const form = (text: string): string => new URLSearchParams({ v: text }).toString().slice(2);
+/** Everything but letters and digits is escaped, as some OAuth clients do. */
+const escapeAll = (text: string): string =>
+  [...Buffer.from(text)]
+    .map((byte) => {
+      const char = String.fromCharCode(byte);
+      return /[A-Za-z\d]/.test(char) ? char : `%${byte.toString(16).padStart(2, '0').toUpperCase()}`;
+    })
+    .join('')
+    .replaceAll('%20', '+');
 const json = (value: unknown): string => JSON.stringify(value);
 
 const FORMS: Record<string, (secret: string) => string> = {
@@ -40,6 +50,7 @@ const FORMS: Record<string, (secret: string) => string> = {
   'Basic credentials at the third alignment': (secret) => base64(`id12:${secret}:more`),
   'Basic credentials of a form-encoded secret': (secret) => base64(`${form('a client')}:${form(secret)}`),
   'Basic credentials of a percent-encoded secret': (secret) => base64url(`id:${encodeURIComponent(secret)}`),
+  'Basic credentials of a secret with all signs escaped': (secret) => base64(`id:${escapeAll(secret)}`),
   'Base64 in JSON with escaped slashes': (secret) => json(base64(`:${secret}`)).replaceAll('/', '\\/'),
   'Base64 in a URL': (secret) => encodeURIComponent(base64(`::${secret}`)),
 };
@@ -175,6 +186,12 @@ test('a value that is rotated back and forth does not push the others out', () =
   );
 });
 
+test('a value that is given again is the newest', () => {
+  const { addSecret, redact } = createRedaction();
+  for (const rotation of [1, 2, 3, 2, 4, 5, 6]) addSecret('TOKEN', `token-number-${rotation}`);
+  expect(redact('token-number-2 token-number-3')).toBe('[redacted] token-number-3');
+});
+
 describe('of escapes', () => {
   const redactionOf = (secret: string) => {
     const { addSecret, redact } = createRedaction();
@@ -194,7 +211,17 @@ describe('of escapes', () => {
     ['percent signs', 'ab%cd-123', 'ab%25cd-123'],
     ['UTF-8 in percent signs', 'abcé-123', 'abc%C3%a9-123'],
     ['percent signs of letters, which no encoder makes', 'ab%41cd-12', 'ab%41cd-12'],
+    ['a control character without a letter', 'ab\u0001cd-12', 'ab\u0001cd-12'],
+    ['the first character beyond U+FFFF', 'abc\u{10000}-123', String.raw`abc\ud800\udc00-123`],
+    ['the last character of all', 'abc\u{10ffff}-123', String.raw`abc\udbff\udfff-123`],
+    ['half a pair', 'abc\ud83d-1234', String.raw`abc\ud83d-1234`],
+    ['U+0080 in percent signs', 'abc\u0080-123', 'abc%C2%80-123'],
+    ['escaped letters, which no encoder makes', 'abc-1234', String.raw`\u0061bc-1234`],
+    ['an escaped percent sign', 'ab%41cd-12', String.raw`ab\u002541cd-12`],
+    ['many signs in a row', 'ab12//////cd34', 'ab12%2F%2F%2F%2F%2F%2Fcd34'],
+    ['signs between single letters', 'a/b/c/d/e/1', 'a%2Fb%2Fc%2Fd%2Fe%2F1'],
     ['what looks like an escape', String.raw`abc\u00e9-12`, String.raw`abc\\u00e9-12`],
+    ['what looks like an escape and is meant as one', String.raw`abc\u00e9-12345678`, 'abcé-12345678'],
     ['what looks like an escape, plainly', String.raw`abc\u00e9-12`, String.raw`abc\u00e9-12`],
   ])('%s', (_name, secret, written) => {
     expect(redactionOf(secret)(`<${written}>`)).toBe('<[redacted]>');
@@ -204,6 +231,9 @@ describe('of escapes', () => {
     ['an escape that is too short', 'abcé-123', String.raw`abc\u00e-123`],
     ['an escape without its backslash', 'abcé-123', 'abcu00e9-123'],
     ['percent signs without digits', 'ab+cd-123', 'ab%2Gcd-123'],
+    ['a percent sign and a digit', 'abcd-12\u0004', 'abcd-12%4'],
+    ['an escape without a digit', 'abcé-123', String.raw`abc\u00ge-123`],
+    ['three characters that are left of a longer text', String.raw`\u0021\u0021\u0021`, 'u0021!!!'],
     ['another character', 'abcé-123', 'abcè-123'],
     ['another case', 'abcd-123', 'ABCD-123'],
   ])('nothing is made of %s', (_name, secret, written) => {
@@ -214,6 +244,20 @@ describe('of escapes', () => {
     expect(redactionOf('"abc-123"')(String.raw`{"a":"\"abc-123\""}`)).toBe('{"a":"[redacted]"}');
     expect(redactionOf('é-abc-12é')(String.raw`1\u00e9-abc-12\u00e92`)).toBe('1[redacted]2');
     expect(redactionOf('+abc-12+')('1%2Babc%2D12%2B2')).toBe('1[redacted]2');
+    expect(redactionOf('u00e9-abc1')(String.raw`\u00e9-abc1`)).toBe('[redacted]');
+    expect(redactionOf('abcd-123\\')(String.raw`{"a":"abcd-123\\"}`)).toBe(String.raw`{"a":"[redacted]\\"}`);
+    expect(redactionOf('abc-123é')('<abc-123é\udd11>')).toBe('<[redacted]\udd11>');
+    expect(redactionOf('abc-1234\ud83d')(String.raw`<abc-1234\ud83d.>`)).toBe('<[redacted].>');
+    expect(redactionOf(String.raw`abc-1\ud83d`)(String.raw`<abc-1\ud83d\udd11>`)).toBe(
+      String.raw`<[redacted]\udd11>`,
+    );
+  });
+
+  test('an encoded secret before a plain one goes as well', () => {
+    const { addSecret, redact } = createRedaction();
+    addSecret('A', 'ab+cd-12');
+    addSecret('B', 'other-secret');
+    expect(redact('ab%2Bcd-12, other-secret, ab%2Bcd-12')).toBe('[redacted], [redacted], [redacted]');
   });
 });
 
@@ -246,9 +290,14 @@ test('a text or line of exactly the largest length is kept, a longer one is not'
   destination.write('abcd-1234');
   destination.write(longest);
   destination.write(`${longest}y`);
+  const start = '{"level":100,"time":"2026-11-21T10:00:00.000Z"';
+  destination.write(`${start},"text":"${longest}"}`);
+  destination.write(`no ${start},"text":"${longest}"}`);
   expect(lines).toEqual([
     '[redacted]',
     longest,
     `{"level":40,"msg":"log: a line of ${MAX_TEXT_CHARS + 1} characters was left out"}\n`,
+    `${start},"msg":"log: a line of ${MAX_TEXT_CHARS + start.length + 11} characters was left out"}\n`,
+    `{"level":40,"msg":"log: a line of ${MAX_TEXT_CHARS + start.length + 14} characters was left out"}\n`,
   ]);
 });
