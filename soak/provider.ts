@@ -100,6 +100,7 @@ export const startProvider = async (options: {
   const onListCall = createCallJudge(lateness, onFailure);
   const onCallEnd = (call: Call): void => {
     const nowMs = performance.now();
+    const longestMs = TIMEOUT_MS + lateness.slackMs();
     options.onCall(call.path, call.status);
     tokens.add(/^Bearer (.*)$/.exec(call.headers.authorization ?? '')?.[1] ?? '');
     tokens.delete('');
@@ -109,12 +110,13 @@ export const startProvider = async (options: {
     if (strange.length > 0) onFailure('headers that the provider should not get', strange.join());
     if (!/^banks-bff\/\d/.test(call.headers['user-agent'] ?? '')) onFailure('a call without User-Agent');
     const possible = [...versions.values()].filter(
-      ({ fromMs, untilMs }) => fromMs <= nowMs && untilMs >= nowMs - TIMEOUT_MS - lateness.slackMs(),
+      ({ fromMs, untilMs }) => fromMs <= nowMs && untilMs >= nowMs - longestMs,
     );
+    const isOk = call.status === 200 || call.status === 304;
+    // The list of a call that ends in a trouble may have been sent before the trouble began.
+    const mayBeGood = isOk && (!trouble || nowMs - trouble.fromMs < longestMs);
     // A call that began in the last trouble may only look good: its head had been sent.
-    const mayBeGood = (call.status === 200 || call.status === 304) && !trouble;
-    const isGood =
-      mayBeGood && nowMs - (troubles.at(-1)?.untilMs ?? -Infinity) > TIMEOUT_MS + lateness.slackMs();
+    const isGood = isOk && !trouble && nowMs - (troubles.at(-1)?.untilMs ?? -Infinity) > longestMs;
     if (mayBeGood) provisions.push({ atMs: nowMs, versions: possible });
     while ((provisions[0]?.atMs ?? nowMs) < nowMs - REMEMBERED_MS) provisions.shift();
     if (isGood) lastGoodAtMs = nowMs;
