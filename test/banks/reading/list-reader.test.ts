@@ -53,7 +53,7 @@ describe('bounds', () => {
   });
 
   test('an entry of 64 KiB is read, a larger one is too large', async () => {
-    const entry = (bytes: number): string => `[{"a":"${'x'.repeat(bytes - 8)}"}]`;
+    const entry = (bytes: number): string => `[1,{"a":"${'x'.repeat(bytes - 8)}"}]`;
     expect(await read(entry(MAX_ENTRY_BYTES))).toMatchObject({ count: 1 });
     await expect(read(entry(MAX_ENTRY_BYTES + 1))).rejects.toMatchObject({ kind: 'too_large' });
     await expect(read(`["${','.repeat(MAX_ENTRY_BYTES)}"]`)).rejects.toMatchObject({ kind: 'too_large' });
@@ -107,6 +107,11 @@ test('entries without a required field are rejected, and a group of which nothin
 
 test('members with the value null, and __proto__ as a value, harm nothing', async () => {
   const text = '[{"a":null,"b":{"c":null,"d":"__proto__"}}]';
+  expect((await read(text)).json.toString()).toBe(text);
+});
+
+test('in a string nothing is taken for a number, also beside a long one', async () => {
+  const text = String.raw`[{"n":1234567890123456,"a":"","b":"1e400","c":"x \" 1e400 \\","d":"\\","e":"\"1e400\"1e400"}]`;
   expect((await read(text)).json.toString()).toBe(text);
 });
 
