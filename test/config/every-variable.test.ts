@@ -206,6 +206,11 @@ describe('problems', () => {
       [/^PROVIDER_ENVIRONMENT: must be one of sandbox, production$/],
     ],
     [
+      'a wrong environment without an address, which may not be needed',
+      { PROVIDER_ENVIRONMENT: 'x', PROVIDER_SANDBOX_BASE_URL: '' },
+      [/^PROVIDER_ENVIRONMENT: must be one of sandbox, production$/],
+    ],
+    [
       'no address',
       { PROVIDER_SANDBOX_BASE_URL: '' },
       [/^PROVIDER_SANDBOX_BASE_URL: is required when PROVIDER_ENVIRONMENT is sandbox$/],
@@ -250,6 +255,19 @@ describe('problems', () => {
         PROVIDER_CLIENT_SECRET_FILE: '/x',
       },
       [/^PROVIDER_CLIENT_SECRET_FILE: is set as well as PROVIDER_CLIENT_SECRET; keep one$/],
+    ],
+    [
+      'a client secret that has only backslashes',
+      {
+        PROVIDER_ACCESS_TOKEN: '',
+        PROVIDER_TOKEN_URL: 'http://a',
+        PROVIDER_CLIENT_ID: 'id',
+        PROVIDER_CLIENT_SECRET: '\\\\',
+      },
+      [
+        /^PROVIDER_CLIENT_SECRET: has fewer than 1 characters, .*; it needs 1 to 8192 bytes of text$/,
+        new RegExp(`^PROVIDER_CLIENT_SECRET: or PROVIDER_CLIENT_SECRET_FILE is required ${GRANT}$`),
+      ],
     ],
     [
       'a certificate without its key',
