@@ -10,8 +10,8 @@ const PREFIXES = ['PROVIDER_', 'CACHE_', 'BANK_', 'GUARD_', 'MANAGEMENT_'];
 const SHORTEST_SIMILAR_NAME = 8;
 const MOST_LETTERS_APART = 2;
 
-/** Variables of other programs that are two letters away from one of ours. */
-const NOT_OURS = new Set(['FTP_PROXY', 'ftp_proxy']);
+/** A variable of other programs that is two letters away from one of ours. */
+const NOT_OURS = 'FTP_PROXY';
 
 /** The variable of this service that `name` probably means: the closest one, one or two letters away. */
 export const closestVariable = (name: string): string | undefined => {
@@ -24,7 +24,7 @@ export const closestVariable = (name: string): string | undefined => {
 };
 
 export const isUnknownVariable = (name: string): boolean => {
-  if (NOT_OURS.has(name) || VARIABLE_NAMES.some((known) => spellingsOf(known).includes(name))) return false;
+  if (name === NOT_OURS || VARIABLE_NAMES.some((known) => spellingsOf(known).includes(name))) return false;
   if (PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
   return name.length >= SHORTEST_SIMILAR_NAME && closestVariable(name) !== undefined;
 };

@@ -55,7 +55,7 @@ export const toHttpUrl = (text: string): URL => {
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     throw new InvalidValue('is not an address; use one such as https://api.example.com');
   }
-  if (url.username || url.password || url.search || url.hash || /[?#]/.test(text)) {
+  if (url.username || url.password || /[?#]/.test(text)) {
     throw new InvalidValue(
       'must have no user info, query or fragment; use one such as https://api.example.com',
     );

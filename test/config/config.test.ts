@@ -138,6 +138,9 @@ describe('a name that is close to one of our variables', () => {
     ['TRUST_PROXI', 'TRUST_PROXY'],
     ['SHUTDOWN_GRACE_', 'SHUTDOWN_GRACE'],
     ['PROVIDER_TIMEOT', 'PROVIDER_TIMEOUT'],
+    ['LOG_LEVEL_2', 'LOG_LEVEL'],
+    ['HTTP_PROXYS', 'HTTP_PROXY'],
+    ['HTTPS_PROXYS', 'HTTPS_PROXY'],
   ])('%s is a problem that suggests %s', (name, suggestion) => {
     expect(problemsOf({ ...SANDBOX, [name]: 'value' })).toEqual([
       `${name}: is not a variable of this service; did you mean ${suggestion}?`,
@@ -196,6 +199,12 @@ describe('the address of a proxy', () => {
         ['HTTPS_PROXY', 'p%40ss-word'],
       ]),
     );
+    expect(secretsOf(parseConfig({ ...SANDBOX, HTTP_PROXY: 'http://:a:b@proxy' }))).toEqual([
+      ['PROVIDER_ACCESS_TOKEN', 'a-token'],
+      ['HTTP_PROXY', ':a:b'],
+      ['HTTP_PROXY', 'a:b'],
+      ['HTTP_PROXY', 'a%3Ab'],
+    ]);
   });
 });
 

@@ -206,6 +206,11 @@ describe('problems', () => {
       [/^PROVIDER_ENVIRONMENT: must be one of sandbox, production$/],
     ],
     [
+      'a wrong environment without an address, which may not be needed',
+      { PROVIDER_ENVIRONMENT: 'x', PROVIDER_SANDBOX_BASE_URL: '' },
+      [/^PROVIDER_ENVIRONMENT: must be one of sandbox, production$/],
+    ],
+    [
       'no address',
       { PROVIDER_SANDBOX_BASE_URL: '' },
       [/^PROVIDER_SANDBOX_BASE_URL: is required when PROVIDER_ENVIRONMENT is sandbox$/],
@@ -252,6 +257,19 @@ describe('problems', () => {
       [/^PROVIDER_CLIENT_SECRET_FILE: is set as well as PROVIDER_CLIENT_SECRET; keep one$/],
     ],
     [
+      'a client secret that has only backslashes',
+      {
+        PROVIDER_ACCESS_TOKEN: '',
+        PROVIDER_TOKEN_URL: 'http://a',
+        PROVIDER_CLIENT_ID: 'id',
+        PROVIDER_CLIENT_SECRET: '\\\\',
+      },
+      [
+        /^PROVIDER_CLIENT_SECRET: has fewer than 1 characters, .*; it needs 1 to 8192 bytes of text$/,
+        new RegExp(`^PROVIDER_CLIENT_SECRET: or PROVIDER_CLIENT_SECRET_FILE is required ${GRANT}$`),
+      ],
+    ],
+    [
       'a certificate without its key',
       { PROVIDER_TLS_CERT_FILE: '/cert' },
       [/^PROVIDER_TLS_KEY_FILE: is required too/],
@@ -269,11 +287,13 @@ describe('problems', () => {
     ],
     ['a wrong lower-case variable', { https_proxy: 'x y' }, [/^https_proxy: is not the address/]],
     ['debug output', { NODE_DEBUG: 'http' }, [/^NODE_DEBUG: makes Node print/]],
-    [
-      'a name with a prefix of ours',
-      { BANK_X: '1' },
-      [/^BANK_X: is not a variable of this service; .env.example lists them all$/],
-    ],
+    ...['BANK_X', 'CACHE_NEW', 'GUARD_NEW', 'MANAGEMENT_NEW', 'PROVIDER_NEW'].map<
+      [string, Environment, RegExp[]]
+    >((name) => [
+      `the name ${name}, with a prefix of ours`,
+      { [name]: '1' },
+      [new RegExp(`^${name}: is not a variable of this service; .env.example lists them all$`)],
+    ]),
   ])('are reported for %s', (_name, env, expected) => {
     expect(problemsOf({ ...SANDBOX, ...env })).toEqual(expected.map((line) => expect.stringMatching(line)));
   });
@@ -283,6 +303,15 @@ describe('problems', () => {
     ['required fields where every field is published', { BANK_REQUIRED_FIELDS: 'b' }],
     ['the ports 3001 and off', { PORT: '3001', MANAGEMENT_PORT: 'off' }],
     ['both halves of a certificate', { PROVIDER_TLS_CERT_FILE: '/cert', PROVIDER_TLS_KEY_FILE: '/key' }],
+    [
+      'a client secret that a header could not carry',
+      {
+        PROVIDER_ACCESS_TOKEN: '',
+        PROVIDER_TOKEN_URL: 'http://a',
+        PROVIDER_CLIENT_ID: 'id',
+        PROVIDER_CLIENT_SECRET: 'é ',
+      },
+    ],
     ['names of other programs', { BANKING: '1', CACHED: '1', PORTS: '1', HOT_PATCHES: '1', LEVEL_LOG: '1' }],
   ])('there are none with %s', (_name, env) => {
     expect(problemsOf({ ...SANDBOX, ...env })).toEqual([]);

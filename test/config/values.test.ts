@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import {
   InvalidValue,
+  LOG_LEVELS,
   passwordsIn,
   toBytes,
   toCount,
@@ -60,6 +61,11 @@ test.each<[kind: string, parse: Parse, values: readonly (readonly [text: string,
     ],
   ],
   ['a choice', toOneOf(['a', 'b']), [['b', 'b']]],
+  [
+    'a log level',
+    toOneOf(LOG_LEVELS),
+    ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level) => [level, level] as const),
+  ],
   [
     'a duration',
     toDurationMs,
@@ -288,7 +294,7 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   [
     'the proxies in front',
     toTrustedProxies,
-    ['', '100', '-1', 'true', '*', '10.0.0.0/8,', '0.0.0.0/0', '10.0.0.0/33', 'localhost'],
+    ['', '100', '-1', 'true', '*', '10.0.0.0/8,', '0.0.0.0/0', '10.0.0.0/33', 'localhost', 'loopback'],
   ],
   ['a text', toText, ['a\nb', 'a\0', 'x'.repeat(4_097), 'é'.repeat(2_049)]],
   [

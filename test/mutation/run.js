@@ -1,5 +1,5 @@
 import { Stryker } from '@stryker-mutator/core';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { GROUPS } from './groups.js';
@@ -38,14 +38,31 @@ const describe = ({ fileName, location: { start, end }, mutatorName, replacement
   return `${relative('', fileName)}:${start.line}:${start.column} ${mutatorName}\n-   ${original}\n+   ${replacement}\n`;
 };
 
+/** Whether a path is what a pattern with `*` and `{a,b}` means. */
+const matches = (pattern) => {
+  const source = pattern
+    .replaceAll('.', String.raw`\.`)
+    .replaceAll('*', '[^/]*')
+    .replaceAll(/\{(.*?)\}/g, (_, either) => `(${either.replaceAll(',', '|')})`);
+  return (path) => new RegExp(`^${source}$`).test(path);
+};
+const paths = readdirSync('test', { recursive: true, encoding: 'utf8' }).map((path) => `test/${path}`);
+
 const scores = [];
 for (const name of names) {
   const { files, tests } = GROUPS[name];
-  const testMatch = tests.map((path) => `<rootDir>/${path}`);
+  const testFiles = tests.flatMap((pattern) => paths.filter(matches(pattern)));
   // oxlint-disable-next-line no-await-in-loop -- each group uses all processors
   const mutants = await new Stryker({
     mutate: values.mutate === undefined ? files : [values.mutate],
-    jest: { config: { testMatch, watchman: false } },
+    jest: {
+      config: {
+        testMatch: ['<rootDir>/test/mutation/tests-of-group.js'],
+        globals: { TEST_FILES: testFiles.map((path) => `../../${path}`) },
+        testEnvironment: './test/mutation/environment.cjs',
+        watchman: false,
+      },
+    },
   }).runMutationTest();
   const noticed = mutants.filter(isNoticed).length;
   const missed = mutants.filter(isMissed);

@@ -152,6 +152,10 @@ describe('hostile bodies', () => {
     '1e-400',
     '4.9406564584124654417e-324',
     '100000000000000000000000000000000000001e-20',
+    '12345678901.2345678',
+    '-12345678901.2345678',
+    '1e-324',
+    '1.00000000000000000001E+5',
   ])('an entry with the number %s, which browsers would read as another one, is rejected', async (number) => {
     expect(await judge(`[{"name":"a"},{"name":${number}}]`)).toMatchObject({
       banks: [{ name: 'a' }],
@@ -165,12 +169,16 @@ describe('hostile bodies', () => {
     '1.50',
     '0.000000000000000000012',
     '12.340000000000000000',
+    '-12.340000000000000000',
+    '100000000000000000000e-10',
+    '0.000000000000000000',
     '9007199254740991',
     '1e2',
     '-1.5E+3',
     '0e999',
     '2251799813685249.5',
     '"4503599627370497.75 \\" 1e400"',
+    '["\\\\",1.5,"\\\\\\" 1e400 \\\\",12.340000000000000000,"","1e400"]',
   ])('an entry with %s is published', async (value) => {
     expect(await judge(`[{"name":"a"},{"name":${value}}]`)).toMatchObject({ count: 2, rejected: 0 });
   });

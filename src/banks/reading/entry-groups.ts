@@ -54,9 +54,7 @@ export function* entryGroups(json: Buffer): Generator<Group> {
     if (byte === QUOTE) index = endOfString(json, index, entryStart + MAX_ENTRY_BYTES);
     if (index - entryStart > MAX_ENTRY_BYTES)
       throw new LoadError('too_large', `an entry has more than ${MAX_ENTRY_BYTES} bytes`);
-    if (byte === QUOTE) {
-      digits = 0;
-    } else if (byte === COMMA && depth === 1) {
+    if (byte === COMMA && depth === 1) {
       endEntry(index);
       if (index - groupStart >= GROUP_BYTES) yield take(index);
     } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
@@ -67,7 +65,7 @@ export function* entryGroups(json: Buffer): Generator<Group> {
       depth -= 1;
       if (depth > 0) continue;
       if (byte !== CLOSE_BRACKET || afterSpace(json, index + 1) < json.length) break;
-      if (total === 0 && afterSpace(json, open + 1) === index) return;
+      if (afterSpace(json, open + 1) === index) return;
       endEntry(index);
       yield take(index);
       return;
@@ -129,7 +127,7 @@ const endOfString = (json: Buffer, start: number, last: number): number => {
 
 /** The index of the first byte from `index` on that is not white space (RFC 8259 section 2). */
 const afterSpace = (json: Buffer, index: number): number => {
-  while (index < json.length && isSpace(json[index])) index += 1;
+  while (isSpace(json[index])) index += 1;
   return index;
 };
 

@@ -71,7 +71,7 @@ export const whyUnusable = (
 /** A number beyond the integers that a double holds exactly (2^53 - 1) may be another number already. */
 const hasAlteredNumber = (value: unknown): boolean => {
   if (typeof value === 'object' && value !== null) return Object.values(value).some(hasAlteredNumber);
-  return typeof value === 'number' && (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER);
+  return typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER;
 };
 
 const hasUnsafeKey = (value: unknown): boolean =>

@@ -1,11 +1,11 @@
 // Numbers that JavaScript would alter without a word: JSON.parse gives no source text before Node 21, so it is looked at
 // before parsing.
 
-/** A string, which is left as it is, or a number. In valid JSON every string ends, so nothing here backtracks. */
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
+/** A string, which is left as it is, or a number without its sign. In valid JSON every string ends: nothing backtracks. */
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|\d[\d.eE+-]*/g;
 
 /**
- * Replaces each number of valid JSON text that a double cannot hold by one that is infinite: `1e999`. A number is held if
+ * Replaces each number of valid JSON text that a double cannot hold by an infinite one: `1e999`. A number is held if
  * what JSON.stringify would write has the same decimal value: `0.1` and `1.50` are, `4503599627370497.75` is not.
  */
 export const markAlteredNumbers = (json: string): string =>
@@ -13,14 +13,14 @@ export const markAlteredNumbers = (json: string): string =>
     token.startsWith('"') || decimalValue(token) === decimalValue(String(Number(token))) ? token : '1e999',
   );
 
-/** One text for each decimal value, the sign apart: its significant digits and the exponent of the last one. */
+/** One text for each decimal value without a sign: its significant digits and the exponent of the last one. */
 const decimalValue = (number: string): string => {
-  const [, integer = '', fraction = '', exponent = '0'] =
-    /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
+  const [, integer = '', fraction = '', exponent] = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? [];
   const digits = integer + fraction;
-  let [start, end] = [0, digits.length];
-  while (start < end && digits[start] === '0') start += 1;
-  while (end > start && digits[end - 1] === '0') end -= 1;
-  if (start === end) return '0';
-  return `${digits.slice(start, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
+  let start = 0;
+  while (digits[start] === '0') start += 1;
+  if (start === digits.length) return '0';
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  return `${digits.slice(start, end)}e${Number(exponent ?? 0) - fraction.length + digits.length - end}`;
 };

@@ -56,7 +56,7 @@ export const createProfile = (names: readonly string[] | undefined) => {
   const fields = new Map(names?.map((name) => [name, newField()]));
   const fieldOf = (name: string) => {
     const known = fields.get(name);
-    if (known || names || fields.size >= MAX_FIELD_NAMES || name.length > MAX_FIELD_NAME_LENGTH) return known;
+    if (known || fields.size >= MAX_FIELD_NAMES || name.length > MAX_FIELD_NAME_LENGTH) return known;
     const field = newField();
     fields.set(name, field);
     return field;

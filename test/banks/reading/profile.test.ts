@@ -16,13 +16,14 @@ test('values are counted by JSON type; null, missing and empty ones are not fill
 
 test('what is observed is what frontends get: types of empty strings included, and whether entries lack it', async () => {
   const list = await readBanks([
-    { code: 1, name: 'A', site: '' },
-    { code: 2, name: 'B', site: 3, logo: 'x' },
-    { code: 'x', name: 'C', site: null },
+    { code: 1, name: 'A', note: '', site: '' },
+    { code: 2, name: 'B', note: 'y', site: 3, logo: 'x' },
+    { code: 'x', name: 'C', note: 'z', site: null },
   ]);
   expect(observeFields(list)).toEqual([
     { name: 'code', types: ['string', 'number'], isNullable: false },
     { name: 'name', types: ['string'], isNullable: false },
+    { name: 'note', types: ['string'], isNullable: false },
     { name: 'site', types: ['string', 'number'], isNullable: true },
     { name: 'logo', types: ['string'], isNullable: true },
   ]);

@@ -1,0 +1,39 @@
+import { expect, test } from '@jest/globals';
+import { entryGroups, type Group } from '../../../src/banks/reading/entry-groups.ts';
+
+// How a list is cut, which saves time. What is read in the end is in list-reader.test.ts.
+
+const groupsOf = (text: string): Group[] => [...entryGroups(Buffer.from(text))];
+
+test('entries are taken together up to 16 KiB', () => {
+  const entry = JSON.stringify('x'.repeat(1_021));
+  expect(entry).toHaveLength(1_023);
+  const groups = groupsOf(`[${Array.from({ length: 40 }, () => entry).join(',')}]`);
+  expect(groups.map(({ entries }) => entries)).toEqual([17, 17, 6]);
+  const [first] = groupsOf(`["${'x'.repeat(16_382)}",1]`);
+  expect(first?.entries).toBe(1);
+});
+
+test.each([
+  ['[123456789012345,-12345.1234567890]', false],
+  ['[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9]', false],
+  ['[true,false,null,"1e5",{"e":1},"12345678901234567890"]', false],
+  ['[1234567890123456]', true],
+  ['[0.1234567890123456]', true],
+  ['[12345678.12345678]', true],
+  ['[9999999999999999]', true],
+  ['[0000000000000000]', true],
+  ['[1e5]', true],
+  ['[1E5]', true],
+])('%s has a number that a double may not hold: %p', (text, hasLongNumber) => {
+  expect(groupsOf(text)).toEqual([expect.objectContaining({ hasLongNumber })]);
+});
+
+test('only the group with such a number is looked at again', () => {
+  const filler = ' '.repeat(16_384);
+  expect(groupsOf(`[1${filler},1e5${filler},1]`).map(({ hasLongNumber }) => hasLongNumber)).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});
