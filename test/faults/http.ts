@@ -92,18 +92,6 @@ export const http: readonly Fault[] = [
     tests: ['test/http/listener/raw-requests.test.ts', 'test/http/listener/server.test.ts'],
   },
   {
-    file: 'src/http/listener/parser-errors.ts',
-    code: "        response?.once('finish', () => sendRefusal(socket, code, headers));\n",
-    fault: '        sendRefusal(socket, code, headers);\n',
-    effect: 'the refusal of a pipelined request overtakes the answer before it',
-    tests: [
-      'test/http/listener/server.test.ts',
-      'test/http/listener/raw-requests.test.ts',
-      'test/http/connection/pipelines.test.ts',
-      'test/http/connection/connection.test.ts',
-    ],
-  },
-  {
     file: 'src/http/middlewares.ts',
     code: '      isDraining() ||\n',
     fault: '',
