@@ -75,6 +75,7 @@ export const provider: readonly Fault[] = [
     code: 'response.body.dump({ limit: 65_536, signal })',
     fault: 'response.body.dump({ limit: 65_536 })',
     effect: 'the connection of a refused answer whose body drips in stays open past the deadline',
+    unnoticed: 'the signal of the request itself ends its body as well',
     tests: EXCHANGE,
   },
   {
