@@ -144,6 +144,29 @@ describeWithProxy('a forward proxy', () => {
   });
 });
 
+test('a certificate is noted in the last two weeks before it expires, and not before', async () => {
+  const emulator = await startEmulator();
+  closers.push(() => emulator.close());
+  for (const [daysLeft, verdict] of [
+    [13.5, 'note'],
+    [14.5, 'ok'],
+  ] as const) {
+    const end = new Date(Date.now() + daysLeft * 86_400_000).toISOString();
+    const dates = { from: '20200101000000Z', until: `${end.slice(0, 19).replaceAll(/\D/g, '')}Z` };
+    const front = await startTlsFront({ to: emulator.baseUrl, pair: authority.issue('localhost', dates) });
+    closers.push(() => front.close());
+    const { status, text } = await doctor({
+      PROVIDER_TLS_CA_FILE: authority.certFile,
+      PROVIDER_SANDBOX_BASE_URL: front.url,
+    });
+    expect(status).toBe(0);
+    const days = Math.floor(daysLeft);
+    expect(text).toMatch(
+      new RegExp(`^${verdict} +TLS .* the certificate is valid for ${days} more days$`, 'm'),
+    );
+  }
+});
+
 describeWithHaproxy('a handshake that the provider refuses', () => {
   const expired = authority.issue('expired', EXPIRED);
   test.each<['TLSv1.2' | 'TLSv1.3', string, Environment, RegExp]>([
