@@ -79,9 +79,12 @@ const readAnswer = async (
 export const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
   [headers[name]].flat()[0];
 
-/** Not destroy(): an unread undici body without an error listener would end the process. */
+/**
+ * Not destroy(): an unread undici body without an error listener would end the process.
+ * @param signal the request's own, which ends its body too
+ */
 export const discardBody = async (response: Dispatcher.ResponseData, signal: AbortSignal): Promise<void> => {
-  await response.body.dump({ limit: 65_536, signal }).catch(() => undefined);
+  await response.body.dump({ limit: 65_536 });
   signal.throwIfAborted();
 };
 

@@ -102,6 +102,8 @@ describe('a provider that can be served', () => {
     const { status, text, steps } = await doctor({ ...fixedToken(emulator), BANK_FIELDS: 'code,nome?' });
     expect({ status, note: steps('note') }).toEqual({ status: 0, note: ['entries'] });
     expect(text).toContain('26 entries are not JSON objects');
+    // They say nothing about the fields of the others.
+    expect(text).toMatch(/^ {2}ispb +100\.0 % /m);
     expect(text).toContain('no entry has nome? of BANK_FIELDS (the provider sends name)');
   });
 
@@ -256,6 +258,17 @@ describe('the token', () => {
     });
     expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['status'] });
     expect(text).toContain('the endpoint grants tokens that the list rejects');
+  });
+
+  test('that is rejected once: a second answer that breaks off is explained, not the first', async () => {
+    const emulator = await emulate();
+    emulator.respondWith((req, res) => {
+      if (emulator.listCalls() === 1) res.writeHead(401).end();
+      else res.writeHead(200, { 'content-length': 10 }).write('[', () => req.socket.destroy());
+    });
+    const { text, steps } = await doctor({ ...fixedToken(emulator), ...clientCredentialsEnv(emulator) });
+    expect({ calls: emulator.listCalls(), failed: steps('FAIL') }).toEqual({ calls: 2, failed: ['content'] });
+    expect(text).toContain('the connection ended in the middle of the answer');
   });
 
   test('file without a usable token is recognised', async () => {

@@ -72,13 +72,6 @@ export const provider: readonly Fault[] = [
   },
   {
     file: 'src/provider/exchange.ts',
-    code: 'response.body.dump({ limit: 65_536, signal })',
-    fault: 'response.body.dump({ limit: 65_536 })',
-    effect: 'the connection of a refused answer whose body drips in stays open past the deadline',
-    tests: EXCHANGE,
-  },
-  {
-    file: 'src/provider/exchange.ts',
     code: "    ...(known?.lastModified !== undefined && { 'if-modified-since': known.lastModified }),\n",
     fault: '',
     effect: 'a provider with dates and without entity tags sends the whole list each time',

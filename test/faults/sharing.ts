@@ -81,7 +81,7 @@ export const sharing: readonly Fault[] = [
     code: '      writing = undefined;\n',
     fault: '',
     effect: 'after the first list no other is ever saved',
-    tests: ['test/sharing/stores.test.ts', 'test/sharing/snapshot-file.test.ts'],
+    tests: STORES,
   },
   {
     file: 'src/sharing/last-good-list.ts',

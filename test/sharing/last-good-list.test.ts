@@ -61,3 +61,20 @@ test('a store that can be read again, but not written, is told to work again onc
   await lastGoodList.takeFrom(store, list);
   expect(events).toEqual(['store-failed', 'store-recovered', 'store-failed']);
 });
+
+test('each list is saved, and of those that come while the store is writing only the newest', async () => {
+  const written: number[] = [];
+  const store: ListStore = {
+    name: 'CACHE_SNAPSHOT_FILE',
+    read: () => Promise.resolve(undefined),
+    write: async ({ receivedAtMs }) => void written.push(receivedAtMs),
+  };
+  const { lastGoodList } = start([store]);
+  const [one, two, three, four] = [await listOf(1), await listOf(2), await listOf(3), await listOf(4)];
+  for (const list of [one, two, three]) lastGoodList.save(list, 0);
+  await lastGoodList.onSettled();
+  expect(written).toEqual([1, 3]);
+  lastGoodList.save(four, 0);
+  await lastGoodList.onSettled();
+  expect(written).toEqual([1, 3, 4]);
+});

@@ -46,19 +46,9 @@ export const answerParserErrors = (
     if (refused.has(socket)) return;
     refused.add(socket);
     const response = newest.get(socket);
-    switch (situationOf(response)) {
-      case 'nothing owed':
-        sendRefusal(socket, code, headers);
-        break;
-      case 'answer owed':
-        response?.once('finish', () => sendRefusal(socket, code, headers));
-        break;
-      case 'last answer owed':
-        response?.once('finish', () => closeGracefully(socket));
-        break;
-      case 'last answer sent':
-        closeGracefully(socket);
-    }
+    if (!response || mayBeFollowed(response)) sendRefusal(socket, code, headers);
+    else if (isOwed(response)) response.once('finish', () => closeGracefully(socket));
+    else closeGracefully(socket);
   };
 
   server.on('request', (req: IncomingMessage, res: ServerResponse) => newest.set(req.socket, res));
@@ -73,20 +63,21 @@ export const answerParserErrors = (
   });
 };
 
-/** What a connection still owes when something that it sent is refused. Answers go out in order: the newest decides. */
-type Situation = 'nothing owed' | 'answer owed' | 'last answer owed' | 'last answer sent';
+/** The content of a request is refused that has, or gets, its own answer: one request, one answer. */
+const isOfSameRequest = ({ req }: ServerResponse): boolean => !req.complete;
 
-const situationOf = (newest: ServerResponse | undefined): Situation => {
-  if (!newest) return 'nothing owed';
-  const isSent = newest.writableFinished || newest.destroyed;
-  // The content of a request is refused that has its answer already: one request, one answer.
-  const isOfSameRequest = !newest.req.complete;
+const isSent = (response: ServerResponse): boolean => response.writableFinished || response.destroyed;
+
+/** Whether another answer may come after this one, the newest of its connection. They go out in order. */
+const mayBeFollowed = (response: ServerResponse): boolean =>
+  isSent(response) &&
+  !isOfSameRequest(response) &&
   // RFC 9112 section 9.6: nothing follows an answer with Connection: close.
-  const isLast = isOfSameRequest || !newest.shouldKeepAlive || newest.getHeader('Connection') === 'close';
-  if (isLast)
-    return isSent || (isOfSameRequest && !newest.headersSent) ? 'last answer sent' : 'last answer owed';
-  return isSent ? 'nothing owed' : 'answer owed';
-};
+  response.shouldKeepAlive &&
+  response.getHeader('Connection') !== 'close';
+
+const isOwed = (response: ServerResponse): boolean =>
+  !isSent(response) && (response.headersSent || !isOfSameRequest(response));
 
 const isLostConnection = (error: NodeJS.ErrnoException): boolean =>
   error.code === 'ECONNRESET' || error.code === 'EPIPE';

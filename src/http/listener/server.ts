@@ -10,7 +10,6 @@ import {
   HIGH_WATER_MARK_BYTES,
   LIMITS,
   MAX_HEADER_BYTES,
-  MAX_HEADERS,
   MAX_REQUESTS_BY_NODE,
   PIPELINE_SLICE_MS,
   type Limits,
@@ -66,8 +65,6 @@ export const createPublicServer = ({
     // Node's answer would be a bare 400; admission.ts looks at Host.
     requireHostHeader: false,
   });
-  // One more than is allowed: Node drops headers beyond it, and admission.ts must see that there were too many.
-  server.maxHeadersCount = MAX_HEADERS + 1;
   // Node's own answers to these would be a 100 that invites a body, and a bare 417.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
