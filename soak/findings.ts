@@ -21,6 +21,7 @@ export interface Findings {
 }
 
 const MAX_SHOWN = 20;
+const MAX_SHOWN_SORTS = 60;
 const MAX_SHOWN_OF_A_SORT = 3;
 const MAX_DETAIL = 600;
 
@@ -39,7 +40,10 @@ export const createFindings = (): Findings => {
       total += 1;
       const sort = `${kind} ${problem.replaceAll(/\d+/g, '')}`;
       sorts.set(sort, (sorts.get(sort) ?? 0) + 1);
-      if (shown.length >= MAX_SHOWN || (sorts.get(sort) ?? 0) > MAX_SHOWN_OF_A_SORT) return;
+      const ofSort = sorts.get(sort) ?? 0;
+      // One cause can make hundreds of one sort, and must not hide the only one of another.
+      if (ofSort > MAX_SHOWN_OF_A_SORT || shown.length >= (ofSort === 1 ? MAX_SHOWN_SORTS : MAX_SHOWN))
+        return;
       const second = Math.round((performance.now() - startedAtMs) / 100) / 10;
       const failure = { second, kind, problem, detail: detail.slice(0, MAX_DETAIL) };
       shown.push(failure);
