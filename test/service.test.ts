@@ -100,9 +100,9 @@ test('a stop ends everything: renewals, the management port, and requests to the
   await stopped;
   await eventually(() => page.destroyed && [...sockets].every(({ readableEnded }) => readableEnded));
   await expect(fetch(rig.operatorsUrl)).rejects.toThrow('fetch failed');
-  rig.clock.advance(24 * 3_600_000);
-  expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
   endpoint.close();
+  // Nothing is to come: a clock that moved on would only hide it.
+  expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
 });
 
 test('after a failed renewal the cached list is served, and the next renewal succeeds', async () => {
