@@ -32,6 +32,9 @@ export interface Oracle {
   isFlooded(when: When): boolean;
 }
 
+/** A list is read, checked and encoded before it is served. */
+const PREPARING_MS = 500;
+
 /** Without a list, requests wait for the provider. */
 const LONGEST_ANSWER_MS = TIMEOUT_MS + 1_000;
 
@@ -78,8 +81,10 @@ export const createOracle = (provider: Provider, lateness: Lateness): Oracle => 
   const redis = createPeriods();
   const floods = createPeriods();
 
-  const mayLackList = ({ receivedMs }: When): boolean =>
-    receivedMs - provider.lastGoodAtMs() > TTL_MS + MAX_STALE_MS - lateness.slackMs();
+  const mayLackList = ({ sentMs, receivedMs }: When): boolean => {
+    const lastGoodAtMs = provider.lastGoodAtMs(sentMs - PREPARING_MS - lateness.slackMs());
+    return receivedMs - lastGoodAtMs > TTL_MS + MAX_STALE_MS - lateness.slackMs();
+  };
 
   const judgeProblem = (answer: Answer, when: When): string | undefined => {
     if (answer.header('content-type') !== 'application/problem+json')

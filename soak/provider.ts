@@ -60,7 +60,8 @@ export interface Provider {
   versionOf(json: Buffer): Version | undefined;
   /** The latest, oldest first. */
   readonly provisions: readonly Provision[];
-  lastGoodAtMs(): number;
+  /** When the last good answer before `beforeMs` was sent; -Infinity without one lately. */
+  lastGoodAtMs(beforeMs: number): number;
   /** From when on the list must be fresh again: Infinity while there is trouble. */
   settledAtMs(): number;
   /** The troubles between these times, whose effects may still be seen. */
@@ -93,7 +94,7 @@ export const startProvider = async (options: {
   const troubles: Trouble[] = [];
   const tokens = new Set<string>();
   let trouble: Trouble | undefined;
-  let lastGoodAtMs = -Infinity;
+  const goodAtMs: number[] = [];
   let current: Version | undefined;
   let count = 0;
 
@@ -119,7 +120,8 @@ export const startProvider = async (options: {
     const isGood = isOk && !trouble && nowMs - (troubles.at(-1)?.untilMs ?? -Infinity) > longestMs;
     if (mayBeGood) provisions.push({ atMs: nowMs, versions: possible });
     while ((provisions[0]?.atMs ?? nowMs) < nowMs - REMEMBERED_MS) provisions.shift();
-    if (isGood) lastGoodAtMs = nowMs;
+    if (isGood) goodAtMs.push(nowMs);
+    if ((goodAtMs[0] ?? nowMs) < nowMs - REMEMBERED_MS) goodAtMs.shift();
     onListCall(call, nowMs, {
       isWhole: isGood && emulator.behaviour === 'healthy',
       retryAfterMs: call.status === 429 || call.status === 503 ? (trouble?.retryAfterMs ?? 0) : 0,
@@ -210,7 +212,7 @@ export const startProvider = async (options: {
     },
     expectCall: onListCall.expect,
     versionOf: (json) => versions.get(digest(json)),
-    lastGoodAtMs: () => lastGoodAtMs,
+    lastGoodAtMs: (beforeMs) => goodAtMs.findLast((atMs) => atMs <= beforeMs) ?? -Infinity,
     settledAtMs: () => {
       if (trouble) return Infinity;
       const { untilMs = -Infinity, retryAfterMs = 0 } = troubles.at(-1) ?? {};
