@@ -39,8 +39,8 @@ export const createFindings = (): Findings => {
     fail: (kind, problem, detail = '') => {
       total += 1;
       const sort = `${kind} ${problem.replaceAll(/\d+/g, '')}`;
-      sorts.set(sort, (sorts.get(sort) ?? 0) + 1);
-      const ofSort = sorts.get(sort) ?? 0;
+      const ofSort = (sorts.get(sort) ?? 0) + 1;
+      sorts.set(sort, ofSort);
       // One cause can make hundreds of one sort, and must not hide the only one of another.
       if (ofSort > MAX_SHOWN_OF_A_SORT || shown.length >= (ofSort === 1 ? MAX_SHOWN_SORTS : MAX_SHOWN))
         return;

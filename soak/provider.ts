@@ -20,10 +20,12 @@ export interface Version {
   untilMs: number;
 }
 
-/** One good answer of the provider: it had one of these lists. */
+/** One answer of the provider that may have been good: it had one of these lists. */
 export interface Provision {
   readonly atMs: number;
   readonly versions: readonly Version[];
+  /** Whether it certainly was good. */
+  readonly isGood: boolean;
 }
 
 /** Why the provider gives no good answer, or gave none until `untilMs`. */
@@ -94,7 +96,6 @@ export const startProvider = async (options: {
   const troubles: Trouble[] = [];
   const tokens = new Set<string>();
   let trouble: Trouble | undefined;
-  const goodAtMs: number[] = [];
   let current: Version | undefined;
   let count = 0;
 
@@ -118,10 +119,8 @@ export const startProvider = async (options: {
     const mayBeGood = isOk && (!trouble || nowMs - trouble.fromMs < longestMs);
     // A call that began in the last trouble may only look good: its head had been sent.
     const isGood = isOk && !trouble && nowMs - (troubles.at(-1)?.untilMs ?? -Infinity) > longestMs;
-    if (mayBeGood) provisions.push({ atMs: nowMs, versions: possible });
+    if (mayBeGood) provisions.push({ atMs: nowMs, versions: possible, isGood });
     while ((provisions[0]?.atMs ?? nowMs) < nowMs - REMEMBERED_MS) provisions.shift();
-    if (isGood) goodAtMs.push(nowMs);
-    if ((goodAtMs[0] ?? nowMs) < nowMs - REMEMBERED_MS) goodAtMs.shift();
     onListCall(call, nowMs, {
       isWhole: isGood && emulator.behaviour === 'healthy',
       retryAfterMs: call.status === 429 || call.status === 503 ? (trouble?.retryAfterMs ?? 0) : 0,
@@ -212,7 +211,8 @@ export const startProvider = async (options: {
     },
     expectCall: onListCall.expect,
     versionOf: (json) => versions.get(digest(json)),
-    lastGoodAtMs: (beforeMs) => goodAtMs.findLast((atMs) => atMs <= beforeMs) ?? -Infinity,
+    lastGoodAtMs: (beforeMs) =>
+      provisions.findLast(({ atMs, isGood }) => isGood && atMs <= beforeMs)?.atMs ?? -Infinity,
     settledAtMs: () => {
       if (trouble) return Infinity;
       const { untilMs = -Infinity, retryAfterMs = 0 } = troubles.at(-1) ?? {};
