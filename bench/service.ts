@@ -24,6 +24,9 @@ const serviceEnv = (emulator: Emulator, port: number): Record<string, string> =>
   NODE_ENV: 'production',
 });
 
+/** Asked for once: Node is started to try each of them. */
+const IMAGE_OPTIONS = imageOptions();
+
 export const startService = (
   emulator: Emulator,
   port: number,
@@ -31,7 +34,7 @@ export const startService = (
   cpuList?: string,
 ): Promise<Running> =>
   start(
-    [[process.execPath, ...imageOptions(), 'dist/src/main.js']],
+    [[process.execPath, ...IMAGE_OPTIONS, 'dist/src/main.js']],
     { ...serviceEnv(emulator, port), ...env },
     cpuList,
   );
