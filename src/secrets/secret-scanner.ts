@@ -57,11 +57,14 @@ export const createSecretScanner = (secrets: readonly string[]): SecretScanner =
   };
 
   return (text) => {
-    if (!mayContainSecret(text) && !(text.includes('%') && mayContainSecret(decodeLetters(text)))) return [];
+    const hasPercent = text.includes('%');
+    const hasUnicode = text.includes(String.raw`\u`);
+    const hasEscapes = hasPercent || hasUnicode;
+    if (!mayContainSecret(text) && !(hasEscapes && mayContainSecret(decodeLetters(text)))) return [];
     const readings: Reading[] = [
       {},
-      ...(text.includes('%') ? [{ percent: true }] : []),
-      ...(text.includes(String.raw`\u`) ? [{ unicode: false }] : []),
+      ...(hasPercent ? [{ percent: true }] : []),
+      ...(hasUnicode ? [{ unicode: false }] : []),
     ];
     return merge(readings.flatMap((reading) => scanBytes(toPlainBytes(text, reading))));
   };
@@ -95,10 +98,10 @@ const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) =
   return (text) => anyRun.test(text);
 };
 
-/** No encoder escapes letters and digits, but a client may. */
+/** No encoder escapes letters and digits, but a client may. The lookbehind keeps a long run of backslashes linear. */
 const decodeLetters = (text: string): string =>
-  text.replaceAll(/%(?:3\d|[46][1-9a-f]|[57][\da])/gi, (escape) =>
-    String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+  text.replaceAll(/(?:%|(?<!\\)\\+u00)(3\d|[46][1-9a-f]|[57][\da])/gi, (_escape, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
   );
 
 const LONGEST_RUN = 16;

@@ -25,16 +25,16 @@ const escapeAll = (text: string): string =>
     .join('')
     .replaceAll('%20', '+');
 const json = (value: unknown): string => JSON.stringify(value);
+const unicodeEscape = (unit: string): string =>
+  `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0').toUpperCase()}`;
 
 const FORMS: Record<string, (secret: string) => string> = {
   'as it is': (secret) => secret,
   'JSON-escaped': (secret) => json({ secret }),
   'JSON in JSON in JSON': (secret) => json({ body: json({ body: json([secret]) }) }),
-  'JSON escaped to ASCII': (secret) =>
-    json(secret).replaceAll(
-      /[^ -~]/g,
-      (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0').toUpperCase()}`,
-    ),
+  'JSON escaped to ASCII': (secret) => json(secret).replaceAll(/[^ -~]/g, unicodeEscape),
+  'JSON escaped to the last letter': (secret) => secret.replaceAll(/[^]/g, unicodeEscape),
+  'JSON escaped to the last letter, in JSON': (secret) => json(secret.replaceAll(/[^]/g, unicodeEscape)),
   'JSON with escaped slashes': (secret) => json(secret).replaceAll('/', '\\/'),
   'percent-encoded': encodeURIComponent,
   'percent-encoded as a path': encodeURI,

@@ -49,6 +49,7 @@ test.each([
   ['backslashes', `+${'x'.repeat(20)}\\"`, '\\'],
   ['lone surrogates and backslashes', 'a-secret-token', `\\ud83d${'\\'.repeat(100)}`],
   ['a lone surrogate before many backslashes', 'a-secret-token', `\ud83d${'\\'.repeat(50_000)}`],
+  ['an escape before many backslashes', 'a-secret-token', `\\u${'\\'.repeat(99_000)}`],
   ['percent signs', '%%%%%%%%%%%%25', '%25'],
 ])('a text that repeats %s takes little time', (_what, secret, piece) => {
   const text = `secret${piece.repeat(Math.ceil(LONG_TEXT_CHARS / piece.length))}`.slice(0, LONG_TEXT_CHARS);
