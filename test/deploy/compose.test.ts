@@ -118,7 +118,7 @@ test('the image and the unit give Node the same options, and the image disables 
     /^ENTRYPOINT \["node", "--max-old-space-size=(\d+)", "--max-semi-space-size=(\d+)", .*$/m.exec(
       read('Dockerfile'),
     ) ?? [];
-  const collector = '--single-threaded-gc';
+  const collector = '--no-parallel-scavenge';
   expect(read('Dockerfile')).toMatch(new RegExp(`^ENTRYPOINT .*"${collector}"`, 'm'));
   expect(read('deploy/systemd/banks-bff.service')).toContain(
     `ExecStart=/usr/bin/node ${collector} dist/src/main.js\n`,
