@@ -8,7 +8,8 @@ import { eventually } from '../kit/rig.ts';
 
 // The built service in real time: how long the first answer takes while the provider fails, and how soon the service recovers.
 
-const TIMEOUT_MS = 1_000;
+/** Long enough to unpack a bomb on a busy machine. */
+const TIMEOUT_MS = 3_000;
 /** For the exchange, two processes and a busy machine. */
 const MARGIN_MS = 500;
 
