@@ -117,12 +117,9 @@ export const measure = async (running: Running, load: Load): Promise<Sample> => 
     generatorBusy: busy,
     late: sent === 0 ? 0 : late / sent,
     latestMs,
-    stolen: (stolenSeconds() - stolenBefore) / seconds / CPUS,
+    stolen: (stolenSeconds() - stolenBefore) / seconds,
   };
 };
-
-/** The load's CPU and the server's. */
-const CPUS = 2;
 
 const wrkArguments = ({ url, headers, differs, seconds, rate }: Load): string[] => {
   const connections = rate === undefined ? CONNECTIONS : CONNECTIONS_AT_A_RATE;

@@ -95,8 +95,14 @@ const preciseCpuUsOf = (pid: number): number =>
 const memoryMbOf = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1_024;
 
-/** proc(5): of the line that sums up all CPUs, the eighth figure, in ticks of 10 ms. */
-export const stolenSeconds = (): number => Number(read('/proc/stat').split(/\s+/, 9)[8] ?? 0) / 100;
+/** The mean of the two CPUs. proc(5): the eighth figure of a CPU's line, in ticks of 10 ms. */
+export const stolenSeconds = (): number => {
+  const lines = read('/proc/stat').split('\n');
+  const ticks = [SERVER_CPU, LOAD_CPU].map((cpu) =>
+    Number(lines.find((line) => line.startsWith(`cpu${cpu} `))?.split(' ')[8] ?? 0),
+  );
+  return sum(ticks) / ticks.length / 100;
+};
 
 const read = (path: string): string => {
   try {
