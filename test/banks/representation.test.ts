@@ -1,19 +1,35 @@
 import { expect, test } from '@jest/globals';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import * as zlib from 'node:zlib';
 import { represent } from '../../src/banks/representation.ts';
 
 const BANKS = Array.from({ length: 50 }, (_, index) => ({ code: String(index), name: `Banco nº ${index}` }));
 const json = JSON.stringify(BANKS);
 
+/** Since Node 22.15. */
+const hasZstd = (module: object): module is { zstdDecompressSync: (bytes: Buffer) => Buffer } =>
+  'zstdDecompressSync' in module;
+
 test('every encoding decodes to the same JSON, and is named by an entity tag of its own', async () => {
   const { identity, gzip, br, zstd } = await represent(Buffer.from(json));
   expect(identity.body.toString()).toBe(json);
-  expect(gunzipSync(gzip.body).toString()).toBe(json);
-  expect(brotliDecompressSync(br.body).toString()).toBe(json);
+  expect(zlib.gunzipSync(gzip.body).toString()).toBe(json);
+  expect(zlib.brotliDecompressSync(br.body).toString()).toBe(json);
+  expect(zstd !== undefined).toBe(hasZstd(zlib));
   const etags = [identity, gzip, br, ...(zstd ? [zstd] : [])].map(({ etag }) => etag);
   expect(new Set(etags).size).toBe(etags.length);
   for (const etag of etags) expect(etag).toMatch(/^"[\w-]{27}"$/);
 });
+
+if (hasZstd(zlib)) {
+  const { zstdDecompressSync } = zlib;
+  test('zstd decodes to the same JSON, and states its size', async () => {
+    const { zstd } = await represent(Buffer.from(json));
+    const body = zstd?.body ?? Buffer.alloc(5);
+    expect(zstdDecompressSync(body).toString()).toBe(json);
+    // Single_Segment_flag (RFC 8878 section 3.1.1.1.1): decoding takes memory for the list, not for a window of 8 MB.
+    expect(body.readUInt8(4) & 0x20).toBe(0x20);
+  });
+}
 
 test('the same list has the same entity tags wherever it is encoded, and another list has others', async () => {
   const [first, again, other] = await Promise.all([
