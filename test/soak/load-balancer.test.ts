@@ -77,7 +77,6 @@ describeWithHaproxy('behind the load balancer', () =>
       };
       replicas = [];
       retryAfters = [];
-      haproxy = await startHaproxy(ADDRESSES, port);
       browser = await launchBrowser();
       page = await browser.newPage();
       page.on('response', (response) => {
@@ -95,9 +94,10 @@ describeWithHaproxy('behind the load balancer', () =>
 
     const startReplica = async (address: string): Promise<void> =>
       void replicas.push(await startProcess({ ...env, HOST: address }));
-    /** Starts all replicas, and waits until HAProxy has found one. */
+    /** Starts all replicas, then HAProxy, and waits until that has found one. Were it first, its checks could find none. */
     const startReplicas = async (): Promise<void> => {
       await Promise.all(ADDRESSES.map(startReplica));
+      haproxy = await startHaproxy(ADDRESSES, port);
       while ((await fetch(`${haproxy.url}/healthz`)).status !== 200) await setTimeout(50);
     };
     const restartProvider = async (): Promise<void> => {
