@@ -30,7 +30,10 @@ export type Representations = Readonly<Record<Exclude<Encoding, 'zstd'>, Represe
 export const represent = async (bytes: Buffer, previous?: Representations): Promise<Representations> => {
   const identity = named('identity', bytes);
   if (previous?.identity.etag === identity.etag) return previous;
-  const [gz, br, zstd] = await Promise.all([gzip(bytes, { level: 9 }), brotli(bytes), zstandard?.(bytes)]);
+  // One after the other, so that one thread at a time competes with the one that answers.
+  const gz = await gzip(bytes, { level: 9 });
+  const zstd = await zstandard?.(bytes);
+  const br = await brotli(bytes);
   return {
     identity,
     gzip: named('gzip', gz),
