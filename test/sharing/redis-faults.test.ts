@@ -234,6 +234,8 @@ describeWithRedis('replicas that share Redis', () => {
     await redis.command(`SETRANGE ${key} 100000000 x`);
     const outputBefore = Number(/total_net_output_bytes:(\d+)/.exec(await redis.command('INFO stats'))?.[1]);
     await refresh(one).expect(200);
+    // The refreshed list is written in the background.
+    await keyOfList();
     await redis.command(`SETRANGE ${key} 100000000 x`);
     await redis.command(`PUBLISH ${key.replace(/list$/, 'news')} x`);
     await eventually(() =>
