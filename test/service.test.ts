@@ -93,7 +93,8 @@ test('a stop ends everything: renewals, the management port, and requests to the
   });
   await eventually(() => sockets.size === 1);
   const page = connect(Number(new URL(rig.operatorsUrl).port), '127.0.0.1').on('error', () => undefined);
-  page.resume().write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
+  // In the middle of its second request, because Node closes idle connections by itself.
+  page.resume().write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /healthz HTTP/1.1\r\n');
   await eventually(() => page.bytesRead > 0);
   const stopped = rig.service.stop({ noticeMs: 0 });
   rig.clock.advance(0);
