@@ -86,10 +86,11 @@ describeWithHaproxy('behind the load balancer', () =>
     });
     afterEach(async () => {
       await browser.close();
-      await haproxy.close();
       await Promise.all(replicas.map((replica) => replica.end('SIGKILL')));
       await provider.close();
       frontend.close();
+      // Last, because it was not started if a replica did not start.
+      await haproxy.close();
     });
 
     const startReplica = async (address: string): Promise<void> =>
