@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 // The clock for everything that waits or measures ages. Tests pass one that they move by hand.
 
 export interface Clock {
@@ -7,6 +9,8 @@ export interface Clock {
   wallMs(): number;
   /** Runs `task` once after `delayMs` and returns a function that cancels it. Never keeps the process alive. */
   after(delayMs: number, task: () => void): () => void;
+  /** Lets other work of the event loop have its turn: for long work, in slices. */
+  turn(): Promise<void>;
 }
 
 /** The longest wait a Node timer can hold (2^31 - 1 ms); a longer one would fire at once. */
@@ -20,4 +24,5 @@ export const systemClock: Clock = {
     const timer = setTimeout(task, Math.min(Math.ceil(delayMs), LONGEST_TIMER_MS)).unref();
     return () => clearTimeout(timer);
   },
+  turn: () => setImmediate(),
 };

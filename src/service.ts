@@ -1,16 +1,13 @@
 import type { LookupFunction } from 'node:net';
 import type { DestinationStream } from 'pino';
-import { createBankList, type BankList } from './banks/bank-list.ts';
+import type { BankList } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config/config.ts';
+import { createCore } from './core.ts';
 import { createPublicListener } from './http/public-listener.ts';
 import { createManagementPort } from './operators/management-port.ts';
 import type { DrainTimes } from './operators/status-page/verdict.ts';
-import { createProvider } from './provider/provider.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
-import { createFleet } from './sharing/fleet.ts';
-import { createLastGoodList } from './sharing/last-good-list.ts';
-import { createStores } from './sharing/stores.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createTelemetry } from './telemetry/telemetry.ts';
 
@@ -47,22 +44,22 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   // Events come from parts that are made before the telemetry, and none before all are made.
   const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
-  const { stores, provider, lastGoodList, fleet, list } = createListParts(config, {
+  const core = createCore(config, {
     version,
     lookup: options.lookup,
     clock,
     random,
-    reportsAges: options.clock === undefined,
     addSecret: redaction.addSecret,
     emit,
   });
+  const { list } = core;
   const telemetry = createTelemetry(config, {
     version,
     logDestination,
     redaction,
     clock,
     status: () => list.status(),
-    stores: stores.map(({ name }) => name),
+    stores: core.stores,
   });
   const { logger, metrics, history } = telemetry;
 
@@ -85,10 +82,9 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   return {
     list,
     start: async () => {
-      fleet?.start(list);
       // Loading Express is this thread's work and restoring a list mostly other threads': they go side by side.
       const [restoredFrom] = await Promise.all([
-        lastGoodList.restoreInto(list),
+        core.restore(),
         publicListener.load(),
         managementPort.load(),
       ]);
@@ -100,13 +96,13 @@ export const createService = (config: Config, options: ServiceOptions): Service 
           operatorsUrl,
           environment: config.provider.environment,
           version,
-          token: provider.tokenVariable,
+          token: core.tokenVariable,
           fields: config.banks.fields?.map(({ name }) => name).join(',') ?? 'all',
           lastGoodList: restoredFrom ?? 'none',
         },
         'listening',
       );
-      list.start();
+      core.start();
       return { publicUrl, operatorsUrl };
     },
     stop: async ({ noticeMs }) => {
@@ -115,64 +111,9 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
       // The management port answers to the end: somebody may be watching the drain.
       await publicListener.drain({ noticeMs, graceMs: config.shutdownGraceMs });
-      list.stop();
       managementPort.close();
-      await Promise.all([lastGoodList.onSettled(), provider.close()]);
-      fleet?.stop();
+      await core.stop();
       logger.info('stopped');
     },
   };
-};
-
-interface ListPartsOptions {
-  readonly version: string;
-  readonly lookup: LookupFunction | undefined;
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** Whether stores may report how old their list is: not beside a clock that is moved by hand. */
-  readonly reportsAges: boolean;
-  readonly addSecret: Redaction['addSecret'];
-  readonly emit: (event: ServiceEvent) => void;
-}
-
-/** The list, with the provider that it is loaded from and the stores that it is saved in and shared through. */
-const createListParts = (config: Config, options: ListPartsOptions) => {
-  const { clock, random, emit } = options;
-  const { stores, sharedStore } = createStores(config, {
-    random,
-    reportsAges: options.reportsAges,
-    addSecret: options.addSecret,
-    onEvent: emit,
-  });
-  const provider = createProvider(config, {
-    version: options.version,
-    clock,
-    random,
-    addSecret: options.addSecret,
-    onEvent: emit,
-    lookup: options.lookup,
-  });
-  const lastGoodList = createLastGoodList({ stores, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
-  const fleet =
-    sharedStore &&
-    createFleet({
-      store: sharedStore,
-      lastGoodList,
-      loadTimeoutMs: config.provider.timeoutMs,
-      clock,
-    });
-  const list: BankList = createBankList({
-    load: provider.load,
-    takeTurn: fleet?.takeTurn,
-    loadTimeoutMs: config.provider.timeoutMs,
-    policy: config.cache,
-    guard: { ...config.guard, fields: config.banks.fields },
-    clock,
-    random,
-    onEvent: (event) => {
-      emit(event);
-      if (event.type === 'list-renewed') lastGoodList.save(event.list, list.status().ageMs ?? 0);
-    },
-  });
-  return { stores, provider, lastGoodList, fleet, list };
 };

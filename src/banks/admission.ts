@@ -1,11 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { HeldList, LoadedList } from './cached-list.ts';
 import { guard, type Acceptance, type GuardPolicy } from './guard/guard.ts';
-import { represent } from './representation.ts';
+import { represent, type Compressors } from './representation.ts';
 
 export interface AdmissionOptions {
   readonly guard: GuardPolicy;
   readonly clock: Clock;
+  /** Node's own unless given. */
+  readonly compressors?: Compressors | undefined;
 }
 
 /**
@@ -16,11 +18,11 @@ export const admit = async (
   loaded: LoadedList,
   previous: HeldList | undefined,
   accept: readonly Acceptance[],
-  { guard: policy, clock }: AdmissionOptions,
+  { guard: policy, clock, compressors }: AdmissionOptions,
 ): Promise<HeldList> => {
   guard(loaded, previous, policy, accept);
   const receivedAtMs = clock.wallMs();
-  const representations = await represent(loaded.json, previous?.representations);
+  const representations = await represent(loaded.json, previous?.representations, compressors);
   const isUnchanged = representations === previous?.representations;
   return {
     ...loaded,

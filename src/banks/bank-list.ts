@@ -8,6 +8,7 @@ import { createFailureRecord, type LoadFailures } from './loading/failures.ts';
 import { createLoading, type Turn, type WaitForTurn } from './loading/loading.ts';
 import { createOneLoad, type Load } from './loading/one-load.ts';
 import { renewalDelayMs, retryDelayMs } from './loading/schedule.ts';
+import type { Compressors } from './representation.ts';
 import { createRestore } from './restoring.ts';
 
 // The list that the service serves, put together from what is cached (cached-list.ts), when it is loaded (loading/) and
@@ -33,6 +34,8 @@ export interface BankListOptions {
   /** Longest time for one load; a load that has not settled by then is given up, whether it obeys its signal or not. */
   readonly loadTimeoutMs: number;
   readonly clock: Clock;
+  /** Node's own unless given. */
+  readonly compressors?: Compressors | undefined;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   readonly onEvent: (event: ListEvent) => void;

@@ -1,6 +1,6 @@
 import type { LoadedList, Validators } from '../banks/cached-list.ts';
 import { MAX_DEPTH } from '../banks/reading/entry-groups.ts';
-import { readList, type ListContract } from '../banks/reading/list-reader.ts';
+import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { ProviderAnswer } from './exchange.ts';
 import { parseHttpDate } from '../http-date.ts';
@@ -9,12 +9,11 @@ import { parseHttpDate } from '../http-date.ts';
 // network, no time. All that is assumed of an entry is that it is a JSON object; only published fields get through.
 
 /** What was asked, as far as the answer's meaning depends on it. */
-export interface Question {
+export interface Question extends ReadOptions {
   /** What the request was conditional on, if anything. */
   readonly known: Validators | undefined;
   /** Wall-clock milliseconds, against which a dated `Retry-After` is read. */
   readonly nowMs: number;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -24,7 +23,7 @@ export interface Question {
 export const processBanksAnswer = async (
   answer: ProviderAnswer,
   contract: ListContract,
-  { known, nowMs, signal }: Question,
+  { known, nowMs, ...reading }: Question,
 ): Promise<LoadedList | 'not_modified'> => {
   if (answer.status === 304) {
     assertNotModified(answer.validators, known);
@@ -32,7 +31,7 @@ export const processBanksAnswer = async (
   }
   assertSuccess(answer, nowMs);
   assertJsonType(answer.contentType);
-  return { ...(await readList(answer.body, contract, signal)), validators: answer.validators };
+  return { ...(await readList(answer.body, contract, reading)), validators: answer.validators };
 };
 
 /**

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import { createAccessToken, withToken } from './access-token.ts';
 import { createTlsContextSource } from '../secrets/tls-files.ts';
 import type { ClientCredentialsOptions, TokenEvent } from './client-credentials.ts';
-import { createConnections } from './connections.ts';
+import { createConnections, type Connections, type ConnectionsOptions } from './connections.ts';
 import { processBanksAnswer } from './contract.ts';
 import { requestBanks, toCondition, type ProviderAnswer } from './exchange.ts';
 
@@ -29,13 +29,15 @@ export interface ProviderOptions extends Pick<ClientCredentialsOptions, 'clock' 
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Resolves host names; Node's own unless given. */
   readonly lookup?: LookupFunction | undefined;
+  /** Makes the connections to the provider and to the token endpoint; real ones unless given. */
+  readonly connect?: ((options: ConnectionsOptions) => Connections) | undefined;
   /** Watches each request that has a token, also the one that repeats a 401. */
   readonly watchExchange?: (ask: () => Promise<ProviderAnswer>) => Promise<ProviderAnswer>;
 }
 
 export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
-  { watchExchange = (ask) => ask(), ...options }: ProviderOptions,
+  { watchExchange = (ask) => ask(), connect = createConnections, ...options }: ProviderOptions,
 ): Provider => {
   const { clock, version, lookup, addSecret, onEvent } = options;
   const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
@@ -43,8 +45,8 @@ export const createProvider = (
   const userAgent = `banks-bff/${version}`;
   const tls = createTlsContextSource(provider.tls, { addSecret, clock });
   const way = { tls, proxies, userAgent, timeoutMs, clock, lookup };
-  const connections = createConnections({ ...way, peer: 'the provider', url: baseUrl });
-  const tokenConnections = createConnections({
+  const connections = connect({ ...way, peer: 'the provider', url: baseUrl });
+  const tokenConnections = connect({
     ...way,
     peer: 'the token endpoint',
     // Of the other ways to a token none makes a request.
@@ -86,7 +88,7 @@ export const createProvider = (
         ),
       );
       const contract = { ...banks, maxBytes: maxBodyBytes };
-      return processBanksAnswer(answer, contract, { known, nowMs: clock.wallMs(), signal });
+      return processBanksAnswer(answer, contract, { known, nowMs: clock.wallMs(), clock, signal });
     },
     tokenVariable: accessToken.variable,
     close: async () => {

@@ -1,23 +1,26 @@
 import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 import { StoreError, type StoreEvent } from './list-store.ts';
+import { loadRedisClient, type CreateRedisClient, type RedisClient } from './redis-client.ts';
 import { DeadlineError, describeRedisError, isWrongType } from './redis-errors.ts';
 
-// One connection to Redis at a time, which is replaced after every failure. The client library encodes commands, parses
-// replies and authenticates. Reconnecting is done here, with a new client each time: the address is read anew, so that a
-// rotated password takes effect; a connection counts only after a handshake; and while there is none every operation
-// fails at once instead of waiting in a queue. The library's errors end here: they may quote the address or the user.
+// One connection to Redis at a time, which is replaced after every failure. Reconnecting is done here, with a
+// new client each time: the address is read anew, so that a rotated password takes effect; a connection counts only after
+// a handshake; and while there is none every operation fails at once instead of waiting in a queue. The library's errors
+// end here: they may quote the address or the user.
 
 export interface RedisConnectionOptions {
   /** The address to connect to, asked for before each attempt. @throws an error whose message may be logged */
   readonly url: () => Promise<string>;
   /** Prepares each new connection. If it rejects, the connection is closed, and tried again later. */
-  readonly handshake: (redis: Redis) => Promise<void>;
+  readonly handshake: (redis: RedisClient) => Promise<void>;
   /** Measures the deadlines of real input and output. */
   readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   readonly onEvent: (event: StoreEvent) => void;
+  /** The client library's unless given. */
+  readonly loadClient?: (() => Promise<CreateRedisClient>) | undefined;
 }
 
 export interface RedisConnection {
@@ -28,7 +31,7 @@ export interface RedisConnection {
    * Runs `operation`; a failure other than of its data closes the connection, and a new one is made.
    * @throws {StoreError} at once without a connection, after {@link OPERATION_MS} without an answer
    */
-  run<T>(operation: (redis: Redis, binary: BinaryRedis) => Promise<T>): Promise<T>;
+  run<T>(operation: (redis: RedisClient) => Promise<T>): Promise<T>;
 }
 
 /** The longest delay that a stalled Redis causes, once: the first time-out closes the connection. */
@@ -41,9 +44,9 @@ const FIRST_RECONNECT_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 
 export const createRedisConnection = (options: RedisConnectionOptions): RedisConnection => {
-  const { clock, random, onEvent } = options;
+  const { clock, random, onEvent, loadClient = loadRedisClient } = options;
   const report = createFailureReport(onEvent);
-  let connected: Connected | undefined;
+  let connected: RedisClient | undefined;
   /** Resolves once the library is loaded and the first attempt is under way. */
   let opening: Promise<{ readonly firstAttempt: Promise<void> }> | undefined;
   let reconnect = (): void => {};
@@ -53,7 +56,7 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   let cancelTimer = (): void => {};
 
   const goOffline = (error: unknown): void => {
-    if (connected) destroy(connected.redis);
+    connected?.destroy();
     connected = undefined;
     if (isClosed) return;
     whyOffline = describeRedisError(error);
@@ -63,16 +66,16 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
     failedAttempts += 1;
   };
 
-  const connect = async (library: Library, onReady: () => void): Promise<void> => {
+  const connect = async (createClient: CreateRedisClient, onReady: () => void): Promise<void> => {
     try {
-      const redis = await establish(library, options, (candidate, error) => {
-        if (connected?.redis === candidate) goOffline(error);
+      const redis = await establish(createClient, options, (candidate, error) => {
+        if (connected === candidate) goOffline(error);
       });
       if (isClosed) {
-        destroy(redis);
+        redis.destroy();
         return;
       }
-      connected = { redis, binary: asBinary(library, redis) };
+      connected = redis;
     } catch (error) {
       goOffline(error);
       return;
@@ -105,7 +108,7 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
       throw new StoreError(whyOffline);
     }
     try {
-      return await limited(OPERATION_MS, clock, () => operation(used.redis, used.binary));
+      return await limited(OPERATION_MS, clock, () => operation(used));
     } catch (error) {
       // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
       if (connected === used && !isWrongType(error)) goOffline(error);
@@ -115,15 +118,15 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
 
   return {
     open: (onReady) => {
-      opening = loadLibrary().then((library) => {
-        reconnect = () => void connect(library, onReady);
-        return { firstAttempt: connect(library, onReady) };
+      opening = loadClient().then((createClient) => {
+        reconnect = () => void connect(createClient, onReady);
+        return { firstAttempt: connect(createClient, onReady) };
       });
     },
     close: () => {
       isClosed = true;
       cancelTimer();
-      if (connected) destroy(connected.redis);
+      connected?.destroy();
       connected = undefined;
       whyOffline = 'is closed';
     },
@@ -153,20 +156,17 @@ const createFailureReport = (onEvent: RedisConnectionOptions['onEvent']) => {
   };
 };
 
-interface Connected {
-  readonly redis: Redis;
-  readonly binary: BinaryRedis;
-}
-
 /** Connects and does the handshake. `onError` is called with the errors of the connection from then on. */
 const establish = async (
-  library: Library,
+  createClient: CreateRedisClient,
   { url, handshake, clock }: RedisConnectionOptions,
-  onError: (redis: Redis, error: unknown) => void,
-): Promise<Redis> => {
-  const redis = createRedis(library, await limited(CONNECT_MS, clock, url));
-  // Never removed: an 'error' event without a listener would end the process.
-  redis.on('error', (error: unknown) => onError(redis, error));
+  onError: (redis: RedisClient, error: unknown) => void,
+): Promise<RedisClient> => {
+  const redis = createClient({
+    url: await limited(CONNECT_MS, clock, url),
+    connectTimeoutMs: CONNECT_MS,
+    onError: (error) => onError(redis, error),
+  });
   try {
     await limited(CONNECT_MS, clock, async () => {
       await redis.connect();
@@ -174,37 +174,10 @@ const establish = async (
     });
     return redis;
   } catch (error) {
-    destroy(redis);
+    redis.destroy();
     throw error;
   }
 };
 
 const limited = <T>(limitMs: number, clock: Clock, work: () => Promise<T>): Promise<T> =>
   withDeadline(work, { limitMs, clock, timeoutError: () => new DeadlineError() });
-
-/** Loaded only where it is used: loading takes 150 to 250 ms. */
-const loadLibrary = () => import('redis');
-
-type Library = Awaited<ReturnType<typeof loadLibrary>>;
-
-/** A client that neither queues commands nor reconnects by itself. */
-const createRedis = ({ createClient }: Library, url: string) =>
-  createClient({
-    url,
-    name: 'banks-bff',
-    disableOfflineQueue: true,
-    socket: { reconnectStrategy: false, connectTimeout: CONNECT_MS },
-  });
-
-export type Redis = ReturnType<typeof createRedis>;
-
-/** The same connection with values as bytes: a value becomes text only once it is known to be a saved list. */
-const asBinary = ({ RESP_TYPES }: Library, redis: Redis) =>
-  redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
-
-export type BinaryRedis = ReturnType<typeof asBinary>;
-
-const destroy = (redis: Redis): void => {
-  // It throws if there is nothing to destroy.
-  if (redis.isOpen) redis.destroy();
-};

@@ -1,10 +1,11 @@
-import { systemClock } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createEnvelope, provenanceId } from './envelope.ts';
 import type { ListStore, SharedStore, StoreEvent } from './list-store.ts';
 import { createRedisStore } from './redis-store.ts';
 import { createRedisUrl } from './redis-url.ts';
-import { createSnapshotFile } from './snapshot-file.ts';
+import type { RedisConnectionOptions } from './redis-connection.ts';
+import { createSnapshotFile, type Files } from './snapshot-file.ts';
 
 // Makes the configured stores of the last good list.
 
@@ -17,8 +18,14 @@ export interface Stores {
 export interface StoresOptions {
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
+  /** Measures the deadlines of a real network, even if the list has a clock that is moved by hand. */
+  readonly networkClock: Clock;
   /** False with a clock that is moved by hand, which Redis does not follow: Redis then reports no ages. */
   readonly reportsAges: boolean;
+  /** The client library's unless given. */
+  readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
+  /** Node's own unless given. */
+  readonly files?: Files | undefined;
   /** Called with each secret that is read from a file. */
   readonly addSecret: (variable: string, secret: string) => void;
   readonly onEvent: (event: StoreEvent) => void;
@@ -35,10 +42,11 @@ export const createStores = ({ cache, provider, banks }: Config, options: Stores
       provenance,
       envelope,
       lifeMs: cache.ttlMs + cache.maxStaleMs,
-      // Its deadlines are those of a real network, even if the list has a clock that is moved by hand.
-      clock: systemClock,
+      clock: options.networkClock,
+      loadClient: options.loadRedisClient,
       ...options,
     });
-  const stores: ListStore[] = snapshotFile === undefined ? [] : [createSnapshotFile(snapshotFile, envelope)];
+  const stores: ListStore[] =
+    snapshotFile === undefined ? [] : [createSnapshotFile(snapshotFile, envelope, options.files)];
   return { stores: sharedStore ? [...stores, sharedStore] : stores, sharedStore };
 };

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../src/clock.ts';
 
 // A clock that stands still until a test moves it.
@@ -27,6 +28,7 @@ export const createManualClock = (): ManualClock => {
       timers.add(timer);
       return () => timers.delete(timer);
     },
+    turn: () => setImmediate(),
     advance: (ms) => {
       const untilMs = nowMs + ms;
       for (;;) {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
+import { systemClock, type Clock } from '../../clock.ts';
 import { LoadError } from '../load-error.ts';
 import { entryGroups, parseGroup } from './entry-groups.ts';
 import {
@@ -46,6 +46,13 @@ export interface ReadList {
   readonly entryDigests: Float64Array;
 }
 
+export interface ReadOptions {
+  /** Measures the slices; the system's unless given. */
+  readonly clock?: Pick<Clock, 'monotonicMs' | 'turn'>;
+  /** Ends the reading between two slices. */
+  readonly signal?: AbortSignal;
+}
+
 /** After this time the event loop is given back; a list of 500 banks takes 2 ms and never does. */
 const SLICE_MS = 10;
 
@@ -56,19 +63,19 @@ const SLICE_MS = 10;
 export const readList = async (
   json: Buffer,
   contract: ListContract,
-  signal?: AbortSignal,
+  { clock = systemClock, signal }: ReadOptions = {},
 ): Promise<ReadList> => {
   // Strict: an invalid sequence is an error, not U+FFFD in a bank's name.
   if (!isUtf8(json)) throw new LoadError('malformed', 'the list is not in UTF-8');
   const published = createPublishedList(contract);
-  let sliceEndsAtMs = performance.now() + SLICE_MS;
+  let sliceEndsAtMs = clock.monotonicMs() + SLICE_MS;
   for (const group of entryGroups(json)) {
     published.add(parseGroup(group));
-    if (performance.now() < sliceEndsAtMs) continue;
+    if (clock.monotonicMs() < sliceEndsAtMs) continue;
     // oxlint-disable-next-line no-await-in-loop -- that is the point: one slice after the other
-    await setImmediate();
+    await clock.turn();
     signal?.throwIfAborted();
-    sliceEndsAtMs = performance.now() + SLICE_MS;
+    sliceEndsAtMs = clock.monotonicMs() + SLICE_MS;
   }
   return published.finish();
 };

@@ -70,7 +70,7 @@ test('reading a large list yields to the event loop, and stops when aborted', as
   await readList(json, EVERY_FIELD);
   clearInterval(count);
   expect(turns).toBeGreaterThan(2);
-  const reading = readList(json, EVERY_FIELD, controller.signal);
+  const reading = readList(json, EVERY_FIELD, { signal: controller.signal });
   controller.abort(new LoadError('timeout', 'given up'));
   await expect(reading).rejects.toMatchObject({ kind: 'timeout' });
 });

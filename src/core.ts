@@ -1,0 +1,97 @@
+import type { LookupFunction } from 'node:net';
+import { createBankList, type BankList } from './banks/bank-list.ts';
+import type { Compressors } from './banks/representation.ts';
+import { systemClock, type Clock } from './clock.ts';
+import type { Config } from './config/config.ts';
+import { createProvider, type ProviderOptions } from './provider/provider.ts';
+import { createFleet } from './sharing/fleet.ts';
+import { createLastGoodList } from './sharing/last-good-list.ts';
+import type { StoreName } from './sharing/list-store.ts';
+import { createStores, type StoresOptions } from './sharing/stores.ts';
+import type { ServiceEvent } from './telemetry/events.ts';
+
+// The cached list with all that keeps it: the provider that it is loaded from, the stores that it is saved in, the replicas
+// that it is shared with. Everything but HTTP towards clients. What surrounds it can be handed in, so that a simulation
+// can decide when each thing happens.
+
+export interface CoreOptions {
+  readonly version: string;
+  readonly clock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  /** Is given every secret that turns up while the service runs. */
+  readonly addSecret: (variable: string, secret: string) => void;
+  readonly emit: (event: ServiceEvent) => void;
+  /** Resolves the provider's host names; Node's own unless given. */
+  readonly lookup?: LookupFunction | undefined;
+  /** What stands for network, disk and compression; the real ones unless given. */
+  readonly surroundings?: Surroundings | undefined;
+}
+
+export interface Surroundings {
+  readonly connect: NonNullable<ProviderOptions['connect']>;
+  readonly loadRedisClient: NonNullable<StoresOptions['loadRedisClient']>;
+  readonly files: NonNullable<StoresOptions['files']>;
+  readonly compressors: Compressors;
+}
+
+export interface Core {
+  readonly list: BankList;
+  /** The configured stores. */
+  readonly stores: readonly StoreName[];
+  /** The variable for an operator to check when the provider rejects the token. */
+  readonly tokenVariable: string;
+  /** Connects to the other replicas and restores the last good list. @returns the store that had it */
+  restore(): Promise<StoreName | undefined>;
+  /** Loads the list unless a fresh one was restored, and keeps renewing it. */
+  start(): void;
+  /** Ends the load under way, and resolves once nothing is called, written or timed any more. */
+  stop(): Promise<void>;
+}
+
+export const createCore = (config: Config, options: CoreOptions): Core => {
+  const { clock, random, emit, surroundings } = options;
+  const { stores, sharedStore } = createStores(config, {
+    random,
+    // With a clock that is moved by hand, a real Redis still has real time.
+    networkClock: surroundings ? clock : systemClock,
+    reportsAges: clock === systemClock || surroundings !== undefined,
+    addSecret: options.addSecret,
+    onEvent: emit,
+    ...surroundings,
+  });
+  const provider = createProvider(config, { ...options, onEvent: emit, connect: surroundings?.connect });
+  const lastGoodList = createLastGoodList({ stores, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
+  const fleet =
+    sharedStore &&
+    createFleet({ store: sharedStore, lastGoodList, loadTimeoutMs: config.provider.timeoutMs, clock });
+  const list: BankList = createBankList({
+    load: provider.load,
+    takeTurn: fleet?.takeTurn,
+    loadTimeoutMs: config.provider.timeoutMs,
+    policy: config.cache,
+    guard: { ...config.guard, fields: config.banks.fields },
+    clock,
+    compressors: surroundings?.compressors,
+    random,
+    onEvent: (event) => {
+      emit(event);
+      if (event.type === 'list-renewed') lastGoodList.save(event.list, list.status().ageMs ?? 0);
+    },
+  });
+  return {
+    list,
+    stores: stores.map(({ name }) => name),
+    tokenVariable: provider.tokenVariable,
+    restore: () => {
+      fleet?.start(list);
+      return lastGoodList.restoreInto(list);
+    },
+    start: () => list.start(),
+    stop: async () => {
+      list.stop();
+      await Promise.all([lastGoodList.onSettled(), provider.close()]);
+      fleet?.stop();
+    },
+  };
+};
