@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { createBankList, type BankList } from './banks/bank-list.ts';
+import { ALONE } from './banks/loading/loading.ts';
 import type { Compressors } from './banks/representation.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
@@ -61,13 +62,10 @@ export const createCore = (config: Config, options: CoreOptions): Core => {
     ...surroundings,
   });
   const provider = createProvider(config, { ...options, onEvent: emit, connect: surroundings?.connect });
-  const lastGoodList = createLastGoodList({ stores, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
-  const fleet =
-    sharedStore &&
-    createFleet({ store: sharedStore, lastGoodList, loadTimeoutMs: config.provider.timeoutMs, clock });
+  // The list, its stores and the fleet need each other; none uses another one before all are made.
   const list: BankList = createBankList({
     load: provider.load,
-    takeTurn: fleet?.takeTurn,
+    takeTurn: sharedStore && (async (wanted) => fleet?.takeTurn(wanted) ?? ALONE),
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
     guard: { ...config.guard, fields: config.banks.fields },
@@ -76,22 +74,26 @@ export const createCore = (config: Config, options: CoreOptions): Core => {
     random,
     onEvent: (event) => {
       emit(event);
-      if (event.type === 'list-renewed') lastGoodList.save(event.list, list.status().ageMs ?? 0);
+      if (event.type === 'list-renewed') lastGoodList.save();
     },
   });
+  const lastGoodList = createLastGoodList({ stores, list, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
+  const fleet =
+    sharedStore &&
+    createFleet({ store: sharedStore, lastGoodList, loadTimeoutMs: config.provider.timeoutMs, clock });
   return {
     list,
     stores: stores.map(({ name }) => name),
     tokenVariable: provider.tokenVariable,
     restore: () => {
-      fleet?.start(list);
-      return lastGoodList.restoreInto(list);
+      fleet?.start();
+      return lastGoodList.restore();
     },
     start: () => list.start(),
     stop: async () => {
       list.stop();
       await Promise.all([lastGoodList.onSettled(), provider.close()]);
-      fleet?.stop();
+      await fleet?.stop();
     },
   };
 };

@@ -10,26 +10,29 @@ export interface Deadline {
 }
 
 /**
- * Runs `work` and gives up on it after `limitMs` or when `signal` aborts, whether it obeys its own signal or not.
+ * Runs `work` and gives up on it after `limitMs` or when `signal` aborts, whether it obeys its own signal or not. Work is not
+ * begun for a signal that has aborted already.
  * @throws what `work` rejects with, `timeoutError()`, or the reason of `signal`
  */
-export const withDeadline = <T>(
+export const withDeadline = async <T>(
   work: (signal: AbortSignal) => Promise<T>,
   { limitMs, clock, timeoutError, signal }: Deadline,
-): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const controller = new AbortController();
+): Promise<T> => {
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  return new Promise((resolve, reject) => {
     const giveUp = (reason: unknown): void => {
+      end();
       reject(reason);
       controller.abort(reason);
     };
     const onAbort = (): void => giveUp(signal?.reason);
     const cancel = clock.after(limitMs, () => giveUp(timeoutError()));
     signal?.addEventListener('abort', onAbort);
-    void work(controller.signal)
-      .then(resolve, reject)
-      .finally(() => {
-        cancel();
-        signal?.removeEventListener('abort', onAbort);
-      });
+    const end = (): void => {
+      cancel();
+      signal?.removeEventListener('abort', onAbort);
+    };
+    void work(controller.signal).then(resolve, reject).finally(end);
   });
+};

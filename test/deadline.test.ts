@@ -39,3 +39,27 @@ test('a signal ends it early, with its own reason', async () => {
   controller.abort(new Error('stopping'));
   await expect(work).rejects.toThrow('stopping');
 });
+
+test('nothing is begun for a signal that has aborted already', async () => {
+  const clock = createManualClock();
+  let calls = 0;
+  const work = (): Promise<string> => {
+    calls += 1;
+    return never();
+  };
+  const signal = AbortSignal.abort(new Error('stopped before'));
+  await expect(withDeadline(work, { limitMs: 100, clock, timeoutError, signal })).rejects.toThrow(
+    'stopped before',
+  );
+  expect([calls, clock.waits()]).toEqual([0, []]);
+});
+
+test('work that is given up and never settles leaves no timer and no listener behind', async () => {
+  const clock = createManualClock();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const work = withDeadline(never, { limitMs: 100, clock, timeoutError, signal });
+  controller.abort(new Error('stopping'));
+  await expect(work).rejects.toThrow('stopping');
+  expect([clock.waits(), getEventListeners(signal, 'abort')]).toEqual([[], []]);
+});

@@ -1,21 +1,21 @@
+import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../clock.ts';
+import { withDeadline } from '../deadline.ts';
+import { createAdmission } from './admission.ts';
 import { createCachedList, type HeldList, type SavedList, type ServedList } from './cached-list.ts';
 import type { Freshness, FreshnessPolicy } from './freshness.ts';
 import type { Acceptance, GuardPolicy } from './guard/guard.ts';
 import type { ListEvent } from './list-event.ts';
 import { LoadError } from './load-error.ts';
 import { createFailureRecord, type LoadFailures } from './loading/failures.ts';
-import { createLoading, type Turn, type WaitForTurn } from './loading/loading.ts';
-import { createOneLoad, type Load } from './loading/one-load.ts';
+import { createLoad, type Load } from './loading/load.ts';
+import { createLoading, STOPPING, type TakeTurn } from './loading/loading.ts';
 import { renewalDelayMs, retryDelayMs } from './loading/schedule.ts';
 import type { Compressors } from './representation.ts';
 import { createRestore } from './restoring.ts';
 
 // The list that the service serves, put together from what is cached (cached-list.ts), when it is loaded (loading/) and
-// what may replace it (guard/). A failed load never replaces it, and once there is one, nobody waits for the provider.
-
-/** See {@link WaitForTurn}; `list` is the one to be loaded. */
-export type TakeTurn = (list: BankList, ...wanted: Parameters<WaitForTurn>) => Promise<Turn>;
+// what may replace it (admission.ts). A failed load never replaces it, and once there is one, nobody waits for the provider.
 
 export interface ListStatus extends LoadFailures {
   readonly state: Freshness;
@@ -46,7 +46,7 @@ export interface BankList {
   served(): ServedList | undefined;
   /**
    * The list as soon as there is one: shares the load under way, or starts it.
-   * @throws {LoadError} the load's failure; at once while retries are backing off
+   * @throws {LoadError} the load's failure, at once while retries are backing off; `timeout` after `loadTimeoutMs`
    */
   arrival(): Promise<ServedList>;
   status(): ListStatus;
@@ -72,14 +72,16 @@ export interface BankList {
 }
 
 export const createBankList = (options: BankListOptions): BankList => {
-  const { takeTurn, policy, clock, random } = options;
+  const { policy, clock, random, loadTimeoutMs, onEvent } = options;
   const cached = createCachedList(policy, clock);
   const failures = createFailureRecord(clock);
-  const stopping = new AbortController();
-  const restore = createRestore({ ...options, cached, failures });
+  /** Tells those who wait for a list that there may be one, or that nobody is loading it any more. */
+  const news = new EventEmitter().setMaxListeners(Infinity);
+  const admission = createAdmission({ ...options, cached, onTaken: () => news.emit('news') });
+
   const loading = createLoading({
-    load: createOneLoad({ ...options, cached, failures, stopping: stopping.signal }),
-    waitForTurn: takeTurn && ((wanted) => takeTurn(list, wanted)),
+    ...options,
+    load: createLoad({ ...options, ask: options.load, cached, admission, failures }),
     isDue: () =>
       failures.current().failure !== undefined || renewalDelayMs(cached.freshForMs(), policy.ttlMs, 1) === 0,
     hasList: () => cached.served() !== undefined,
@@ -89,19 +91,35 @@ export const createBankList = (options: BankListOptions): BankList => {
         ? retryDelayMs(failing?.attempts ?? 1, failure.retryAfterMs, policy.ttlMs, random())
         : renewalDelayMs(cached.freshForMs(), policy.ttlMs, random());
     },
-    loadTimeoutMs: options.loadTimeoutMs,
-    clock,
+    onRest: () => news.emit('news'),
   });
-  let isStarted = false;
+  const isStopped = (): boolean => loading.state() === 'stopped';
+  const restore = createRestore({ cached, admission, failures, clock, isStopped, onEvent });
 
-  const list: BankList = {
-    served: () => cached.served(),
-    arrival: async () => {
-      if (loading.isUnderWay() || !failures.current().failure) await loading.renew();
+  const untilServed = async (signal: AbortSignal): Promise<ServedList> => {
+    for (;;) {
       const served = cached.served();
       if (served) return served;
-      throw failures.current().failure ?? new LoadError('internal', 'no list arrived');
-    },
+      if (isStopped()) throw STOPPING;
+      const isUnderWay = loading.state() === 'waiting' || loading.state() === 'loading';
+      const { failure } = failures.current();
+      if (!isUnderWay && failure) throw failure;
+      loading.on('wanted');
+      // oxlint-disable-next-line no-await-in-loop -- until there is a list or a failure
+      await once(news, 'news', { signal });
+    }
+  };
+
+  return {
+    served: () => cached.served(),
+    arrival: () =>
+      withDeadline(untilServed, {
+        limitMs: loadTimeoutMs,
+        clock,
+        timeoutError: () =>
+          failures.current().failure ??
+          new LoadError('timeout', `no complete answer within ${loadTimeoutMs} ms`),
+      }),
     state: () => cached.state(),
     status: () => ({
       ...failures.current(),
@@ -112,19 +130,11 @@ export const createBankList = (options: BankListOptions): BankList => {
     }),
     restore: async (saved, ageMs) => {
       const isTaken = await restore(saved, ageMs);
-      if (isTaken && isStarted) loading.schedule();
+      if (isTaken) loading.on('replaced');
       return isTaken;
     },
     refresh: (accept = []) => loading.refresh(accept),
-    start: () => {
-      isStarted = true;
-      if (cached.state() === 'fresh') loading.schedule();
-      else void loading.renew();
-    },
-    stop: () => {
-      loading.stop();
-      stopping.abort(new LoadError('unreachable', 'the service is stopping'));
-    },
+    start: () => loading.on('start'),
+    stop: () => loading.on('stop'),
   };
-  return list;
 };

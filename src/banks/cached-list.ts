@@ -18,8 +18,11 @@ export interface Validators {
   readonly lastModified: string | undefined;
 }
 
-export interface HeldList extends LoadedList {
+export interface HeldList extends LoadedList, ListTimes {
   readonly representations: Representations;
+}
+
+export interface ListTimes {
   /** Wall-clock milliseconds at which the provider sent it. */
   readonly receivedAtMs: number;
   /** Wall-clock milliseconds at which this very content was first received. */
@@ -48,6 +51,8 @@ export interface CachedList {
   set(list: HeldList, sentAtMs: number): void;
   /** The list, however old it is. */
   get(): HeldList | undefined;
+  /** Monotonic milliseconds from which its age counts; -Infinity without a list. */
+  sentAtMs(): number;
   /** Milliseconds since the provider sent it; undefined without a list. */
   ageMs(): number | undefined;
   /** Milliseconds until it is stale: negative once it is, 0 without a list. */
@@ -58,7 +63,7 @@ export interface CachedList {
 }
 
 export const createCachedList = (policy: FreshnessPolicy, clock: Clock): CachedList => {
-  const cache = new LRUCache<'banks', HeldList>({
+  const cache = new LRUCache<'banks', { readonly list: HeldList; readonly sentAtMs: number }>({
     max: 1,
     ttl: policy.ttlMs,
     allowStale: true,
@@ -67,14 +72,15 @@ export const createCachedList = (policy: FreshnessPolicy, clock: Clock): CachedL
     perf: { now: () => clock.monotonicMs() },
   });
   // Without a look at the clock: get() would decide whether the list is stale.
-  const get = (): HeldList | undefined => cache.peek('banks');
+  const get = (): HeldList | undefined => cache.peek('banks')?.list;
   const freshForMs = (): number => cache.getRemainingTTL('banks');
   const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
   const state = (): Freshness => freshness(ageMs(), policy);
   return {
     // To the library a start of 0 means that none was given.
-    set: (list, sentAtMs) => void cache.set('banks', list, { start: sentAtMs || -1 }),
+    set: (list, sentAtMs) => void cache.set('banks', { list, sentAtMs }, { start: sentAtMs || -1 }),
     get,
+    sentAtMs: () => cache.peek('banks')?.sentAtMs ?? -Infinity,
     ageMs,
     freshForMs,
     state,

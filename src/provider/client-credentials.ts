@@ -29,7 +29,7 @@ interface HeldToken {
  * nobody waits for one; only without a valid token do users share the wait.
  */
 export const createClientCredentials = (source: ClientCredentials, options: ClientCredentialsOptions) => {
-  const { clock, random, addSecret, onEvent } = options;
+  const { clock, random, addSecret, onEvent, closing } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const requestToken = createTokenRequest(source, options);
   let held: HeldToken | undefined;
@@ -64,6 +64,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Clie
   };
 
   const onFailure = (error: LoadError): LoadError => {
+    if (closing.aborted) return error;
     const nowMs = clock.monotonicMs();
     failuresInARow += 1;
     const validForMs = Math.max(0, (held?.expiresAtMs ?? nowMs) - nowMs);

@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net';
-import type { Load } from '../banks/loading/one-load.ts';
+import type { Load } from '../banks/loading/load.ts';
+import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import { createAccessToken, withToken } from './access-token.ts';
 import { createTlsContextSource } from '../secrets/tls-files.ts';
@@ -14,6 +15,7 @@ export interface Provider {
   readonly load: Load;
   /** The variable for an operator to check when the token is rejected. */
   readonly tokenVariable: string;
+  /** Ends what is under way, of which nothing is told any more. */
   close(): Promise<void>;
 }
 
@@ -52,8 +54,10 @@ export const createProvider = (
     // Of the other ways to a token none makes a request.
     url: source.kind === 'client-credentials' ? source.url : baseUrl,
   });
+  const closing = new AbortController();
   const accessToken = createAccessToken({
     source,
+    closing: closing.signal,
     environment,
     timeoutMs,
     userAgent,
@@ -70,28 +74,28 @@ export const createProvider = (
       ({ status } = answer);
       return answer;
     } finally {
-      onEvent({ type: 'provider-called', status, durationMs: clock.monotonicMs() - startedAtMs });
+      if (!closing.signal.aborted)
+        onEvent({ type: 'provider-called', status, durationMs: clock.monotonicMs() - startedAtMs });
     }
   };
 
   return {
     load: async (signal, validators) => {
       const known = toCondition(validators);
-      const answer = await withToken(accessToken, (token) =>
-        timed(() =>
-          watchExchange(() =>
-            requestBanks(
-              { connections, baseUrl, maxBodyBytes, userAgent },
-              { accessToken: token, known, signal },
-            ),
-          ),
-        ),
-      );
+      const answer = await withToken(accessToken, async (token) => {
+        // The wait for the token may have taken all of the time.
+        signal.throwIfAborted();
+        const request = { accessToken: token, known, signal };
+        return timed(() =>
+          watchExchange(() => requestBanks({ connections, baseUrl, maxBodyBytes, userAgent }, request)),
+        );
+      });
       const contract = { ...banks, maxBytes: maxBodyBytes };
       return processBanksAnswer(answer, contract, { known, nowMs: clock.wallMs(), clock, signal });
     },
     tokenVariable: accessToken.variable,
     close: async () => {
+      closing.abort(new LoadError('unreachable', 'the service is stopping'));
       await Promise.all([connections.destroy(), tokenConnections.destroy()]);
     },
   };

@@ -22,6 +22,8 @@ export interface TokenEndpointOptions {
   /** Longest time for one request. */
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** Aborts when the service stops: nothing is asked any more, and nothing told. */
+  readonly closing: AbortSignal;
   /** Is given every secret that turns up while the service runs, so that none is ever written. */
   readonly addSecret: (variable: string, secret: string) => void;
 }
@@ -37,13 +39,14 @@ export const createTokenRequest = (
   source: ClientCredentials,
   options: TokenEndpointOptions,
 ): (() => Promise<Grant>) => {
-  const { timeoutMs, clock, addSecret, environment } = options;
+  const { timeoutMs, clock, closing, addSecret, environment } = options;
   const readSecret = createSecretReader(source.clientSecret, { environment, addSecret });
   const timeoutError = (): LoadError => new LoadError('timeout', `no complete answer within ${timeoutMs} ms`);
   return () =>
     withDeadline((signal) => requestGrant(source, { ...options, readSecret, signal }), {
       limitMs: timeoutMs,
       clock,
+      signal: closing,
       timeoutError,
     }).catch((error: unknown) => {
       throw toTokenError(error);

@@ -1,8 +1,8 @@
-import type { BankList, TakeTurn } from '../banks/bank-list.ts';
-import type { Turn } from '../banks/loading/loading.ts';
+import { EventEmitter, once } from 'node:events';
+import { ALONE, type TakeTurn, type Turn } from '../banks/loading/loading.ts';
 import type { Clock } from '../clock.ts';
 import type { LastGoodList } from './last-good-list.ts';
-import type { SharedStore } from './list-store.ts';
+import type { ReleaseLease, SharedStore } from './list-store.ts';
 
 // Decides which of several replicas calls the provider: one for all of them, as long as the shared store works. This is not
 // consensus. The lease only saves calls: if it or the store fails, a replica calls the provider itself, and two owners of
@@ -17,9 +17,10 @@ export interface FleetOptions {
 }
 
 export interface Fleet {
-  /** Connects to the store and gives `list` what the other replicas write. */
-  start(list: BankList): void;
-  stop(): void;
+  /** Connects to the store, and from then on takes what the other replicas write. */
+  start(): void;
+  /** Gives back the lease and closes the connection, once nothing is under way any more. */
+  stop(): Promise<void>;
   readonly takeTurn: TakeTurn;
 }
 
@@ -28,75 +29,83 @@ const WRITE_MS = 500;
 /** How often a waiting replica tries again: the owner of the lease may have died, or the message been lost. */
 const RETRY_CLAIM_MS = 250;
 
-export const createFleet = (options: FleetOptions): Fleet => {
-  const { store, lastGoodList, clock } = options;
-  const waiting = new Set<() => void>();
-
-  /** Resolves when the list may have changed, when it is time to try again, or when `signal` aborts. */
-  const changeOrRetry = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const wake = (): void => {
-        cancel();
-        waiting.delete(wake);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const cancel = clock.after(RETRY_CLAIM_MS, wake);
-      waiting.add(wake);
-      signal.addEventListener('abort', wake);
-    });
-
-  /** Exchanges lists with the store; the newer one wins. An older list may have been written after a newer one. */
-  const reconcile = async (list: BankList): Promise<void> => {
-    const restored = await lastGoodList.takeFrom(store, list);
-    for (const wake of waiting) wake();
-    const { held, ageMs = 0 } = list.status();
-    // A list that is refused here may be valid for other replicas: overwriting it would start an endless exchange.
-    if (restored === 'failed' || !held) return;
-    if (!restored.isTaken && held.receivedAtMs !== restored.saved?.receivedAtMs)
-      lastGoodList.save(held, ageMs);
+export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: FleetOptions): Fleet => {
+  /** Tells a replica that waits for its turn that there may be a list. */
+  const news = new EventEmitter();
+  let isStopped = false;
+  /** The exchange of lists that is under way, and whether messages have arrived since it began. */
+  let exchanging: Promise<void> | undefined;
+  let hasNews = false;
+  /** Turns that have the lease, by what ends them. */
+  const leased = new Set<() => void>();
+  /** Ends with the decisions that are under way and the leases that are being given back. */
+  let deciding: Promise<unknown> = Promise.resolve();
+  const track = <T>(work: Promise<T>): Promise<T> => {
+    deciding = Promise.all([deciding, work]);
+    return work;
   };
 
-  let reconciling: Promise<void> | undefined;
-  let hasChanged = false;
-  /** Reads the store once at a time, and once more if messages arrived meanwhile, however many. */
-  const onChange = (list: BankList): void => {
-    hasChanged = true;
-    reconciling ??= (async () => {
-      while (hasChanged) {
-        hasChanged = false;
-        // oxlint-disable-next-line no-await-in-loop -- one at a time
-        await reconcile(list);
-      }
-      reconciling = undefined;
-    })();
+  /** Exchanges lists with the store once at a time, and once more if messages arrived meanwhile, however many. */
+  const onChange = (): void => {
+    if (isStopped) return;
+    hasNews = true;
+    exchanging ??= exchangeAll().finally(() => (exchanging = undefined));
+  };
+  const exchangeAll = async (): Promise<void> => {
+    while (hasNews) {
+      hasNews = false;
+      // oxlint-disable-next-line no-await-in-loop -- one at a time
+      await lastGoodList.pull(store);
+      news.emit('news');
+    }
   };
 
-  const takeTurn: TakeTurn = async (list, { isDue, patienceMs, signal }): Promise<Turn> => {
+  const turnWith = (lease: ReleaseLease): Turn => {
+    const end = (): void => {
+      // The next owner of the lease is to find the list.
+      if (leased.delete(end)) void track(lastGoodList.onSettled(store).then(lease));
+    };
+    leased.add(end);
+    return { mayLoad: true, end };
+  };
+
+  /** Resolves when there may be a new list, when it is time to try again, or when `signal` aborts. */
+  const newsOrRetry = async (signal: AbortSignal): Promise<void> => {
+    const cancel = clock.after(RETRY_CLAIM_MS, () => news.emit('news'));
+    await once(news, 'news', { signal }).catch(() => undefined);
+    cancel();
+  };
+
+  const decide: TakeTurn = async ({ isDue, patienceMs, signal }) => {
     const untilMs = clock.monotonicMs() + patienceMs;
     while (isDue() && !signal.aborted) {
-      const lease = await lastGoodList.attempt(store, () => store.claim(options.loadTimeoutMs + WRITE_MS));
+      const lease = await lastGoodList.attempt(store, () => store.claim(loadTimeoutMs + WRITE_MS));
       if (lease === 'failed') return ALONE;
       if (lease) {
+        const turn = turnWith(lease);
         // Another replica may have renewed the list while this claim was under way.
-        await lastGoodList.takeFrom(store, list);
-        const end = (): void => void lastGoodList.onSettled().then(lease);
-        if (isDue() && !signal.aborted) return { mayLoad: true, end };
-        end();
+        await lastGoodList.pull(store);
+        if (isDue() && !signal.aborted) return turn;
+        turn.end();
         break;
       }
       if (clock.monotonicMs() >= untilMs) return ALONE;
-      await changeOrRetry(signal);
+      await newsOrRetry(signal);
     }
     return SPARED;
   };
 
   return {
-    start: (list) => store.open(() => onChange(list)),
-    stop: () => store.close(),
-    takeTurn,
+    start: () => store.open(onChange),
+    stop: async () => {
+      isStopped = true;
+      await Promise.all([deciding, exchanging]);
+      for (const end of leased) end();
+      await deciding;
+      store.close();
+    },
+    takeTurn: (wanted) => track(decide(wanted)),
   };
 };
 
-const ALONE: Turn = { mayLoad: true, end: () => undefined };
-const SPARED: Turn = { mayLoad: false };
+const SPARED: Turn = { mayLoad: false, end: () => undefined };

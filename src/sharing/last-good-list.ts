@@ -1,5 +1,5 @@
 import type { BankList } from '../banks/bank-list.ts';
-import type { SavedList } from '../banks/cached-list.ts';
+import type { HeldList, ListTimes } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import {
@@ -10,140 +10,152 @@ import {
   type StoreName,
 } from './list-store.ts';
 
-// Restores the last good list at the start and from other replicas, and saves each renewed list in the background. Every
-// failure of a store ends here, as an event.
+// Keeps the stores and the cached list alike: what a store has is offered to the list, and what the list has is written to
+// the stores in the background. Every failure of a store ends here, as an event.
 
 export interface LastGoodListOptions {
   readonly stores: readonly ListStore[];
+  readonly list: Pick<BankList, 'restore' | 'status'>;
   readonly ttlMs: number;
   readonly clock: Clock;
   readonly onEvent: (event: StoreEvent) => void;
 }
 
 export interface LastGoodList {
+  /** Pulls from all stores. Resolves with the name of the one that had the list that is cached then. Never rejects. */
+  restore(): Promise<StoreName | undefined>;
   /**
-   * Restores the newest list of all stores into `list`, and saves it in the snapshot if it is the shared one. Resolves with the
-   * name of its store. Never rejects.
+   * Reads `store` and offers its list to the service, which takes it if it is younger. The list that is cached then is
+   * written in the background to the stores that are known to have an older one or none. Never rejects.
    */
-  restoreInto(list: BankList): Promise<StoreName | undefined>;
-  /**
-   * Restores the list of `store` into `list` if it is newer, and saves it in the other stores. Never rejects.
-   * @returns the store's list, and whether it was taken; 'failed' if it could not be read or was refused
-   */
-  takeFrom(store: ListStore, list: BankList): Promise<Restored | 'failed'>;
-  /**
-   * Writes a list that is `ageMs` old to every store but `except` in the background. While a store is writing, only the
-   * newest list waits for it.
-   */
-  save(list: SavedList, ageMs: number, except?: ListStore): void;
+  pull(store: ListStore): Promise<void>;
+  /** Writes the cached list to all stores in the background. While one is writing, only the newest list waits for it. */
+  save(): void;
   /** The result of `operation`, or 'failed' if it rejects, which is then reported as an event. */
   attempt<T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'>;
-  /** Resolves once nothing is being written. */
-  onSettled(): Promise<void>;
+  /** Resolves once nothing is being written to `store`, or to any store. */
+  onSettled(store?: ListStore): Promise<void>;
 }
 
 /**
  * A list whose timestamp is less than this in the future counts as new: clocks differ by some milliseconds, and without a
- * tolerance a list that was just received would be renewed at once. An answer may be too old by as much.
+ * tolerance a list that was just received would be renewed at once. An answer may be too old by as much. And one list is
+ * older than another only by at least this: reading takes time, so of two lists of the same moment each would seem older
+ * to the replica that has the other, and the two would be written over each other without end.
  */
-const CLOCK_TOLERANCE_MS = 1_000;
+const TOLERANCE_MS = 1_000;
 
-export const createLastGoodList = ({ stores, ttlMs, clock, onEvent }: LastGoodListOptions): LastGoodList => {
-  const report = (store: ListStore, error: unknown): void =>
-    onEvent({ type: 'store-failed', store: store.name, reason: describeFailure(error) });
+/** What a store is known to have. */
+interface Content extends Partial<ListTimes> {
+  /** Monotonic milliseconds; -Infinity where it has no list. */
+  readonly sentAtMs: number;
+}
 
-  const attempt = async <T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'> => {
+type Saving = HeldList & Content;
+
+/** One store, what it is known to have, and what is being written to it. */
+interface Shelf {
+  readonly store: ListStore;
+  /** Undefined: it could not be read or written, or its list is refused here, which may be right for other replicas. */
+  content: Content | undefined;
+  isUnreadable: boolean;
+  next: Saving | undefined;
+  writing: Promise<void> | undefined;
+}
+
+export const createLastGoodList = (options: LastGoodListOptions): LastGoodList => {
+  const { list, ttlMs, clock, onEvent } = options;
+  const shelves = options.stores.map((store): Shelf => ({
+    store,
+    content: undefined,
+    isUnreadable: false,
+    next: undefined,
+    writing: undefined,
+  }));
+
+  const attempt: LastGoodList['attempt'] = async (store, operation) => {
     try {
       return await operation();
     } catch (error) {
-      report(store, error);
+      onEvent({ type: 'store-failed', store: store.name, reason: describeFailure(error) });
       return 'failed';
     }
   };
 
-  const writers = stores.map((store) => {
-    let next: { readonly list: SavedList; readonly sentAtMs: number } | undefined;
-    let writing: Promise<void> | undefined;
-    const writeAll = async (): Promise<void> => {
-      while (next) {
-        const { list, sentAtMs } = next;
-        next = undefined;
-        if ((await attempt(store, () => store.write(list, clock.monotonicMs() - sentAtMs))) !== 'failed')
-          onEvent({ type: 'store-recovered', store: store.name });
-      }
-      writing = undefined;
-    };
-    return {
-      store,
-      write: (list: SavedList, sentAtMs: number): void => {
-        next = { list, sentAtMs };
-        writing ??= writeAll();
-      },
-      onSettled: async (): Promise<void> => writing,
-    };
-  });
-
-  const save = (list: SavedList, ageMs: number, except?: ListStore): void => {
-    const sentAtMs = clock.monotonicMs() - ageMs;
-    for (const { store, write } of writers) if (store !== except) write(list, sentAtMs);
-  };
-
-  const unreadable = new Set<ListStore>();
-
-  const restore = async (store: ListStore, list: BankList): Promise<Restored | 'failed'> => {
-    const restored = await attempt(store, async () => {
+  const read = async (shelf: Shelf): Promise<void> => {
+    const { store } = shelf;
+    const content = await attempt(store, async (): Promise<Content> => {
       const stored = await store.read();
-      const saved = stored?.list;
-      const isTaken = stored !== undefined && (await list.restore(stored.list, ageOf(stored, ttlMs, clock)));
-      // Only a failed read has recovered: the store may still not be writable.
-      if (saved && unreadable.delete(store)) onEvent({ type: 'store-recovered', store: store.name });
-      return { saved, isTaken };
+      if (!stored) return { sentAtMs: -Infinity };
+      const ageMs = ageOf(stored, ttlMs, clock);
+      const { receivedAtMs, acceptedAtMs } = stored.list;
+      const found = { receivedAtMs, acceptedAtMs, sentAtMs: clock.monotonicMs() - ageMs };
+      await list.restore(stored.list, ageMs);
+      // Only reading is known to work again: the store may still not be writable.
+      if (shelf.isUnreadable) onEvent({ type: 'store-recovered', store: store.name });
+      shelf.isUnreadable = false;
+      return found;
     });
-    if (restored === 'failed') unreadable.add(store);
-    return restored;
+    if (content === 'failed') shelf.isUnreadable = true;
+    shelf.content = content === 'failed' ? undefined : content;
   };
+
+  const write = (shelf: Shelf, saving: Saving): void => {
+    shelf.next = saving;
+    shelf.content = saving;
+    shelf.writing ??= writeAll(shelf).finally(() => (shelf.writing = undefined));
+  };
+
+  const writeAll = async (shelf: Shelf): Promise<void> => {
+    const { store } = shelf;
+    while (shelf.next) {
+      const saving = shelf.next;
+      shelf.next = undefined;
+      // oxlint-disable-next-line no-await-in-loop -- one list after the other
+      const result = await attempt(store, () => store.write(saving, clock.monotonicMs() - saving.sentAtMs));
+      if (result === 'failed') shelf.content = undefined;
+      else onEvent({ type: 'store-recovered', store: store.name });
+    }
+  };
+
+  /** Writes the cached list to those shelves that `needIt`. */
+  const writeTo = (needIt: (shelf: Shelf, saving: Saving) => boolean): void => {
+    const { held, ageMs = 0 } = list.status();
+    if (!held) return;
+    const saving = { ...held, sentAtMs: clock.monotonicMs() - ageMs };
+    for (const shelf of shelves) if (needIt(shelf, saving)) write(shelf, saving);
+  };
+  const push = (): void =>
+    writeTo(({ content }, saving) => content !== undefined && isOlder(content, saving));
 
   return {
-    restoreInto: async (list) => {
-      // In parallel, so that their deadlines do not add up. The newest list wins in any order.
-      const restoreFrom = async (store: ListStore): Promise<SavedList | undefined> => {
-        const restored = await restore(store, list);
-        if (restored === 'failed') return undefined;
-        if (!restored.saved) onEvent({ type: 'store-empty', store: store.name });
-        return restored.saved;
-      };
-      const saved = await Promise.all(stores.map(restoreFrom));
-      const { held, ageMs = 0 } = list.status();
-      const has = (_store: ListStore, index: number): boolean =>
-        held !== undefined && saved[index]?.receivedAtMs === held.receivedAtMs;
-      const source = stores.find(has);
-      // The other way round, an old snapshot could replace what another replica has just shared.
-      if (held && source?.name === SHARED && !stores.every(has)) save(held, ageMs, source);
-      return source?.name;
+    restore: async () => {
+      for (const shelf of shelves) {
+        // oxlint-disable-next-line no-await-in-loop -- in order: of two lists of the same moment the first one stays
+        await read(shelf);
+        if (shelf.content?.sentAtMs === -Infinity) onEvent({ type: 'store-empty', store: shelf.store.name });
+      }
+      push();
+      const { held } = list.status();
+      return held && shelves.find(({ content }) => content?.receivedAtMs === held.receivedAtMs)?.store.name;
     },
-    takeFrom: async (store, list) => {
-      const restored = await restore(store, list);
-      if (restored !== 'failed' && restored.saved && restored.isTaken)
-        save(restored.saved, list.status().ageMs ?? 0, store);
-      return restored;
+    pull: async (store) => {
+      for (const shelf of shelves) if (shelf.store === store) await read(shelf);
+      push();
     },
-    save,
+    save: () => writeTo(() => true),
     attempt,
-    onSettled: async () => {
-      for (const { onSettled } of writers) await onSettled();
+    onSettled: async (store) => {
+      for (const shelf of shelves) if (!store || shelf.store === store) await shelf.writing;
     },
   };
 };
 
-/** The store that all replicas write. */
-const SHARED: StoreName = 'CACHE_REDIS_URL';
-
-export interface Restored {
-  /** The store's list; undefined if it has none. */
-  readonly saved: SavedList | undefined;
-  /** Whether it became the list in memory. */
-  readonly isTaken: boolean;
-}
+/** Whether `content` is to be replaced by the list that is cached. */
+const isOlder = (content: Content, cached: Saving): boolean =>
+  content.receivedAtMs !== cached.receivedAtMs &&
+  ((cached.acceptedAtMs ?? 0) > (content.acceptedAtMs ?? 0) ||
+    cached.sentAtMs - content.sentAtMs >= TOLERANCE_MS);
 
 /**
  * Milliseconds since the provider sent the list. If only clocks can tell, a timestamp in the future means that one clock
@@ -152,7 +164,7 @@ export interface Restored {
 const ageOf = ({ list, ageMs }: StoredList, ttlMs: number, clock: Clock): number => {
   if (ageMs !== undefined) return Math.max(0, ageMs);
   const age = clock.wallMs() - list.receivedAtMs;
-  return age < -CLOCK_TOLERANCE_MS ? ttlMs + 1 : Math.max(0, age);
+  return age < -TOLERANCE_MS ? ttlMs + 1 : Math.max(0, age);
 };
 
 const describeFailure = (error: unknown): string => {

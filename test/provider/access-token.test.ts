@@ -436,6 +436,7 @@ describe('the request for a token', () => {
         format: 'form',
       },
       environment,
+      closing: new AbortController().signal,
       timeoutMs: 5_000,
       userAgent: 'banks-bff/0.0.0-test',
       connections: {

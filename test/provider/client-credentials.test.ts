@@ -54,6 +54,7 @@ beforeEach(async () => {
       format: 'form',
     },
     environment: 'sandbox',
+    closing: new AbortController().signal,
     timeoutMs,
     userAgent,
     connections: createConnections({

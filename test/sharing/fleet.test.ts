@@ -29,18 +29,6 @@ const simulate = async (seed: number, { faults = false, count = REPLICAS }) => {
 
   const startReplica = (replica: number): BankList => {
     const store = shared.seenBy(replica);
-    const lastGoodList = createLastGoodList({
-      stores: [store],
-      ttlMs: TTL_MS,
-      clock,
-      onEvent: () => undefined,
-    });
-    const fleet = createFleet({
-      store,
-      lastGoodList,
-      loadTimeoutMs: LOAD_TIMEOUT_MS,
-      clock,
-    });
     const list: BankList = createBankList({
       load: () =>
         new Promise((resolve) => {
@@ -49,20 +37,28 @@ const simulate = async (seed: number, { faults = false, count = REPLICAS }) => {
           const answer = { ...ANSWER, validators: undefined };
           clock.after(LOAD_MS, () => resolve(answer));
         }),
-      takeTurn: fleet.takeTurn,
+      takeTurn: (wanted) => fleet.takeTurn(wanted),
       policy: { ttlMs: TTL_MS, maxStaleMs: TTL_MS },
       guard: { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2, fields: undefined },
       loadTimeoutMs: LOAD_TIMEOUT_MS,
       clock,
       random,
       onEvent: (event) => {
-        if (event.type === 'list-renewed') lastGoodList.save(event.list, 0);
+        if (event.type === 'list-renewed') lastGoodList.save();
         // A list is oldest when it is replaced.
         if (event.type !== 'list-load-failed' && event.previous)
           oldestMs = Math.max(oldestMs, clock.wallMs() - event.previous.receivedAtMs);
       },
     });
-    fleet.start(list);
+    const lastGoodList = createLastGoodList({
+      stores: [store],
+      list,
+      ttlMs: TTL_MS,
+      clock,
+      onEvent: () => undefined,
+    });
+    const fleet = createFleet({ store, lastGoodList, loadTimeoutMs: LOAD_TIMEOUT_MS, clock });
+    fleet.start();
     list.start();
     return list;
   };

@@ -22,7 +22,12 @@ const start = (stores: readonly ListStore[], clock = createManualClock()) => {
     onEvent: () => undefined,
   });
   const onEvent = ({ type }: StoreEvent): void => void events.push(type);
-  return { list, events, lastGoodList: createLastGoodList({ stores, ttlMs: TTL_MS, clock, onEvent }) };
+  return {
+    clock,
+    list,
+    events,
+    lastGoodList: createLastGoodList({ stores, list, ttlMs: TTL_MS, clock, onEvent }),
+  };
 };
 
 const listOf = async (receivedAtMs: number): Promise<SavedList> => ({
@@ -34,10 +39,10 @@ const listOf = async (receivedAtMs: number): Promise<SavedList> => ({
 test('a list that is passed on from one store to another keeps its age', async () => {
   const clock = createManualClock();
   const [from, to] = [createFleetStore(clock).seenBy(0), createFleetStore(clock).seenBy(0)];
-  const { list, lastGoodList } = start([from, to], clock);
+  const { lastGoodList } = start([from, to], clock);
   await from.write(await listOf(clock.wallMs() - 600_000), 600_000);
   clock.advance(1_000);
-  expect(await lastGoodList.takeFrom(from, list)).toMatchObject({ isTaken: true });
+  expect(await lastGoodList.restore()).toBe(from.name);
   await lastGoodList.onSettled();
   expect((await to.read())?.ageMs).toBe(601_000);
 });
@@ -52,29 +57,41 @@ test('a store that can be read again, but not written, is told to work again onc
     },
     write: () => Promise.reject(new StoreError('cannot be written')),
   };
-  const { list, events, lastGoodList } = start([store]);
-  await lastGoodList.takeFrom(store, list);
+  const { events, lastGoodList } = start([store]);
+  await lastGoodList.pull(store);
   isReadable = true;
-  for (let read = 0; read < 3; read += 1) await lastGoodList.takeFrom(store, list);
-  lastGoodList.save(await listOf(2), 0);
+  for (let read = 0; read < 3; read += 1) await lastGoodList.pull(store);
+  lastGoodList.save();
   await lastGoodList.onSettled();
-  await lastGoodList.takeFrom(store, list);
+  await lastGoodList.pull(store);
   expect(events).toEqual(['store-failed', 'store-recovered', 'store-failed']);
 });
 
 test('each list is saved, and of those that come while the store is writing only the newest', async () => {
   const written: number[] = [];
+  let endWrite = (): void => {};
+  const firstWrite = new Promise<void>((resolve) => (endWrite = resolve));
   const store: ListStore = {
     name: 'CACHE_SNAPSHOT_FILE',
     read: () => Promise.resolve(undefined),
-    write: async ({ receivedAtMs }) => void written.push(receivedAtMs),
+    write: async ({ receivedAtMs }) => {
+      written.push(receivedAtMs);
+      await firstWrite;
+    },
   };
-  const { lastGoodList } = start([store]);
-  const [one, two, three, four] = [await listOf(1), await listOf(2), await listOf(3), await listOf(4)];
-  for (const list of [one, two, three]) lastGoodList.save(list, 0);
+  const { clock, list, lastGoodList } = start([store]);
+  const save = async (receivedAtMs: number): Promise<void> => {
+    clock.advance(1);
+    await list.restore(await listOf(receivedAtMs), 0);
+    lastGoodList.save();
+  };
+  await save(1);
+  await save(2);
+  await save(3);
+  endWrite();
   await lastGoodList.onSettled();
   expect(written).toEqual([1, 3]);
-  lastGoodList.save(four, 0);
+  await save(4);
   await lastGoodList.onSettled();
   expect(written).toEqual([1, 3, 4]);
 });

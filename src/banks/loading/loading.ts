@@ -1,124 +1,195 @@
 import type { Clock } from '../../clock.ts';
-import { createAlarm } from './alarm.ts';
 import type { Acceptance } from '../guard/guard.ts';
-import type { LoadError } from '../load-error.ts';
+import { LoadError } from '../load-error.ts';
+import type { LoadOptions } from './load.ts';
 
-// When loads happen: one at a time, however many ask for one; in turn with other replicas; again after a failure or
-// ahead of the list's expiry. What a load does is handed in.
-
-export interface LoadOptions {
-  /** An operator asked: the provider is to send the whole list, whatever it thinks of our validators. */
-  readonly isForced: boolean;
-  readonly accept: readonly Acceptance[];
-  /** Longest time for it. */
-  readonly limitMs: number;
-}
+// When loads happen: one at a time, however many ask for one; in turn with other replicas; again after a failure or ahead
+// of the list's expiry. What a load does, and whose turn it is, is handed in.
 
 /**
- * Decides, before a load that nobody forced, whether this replica makes it. Waits at most about `patienceMs` for
- * another one's list, and no longer than the load `isDue` or until `signal` aborts. Never rejects.
+ * What each event does in each state; an event without an entry changes nothing.
+ *
+ *   new      nothing is loaded until somebody asks
+ *   idle     an alarm is set for the next load
+ *   waiting  the other replicas decide whether this one loads
+ *   loading  a question to the provider is out
+ *   stopped  for good
  */
-export type WaitForTurn = (wanted: {
+export const TRANSITIONS = {
+  new: { start: 'idle', wanted: 'waiting', forced: 'loading', stop: 'stopped' },
+  idle: { due: 'waiting', wanted: 'waiting', replaced: 'idle', forced: 'loading', stop: 'stopped' },
+  waiting: { granted: 'loading', spared: 'idle', forced: 'loading', stop: 'stopped' },
+  loading: { ended: 'idle', stop: 'stopped' },
+  stopped: {},
+} as const satisfies Record<string, Partial<Record<LoadingEvent, string>>>;
+
+export type LoadingState = keyof typeof TRANSITIONS;
+
+export type LoadingEvent =
+  /** The service is up. */
+  | 'start'
+  /** The alarm went off. */
+  | 'due'
+  /** A request finds no list. */
+  | 'wanted'
+  /** A list came from a store. */
+  | 'replaced'
+  /** An operator wants a load, or wanted one while another was under way. */
+  | 'forced'
+  /** It is this replica's turn, */
+  | 'granted'
+  /** or there is nothing left to load. */
+  | 'spared'
+  /** The load has ended, whatever its result. */
+  | 'ended'
+  | 'stop';
+
+/**
+ * Decides, before a load that nobody forced, whether this replica makes it. Waits at most about `patienceMs` for another
+ * one's list, and no longer than a load `isDue` or until `signal` aborts. Never rejects.
+ */
+export type TakeTurn = (wanted: {
   readonly isDue: () => boolean;
   readonly patienceMs: number;
   readonly signal: AbortSignal;
 }) => Promise<Turn>;
 
-/** `end` is to be called when the load has ended, whatever its result. */
-export type Turn = { readonly mayLoad: true; readonly end: () => void } | { readonly mayLoad: false };
+export interface Turn {
+  readonly mayLoad: boolean;
+  /** Ends the turn; to be called once, after the load or instead of it. */
+  readonly end: () => void;
+}
 
 export interface LoadingOptions {
-  /** Makes one load and deals with its result. Never rejects. */
+  /** Makes one load and deals with its result, until its signal aborts. Never rejects. */
   readonly load: (options: LoadOptions) => Promise<LoadError | undefined>;
   /** Undefined: there are no other replicas. */
-  readonly waitForTurn: WaitForTurn | undefined;
+  readonly takeTurn: TakeTurn | undefined;
   /** Whether the list must be loaded now, or a failed load repeated. */
   readonly isDue: () => boolean;
   /** Whether requests can be answered meanwhile. */
   readonly hasList: () => boolean;
   /** Milliseconds from now to the next load. */
   readonly nextDelayMs: () => number;
+  /** Called whenever no load is under way any more. */
+  readonly onRest: () => void;
   /** Longest time for one load. */
   readonly loadTimeoutMs: number;
   readonly clock: Clock;
 }
 
 export interface Loading {
-  /** Shares the load under way, or starts one. Never rejects. */
-  renew(): Promise<void>;
-  /** Loads after a load that is under way; resolves with the failure, or undefined if there was none. */
+  /** Something happened outside; see {@link TRANSITIONS}. */
+  on(event: 'start' | 'wanted' | 'replaced' | 'stop'): void;
+  /**
+   * Makes a load of its own as soon as none is under way. Those who wait with the same `accept` share one.
+   * @returns the failure, or undefined if there was none
+   */
   refresh(accept: readonly Acceptance[]): Promise<LoadError | undefined>;
-  isUnderWay(): boolean;
-  /** Waits anew for the next load, unless one is under way. */
-  schedule(): void;
-  /** Milliseconds until the next load; 0 while one is under way. */
+  state(): LoadingState;
+  /** Milliseconds until the next load; 0 while one is wanted or under way. */
   nextLoadInMs(): number;
-  /** Starts no further load by itself. */
-  stop(): void;
 }
 
+/** A load that an operator waits for. */
+interface ForcedLoad {
+  readonly accept: readonly Acceptance[];
+  readonly result: Promise<LoadError | undefined>;
+  readonly end: (failure: LoadError | undefined) => void;
+}
+
+/** The turn of a replica that has no others beside it, or cannot ask them. */
+export const ALONE: Turn = { mayLoad: true, end: () => undefined };
+
 export const createLoading = (options: LoadingOptions): Loading => {
-  const { load, waitForTurn, loadTimeoutMs, clock } = options;
-  let inFlight: Promise<unknown> | undefined;
-  let waiting = new AbortController();
-  let isStopped = false;
+  const { load, takeTurn, isDue, loadTimeoutMs, clock } = options;
+  let state: LoadingState = 'new';
+  /** Ends what the state has under way: its alarm, its wait or its load. */
+  let leave = (): void => {};
+  let alarmAtMs = 0;
+  const forced: ForcedLoad[] = [];
 
-  const schedule = (): void => {
-    if (!isStopped && !inFlight) alarm.set(options.nextDelayMs());
+  const on = (event: LoadingEvent, turn: Turn = ALONE): void => {
+    const transitions: Partial<Record<LoadingEvent, LoadingState>> = TRANSITIONS[state];
+    const next = transitions[event];
+    if (next === undefined) return;
+    leave();
+    leave = () => undefined;
+    state = next;
+    enter[next](turn);
   };
 
-  const run = <T>(work: () => Promise<T>): Promise<T> => {
-    alarm.cancel();
-    const running = work().finally(() => {
-      inFlight = undefined;
-      waiting = new AbortController();
-      schedule();
-    });
-    inFlight = running;
-    return running;
+  const setAlarm = (): void => {
+    const leftMs = alarmAtMs - clock.monotonicMs();
+    if (leftMs <= 0) on('due');
+    // A timer may fire early, or be shorter than the wait (see LONGEST_TIMER_MS): the clock decides, not the timer.
+    else leave = clock.after(Math.ceil(leftMs), setAlarm);
   };
 
-  const loadUnlessAnotherReplicaDoes = async (): Promise<void> => {
-    if (!waitForTurn) {
-      await load({ isForced: false, accept: [], limitMs: loadTimeoutMs });
-      return;
-    }
-    const startedAtMs = clock.monotonicMs();
-    const turn = await waitForTurn({
-      isDue: options.isDue,
-      // With nothing to serve, requests wait: for another replica half of their time, for the provider the rest.
-      patienceMs: loadTimeoutMs * (options.hasList() ? 2 : 0.5),
-      signal: waiting.signal,
-    });
-    if (!turn.mayLoad) return;
-    const waitedMs = options.hasList() ? 0 : clock.monotonicMs() - startedAtMs;
-    const limitMs = Math.max(1, loadTimeoutMs - waitedMs);
-    await load({ isForced: false, accept: [], limitMs }).finally(turn.end);
-  };
-
-  const renew = async (): Promise<void> => {
-    await (inFlight ?? run(loadUnlessAnotherReplicaDoes));
-  };
-  const alarm = createAlarm(clock, () => void renew());
-
-  const refresh = async (accept: readonly Acceptance[]): Promise<LoadError | undefined> => {
-    if (!inFlight) return run(() => load({ isForced: true, accept, limitMs: loadTimeoutMs }));
-    // It began before the operator's decision and would ignore it.
-    waiting.abort();
-    await inFlight;
-    return refresh(accept);
+  const enter: Readonly<Record<LoadingState, (turn: Turn) => void>> = {
+    new: () => undefined,
+    idle: () => {
+      options.onRest();
+      if (forced.length > 0) {
+        on('forced');
+        return;
+      }
+      alarmAtMs = clock.monotonicMs() + options.nextDelayMs();
+      setAlarm();
+    },
+    waiting: () => {
+      if (!takeTurn) {
+        on('granted');
+        return;
+      }
+      const wait = new AbortController();
+      leave = () => wait.abort();
+      // With nothing to serve, requests wait: for another replica half of their time.
+      const patienceMs = loadTimeoutMs * (options.hasList() ? 2 : 0.5);
+      const decided = (turn: Turn): void => {
+        // A turn that nobody waits for any more is given back.
+        if (wait.signal.aborted) turn.end();
+        else on(turn.mayLoad ? 'granted' : 'spared', turn);
+      };
+      void takeTurn({ isDue, patienceMs, signal: wait.signal }).then(decided);
+    },
+    loading: (turn) => {
+      const job = forced.shift();
+      const ending = new AbortController();
+      leave = () => ending.abort(STOPPING);
+      const wanted = { isForced: job !== undefined, accept: job?.accept ?? [], limitMs: loadTimeoutMs };
+      const ended = (failure: LoadError | undefined): void => {
+        turn.end();
+        job?.end(failure);
+        on('ended');
+      };
+      void load({ ...wanted, signal: ending.signal }).then(ended);
+    },
+    stopped: () => {
+      for (const { end } of forced.splice(0)) end(STOPPING);
+      options.onRest();
+    },
   };
 
   return {
-    renew,
-    refresh,
-    isUnderWay: () => inFlight !== undefined,
-    schedule,
-    nextLoadInMs: () => (inFlight ? 0 : alarm.leftMs()),
-    stop: () => {
-      isStopped = true;
-      alarm.cancel();
-      waiting.abort();
+    on,
+    refresh: (accept) => {
+      if (state === 'stopped') return Promise.resolve(STOPPING);
+      const same = forced.find((other) => sameReasons(other.accept, accept));
+      if (same) return same.result;
+      let end: ForcedLoad['end'] = () => undefined;
+      const result = new Promise<LoadError | undefined>((resolve) => (end = resolve));
+      forced.push({ accept, result, end });
+      on('forced');
+      return result;
     },
+    state: () => state,
+    nextLoadInMs: () => (state === 'idle' ? Math.max(0, alarmAtMs - clock.monotonicMs()) : 0),
   };
 };
+
+/** Why nothing is loaded any more. */
+export const STOPPING = new LoadError('unreachable', 'the service is stopping');
+
+const sameReasons = (some: readonly Acceptance[], others: readonly Acceptance[]): boolean =>
+  some.length === others.length && some.every((reason) => others.includes(reason));

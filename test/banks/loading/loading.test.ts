@@ -1,144 +1,165 @@
 import { expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { createAlarm } from '../../../src/banks/loading/alarm.ts';
 import { LoadError } from '../../../src/banks/load-error.ts';
-import { createLoading, type LoadingOptions, type LoadOptions } from '../../../src/banks/loading/loading.ts';
+import type { LoadOptions } from '../../../src/banks/loading/load.ts';
+import {
+  createLoading,
+  TRANSITIONS,
+  type LoadingOptions,
+  type Turn,
+} from '../../../src/banks/loading/loading.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 
-/** Loading whose loads end when the test says so. */
+/** Loading whose turns and loads end when the test says so. */
 const start = (options: Partial<LoadingOptions> = {}) => {
   const clock = createManualClock();
   const loads: { readonly wanted: LoadOptions; readonly end: (failure?: LoadError) => void }[] = [];
+  const turns: { readonly signal: AbortSignal; readonly decide: (mayLoad: boolean) => void }[] = [];
+  let turnsEnded = 0;
+  const end = (): void => void (turnsEnded += 1);
   const loading = createLoading({
     load: (wanted) => new Promise((resolve) => void loads.push({ wanted, end: resolve })),
-    waitForTurn: undefined,
+    takeTurn: ({ signal }) =>
+      new Promise<Turn>((resolve) => {
+        turns.push({ signal, decide: (mayLoad) => resolve({ mayLoad, end }) });
+      }),
     isDue: () => true,
     hasList: () => false,
     nextDelayMs: () => 1_000,
+    onRest: () => undefined,
     loadTimeoutMs: 100,
     clock,
     ...options,
   });
-  return { clock, loads, loading };
+  return { clock, loads, turns, loading, turnsEnded: () => turnsEnded };
 };
 
-test('everyone who asks while a load is in flight shares it', async () => {
-  const { loading, loads } = start();
-  const waiting = Promise.all([loading.renew(), loading.renew(), loading.renew()]);
-  expect([loads.length, loading.isUnderWay(), loading.nextLoadInMs()]).toEqual([1, true, 0]);
-  loads[0]?.end();
-  await waiting;
-  expect([loads.length, loading.isUnderWay(), loading.nextLoadInMs()]).toEqual([1, false, 1_000]);
+test('the architecture page shows the table of states and events as it is', () => {
+  const page = readFileSync('docs/architecture.md', 'utf8');
+  const events = [...new Set(Object.values(TRANSITIONS).flatMap((row) => Object.keys(row)))];
+  const rows = Object.entries(TRANSITIONS).map(([state, row]: [string, Readonly<Record<string, string>>]) => [
+    `\`${state}\``,
+    ...events.map((event) => row[event] ?? ''),
+  ]);
+  const cells = (line: string): string[] =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+  const table = page
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map(cells);
+  const heading = table.findIndex(([first]) => first === 'state and event');
+  expect(table.slice(heading, heading + 2 + rows.length).filter((_row, index) => index !== 1)).toEqual([
+    ['state and event', ...events.map((event) => `\`${event}\``)],
+    ...rows,
+  ]);
 });
 
-test('a load starts when the wait is over, and another one after it', async () => {
-  const { clock, loading, loads } = start();
-  loading.schedule();
+test('a turn that is granted is a load, one that is spared is none, and each is followed by the next', async () => {
+  const { clock, loads, turns, loading, turnsEnded } = start();
+  loading.on('start');
+  expect([loading.state(), loading.nextLoadInMs()]).toEqual(['idle', 1_000]);
   clock.advance(999);
-  expect(loads).toHaveLength(0);
+  expect(loading.state()).toBe('idle');
   clock.advance(1);
-  expect(loads).toHaveLength(1);
+  expect([loading.state(), loading.nextLoadInMs()]).toEqual(['waiting', 0]);
+  turns[0]?.decide(false);
+  await setImmediate();
+  expect([loading.state(), loads.length]).toEqual(['idle', 0]);
+  clock.advance(1_000);
+  turns[1]?.decide(true);
+  await setImmediate();
+  expect(loading.state()).toBe('loading');
+  expect(loads[0]?.wanted).toMatchObject({ isForced: false, accept: [], limitMs: 100 });
   clock.advance(60_000);
-  expect(loads).toHaveLength(1);
+  expect(turnsEnded()).toBe(0);
   loads[0]?.end();
   await setImmediate();
-  clock.advance(1_000);
-  expect(loads).toHaveLength(2);
+  expect([loading.state(), loads.length, turnsEnded(), loading.nextLoadInMs()]).toEqual([
+    'idle',
+    1,
+    1,
+    1_000,
+  ]);
 });
 
-test('a refresh follows the load under way, carries what is accepted, and reports its failure', async () => {
-  const { loading, loads } = start();
-  void loading.renew();
-  const refreshes = Promise.all([loading.refresh(['shrunk']), loading.refresh([])]);
+test('with nothing to serve, another replica is waited for half of the time', () => {
+  const patience: number[] = [];
+  let hasList = false;
+  const takeTurn: LoadingOptions['takeTurn'] = ({ patienceMs }) => {
+    patience.push(patienceMs);
+    return Promise.resolve({ mayLoad: false, end: () => undefined });
+  };
+  start({ takeTurn, hasList: () => hasList }).loading.on('wanted');
+  hasList = true;
+  start({ takeTurn, hasList: () => hasList }).loading.on('wanted');
+  expect(patience).toEqual([50, 200]);
+});
+
+test('a refresh does not wait for another replica, and gives back the turn that it did not wait for', async () => {
+  const { loads, turns, loading, turnsEnded } = start();
+  loading.on('wanted');
+  const refreshed = loading.refresh([]);
+  expect([loading.state(), turns[0]?.signal.aborted]).toEqual(['loading', true]);
+  turns[0]?.decide(true);
+  await setImmediate();
+  expect([loads.length, turnsEnded()]).toEqual([1, 1]);
+  loads[0]?.end();
+  expect(await refreshed).toBeUndefined();
+  expect(loading.state()).toBe('idle');
+});
+
+test('a refresh follows the load under way, and those that accept the same share one', async () => {
+  const { loads, loading } = start({ takeTurn: undefined });
+  loading.on('wanted');
+  await setImmediate();
+  const refreshes = Promise.all([
+    loading.refresh(['shrunk']),
+    loading.refresh([]),
+    loading.refresh(['shrunk']),
+  ]);
+  expect(loads).toHaveLength(1);
   loads[0]?.end();
   await setImmediate();
-  expect(loads).toHaveLength(2);
   const failure = new LoadError('shrunk', 'the list shrank');
   loads[1]?.end(failure);
   await setImmediate();
   loads[2]?.end();
-  expect(await refreshes).toEqual([failure, undefined]);
-  expect(loads.map(({ wanted }) => wanted)).toEqual([
-    { isForced: false, accept: [], limitMs: 100 },
-    { isForced: true, accept: ['shrunk'], limitMs: 100 },
-    { isForced: true, accept: [], limitMs: 100 },
+  expect(await refreshes).toEqual([failure, undefined, failure]);
+  expect(loads.map(({ wanted: { isForced, accept } }) => [isForced, accept])).toEqual([
+    [false, []],
+    [true, ['shrunk']],
+    [true, []],
   ]);
 });
 
-test('another replica that loads spares this one the call, and waiting for it takes from the time', async () => {
-  const turns: ((mayLoad: boolean) => void)[] = [];
-  let ends = 0;
-  const patience: number[] = [];
-  const { clock, loading, loads } = start({
-    waitForTurn: ({ patienceMs }) =>
-      new Promise((resolve) => {
-        patience.push(patienceMs);
-        turns.push((mayLoad) => resolve(mayLoad ? { mayLoad, end: () => (ends += 1) } : { mayLoad }));
-      }),
-  });
-  const spared = loading.renew();
-  turns[0]?.(false);
-  await spared;
-  expect([loads.length, patience]).toEqual([0, [50]]);
-
-  const own = loading.renew();
-  clock.advance(30);
-  turns[1]?.(true);
-  await setImmediate();
-  expect(loads[0]?.wanted.limitMs).toBe(70);
-  expect(ends).toBe(0);
-  loads[0]?.end();
-  await own;
-  expect(ends).toBe(1);
-});
-
-test('a refresh does not wait for another replica', async () => {
-  const signals: AbortSignal[] = [];
-  const { loading, loads } = start({
-    waitForTurn: ({ signal }) =>
-      new Promise((resolve) => {
-        signals.push(signal);
-        signal.addEventListener('abort', () => resolve({ mayLoad: false }));
-      }),
-  });
-  void loading.renew();
-  const refreshed = loading.refresh([]);
-  await setImmediate();
-  loads[0]?.end();
-  expect(await refreshed).toBeUndefined();
-  // The next load waits for its turn again.
-  void loading.renew();
-  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
-});
-
-test('nothing starts by itself once it is stopped', async () => {
-  const { clock, loading, loads } = start();
-  void loading.renew();
-  loading.stop();
-  loads[0]?.end();
-  await setImmediate();
-  loading.schedule();
+test('a stop ends the load, answers everyone who waits, and nothing starts afterwards', async () => {
+  const { clock, loads, loading } = start({ takeTurn: undefined });
+  const [first, second] = [loading.refresh([]), loading.refresh(['drifted'])];
+  loading.on('stop');
+  expect(loads[0]?.wanted.signal.aborted).toBe(true);
+  loads[0]?.end(new LoadError('unreachable', 'aborted'));
+  expect(await first).toMatchObject({ kind: 'unreachable' });
+  expect(await second).toMatchObject({ message: 'the service is stopping' });
+  expect(await loading.refresh([])).toMatchObject({ message: 'the service is stopping' });
+  for (const event of ['start', 'wanted', 'replaced'] as const) loading.on(event);
   clock.advance(10_000);
-  expect(loads).toHaveLength(1);
+  expect([loading.state(), loads.length, clock.waits()]).toEqual(['stopped', 1, []]);
 });
 
-test('an alarm rings when its time has come, however early its timer does', () => {
+test('the next load comes when its time has come, however early its timer does, and a new list puts it off', () => {
   const clock = createManualClock();
-  let rung = 0;
   const hasty = { ...clock, after: (ms: number, task: () => void) => clock.after(Math.min(ms, 40), task) };
-  const alarm = createAlarm(hasty, () => (rung += 1));
-  alarm.set(100);
-  clock.advance(99);
-  expect([rung, alarm.leftMs()]).toEqual([0, 1]);
+  const { loading } = start({ clock: hasty });
+  loading.on('start');
+  clock.advance(999);
+  expect([loading.state(), loading.nextLoadInMs()]).toEqual(['idle', 1]);
+  loading.on('replaced');
+  clock.advance(999);
+  expect(loading.state()).toBe('idle');
   clock.advance(1);
-  expect([rung, alarm.leftMs()]).toEqual([1, 0]);
-  alarm.set(50);
-  alarm.set(200);
-  clock.advance(150);
-  expect(rung).toBe(1);
-  alarm.cancel();
-  clock.advance(100);
-  expect(rung).toBe(1);
-  alarm.set(0);
-  expect(rung).toBe(2);
+  expect([loading.state(), clock.waits()]).toEqual(['waiting', []]);
 });
