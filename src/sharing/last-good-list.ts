@@ -157,14 +157,18 @@ const isOlder = (content: Content, cached: Saving): boolean =>
   ((cached.acceptedAtMs ?? 0) > (content.acceptedAtMs ?? 0) ||
     cached.sentAtMs - content.sentAtMs >= TOLERANCE_MS);
 
+/** How much later than here it may be where a list comes from whose store reports its age. */
+const MAX_CLOCK_LEAD_MS = 60_000;
+
 /**
- * Milliseconds since the provider sent the list. If only clocks can tell, a timestamp in the future means that one clock
- * is or was wrong: the list is then used as a stale one, which is renewed at once.
+ * Milliseconds since the provider sent the list: what the store reports, but not less than the clocks say. A timestamp in
+ * the future means that a clock is or was wrong, or that somebody else wrote the list: it is then used as a stale one,
+ * which is renewed at once.
  */
 const ageOf = ({ list, ageMs }: StoredList, ttlMs: number, clock: Clock): number => {
-  if (ageMs !== undefined) return Math.max(0, ageMs);
-  const age = clock.wallMs() - list.receivedAtMs;
-  return age < -TOLERANCE_MS ? ttlMs + 1 : Math.max(0, age);
+  const byClocksMs = clock.wallMs() - list.receivedAtMs;
+  if (byClocksMs < -(ageMs === undefined ? TOLERANCE_MS : MAX_CLOCK_LEAD_MS)) return ttlMs + 1;
+  return Math.max(0, ageMs === undefined ? byClocksMs : Math.max(ageMs, byClocksMs - TOLERANCE_MS));
 };
 
 const describeFailure = (error: unknown): string => {

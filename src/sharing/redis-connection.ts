@@ -29,7 +29,8 @@ export interface RedisConnection {
   close(): void;
   /**
    * Runs `operation`; a failure other than of its data closes the connection, and a new one is made.
-   * @throws {StoreError} at once without a connection, after {@link OPERATION_MS} without an answer
+   * @throws {StoreError} at once without a connection, once the first attempt to make one has ended; after
+   *     {@link OPERATION_MS} without an answer
    */
   run<T>(operation: (redis: RedisClient) => Promise<T>): Promise<T>;
 }
@@ -40,48 +41,50 @@ const OPERATION_MS = 500;
 const CONNECT_MS = 2_000;
 /** Finds a dead connection before a renewal needs it; shorter than the idle time-outs of NAT gateways. */
 const PING_EVERY_MS = 5_000;
+const STORE = 'CACHE_REDIS_URL';
 const FIRST_RECONNECT_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 
 export const createRedisConnection = (options: RedisConnectionOptions): RedisConnection => {
   const { clock, random, onEvent, loadClient = loadRedisClient } = options;
-  const report = createFailureReport(onEvent);
+  const closing = new AbortController();
   let connected: RedisClient | undefined;
-  /** Resolves once the library is loaded and the first attempt is under way. */
-  let opening: Promise<{ readonly firstAttempt: Promise<void> }> | undefined;
-  let reconnect = (): void => {};
   let failedAttempts = 0;
   let whyOffline = 'is not connected';
-  let isClosed = false;
+  /** An outage is reported once, and so is its end. */
+  let isReported = false;
   let cancelTimer = (): void => {};
+  let onReady = (): void => {};
+  let library: Promise<CreateRedisClient> | undefined;
+  let firstAttempt: Promise<void> | undefined;
+
+  const within: Within = (limitMs, work) =>
+    withDeadline(work, { limitMs, clock, timeoutError: () => new DeadlineError(), signal: closing.signal });
 
   const goOffline = (error: unknown): void => {
+    if (closing.signal.aborted) return;
+    whyOffline = describeRedisError(error);
+    if (!isReported) onEvent({ type: 'store-failed', store: STORE, reason: whyOffline });
+    isReported = true;
     connected?.destroy();
     connected = undefined;
-    if (isClosed) return;
-    whyOffline = describeRedisError(error);
-    report.failed(whyOffline);
     cancelTimer();
-    cancelTimer = clock.after(reconnectDelayMs(failedAttempts, random()), reconnect);
+    cancelTimer = clock.after(reconnectDelayMs(failedAttempts, random()), () => void connect());
     failedAttempts += 1;
   };
 
-  const connect = async (createClient: CreateRedisClient, onReady: () => void): Promise<void> => {
+  const connect = async (): Promise<void> => {
     try {
-      const redis = await establish(createClient, options, (candidate, error) => {
-        if (connected === candidate) goOffline(error);
+      connected = await establish(options, await (library ?? loadClient()), within, (redis, error) => {
+        if (connected === redis) goOffline(error);
       });
-      if (isClosed) {
-        redis.destroy();
-        return;
-      }
-      connected = redis;
     } catch (error) {
       goOffline(error);
       return;
     }
     schedulePing();
-    report.recovered();
+    if (isReported) onEvent({ type: 'store-recovered', store: STORE });
+    isReported = false;
     onReady();
   };
 
@@ -96,19 +99,16 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   };
 
   const run: RedisConnection['run'] = async (operation) => {
-    // The first operation may come while the first connection is being made.
-    if (!connected && opening) {
-      const { firstAttempt } = await opening;
-      await limited(OPERATION_MS, clock, () => firstAttempt).catch(() => undefined);
-    }
+    // The first operation may come while the library is loaded and the first connection is made.
+    if (!connected) await firstAttempt;
     const used = connected;
     if (!used) {
-      // The caller reports it.
-      report.leaveToCaller();
+      // By the caller.
+      isReported = true;
       throw new StoreError(whyOffline);
     }
     try {
-      return await limited(OPERATION_MS, clock, () => operation(used));
+      return await within(OPERATION_MS, () => operation(used));
     } catch (error) {
       // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
       if (connected === used && !isWrongType(error)) goOffline(error);
@@ -117,14 +117,13 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   };
 
   return {
-    open: (onReady) => {
-      opening = loadClient().then((createClient) => {
-        reconnect = () => void connect(createClient, onReady);
-        return { firstAttempt: connect(createClient, onReady) };
-      });
+    open: (listener) => {
+      onReady = listener;
+      library = loadClient();
+      firstAttempt = connect();
     },
     close: () => {
-      isClosed = true;
+      closing.abort(new StoreError('is closed'));
       cancelTimer();
       connected?.destroy();
       connected = undefined;
@@ -134,41 +133,23 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   };
 };
 
-/** The delay before attempt number `failedAttempts` + 1; `random` is in [0, 1). */
-const reconnectDelayMs = (failedAttempts: number, random: number): number =>
-  Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);
-
-/** Reports a failure once, and then its end. */
-const createFailureReport = (onEvent: RedisConnectionOptions['onEvent']) => {
-  const store = 'CACHE_REDIS_URL';
-  let isReported = false;
-  return {
-    failed: (reason: string): void => {
-      if (!isReported) onEvent({ type: 'store-failed', store, reason });
-      isReported = true;
-    },
-    /** The caller of an operation reports its failure. */
-    leaveToCaller: (): void => void (isReported = true),
-    recovered: (): void => {
-      if (isReported) onEvent({ type: 'store-recovered', store });
-      isReported = false;
-    },
-  };
-};
+/** Gives up on work after so many milliseconds, or when the connection is closed for good. */
+type Within = <T>(limitMs: number, work: () => Promise<T>) => Promise<T>;
 
 /** Connects and does the handshake. `onError` is called with the errors of the connection from then on. */
 const establish = async (
+  { url, handshake }: RedisConnectionOptions,
   createClient: CreateRedisClient,
-  { url, handshake, clock }: RedisConnectionOptions,
+  within: Within,
   onError: (redis: RedisClient, error: unknown) => void,
 ): Promise<RedisClient> => {
   const redis = createClient({
-    url: await limited(CONNECT_MS, clock, url),
+    url: await within(CONNECT_MS, url),
     connectTimeoutMs: CONNECT_MS,
     onError: (error) => onError(redis, error),
   });
   try {
-    await limited(CONNECT_MS, clock, async () => {
+    await within(CONNECT_MS, async () => {
       await redis.connect();
       await handshake(redis);
     });
@@ -179,5 +160,6 @@ const establish = async (
   }
 };
 
-const limited = <T>(limitMs: number, clock: Clock, work: () => Promise<T>): Promise<T> =>
-  withDeadline(work, { limitMs, clock, timeoutError: () => new DeadlineError() });
+/** The delay before attempt number `failedAttempts` + 1; `random` is in [0, 1). */
+const reconnectDelayMs = (failedAttempts: number, random: number): number =>
+  Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);

@@ -1,5 +1,5 @@
 import { LoadError } from '../load-error.ts';
-import { markAlteredNumbers } from './numbers.ts';
+import { markAlteredNumbers, mayHaveLongNumber } from './numbers.ts';
 
 // A JSON array cut into groups of entries, each of which is parsed by itself.
 
@@ -16,8 +16,6 @@ const GROUP_BYTES = 16 * 1024;
 export interface Group {
   readonly text: string;
   readonly entries: number;
-  /** Whether a number in it may be one that a double cannot hold. */
-  readonly hasLongNumber: boolean;
 }
 
 /**
@@ -32,13 +30,10 @@ export function* entryGroups(json: Buffer): Generator<Group> {
   let groupStart = open + 1;
   let entryStart = groupStart;
   let entries = 0;
-  let digits = 0;
-  let hasLongNumber = false;
   const take = (end: number): Group => {
-    const group = { text: json.toString('utf8', groupStart, end), entries, hasLongNumber };
+    const group = { text: json.toString('utf8', groupStart, end), entries };
     groupStart = end + 1;
     entries = 0;
-    hasLongNumber = false;
     return group;
   };
   const endEntry = (end: number): void => {
@@ -70,25 +65,15 @@ export function* entryGroups(json: Buffer): Generator<Group> {
       yield take(index);
       return;
     }
-    if (byte >= ZERO && byte <= NINE) {
-      digits += 1;
-      if (digits > EXACT_DIGITS) hasLongNumber = true;
-    } else if (byte !== POINT) {
-      if (digits > 0 && (byte === LOWER_E || byte === UPPER_E)) hasLongNumber = true;
-      digits = 0;
-    }
   }
   throw notJson();
 }
 
-/** Any decimal number of 15 significant digits survives a double, if its exponent is ordinary (IEEE 754, binary64). */
-const EXACT_DIGITS = 15;
-
-export const parseGroup = ({ text, entries, hasLongNumber }: Group): readonly unknown[] => {
+export const parseGroup = ({ text, entries }: Group): readonly unknown[] => {
   const parsed = parseArray(`[${text}]`);
   // An empty place between two commas, at the end of a group.
   if (parsed.length !== entries) throw notJson();
-  return hasLongNumber ? parseArray(`[${markAlteredNumbers(text)}]`) : parsed;
+  return mayHaveLongNumber(text) ? parseArray(`[${markAlteredNumbers(text)}]`) : parsed;
 };
 
 const parseArray = (text: string): readonly unknown[] => {
@@ -138,4 +123,3 @@ const isSpace = (byte: number | undefined): boolean =>
   byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
   Buffer.from('"\\,[]{}');
-const [ZERO = 0, NINE = 0, POINT, LOWER_E, UPPER_E] = Buffer.from('09.eE');

@@ -1,6 +1,12 @@
 // Numbers that JavaScript would alter without a word: JSON.parse gives no source text before Node 21, so it is looked at
 // before parsing.
 
+/** Any decimal number of 15 significant digits survives a double, if it has no exponent (IEEE 754, binary64). */
+const LONG_NUMBER = /\d(?:\.?\d){15}|\d[eE]/;
+
+/** Whether a number in JSON text may be one that a double cannot hold; texts of many digits are suspected too. */
+export const mayHaveLongNumber = (json: string): boolean => LONG_NUMBER.test(json);
+
 /** A string, which is left as it is, or a number without its sign. In valid JSON every string ends: nothing backtracks. */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|\d[\d.eE+-]*/g;
 

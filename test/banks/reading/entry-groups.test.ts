@@ -28,12 +28,3 @@ test.each([
 ])('%s has a number that a double may not hold: %p', (text, hasLongNumber) => {
   expect(groupsOf(text)).toEqual([expect.objectContaining({ hasLongNumber })]);
 });
-
-test('only the group with such a number is looked at again', () => {
-  const filler = ' '.repeat(16_384);
-  expect(groupsOf(`[1${filler},1e5${filler},1]`).map(({ hasLongNumber }) => hasLongNumber)).toEqual([
-    false,
-    true,
-    false,
-  ]);
-});
