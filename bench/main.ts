@@ -9,7 +9,7 @@ import { clientsToMarkdown, compareClients } from './clients.ts';
 import { timeCold } from './cold.ts';
 import { comparePeers } from './compare.ts';
 import { compareRenewal } from './renewal.ts';
-import { summarise, tailToMarkdown, toMarkdown, toSvg } from './report.ts';
+import { summarise, tailToMarkdown, toMarkdown } from './report.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { SERVICE } from './service.ts';
 import { compareSizes } from './sizes.ts';
@@ -40,7 +40,6 @@ const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
     const results = await comparePeers(bench, SCENARIOS.slice(0, Number(values.scenarios)));
     const summaries = summarise(results, SERVICE);
     const targets = targetsOfPeers(summaries);
-    writeFileSync(join(RESULTS, 'peers.svg'), toSvg(summaries, SERVICE, NODE));
     print(`\n${toMarkdown(summaries, NODE)}\n\n${targets.map(describe).join('\n')}\n`);
     return { targets, summaries, results };
   },

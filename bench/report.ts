@@ -1,7 +1,7 @@
 import type { Sample } from './load.ts';
 import type { TailSummary } from './tail.ts';
 
-// Tables and a plot of the samples. They show medians, because other load on the machine distorts some of the samples,
+// Tables of the samples. They show medians, because other load on the machine distorts some of the samples,
 // and minima, because they are the least distorted.
 
 export interface Result {
@@ -134,36 +134,3 @@ const toTable = <Row extends { readonly peer: string }>(
 const scenariosOf = (summaries: readonly Summary[]): string[] => [
   ...new Set(summaries.map(({ scenario }) => scenario)),
 ];
-
-const ROW = 22;
-const LABEL = 210;
-const WIDTH = 460;
-
-/** A bar chart of CPU time. The scale is logarithmic, because the peers differ by two orders of magnitude. */
-export const toSvg = (summaries: readonly Summary[], service: string, node: string): string => {
-  const largest = Math.max(...summaries.map(({ cpuUs }) => cpuUs));
-  const smallest = Math.min(...summaries.map(({ cpuUs }) => cpuUs)) / 2;
-  const widthOf = (us: number): number => (Math.log(us / smallest) / Math.log(largest / smallest)) * WIDTH;
-  let y = 0;
-  const parts: string[] = [];
-  for (const scenario of scenariosOf(summaries)) {
-    y += ROW * 1.6;
-    parts.push(
-      `<text x="8" y="${y}" class="title">${scenario}, ${node}: CPU µs per request, log scale</text>`,
-    );
-    for (const { peer, cpuUs } of summaries.filter((row) => row.scenario === scenario)) {
-      y += ROW;
-      const width = widthOf(cpuUs).toFixed(1);
-      parts.push(
-        `<text x="${LABEL - 8}" y="${y}" text-anchor="end">${peer}</text>`,
-        `<rect x="${LABEL}" y="${y - 12}" width="${width}" height="15"${peer === service ? ' class="ours"' : ''}/>`,
-        `<text x="${LABEL + Number(width) + 6}" y="${y}">${cpuUs.toFixed(cpuUs < 100 ? 1 : 0)}</text>`,
-      );
-    }
-  }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${LABEL + WIDTH + 70} ${y + ROW}" role="img" aria-label="CPU time per request by peer, ${node}">
-<style>svg{background:#fff}text{font:13px system-ui,sans-serif;fill:#222}.title{font-weight:600}rect{fill:#9aa5b1}.ours{fill:#0b7a53}</style>
-${parts.join('\n')}
-</svg>
-`;
-};
