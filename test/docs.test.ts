@@ -111,6 +111,7 @@ describe('the commands that need a running service', () => {
   /** What differs from run to run. */
   const mask = (text: string): string =>
     text
+      .replaceAll('\r', '')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
       .replaceAll(/"ageSeconds":\d+/g, '"ageSeconds":<age>')
       .replaceAll(/"version":"[^"]+"/g, '"version":"<version>"')

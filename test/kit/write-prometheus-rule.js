@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-// Writes the alerts of deploy/prometheus as a PrometheusRule: `node test/kit/write-prometheus-rule.js`. deployment.test.ts
+// Writes the alerts of deploy/prometheus as a PrometheusRule: `node test/kit/write-prometheus-rule.js`. kubernetes.test.ts
 // fails until that is done.
 
 const rules = readFileSync('deploy/prometheus/banks-bff.rules.yml', 'utf8');
