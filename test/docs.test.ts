@@ -3,9 +3,10 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
+import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../src/banks/load-error.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
-import { PROBLEM_OF_LOAD_ERROR } from '../src/http/problems.ts';
+import { PROBLEM_OF_LOAD_ERROR, problemOf } from '../src/http/problems.ts';
 import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 
 // What the documents name exists, what their curl commands print is what the service answers, and what they repeat of the
@@ -167,26 +168,44 @@ test("the README's configuration for production is valid", () => {
   expect(parseConfig(parseEnv(text)).provider.environment).toBe('production');
 });
 
-describe('what docs/operations.md repeats from the code', () => {
-  /** The names in the first column of the section's table. */
-  const rowsOf = (heading: string): string[] => {
-    const [, section = ''] = read('docs/operations.md').split(`\n## ${heading}\n`);
-    return find(/^\| (`[^|]*`) +\|/gm, section.split('\n## ')[0] ?? '').flatMap((cell) =>
-      find(/`([^`]+)`/g, cell),
+describe('what the documents repeat from the code', () => {
+  /** The rows of the table under a heading, as the texts of their cells. */
+  const tableOf = (page: string, heading: string): string[][] => {
+    const [, section = ''] = read(page).split(`\n## ${heading}\n`);
+    const rows = (section.split('\n## ')[0] ?? '').match(/^\|.*$/gm) ?? [];
+    return rows.slice(2).map((row) =>
+      row
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
     );
   };
+  /** The names in the first column of the table. */
+  const namesOf = (page: string, heading: string): string[] =>
+    tableOf(page, heading).flatMap(([cell = '']) => find(/`([^`]+)`/g, cell));
 
   test('the kinds of failure are complete', () => {
-    expect(rowsOf('Kinds of failure').toSorted()).toEqual(Object.keys(PROBLEM_OF_LOAD_ERROR).toSorted());
+    expect(namesOf('docs/operations.md', 'Kinds of failure').toSorted()).toEqual(LOAD_ERROR_KINDS.toSorted());
+  });
+
+  test('each kind of failure leads to the error that the README says', () => {
+    const told = tableOf('README.md', 'When the provider fails').flatMap(([, error = '', kinds = '']) =>
+      find(/`(\w+)`/g, kinds).map((kind) => `${kind}: ${error}`),
+    );
+    const problemFor = (kind: LoadErrorKind): string => {
+      const { status, code } = problemOf(PROBLEM_OF_LOAD_ERROR[kind]);
+      return `${kind}: ${status} \`${code}\``;
+    };
+    expect(told.toSorted()).toEqual(LOAD_ERROR_KINDS.map(problemFor).toSorted());
   });
 
   test('the alerts are complete and in the order of the rules', () => {
     const rules = read('deploy/prometheus/banks-bff.rules.yml');
-    expect(rowsOf('Alerts')).toEqual(find(/- alert: (\w+)/g, rules));
+    expect(namesOf('docs/operations.md', 'Alerts')).toEqual(find(/- alert: (\w+)/g, rules));
   });
 
   test('each explained log line exists in the code', () => {
     const source = filesOf('src', '.ts').map(read).join('\n');
-    for (const message of rowsOf('Log lines')) expect(source).toContain(message);
+    for (const message of namesOf('docs/operations.md', 'Log lines')) expect(source).toContain(message);
   });
 });
