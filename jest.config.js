@@ -10,5 +10,10 @@ export default {
   // test:examples.
   testPathIgnorePatterns: ['/node_modules/', '/test/soak/', '/test/examples/'],
   extensionsToTreatAsEsm: ['.ts'],
-  transform: { '\\.ts$': ['@swc/jest', { module: { type: 'es6' }, jsc: { target: 'es2022' } }] },
+  transform: {
+    '\\.ts$': [
+      '@swc/jest',
+      { module: { type: 'es6' }, jsc: { target: 'es2022', experimental: { keepImportAttributes: true } } },
+    ],
+  },
 };

@@ -87,7 +87,7 @@ describe('imports', () => {
       expect.arrayContaining(['http/cors.ts', 'banks/bank-list.ts', 'http/app.ts']),
     );
     const missing = [...importsByPath].flatMap(([path, imported]) =>
-      imported.filter((name) => !modules.includes(name)).map((name) => `${path} imports ${name}`),
+      imported.filter((name) => !paths.includes(name)).map((name) => `${path} imports ${name}`),
     );
     expect(missing).toEqual([]);
   });

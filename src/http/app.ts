@@ -5,7 +5,7 @@ import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import type { RequestLog } from './log/request-log.ts';
 import { createAdmission, inFrontOf, type AdmissionOptions } from './middlewares.ts';
-import { createOpenApiRoute } from './openapi/document.ts';
+import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 import { createResource, toProblem } from './resource.ts';
 

@@ -34,62 +34,6 @@ export const createHealthz =
     });
   };
 
-/** The answer of /healthz, for the OpenAPI document. */
-export const HEALTH_SCHEMA = {
-  type: 'object',
-  properties: {
-    status: {
-      type: 'string',
-      enum: ['pass', 'warn'],
-      description: 'warn: the list is not fresh, or loads are failing',
-    },
-    environment: { type: 'string', enum: ['sandbox', 'production'] },
-    version: { type: 'string' },
-    list: {
-      type: 'object',
-      properties: {
-        state: { type: 'string', enum: ['empty', 'fresh', 'stale', 'expired'] },
-        count: { type: 'integer', minimum: 0 },
-        ageSeconds: { type: ['integer', 'null'] },
-        lastSuccess: { type: ['string', 'null'], format: 'date-time' },
-        lastFailure: { type: ['string', 'null'], description: 'The kind of the newest failure' },
-        lastFailureAt: { type: ['string', 'null'], format: 'date-time' },
-        failingSince: {
-          type: ['string', 'null'],
-          format: 'date-time',
-          description: 'The first failure since the last success; null when the last load succeeded',
-        },
-      },
-      required: [
-        'state',
-        'count',
-        'ageSeconds',
-        'lastSuccess',
-        'lastFailure',
-        'lastFailureAt',
-        'failingSince',
-      ],
-      additionalProperties: false,
-    },
-  },
-  required: ['status', 'environment', 'version', 'list'],
-  additionalProperties: false,
-};
-
-export const HEALTH_EXAMPLE = {
-  status: 'pass',
-  environment: 'sandbox',
-  list: {
-    state: 'fresh',
-    count: 513,
-    ageSeconds: 42,
-    lastSuccess: '2026-01-01T12:00:00.000Z',
-    lastFailure: null,
-    lastFailureAt: null,
-    failingSince: null,
-  },
-};
-
 /** `GET /readyz`: 200 while a list can be served and the service is not draining. */
 export const createReadyz =
   ({ list, isDraining }: HealthOptions) =>

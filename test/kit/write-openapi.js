@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { createOpenApi } from '../../dist/src/http/openapi/document.js';
+import { createOpenApi } from '../../dist/src/http/openapi.js';
 
 // Writes the built service's OpenAPI document where the linters find it.
 
