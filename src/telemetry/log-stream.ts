@@ -3,136 +3,93 @@ import type { DestinationStream } from 'pino';
 import { codeOf } from '../error-code.ts';
 
 // Standard output as the log's destination, and standard error for the last message: neither may block the service, fill
-// its memory, or keep it from ending. Pino's own destination, sonic-boom 4.2, cannot promise the last: its flushSync can be
-// bounded for a full pipe (`retryEAGAIN`), but after any other error, such as EPIPE from a closed one, it retries forever.
+// its memory, or keep it from ending. Pino's own destination cannot promise that: the flushSync of its sonic-boom 4.2 retries
+// forever after EPIPE, and it waits 100 ms for each full pipe, so that a reader that keeps up would lose lines above 2,500 a
+// second. Sonic-boom 5 has mended the first.
 
 export interface LogDestination extends DestinationStream {
   /** Resolves once everything has been written, or after `withinMs`. */
   drained(withinMs: number): Promise<void>;
-  /** Writes everything that is buffered, blocking for at most about `withinMs`. Never throws. */
+  /** Writes everything that waits, blocking for at most about `withinMs`. Never throws. */
   flushSync(withinMs: number): void;
 }
 
 /**
  * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a stopped reader does not fill
- * its memory: while more than 4 MB are waiting, new lines are dropped. Lines are collected as bytes and written every few
- * milliseconds: joining strings takes 1.3 µs per line, bytes 0.1 µs. After an error, such as EPIPE when the reader has gone
- * or a full disk, the waiting lines are dropped and the service continues.
+ * its memory: while 4 MB are waiting, new lines are dropped. Lines are collected as bytes for a few milliseconds and written
+ * together. After an error, such as EPIPE when the reader has gone or a full disk, the waiting lines are dropped and the
+ * service continues.
  * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number): LogDestination => {
-  const gathered = Buffer.allocUnsafe(GATHERED_BYTES);
-  let length = 0;
-  /** Whether the first of the gathered lines has waited for long enough. */
-  let isDue = false;
-  const onDrained = new Set<() => void>();
-
-  const handOver = (): void => {
-    isDue = false;
-    if (length === 0) return;
-    const bytes = Buffer.from(gathered.subarray(0, length));
-    length = 0;
-    queue.add(bytes);
-  };
-  const queue = createWriteQueue(fd, () => {
-    if (length === 0) for (const resolve of onDrained) resolve();
-    else if (isDue) handOver();
-  });
-  /** While a write is under way lines stay in `gathered`, so that few large buffers wait instead of many small ones. */
-  const handOverWhenIdle = (): void => {
-    isDue = true;
-    if (queue.isIdle()) handOver();
-  };
-
-  return {
-    write: (line) => {
-      const mostBytes = 3 * line.length;
-      if (length + mostBytes > GATHERED_BYTES) handOver();
-      if (mostBytes > GATHERED_BYTES) {
-        queue.add(Buffer.from(line));
-        return;
-      }
-      if (length === 0) setTimeout(handOverWhenIdle, GATHER_MS).unref();
-      length += gathered.write(line, length);
-    },
-    drained: async (withinMs) => {
-      handOverWhenIdle();
-      if (queue.isIdle()) return;
-      await new Promise<void>((resolve) => {
-        const done = (): void => {
-          clearTimeout(timer);
-          onDrained.delete(done);
-          resolve();
-        };
-        const timer = setTimeout(done, withinMs);
-        onDrained.add(done);
-      });
-    },
-    flushSync: (withinMs) => {
-      writeWithin(fd, Buffer.concat([...queue.takeWaiting(), gathered.subarray(0, length)]), withinMs);
-      length = 0;
-    },
-  };
-};
-
-interface WriteQueue {
-  /** Writes `bytes` after what is waiting, or drops them if too much is waiting. */
-  add(bytes: Buffer): void;
-  isIdle(): boolean;
-  /** Empties the queue, and returns what is not being written already. */
-  takeWaiting(): readonly Buffer[];
-}
-
-/** Writes one buffer at a time. `onIdle` is called when everything has been written or dropped. */
-const createWriteQueue = (fd: number, onIdle: () => void): WriteQueue => {
-  let waiting: Buffer[] = [];
-  let waitingBytes = 0;
-  /** Whether the first of `waiting` is being written, or will be retried. */
-  let state: 'idle' | 'writing' | 'retrying' = 'idle';
+  // The system gives it memory only as far as it is used, which is a few kilobytes while the log is read.
+  const buffer = Buffer.allocUnsafe(MAX_WAITING_BYTES);
+  /** What waits is `buffer` from `start` to `end`; its first `inFlight` bytes are being written. */
+  let start = 0;
+  let end = 0;
+  let inFlight = 0;
+  /** The wait for more lines, or for a full pipe; undefined while bytes are written or none wait. */
+  let pause: NodeJS.Timeout | undefined;
   let retryMs = FIRST_RETRY_MS;
+  let onIdle = (): void => undefined;
 
-  const writeNext = (): void => {
-    const [bytes] = waiting;
-    state = bytes ? 'writing' : 'idle';
-    if (bytes) write(fd, bytes, onWritten);
-    else onIdle();
+  const writeAfter = (ms: number): void => void (pause = setTimeout(writeNow, ms).unref());
+
+  const writeNow = (): void => {
+    clearTimeout(pause);
+    pause = undefined;
+    // Only now may bytes be moved. Moving fewer would cost more than it gains.
+    if (start > MAX_WAITING_BYTES / 2) {
+      buffer.copyWithin(0, start, end);
+      end -= start;
+      start = 0;
+    }
+    inFlight = end - start;
+    write(fd, buffer, start, inFlight, onWritten);
   };
+
   const onWritten = (error: unknown, written: number): void => {
+    const isPartial = written < inFlight;
+    inFlight = 0;
     if (isFull(error)) {
-      state = 'retrying';
-      setTimeout(writeNext, retryMs).unref();
+      writeAfter(retryMs);
       retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
       return;
     }
     retryMs = FIRST_RETRY_MS;
-    if (error) dropAll();
-    else release(written);
-    writeNext();
-  };
-  /** Removes the first `written` bytes. */
-  const release = (written: number): void => {
-    const first = waiting.shift();
-    waitingBytes -= written;
-    if (first && written < first.length) waiting.unshift(first.subarray(written));
-  };
-  const dropAll = (): void => {
-    waiting = [];
-    waitingBytes = 0;
+    start = error ? end : start + written;
+    if (start < end) {
+      if (isPartial) writeNow();
+      else writeAfter(GATHER_MS);
+      return;
+    }
+    start = end = 0;
+    onIdle();
   };
 
   return {
-    add: (bytes) => {
-      if (waitingBytes + bytes.length > MAX_WAITING_BYTES) return;
-      waiting.push(bytes);
-      waitingBytes += bytes.length;
-      if (state === 'idle') writeNext();
+    write: (line) => {
+      const isIdle = start === end;
+      // In UTF-8 a character of a string takes at most three bytes.
+      if (end + 3 * line.length <= MAX_WAITING_BYTES) end += buffer.write(line, end);
+      if (isIdle && start < end) writeAfter(GATHER_MS);
     },
-    isIdle: () => state === 'idle',
-    takeWaiting: () => {
+    drained: async (withinMs) => {
+      if (start === end) return;
+      if (pause) writeNow();
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, withinMs);
+        onIdle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    },
+    flushSync: (withinMs) => {
+      clearTimeout(pause);
       // A write that is under way either completes by itself or has no reader.
-      const taken = state === 'writing' ? waiting.slice(1) : waiting;
-      dropAll();
-      return taken;
+      writeWithin(fd, buffer.subarray(start + inFlight, end), withinMs);
+      end = start + inFlight;
     },
   };
 };
@@ -168,11 +125,10 @@ const isFull = (error: unknown): boolean => codeOf(error) === 'EAGAIN' || codeOf
 
 /** Short enough for a person who watches the log. */
 const GATHER_MS = 10;
-/** A pipe holds 64 KiB. A reader that keeps up has emptied it by then; with 100 ms it would get 2,500 lines a second. */
+/** A pipe holds 64 KiB. A reader that keeps up has emptied it by then. */
 const FIRST_RETRY_MS = 1;
 /** For a reader that has stopped. */
 const LONGEST_RETRY_MS = 100;
-const GATHERED_BYTES = 128 * 1_024;
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
 const PAUSE_MS = 10;
 const NOTHING_TO_WAIT_FOR = new Int32Array(new SharedArrayBuffer(4));

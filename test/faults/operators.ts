@@ -128,9 +128,9 @@ export const operators: readonly Fault[] = [
   },
   {
     file: 'src/telemetry/log-stream.ts',
-    code: '    waitingBytes -= written;\n',
-    fault: '',
-    effect: 'after 4 MB in all the log ends',
+    code: 'start > MAX_WAITING_BYTES / 2',
+    fault: 'start < 0',
+    effect: 'a reader that is always a little behind gets no more than 4 MB in all',
     tests: ['test/telemetry/log-stream.test.ts'],
   },
   {
