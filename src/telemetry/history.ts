@@ -2,8 +2,7 @@ import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { ServiceEvent } from './events.ts';
 
-// The last six hours by the minute, for the status page. Only minutes in which something happened are stored, at most 360,
-// so no timer is needed.
+// The last six hours by the minute, for the status page.
 
 export interface Minute {
   /** The greatest age of the list; undefined if there was no list. */
@@ -34,59 +33,52 @@ export const HISTORY_MINUTES = 360;
 const MINUTE_MS = 60_000;
 
 export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
-  const startedAtMs = clock.monotonicMs();
-  const tallies = new Map<number, Tally>();
-  /** The age of the list at a moment; it grows with time until the next one is known. */
-  let known: AgeAt | undefined;
-  let knownBefore: AgeAt | undefined;
+  let current = newMinute();
+  const minutes = [current];
+  let currentEndsAtMs = clock.monotonicMs() + MINUTE_MS;
+  /** When the provider sent the list, in monotonic milliseconds; its age grows from there. */
+  let sentAtMs: number | undefined;
 
-  const minuteOf = (atMs: number): number => Math.floor((atMs - startedAtMs) / MINUTE_MS);
-
-  const tallyAt = (atMs: number): Tally => {
-    const minute = minuteOf(atMs);
-    const current = tallies.get(minute);
-    if (current) return current;
-    for (const [old, { knownAge }] of tallies) {
-      if (old > minute - HISTORY_MINUTES) break;
-      knownBefore = knownAge ?? knownBefore;
-      tallies.delete(old);
-    }
-    const tally = { ...NOTHING, knownAge: known };
-    tallies.set(minute, tally);
-    return tally;
+  const noteAge = (atMs: number): void => {
+    if (sentAtMs !== undefined) current.oldestAgeMs = Math.max(current.oldestAgeMs ?? 0, atMs - sentAtMs);
   };
 
-  /** Call this after every change of the list's age. */
-  const noteAge = (tally: Tally, atMs: number): void => {
-    tally.oldestAgeMs = oldest(tally.oldestAgeMs, ageAt(known, atMs));
-    const age = ageMs();
-    known = age === undefined ? undefined : { ageMs: age, atMs };
-    tally.knownAge = known;
-    tally.oldestAgeMs = oldest(tally.oldestAgeMs, age);
+  /** Adds the minutes that have begun since the last call. There is no timer: events and readers call this. */
+  const catchUp = (nowMs: number): void => {
+    while (nowMs >= currentEndsAtMs) {
+      noteAge(currentEndsAtMs);
+      current = newMinute();
+      minutes.push(current);
+      if (minutes.length > HISTORY_MINUTES) minutes.shift();
+      currentEndsAtMs += MINUTE_MS;
+    }
   };
 
   return {
     onEvent: (event) => {
       const nowMs = clock.monotonicMs();
-      const tally = tallyAt(nowMs);
+      catchUp(nowMs);
       switch (event.type) {
         case 'request-finished':
-          tally.requests += 1;
-          if (event.status >= 500) tally.failedRequests += 1;
+          current.requests += 1;
+          if (event.status >= 500) current.failedRequests += 1;
           break;
         case 'list-renewed':
-          tally.renewed += 1;
-          noteAge(tally, nowMs);
+        case 'list-restored': {
+          if (event.type === 'list-renewed') current.renewed += 1;
+          // Of the list that was replaced, and of the new one, which may be old already.
+          noteAge(nowMs);
+          const age = ageMs();
+          sentAtMs = age === undefined ? undefined : nowMs - age;
+          noteAge(nowMs);
           break;
-        case 'list-restored':
-          noteAge(tally, nowMs);
-          break;
+        }
         case 'list-load-failed':
-          tally.failed += 1;
-          tally.lastFailure = event.error.kind;
+          current.failed += 1;
+          current.lastFailure = event.error.kind;
           break;
         case 'provider-called':
-          tally.slowestCallMs = Math.max(tally.slowestCallMs ?? 0, event.durationMs);
+          current.slowestCallMs = Math.max(current.slowestCallMs ?? 0, event.durationMs);
           break;
         case 'store-empty':
         case 'store-failed':
@@ -98,29 +90,14 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
     },
     minutes: () => {
       const nowMs = clock.monotonicMs();
-      const last = minuteOf(nowMs);
-      const first = Math.max(0, last - HISTORY_MINUTES + 1);
-      let age = knownBefore;
-      for (const [minute, { knownAge }] of tallies) if (minute < first) age = knownAge ?? age;
-      return Array.from({ length: last - first + 1 }, (_, index) => {
-        const minute = first + index;
-        const tally = tallies.get(minute) ?? NOTHING;
-        age = tally.knownAge ?? age;
-        const endMs = Math.min(nowMs, startedAtMs + (minute + 1) * MINUTE_MS);
-        return { ...tally, oldestAgeMs: oldest(tally.oldestAgeMs, ageAt(age, endMs)) };
-      });
+      catchUp(nowMs);
+      noteAge(nowMs);
+      return [...minutes];
     },
   };
 };
 
-interface AgeAt {
-  readonly ageMs: number;
-  readonly atMs: number;
-}
-
-type Tally = { -readonly [K in keyof Minute]: Minute[K] } & { knownAge: AgeAt | undefined };
-
-const NOTHING: Readonly<Tally> = {
+const newMinute = (): { -readonly [K in keyof Minute]: Minute[K] } => ({
   oldestAgeMs: undefined,
   renewed: 0,
   failed: 0,
@@ -128,11 +105,4 @@ const NOTHING: Readonly<Tally> = {
   slowestCallMs: undefined,
   requests: 0,
   failedRequests: 0,
-  knownAge: undefined,
-};
-
-const ageAt = (known: AgeAt | undefined, atMs: number): number | undefined =>
-  known && known.ageMs + atMs - known.atMs;
-
-const oldest = (a: number | undefined, b: number | undefined): number | undefined =>
-  a === undefined ? b : Math.max(a, b ?? 0);
+});
