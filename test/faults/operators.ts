@@ -134,7 +134,7 @@ export const operators: readonly Fault[] = [
     tests: ['test/telemetry/log-stream.test.ts'],
   },
   {
-    file: 'src/telemetry/request-metrics.ts',
+    file: 'src/telemetry/metrics.ts',
     code: 'if (listState && !aborted)',
     fault: 'if (listState)',
     effect: 'requests whose client went away count as served',

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { Registry } from 'prom-client';
+import type { ListStatus } from '../../src/banks/bank-list.ts';
 import type { RequestEvent } from '../../src/telemetry/events.ts';
-import { createRequestMetrics } from '../../src/telemetry/request-metrics.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
 
 const REQUEST: RequestEvent = {
   type: 'request-finished',
@@ -15,22 +15,37 @@ const REQUEST: RequestEvent = {
   listState: 'fresh',
 };
 
+const NO_LIST: ListStatus = {
+  state: 'empty',
+  held: undefined,
+  ageMs: undefined,
+  nextLoadInMs: 0,
+  failure: undefined,
+  failing: undefined,
+  lastFailure: undefined,
+};
+
 const start = () => {
-  const registry = new Registry();
-  const metrics = createRequestMetrics(registry);
-  const value = (text: string, series: string): number =>
+  const metrics = createMetrics({
+    status: () => NO_LIST,
+    policy: { ttlMs: 1, maxStaleMs: 1 },
+    fields: [],
+    stores: [],
+    environment: 'sandbox',
+    version: '0.0.0-test',
+  });
+  const value = async (series: string): Promise<number> =>
     Number(
-      text
+      (await metrics.exposition())
         .split('\n')
         .find((line) => line.startsWith(`${series} `))
         ?.split(' ')[1],
     );
   return {
-    onRequest: (event: RequestEvent) => metrics.onRequest(event),
-    served: async (state: string) => value(await registry.metrics(), `banks_served_total{state="${state}"}`),
+    onRequest: (event: RequestEvent) => metrics.onEvent(event),
+    served: (state: string) => value(`banks_served_total{state="${state}"}`),
     upTo: (bound: string, status = '2xx') =>
       value(
-        metrics.exposition(),
         `banks_http_request_duration_seconds_bucket{le="${bound}",route="/banks",method="GET",status="${status}"}`,
       ),
   };
@@ -42,13 +57,12 @@ test('a request whose client went away is one of its own kind, and was not serve
   onRequest({ ...REQUEST, aborted: true });
   onRequest({ ...REQUEST, status: 503, listState: 'expired' });
   expect([await served('fresh'), await served('stale'), await served('expired')]).toEqual([1, 0, 1]);
-  expect([upTo('+Inf'), upTo('+Inf', 'aborted'), upTo('+Inf', '5xx')]).toEqual([1, 1, 1]);
+  expect([await upTo('+Inf'), await upTo('+Inf', 'aborted'), await upTo('+Inf', '5xx')]).toEqual([1, 1, 1]);
 });
 
-test('a duration of exactly a bound is in its bucket, and a longer one in the next', () => {
+test('a duration of exactly a bound is in its bucket, and a longer one in the next', async () => {
   const { onRequest, upTo } = start();
   for (const durationMs of [0, 5, 5.001, 10, 5_000, 5_001]) onRequest({ ...REQUEST, durationMs });
-  expect(['0.0005', '0.0025', '0.005', '0.01', '1', '5', '+Inf'].map((bound) => upTo(bound))).toEqual([
-    1, 1, 2, 4, 4, 5, 6,
-  ]);
+  const bounds = ['0.0005', '0.0025', '0.005', '0.01', '1', '5', '+Inf'];
+  expect(await Promise.all(bounds.map((bound) => upTo(bound)))).toEqual([1, 1, 2, 4, 4, 5, 6]);
 });
