@@ -1,20 +1,33 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
+import type { HeldList } from '../banks/cached-list.ts';
+import type { Freshness } from '../banks/freshness.ts';
+import { compareLists } from '../banks/list-change.ts';
+import type { ListEvent } from '../banks/list-event.ts';
+import {
+  countRejected,
+  NOTHING_REJECTED,
+  REJECTION_REASONS,
+  type RejectedEntries,
+} from '../banks/reading/entry.ts';
 import type { LogLevel } from '../config/values.ts';
 import type { TokenEvent } from '../provider/client-credentials.ts';
 import type { StoreEvent } from '../sharing/list-store.ts';
 import type { ServiceEvent } from './events.ts';
-import { createListLog } from './list-log.ts';
+import { listNames } from './printable.ts';
 
-// The log for operators: one line for each change of state, and none for the retries in between.
+// The log for operators: one line for each change of state of the list, a store or the token, and none for the retries in
+// between.
 
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
   pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 
-/** Writes a line for each event that changes the state of the list, a store or the token. */
-export const createEventLog = (
-  logger: Logger,
-  options: Parameters<typeof createListLog>[1],
-): ((event: ServiceEvent) => void) => {
+export interface EventLogOptions {
+  /** Whether BANK_FIELDS is set; otherwise one line suggests a value made of the observed fields. */
+  readonly fieldsAreChosen: boolean;
+}
+
+/** Writes a line for each event that changes a state. */
+export const createEventLog = (logger: Logger, options: EventLogOptions): ((event: ServiceEvent) => void) => {
   const logList = createListLog(logger, options);
   const logStore = createStoreLog(logger);
   const logToken = createTokenLog(logger);
@@ -35,18 +48,99 @@ export const createEventLog = (
         logToken(event);
         break;
       case 'provider-called':
-        // The load that made the call is logged.
-        break;
       case 'request-finished':
-        // The request log has written its line.
+        // The load that made the call is logged, and http/log/ has written the request's line.
         break;
     }
   };
 };
 
-const createStoreLog = (logger: Logger): ((event: StoreEvent) => void) => {
+const createListLog = (logger: Logger, { fieldsAreChosen }: EventLogOptions) => {
+  /** What the newest line said. */
+  let logged: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
+  let isSuggested = fieldsAreChosen;
+
+  const logRenewal = (list: HeldList, previous: HeldList | undefined, durationMs?: number): void => {
+    const facts = {
+      count: list.count,
+      ...(durationMs !== undefined && { durationMs: Math.round(durationMs) }),
+    };
+    if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
+    else if (logged.failing) logger.info(facts, 'list: recovered');
+    else logger.debug(facts, 'list: renewed');
+    logged = { state: 'fresh' };
+    if (previous) logChanges(logger, previous, list);
+    logRejected(logger, list.rejected, previous?.rejected ?? NOTHING_REJECTED);
+    if (isSuggested || list.upstreamFields.length === 0) return;
+    isSuggested = true;
+    const suggestion = `BANK_FIELDS=${listNames(list.upstreamFields).join(',')}`;
+    logger.warn(`list: every field of the provider is published; to choose some, set ${suggestion}`);
+  };
+
+  return (event: ListEvent): void => {
+    switch (event.type) {
+      case 'list-renewed':
+        logRenewal(event.list, event.previous, event.durationMs);
+        break;
+      case 'list-load-failed': {
+        const { error, state } = event;
+        // Another field is another change.
+        const failing = [error.kind, ...error.fields].join();
+        if (logged.failing !== failing || logged.state !== state) {
+          const facts = {
+            kind: error.kind,
+            state,
+            ...(error.fields.length > 0 && { fields: listNames(error.fields) }),
+            ...(error.kind === 'internal' && { err: error.cause }),
+          };
+          logger.warn(facts, `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`);
+        }
+        logged = { failing, state };
+        break;
+      }
+      case 'list-restored': {
+        const { list, previous, state } = event;
+        if (previous && state === 'fresh') {
+          logRenewal(list, previous);
+          break;
+        }
+        const facts = { count: list.count, receivedAt: new Date(list.receivedAtMs).toISOString() };
+        logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[state]}`);
+        logged = { state };
+        break;
+      }
+    }
+  };
+};
+
+/** What clients get now. */
+const CONSEQUENCES = {
+  empty: 'there is no list to serve',
+  fresh: 'the cached list is still fresh',
+  stale: 'the stale list is served',
+  expired: 'the cached list is too old to be served',
+} as const satisfies Record<Freshness, string>;
+
+const logChanges = (logger: Logger, previous: HeldList, list: HeldList): void => {
+  const { fieldsAppeared, fieldsVanished, ...counts } = compareLists(previous, list);
+  if (counts.added + counts.removed > 0) logger.info({ ...counts, count: list.count }, 'list: changed');
+  if (fieldsAppeared.length + fieldsVanished.length > 0) {
+    const names = { fieldsAppeared: listNames(fieldsAppeared), fieldsVanished: listNames(fieldsVanished) };
+    logger.warn(names, "list: the provider's fields changed");
+  }
+};
+
+const logRejected = (logger: Logger, rejected: RejectedEntries, before: RejectedEntries): void => {
+  if (REJECTION_REASONS.every((reason) => rejected[reason] === before[reason])) return;
+  const count = countRejected(rejected);
+  const reasons = Object.fromEntries(Object.entries(rejected).filter(([, entries]) => entries > 0));
+  if (count > 0) logger.warn({ rejected: count, reasons }, 'list: unusable entries were rejected');
+  else logger.info({ rejected: 0 }, 'list: all entries are usable again');
+};
+
+const createStoreLog = (logger: Logger) => {
   const failing = new Set<string>();
-  return (event) => {
+  return (event: StoreEvent): void => {
     const { store } = event;
     switch (event.type) {
       case 'store-empty':
@@ -63,9 +157,9 @@ const createStoreLog = (logger: Logger): ((event: StoreEvent) => void) => {
   };
 };
 
-const createTokenLog = (logger: Logger): ((event: TokenEvent) => void) => {
+const createTokenLog = (logger: Logger) => {
   let failing: string | undefined;
-  return (event) => {
+  return (event: TokenEvent): void => {
     if (event.type === 'token-renewed') {
       if (failing) logger.info('token: recovered');
       else logger.debug('token: renewed');

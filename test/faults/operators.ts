@@ -92,14 +92,14 @@ export const operators: readonly Fault[] = [
     tests: ['test/telemetry/history.test.ts', 'test/sharing/stores.test.ts'],
   },
   {
-    file: 'src/telemetry/list-log.ts',
+    file: 'src/telemetry/log.ts',
     code: "    logged = { state: 'fresh' };\n",
     fault: "    logged = { ...logged, state: 'fresh' };\n",
     effect: 'after one outage every renewal is logged as a recovery',
     tests: ['test/banks/renewal.test.ts'],
   },
   {
-    file: 'src/telemetry/list-log.ts',
+    file: 'src/telemetry/log.ts',
     code: 'logged.failing !== failing || logged.state !== state',
     fault: 'logged.failing !== failing',
     effect: 'the log does not say when a list becomes stale, or expires, in an outage that has begun',
