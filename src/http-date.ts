@@ -5,35 +5,23 @@
  * day of the week.
  */
 export const parseHttpDate = (value: string): number | undefined => {
-  // What is before or after a date stays, so that the comparison fails.
-  const fixdate = value.trim().replace(RFC_850, fromRfc850).replace(ASCTIME, fromAsctime);
+  const text = value.trim();
+  const old = (RFC_850.exec(text) ?? ASCTIME.exec(text))?.groups;
+  const fixdate = old
+    ? `${old['day']}, ${old['date']?.replace(' ', '0')} ${old['month']} ${fullYear(old['year'])} ${old['time']} GMT`
+    : text;
   const ms = Date.parse(fixdate);
   return !Number.isNaN(ms) && new Date(ms).toUTCString() === fixdate ? ms : undefined;
 };
 
-const RFC_850 = /(\w{3})\w{3,6}, (\d\d)-(\w{3})-(\d\d) (\d\d:\d\d:\d\d) GMT/;
-const fromRfc850 = (
-  _text: string,
-  day: string,
-  date: string,
-  month: string,
-  year: string,
-  time: string,
-): string => `${day}, ${date} ${month} ${fullYear(year)} ${time} GMT`;
+/** The two old forms that section 5.6.7 lets nobody send any more and everybody must read. */
+const RFC_850 = /^(?<day>\w{3})\w{3,6}, (?<date>\d\d)-(?<month>\w{3})-(?<year>\d\d) (?<time>[\d:]{8}) GMT$/;
+const ASCTIME = /^(?<day>\w{3}) (?<month>\w{3}) (?<date>[ \d]\d) (?<time>[\d:]{8}) (?<year>\d{4})$/;
 
-const ASCTIME = /(\w{3}) (\w{3}) ([ \d]\d) (\d\d:\d\d:\d\d) (\d{4})/;
-const fromAsctime = (
-  _text: string,
-  day: string,
-  month: string,
-  date: string,
-  time: string,
-  year: string,
-): string => `${day}, ${date.replace(' ', '0')} ${month} ${year} ${time} GMT`;
-
-/** A two-digit year that seems more than 50 years ahead lies in the past (section 5.6.7). */
-const fullYear = (twoDigits: string): number => {
+/** A two-digit year that seems more than 50 years ahead lies in the past. */
+const fullYear = (year = ''): string | number => {
+  if (year.length === 4) return year;
   const thisYear = new Date().getUTCFullYear();
-  const year = thisYear - (thisYear % 100) + Number(twoDigits);
-  return year > thisYear + 50 ? year - 100 : year;
+  const sameCentury = thisYear - (thisYear % 100) + Number(year);
+  return sameCentury > thisYear + 50 ? sameCentury - 100 : sameCentury;
 };
