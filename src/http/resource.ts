@@ -9,7 +9,7 @@ import { sendProblem } from './problems.ts';
 
 interface ResourceOptions {
   readonly cors: Cors;
-  readonly requestLog: Pick<RequestLog, 'noteRoute'>;
+  readonly requestLog: Pick<RequestLog, 'note'>;
 }
 
 /** Defines read-only resources. Express answers HEAD by the GET handler; other methods get a 405 with `Allow`. */
@@ -19,7 +19,7 @@ export const createResource =
     app
       .route(path)
       .all((req, _res, next) => {
-        requestLog.noteRoute(req, path);
+        requestLog.note(req, { route: path });
         next();
       })
       .get(get)

@@ -105,7 +105,7 @@ export const http: readonly Fault[] = [
   },
   {
     file: 'src/http/banks/route.ts',
-    code: "      case 'not_modified':\n        requestLog.noteListState(req, stateOf(served));\n",
+    code: "      case 'not_modified':\n        requestLog.note(req, { listState: stateOf(served) });\n",
     fault: "      case 'not_modified':\n",
     effect: 'the answers 304 are missing from banks_served_total',
     tests: ['test/telemetry/metrics.test.ts', ...ROUTE],

@@ -14,7 +14,7 @@ import { PROBLEM_OF_LOAD_ERROR, sendProblem } from '../problems.ts';
 export interface BanksRouteOptions {
   readonly list: BankList;
   readonly prepareAnswers: PrepareAnswers;
-  readonly requestLog: Pick<RequestLog, 'noteListState'>;
+  readonly requestLog: Pick<RequestLog, 'note'>;
 }
 
 export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRouteOptions) => {
@@ -25,12 +25,12 @@ export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRout
     const choice = answers[negotiate(req.headers['accept-encoding'])] ?? answers.identity;
     switch (evaluatePreconditions(req.headers, choice.validators)) {
       case 'proceed':
-        requestLog.noteListState(req, stateOf(served));
+        requestLog.note(req, { listState: stateOf(served) });
         // Node sends no body in answer to HEAD.
         res.writeHead(200, [...choice.headers]).end(choice.body);
         return;
       case 'not_modified':
-        requestLog.noteListState(req, stateOf(served));
+        requestLog.note(req, { listState: stateOf(served) });
         res.writeHead(304, [...choice.notModifiedHeaders]).end();
         return;
       case 'precondition_failed':
@@ -44,7 +44,7 @@ export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRout
       try {
         served = await list.arrival();
       } catch (error) {
-        requestLog.noteListState(req, list.state());
+        requestLog.note(req, { listState: list.state() });
         // Retry-After on every one: the list's own back-off knows when asking again can help.
         res.setHeader('Retry-After', Math.max(1, Math.ceil(list.status().nextLoadInMs / 1_000)));
         sendProblem(res, PROBLEM_OF_LOAD_ERROR[LoadError.from(error).kind]);
