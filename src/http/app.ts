@@ -4,10 +4,15 @@ import type { Config } from '../config/config.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import type { RequestLog } from './log/request-log.ts';
-import { createAdmission, inFrontOf, type AdmissionOptions } from './middlewares.ts';
+import {
+  createAdmission,
+  createResource,
+  inFrontOf,
+  toProblem,
+  type AdmissionOptions,
+} from './middlewares.ts';
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
-import { createResource, toProblem } from './resource.ts';
 
 // The public port's application: which resources exist. It does not listen, and it reads no body and no query string.
 
@@ -26,7 +31,7 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener => {
   resource('/openapi.json', createOpenApiRoute(options));
   app.use((_req, res) => sendProblem(res, 'not_found'));
   app.use(toProblem);
-  return inFrontOf(app, [options.requestLog.middleware, ...createAdmission(options)]);
+  return inFrontOf(app, [options.requestLog.middleware, createAdmission(options)]);
 };
 
 /** Express without additional headers, and with exact paths. */

@@ -1,6 +1,8 @@
-import { STATUS_CODES, type ServerResponse } from 'node:http';
+import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
+import helmet from 'helmet';
 
-// Headers as this service keeps them, and the two ways to send them.
+// Headers as this service keeps them, the two ways to send them, and those that every answer has.
 
 /** Names and values in turn, as `writeHead` takes them. */
 export type FlatHeaders = readonly string[];
@@ -14,4 +16,29 @@ export const setHeaders = (res: ServerResponse, headers: FlatHeaders): void => {
 export const toHead = (status: number, headers: FlatHeaders): string => {
   const lines = headers.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n`;
+};
+
+/**
+ * Helmet's headers for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows. Helmet
+ * runs once, at start: none of them depends on the request.
+ */
+export const createSecurityHeaders = ({
+  resourcePolicy,
+}: {
+  readonly resourcePolicy: 'same-origin' | 'cross-origin';
+}): FlatHeaders => {
+  const req = new IncomingMessage(new Socket());
+  const res = new ServerResponse(req);
+  helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] },
+    },
+    crossOriginResourcePolicy: { policy: resourcePolicy },
+    referrerPolicy: { policy: 'no-referrer' },
+    xFrameOptions: { action: 'deny' },
+  })(req, res, (error) => {
+    if (error) throw error;
+  });
+  return Object.entries(res.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
 };

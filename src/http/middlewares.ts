@@ -1,14 +1,14 @@
+import type { ErrorRequestHandler, Express, RequestHandler } from 'express';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Cors } from './cors.ts';
 import { setHeaders, type FlatHeaders } from './headers.ts';
 import { PROBES } from './health.ts';
 import { hasUnwantedBody, isServerWide, refusalOf } from './listener/admission.ts';
 import type { PublicServer } from './listener/server.ts';
+import type { RequestLog } from './log/request-log.ts';
 import { sendProblem } from './problems.ts';
-import { sendOptions } from './resource.ts';
 
-// What every request passes before its route, on both ports. It runs before Express, whose router parses the target with Node's
-// old URL parser, which accepts malformed targets and prints a warning (DEP0170).
+// What both ports do with every request, whatever it asks for: before its route, around it, and after an error.
 
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
 
@@ -26,57 +26,78 @@ export interface AdmissionOptions {
   readonly isDraining: () => boolean;
 }
 
-/** The headers of every answer, and the refusals that do not depend on the resource. */
-export const createAdmission = (options: AdmissionOptions): readonly Middleware[] => [
-  createCommonHeaders(options),
-  createLastAnswer(options),
-  refuseMalformed,
-  createCapacityCheck(options),
-  answerServerWide,
-];
-
-const createCommonHeaders =
-  ({ cors, securityHeaders }: Pick<AdmissionOptions, 'cors' | 'securityHeaders'>): Middleware =>
+/**
+ * Sets the headers of every answer, and refuses what is refused whatever the resource. It belongs in front of Express, whose
+ * router parses the target with Node's old URL parser, which accepts malformed targets and prints a warning (DEP0170).
+ */
+export const createAdmission =
+  ({ cors, securityHeaders, server, isDraining }: AdmissionOptions): Middleware =>
   (req, res, next) => {
     setHeaders(res, securityHeaders);
     setHeaders(res, cors.headers(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
-    next();
-  };
 
-/** Announces the end of the connection with its last response. A client that reused it would lose its request. */
-const createLastAnswer =
-  ({ server, isDraining }: Pick<AdmissionOptions, 'server' | 'isDraining'>): Middleware =>
-  (req, res, next) => {
-    const isLast =
-      server.isOverCapacity(req.socket) ||
-      server.isUsedUp(req.socket) ||
-      isDraining() ||
-      hasUnwantedBody(req);
-    if (isLast) res.setHeader('Connection', 'close');
-    next();
-  };
+    const refusal = refusalOf(req);
+    const isOverCapacity = server.isOverCapacity(req.socket);
+    // Announces the end of the connection with its last answer: a client that reused it would lose its request.
+    if (refusal || isOverCapacity || server.isUsedUp(req.socket) || isDraining() || hasUnwantedBody(req))
+      res.setHeader('Connection', 'close');
 
-const refuseMalformed: Middleware = (req, res, next) => {
-  const refusal = refusalOf(req);
-  if (refusal) {
-    res.setHeader('Connection', 'close');
-    sendProblem(res, refusal);
-  } else next();
-};
-
-/** Probes are always answered: otherwise an orchestrator would restart a full service, or send all clients to fewer replicas. */
-const createCapacityCheck =
-  ({ server }: Pick<AdmissionOptions, 'server'>): Middleware =>
-  (req, res, next) => {
-    if (server.isOverCapacity(req.socket) && !PROBES.has(req.url)) {
+    if (refusal) sendProblem(res, refusal);
+    // Probes are always answered: otherwise an orchestrator would restart a full service, or send all clients to fewer
+    // replicas.
+    else if (isOverCapacity && !PROBES.has(req.url)) {
       res.setHeader('Retry-After', 1);
       sendProblem(res, 'too_many_connections');
-    } else next();
+    }
+    // `OPTIONS *` asks about the server, so no route has it.
+    else if (isServerWide(req.method, req.url)) sendOptions(res);
+    else next();
   };
 
-/** `OPTIONS *` asks about the server, so no route has it. */
-const answerServerWide: Middleware = (req, res, next) => {
-  if (isServerWide(req.method, req.url)) sendOptions(res);
-  else next();
+interface ResourceOptions {
+  readonly cors: Cors;
+  readonly requestLog: Pick<RequestLog, 'note'>;
+}
+
+/** Defines read-only resources. Express answers HEAD by the GET handler; other methods get a 405 with `Allow`. */
+export const createResource =
+  (app: Express, { cors, requestLog }: ResourceOptions) =>
+  (path: string, get: RequestHandler): void => {
+    app
+      .route(path)
+      .all((req, _res, next) => {
+        requestLog.note(req, { route: path });
+        next();
+      })
+      .get(get)
+      .options((req, res) => {
+        setHeaders(res, cors.preflightHeaders(req));
+        sendOptions(res);
+      })
+      .all((_req, res) => {
+        res.setHeader('Allow', ALLOWED);
+        sendProblem(res, 'method_not_allowed');
+      });
+  };
+
+const sendOptions = (res: ServerResponse): void => {
+  res.setHeader('Allow', ALLOWED);
+  res.setHeader('Cache-Control', 'no-store');
+  res.writeHead(204).end();
+};
+
+const ALLOWED = 'GET, HEAD, OPTIONS';
+
+/** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any other error is a defect. */
+export const toProblem: ErrorRequestHandler = (error: unknown, req, res, next) => {
+  if (res.headersSent) {
+    // Part of the response has been sent: only closing the connection can tell the client, and Express does that.
+    next(error);
+    return;
+  }
+  const isClientError =
+    typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
+  if (!isClientError) req.log.error({ err: error }, 'unexpected error in a request');
+  sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
 };

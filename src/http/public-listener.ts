@@ -5,12 +5,12 @@ import type { Config } from '../config/config.ts';
 import { createPrepareAnswers } from './banks/answers.ts';
 import { createClientAddress, createIsProxy } from './client-address.ts';
 import { createCors } from './cors.ts';
+import { createSecurityHeaders } from './headers.ts';
 import { createHotPath } from './hot/path.ts';
 import type { DrainOptions } from './listener/drain.ts';
 import { LIMITS } from './listener/limits.ts';
 import { createPublicServer, listen } from './listener/server.ts';
 import { createRequestLog } from './log/request-log.ts';
-import { createSecurityHeaders } from './security-headers.ts';
 import type { RequestEvent } from '../telemetry/events.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and the Express application

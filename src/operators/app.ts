@@ -11,8 +11,13 @@ import { createRefresh } from './refresh.ts';
 import { sendProblem } from '../http/problems.ts';
 import { createExpress } from '../http/app.ts';
 import type { RequestLog } from '../http/log/request-log.ts';
-import { createAdmission, inFrontOf, type Middleware } from '../http/middlewares.ts';
-import { createResource, toProblem } from '../http/resource.ts';
+import {
+  createAdmission,
+  createResource,
+  inFrontOf,
+  toProblem,
+  type Middleware,
+} from '../http/middlewares.ts';
 import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
 
 // The management port: what must not be public. It is on loopback by default, and what it can change
@@ -60,11 +65,7 @@ export const createOperatorsApp = (options: OperatorsAppOptions): RequestListene
     });
   app.use((_req, res) => sendProblem(res, 'not_found', { detail: 'There is nothing at this path.' }));
   app.use(toProblem);
-  return inFrontOf(app, [
-    options.requestLog.middleware,
-    ...createAdmission(options),
-    createHostCheck(options),
-  ]);
+  return inFrontOf(app, [options.requestLog.middleware, createAdmission(options), createHostCheck(options)]);
 };
 
 /** Refuses what asks under another name: a page that reaches this port by DNS rebinding. */

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { createCors } from '../http/cors.ts';
 import { createRequestLog } from '../http/log/request-log.ts';
-import { createSecurityHeaders } from '../http/security-headers.ts';
+import { createSecurityHeaders } from '../http/headers.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { createSecretFile } from '../secrets/secret-file.ts';
 import { MANAGEMENT_TOKEN_RULE } from '../secrets/secret-rules.ts';

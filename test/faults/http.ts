@@ -91,8 +91,8 @@ export const http: readonly Fault[] = [
   },
   {
     file: 'src/http/middlewares.ts',
-    code: '      isDraining() ||\n',
-    fault: '',
+    code: ' || isDraining() ||',
+    fault: ' ||',
     effect: 'during the drain clients keep connections that are about to close, and lose requests',
     tests: ['test/service.test.ts', 'test/process.test.ts'],
   },
@@ -132,7 +132,7 @@ export const http: readonly Fault[] = [
     tests: ['test/banks/renewal.test.ts', 'test/service.test.ts', 'test/operators/app.test.ts'],
   },
   {
-    file: 'src/http/resource.ts',
+    file: 'src/http/middlewares.ts',
     code: "  if (!isClientError) req.log.error({ err: error }, 'unexpected error in a request');\n",
     fault: '',
     effect: 'a defect answers 500 and leaves no trace in the log',
