@@ -1,4 +1,4 @@
-import { formsOf } from '../src/secrets/encoded-forms.ts';
+import { formsOf } from '../src/secrets/secret-scanner.ts';
 import { leaksIn } from '../test/kit/leaks.ts';
 import type { Findings } from './findings.ts';
 

@@ -1,4 +1,4 @@
-import { createSecretScanner } from './secret-scanner.ts';
+import { createSecretRemover } from './secret-scanner.ts';
 
 // The last line of defence around everything that the process writes: it knows the secrets by value and replaces them,
 // however they got there. The first line of defence is not to pass secrets on; no code may rely on this one.
@@ -15,7 +15,8 @@ export interface Redaction {
   readonly addSecret: (origin: string, secret: string) => void;
   /**
    * Replaces each secret in `text` by `[redacted]`: plain, percent-encoded, form-encoded, JSON-escaped, and in Base64 or
-   * base64url. Never throws. A text longer than {@link MAX_TEXT_CHARS} is cut there.
+   * base64url; not where letters and digits are encoded one by one. Never throws. A text longer than {@link MAX_TEXT_CHARS} is
+   * cut there.
    */
   readonly redact: (text: string) => string;
 }
@@ -27,22 +28,17 @@ export const MAX_TEXT_CHARS = 262_144;
 
 export const createRedaction = (): Redaction => {
   const secrets = new Map<string, readonly string[]>();
-  let scan = createSecretScanner([]);
+  let removeSecrets = createSecretRemover([]);
 
   return {
     addSecret: (origin, secret) => {
       const known = secrets.get(origin) ?? [];
       if (known.at(-1) === secret || !isLookedFor(secret)) return;
       secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-REMEMBERED));
-      scan = createSecretScanner([...secrets.values()].flat());
+      removeSecrets = createSecretRemover([...secrets.values()].flat());
     },
-    redact: (text) => {
-      const bounded = text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text;
-      const spans = scan(bounded);
-      if (spans.length === 0) return bounded;
-      const kept = spans.map(({ from }, index) => bounded.slice(spans[index - 1]?.to ?? 0, from));
-      return [...kept, bounded.slice(spans.at(-1)?.to)].join('[redacted]');
-    },
+    redact: (text) =>
+      removeSecrets(text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text),
   };
 };
 
@@ -57,15 +53,14 @@ export const isLookedFor = (secret: string): boolean => {
   return counted.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(counted);
 };
 
+/** Redacts each line before `destination` gets it, and replaces a line of more than {@link MAX_TEXT_CHARS} by a note. */
+export const redacting = (destination: LineWriter, { redact }: Pick<Redaction, 'redact'>): LineWriter => ({
+  write: (line) => destination.write(line.length > MAX_TEXT_CHARS ? lengthNote(line) : redact(line)),
+});
+
 interface LineWriter {
   write(line: string): void;
 }
-
-/** Redacts each line before `destination` gets it, and replaces a line of more than {@link MAX_TEXT_CHARS} by a note. */
-export const redacting = (destination: LineWriter, redaction: Redaction): LineWriter => ({
-  write: (line) =>
-    destination.write(line.length > MAX_TEXT_CHARS ? lengthNote(line) : redaction.redact(line)),
-});
 
 /** The line cannot be cut, because it is a JSON object. */
 const lengthNote = (line: string): string => {

@@ -1,86 +1,146 @@
-import { formsOf } from './encoded-forms.ts';
-import { toPlainBytes, type PlainBytes, type Reading } from './plain-bytes.ts';
+// Finds secrets in a text: plain, JSON-escaped however often, percent-encoded, form-encoded, or in Base64. The time is linear
+// in the length of the text, whatever the text and the secrets are.
 
-// Finds secrets in a text in whatever encoding, in time that is linear in the length of the text, whatever the text and the
-// secrets are.
+/** The beginning of a longer secret that is found as well, in characters: its end may have been cut off. */
+const HEAD = 32;
 
-/** `from` inclusive, `to` exclusive, in UTF-16 units. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
+/** What is shorter, in characters, occurs in ordinary text. */
+const SHORTEST = 4;
 
-/** Returns where there are secrets in the text: in order, and neither overlapping nor adjacent. */
-export type SecretScanner = (text: string) => readonly Span[];
-
-/**
- * Only the first bytes of a long secret are searched for, and the rest is compared where they are found. The search stays
- * cheap, and a secret whose end was cut off is found as well.
- */
-const HEAD_BYTES = 32;
-
-/** What is shorter occurs in ordinary text. */
-const SHORTEST_BYTES = 4;
-
-export const createSecretScanner = (secrets: readonly string[]): SecretScanner => {
-  // A lone surrogate cannot be encoded; a buffer replaces it.
-  const forms = secrets.flatMap((secret) => formsOf(Buffer.from(secret).toString()));
-  /** By their first bytes: how the secrets that start with them continue. */
-  const tailsOf = new Map<string, string[]>();
-  for (const bytes of new Set(forms.flatMap(plainBytesOf))) {
-    if (bytes.length < SHORTEST_BYTES) continue;
-    const head = bytes.slice(0, HEAD_BYTES);
-    tailsOf.set(head, [...(tailsOf.get(head) ?? []), bytes.slice(HEAD_BYTES)]);
-  }
-  if (tailsOf.size === 0) return () => [];
+/** A function that replaces the secrets in a text by `[redacted]`. */
+export const createSecretRemover = (secrets: readonly string[]): ((text: string) => string) => {
+  const forms = secrets.flatMap(formsOf);
+  const needles = toNeedles(forms.map((form) => toPlainBytes(form).bytes));
+  // In the text as it is: what is next to a secret may look like the start or the end of an escape. A backslash at the end may
+  // be half of one.
+  const literalNeedles = toNeedles(secrets.map((secret) => secret.replace(/(?<!\\)\\+$/, '')));
+  if (needles.length + literalNeedles.length === 0) return (text) => text;
   const mayContainSecret = createPreCheck(forms);
-  // Longer ones first, since a shorter one may be the beginning of a longer one.
-  const heads = [...tailsOf.keys()].toSorted((a, b) => b.length - a.length);
-  const search = new RegExp(heads.map(toPattern).join('|'), 'g');
-
-  const scanBytes = ({ bytes, starts, ends }: PlainBytes): Span[] => {
-    const spans: Span[] = [];
-    let comparedTo = 0;
-    search.lastIndex = 0;
-    for (let match = search.exec(bytes); match; match = search.exec(bytes)) {
-      const { index, 0: head } = match;
-      const headEnd = index + head.length;
-      // Not again in what has been compared: a text that repeats a secret's beginning would be read over and over.
-      const tails = headEnd < comparedTo ? [] : (tailsOf.get(head) ?? []);
-      const end = Math.max(headEnd, ...tails.map((tail) => headEnd + commonLength(tail, bytes, headEnd)));
-      comparedTo = Math.max(comparedTo, end);
-      spans.push({ from: starts[index] ?? 0, to: ends[end - 1] ?? 0 });
-      // Another secret may begin inside this one.
-      search.lastIndex = index + 1;
-    }
-    return spans;
-  };
-
   return (text) => {
-    const hasPercent = text.includes('%');
-    const hasUnicode = text.includes(String.raw`\u`);
-    const hasEscapes = hasPercent || hasUnicode;
-    if (!mayContainSecret(text) && !(hasEscapes && mayContainSecret(decodeLetters(text)))) return [];
-    const readings: Reading[] = [
-      {},
-      ...(hasPercent ? [{ percent: true }] : []),
-      ...(hasUnicode ? [{ unicode: false }] : []),
-    ];
-    return merge(readings.flatMap((reading) => scanBytes(toPlainBytes(text, reading))));
+    if (!mayContainSecret(text)) return text;
+    const { bytes, starts, ends } = toPlainBytes(text);
+    const unescaped = needles.flatMap((needle) => findIn(bytes, needle));
+    return withoutSpans(text, [
+      ...literalNeedles.flatMap((needle) => findIn(text, needle)),
+      ...unescaped.map(({ from, to }) => ({ from: starts[from] ?? 0, to: ends[to - 1] ?? 0 })),
+    ]);
   };
 };
 
-/** A secret may itself contain the characters `\u00e9`, and a text may quote them or mean them as an escape. */
-const plainBytesOf = (form: string): string[] =>
-  [true, false].map((unicode) => toPlainBytes(form, { unicode }).bytes);
+/**
+ * What to search for to find `secret` plain and in Base64, also when it was percent- or form-encoded first, as client
+ * credentials are (RFC 6749 section 2.3.1). Other escapes are undone by {@link toPlainBytes}.
+ *
+ *     s3cret/+   plain
+ *     czNjcmV0Lys   in Base64: aWQ6czNjcmV0Lys= is id:s3cret/+
+ *     czNjcmV0JTJGJTJC   percent-encoded, in Base64: aWQ6czNjcmV0JTJGJTJC is id:s3cret%2F%2B
+ */
+export const formsOf = (secret: string): string[] => {
+  // A lone surrogate cannot be encoded; a buffer replaces it.
+  const text = Buffer.from(secret).toString();
+  const percentEncoded = encodeURIComponent(text);
+  const formEncoded = new URLSearchParams([['', text]]).toString().slice(1);
+  // As oauth4webapi does it: everything but letters and digits is encoded.
+  const eagerlyEncoded = percentEncoded
+    .replaceAll(/[-_.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+');
+  return [text, ...[...new Set([text, percentEncoded, formEncoded, eagerlyEncoded])].flatMap(base64Cores)];
+};
 
-const toPattern = (bytes: string): string =>
-  bytes.replaceAll(/[^A-Za-z\d]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
+/**
+ * The part of `text` in Base64 that does not depend on the bytes around it, such as the client id in `id:secret`: one for
+ * each of the three positions of a byte in a Base64 group.
+ */
+const base64Cores = (text: string): string[] => {
+  const bytes = Buffer.from(text);
+  return [0, 1, 2].map((before) =>
+    Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
+      .slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6)),
+  );
+};
 
-const commonLength = (tail: string, bytes: string, from: number): number => {
-  let length = 0;
-  while (length < tail.length && tail[length] === bytes[from + length]) length += 1;
-  return length;
+/**
+ * A text without its escapes, so that a secret is the same UTF-8 bytes however it was written; different texts may result in the
+ * same bytes, but not so often that a random text looks like a secret. `bytes` has one character per byte (latin1); `starts` and
+ * `ends` say for each byte where the text that it comes from starts and ends, its escape included.
+ *
+ *     \"                    "     backslashes are dropped, however many
+ *     \u00e9                é
+ *     \n, a line break      n     a control character is the letter of its JSON escape (RFC 8259 section 7)
+ *     a b, a-b              a+b   a space in a form field, base64url (RFC 4648 section 5)
+ *     a_b                   a/b   base64url
+ *     a%2Bb, a%252Bb        a+b   a percent-encoded sign, and one that was encoded again
+ */
+const toPlainBytes = (text: string) => {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  let bytes = '';
+  for (const match of text.matchAll(TOKEN)) {
+    const [written, high, low, unit, octet, char = ''] = match;
+    const plain = octet ? unhex(octet) : utf8(high ? unhex(high, low) : unit ? unhex(unit) : char);
+    for (const byte of plain) {
+      if (byte === '\\') continue;
+      bytes += SAME_AS.get(byte) ?? byte;
+      starts.push(match.index);
+      ends.push(match.index + written.length);
+    }
+  }
+  return { bytes, starts, ends };
+};
+
+/** A character as it is written, with the backslashes before it; the groups are the ways to write one. */
+const TOKEN =
+  /\\*(?:(?<=\\)u(d[89ab][\da-f]{2})\\+u(d[c-f][\da-f]{2})|(?<=\\)u([\da-f]{4})|%(?:25)*([\da-f]{2})|([^\\])|$)/giu;
+
+const unhex = (...codes: (string | undefined)[]): string =>
+  String.fromCharCode(...codes.map((code = '') => Number.parseInt(code, 16)));
+
+const utf8 = (text: string): string => Buffer.from(text).toString('latin1');
+
+const SAME_AS: ReadonlyMap<string, string> = new Map(
+  Object.entries({ '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', ' ': '+', '-': '+', _: '/' }),
+);
+
+interface Needle {
+  readonly text: string;
+  /** For each length of what has matched: the longest beginning of the needle that it also ends with. */
+  readonly fallbacks: Uint32Array;
+}
+
+const toNeedles = (texts: readonly string[]): Needle[] =>
+  [...new Set(texts)].filter(({ length }) => length >= SHORTEST).map(toNeedle);
+
+/** Prepares the search of Knuth, Morris and Pratt, which reads each character once, also where a secret repeats its beginning. */
+const toNeedle = (text: string): Needle => {
+  const needle = { text, fallbacks: new Uint32Array(text.length + 1) };
+  for (let index = 1; index < text.length; index += 1)
+    needle.fallbacks[index + 1] = extend(needle, needle.fallbacks[index] ?? 0, text[index]);
+  return needle;
+};
+
+/** How much of the needle matches after `char`, if `length` matched before it. */
+const extend = ({ text, fallbacks }: Needle, length: number, char: string | undefined): number => {
+  let matched = length;
+  while (matched > 0 && text[matched] !== char) matched = fallbacks[matched] ?? 0;
+  return text[matched] === char ? matched + 1 : 0;
+};
+
+/** All that is the needle, or at least its {@link HEAD}. */
+const findIn = (haystack: string, needle: Needle): Span[] => {
+  const head = needle.text.slice(0, HEAD);
+  if (!haystack.includes(head)) return [];
+  const spans: Span[] = [];
+  let matched = 0;
+  for (let index = 0; index < haystack.length; index += 1) {
+    matched = extend(needle, matched, haystack[index]);
+    if (matched < head.length) continue;
+    const from = index + 1 - matched;
+    const last = spans.at(-1);
+    if (last && from <= last.to) last.to = index + 1;
+    else spans.push({ from, to: index + 1 });
+  }
+  return spans;
 };
 
 /**
@@ -88,30 +148,29 @@ const commonLength = (tail: string, bytes: string, from: number): number => {
  * the longest run of them in one of the forms must be there. The shorter it is, the more lines cost a full search.
  */
 const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) => {
-  const runs = forms.map((form) =>
-    (form.match(/[A-Za-z0-9]+/g) ?? []).reduce(
-      (longest, run) => (run.length > longest.length ? run : longest),
-      '',
-    ),
-  );
-  const anyRun = new RegExp([...new Set(runs.map((run) => run.slice(0, LONGEST_RUN)))].join('|'));
+  const runs = forms.map((form) => {
+    const [longest = ''] = (form.match(/[A-Za-z\d]+/g) ?? []).toSorted((a, b) => b.length - a.length);
+    return longest.slice(0, LONGEST_RUN);
+  });
+  const anyRun = new RegExp([...new Set(runs)].join('|'));
   return (text) => anyRun.test(text);
 };
 
-/** No encoder escapes letters and digits, but a client may. The lookbehind keeps a long run of backslashes linear. */
-const decodeLetters = (text: string): string =>
-  text.replaceAll(/(?:%|(?<!\\)\\+u00)(3\d|[46][1-9a-f]|[57][\da])/gi, (_escape, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
-
 const LONGEST_RUN = 16;
 
-const merge = (spans: readonly Span[]): Span[] => {
-  const merged: Span[] = [];
-  for (const span of spans.toSorted((a, b) => a.from - b.from)) {
-    const last = merged.at(-1);
-    if (last === undefined || span.from > last.to) merged.push(span);
-    else merged[merged.length - 1] = { from: last.from, to: Math.max(last.to, span.to) };
+/** `from` inclusive, `to` exclusive, in characters. */
+interface Span {
+  readonly from: number;
+  to: number;
+}
+
+/** Spans that overlap or follow each other at once are one. */
+const withoutSpans = (text: string, spans: readonly Span[]): string => {
+  let kept = '';
+  let end = -1;
+  for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {
+    if (from > end) kept += `${text.slice(Math.max(0, end), from)}[redacted]`;
+    end = Math.max(end, to);
   }
-  return merged;
+  return kept + text.slice(Math.max(0, end));
 };

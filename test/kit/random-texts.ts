@@ -7,7 +7,6 @@ export const SECRET_ALPHABETS = {
   'signs that encoders touch': Array.from('\\\\"/%+-_ \n\t%25=&u00né秘🔑'),
   'two letters': Array.from('ab'),
   'other scripts': Array.from('éü秘密🔑ß\ud83d\udd11'),
-  'a pair of backslash and u': ['\\', 'u', 'd', '8', '3'],
 };
 
 export const createTextSource = (seed: number) => {

@@ -33,13 +33,10 @@ const FORMS: Record<string, (secret: string) => string> = {
   'JSON-escaped': (secret) => json({ secret }),
   'JSON in JSON in JSON': (secret) => json({ body: json({ body: json([secret]) }) }),
   'JSON escaped to ASCII': (secret) => json(secret).replaceAll(/[^ -~]/g, unicodeEscape),
-  'JSON escaped to the last letter': (secret) => secret.replaceAll(/[^]/g, unicodeEscape),
-  'JSON escaped to the last letter, in JSON': (secret) => json(secret.replaceAll(/[^]/g, unicodeEscape)),
   'JSON with escaped slashes': (secret) => json(secret).replaceAll('/', '\\/'),
   'percent-encoded': encodeURIComponent,
   'percent-encoded as a path': encodeURI,
-  'percent-encoded to the last letter': (secret) =>
-    [...Buffer.from(secret)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+  'percent-encoded twice': (secret) => encodeURIComponent(encodeURIComponent(secret)),
   'percent-encoded in lower case': (secret) =>
     encodeURIComponent(secret).replaceAll(/%../g, (code) => code.toLowerCase()),
   'form-encoded': form,
@@ -178,6 +175,20 @@ test('long secrets that begin alike are told apart by how they go on', () => {
   expect(redact(`<${start.slice(1)}>`)).toBe(`<${start.slice(1)}>`);
 });
 
+test.each([
+  ['one character', '0', '0'.repeat(40)],
+  ['two characters', 'ab', 'ab'.repeat(20)],
+  ['itself, almost', `${'x1'.repeat(20)}y`, `${'x1'.repeat(20)}y${'x1'.repeat(20)}`],
+])(
+  'of a secret that begins by repeating %s nothing is left after some more of them',
+  (_what, more, start) => {
+    const { addSecret, redact } = createRedaction();
+    addSecret('TOKEN', `${start}-Random-Rest`);
+    expect(redact(`<${more}${start}-Random-Rest>`)).toBe('<[redacted]>');
+    expect(redact(`<${start}${start}-Random-Rest>`)).not.toMatch(/Random|Rest/);
+  },
+);
+
 test('a value that is rotated back and forth does not push the others out', () => {
   const { addSecret, redact } = createRedaction();
   for (const rotation of [1, 2, 3, 4, 3, 3, 4, 3]) addSecret('TOKEN', `token-number-${rotation}`);
@@ -205,7 +216,6 @@ describe('of escapes', () => {
     ['a two-byte character', 'abcé-123', String.raw`abc\u00e9-123`],
     ['a three-byte character', 'abc€-123', String.raw`abc\\u20AC-123`],
     ['a pair of surrogates', 'abc🔑-123', String.raw`abc\ud83d\udd11-123`],
-    ['half an escaped pair and half a plain one', 'abc🔑-123', `abc\\ud83d\udd11-123`],
     ['a space', 'ab cd-123', 'ab+cd-123'],
     ['base64url', 'ab+cd/123', 'ab-cd_123'],
     ['percent signs', 'ab%cd-123', 'ab%25cd-123'],
@@ -216,8 +226,6 @@ describe('of escapes', () => {
     ['the last character of all', 'abc\u{10ffff}-123', String.raw`abc\udbff\udfff-123`],
     ['half a pair', 'abc\ud83d-1234', String.raw`abc\ud83d-1234`],
     ['U+0080 in percent signs', 'abc\u0080-123', 'abc%C2%80-123'],
-    ['escaped letters, which no encoder makes', 'abc-1234', String.raw`\u0061bc-1234`],
-    ['an escaped percent sign', 'ab%41cd-12', String.raw`ab\u002541cd-12`],
     ['many signs in a row', 'ab12//////cd34', 'ab12%2F%2F%2F%2F%2F%2Fcd34'],
     ['signs between single letters', 'a/b/c/d/e/1', 'a%2Fb%2Fc%2Fd%2Fe%2F1'],
     ['what looks like an escape', String.raw`abc\u00e9-12`, String.raw`abc\\u00e9-12`],
@@ -244,13 +252,11 @@ describe('of escapes', () => {
     expect(redactionOf('"abc-123"')(String.raw`{"a":"\"abc-123\""}`)).toBe('{"a":"[redacted]"}');
     expect(redactionOf('é-abc-12é')(String.raw`1\u00e9-abc-12\u00e92`)).toBe('1[redacted]2');
     expect(redactionOf('+abc-12+')('1%2Babc%2D12%2B2')).toBe('1[redacted]2');
-    expect(redactionOf('u00e9-abc1')(String.raw`\u00e9-abc1`)).toBe('[redacted]');
     expect(redactionOf('abcd-123\\')(String.raw`{"a":"abcd-123\\"}`)).toBe(String.raw`{"a":"[redacted]\\"}`);
     expect(redactionOf('abc-123é')('<abc-123é\udd11>')).toBe('<[redacted]\udd11>');
     expect(redactionOf('abc-1234\ud83d')(String.raw`<abc-1234\ud83d.>`)).toBe('<[redacted].>');
-    expect(redactionOf(String.raw`abc-1\ud83d`)(String.raw`<abc-1\ud83d\udd11>`)).toBe(
-      String.raw`<[redacted]\udd11>`,
-    );
+    expect(redactionOf('abcd-12%')('<abcd-12%41>')).toBe('<[redacted]41>');
+    expect(redactionOf('41-abcd-1')('<%41-abcd-1>')).toBe('<%[redacted]>');
   });
 
   test('an encoded secret before a plain one goes as well', () => {
