@@ -159,8 +159,7 @@ const listenError = (error: unknown): { code: string; port: number } | undefined
     : undefined;
 
 const explain = (error: unknown): string => {
-  if (error instanceof ConfigError)
-    return [error.message, ...error.problems.map((problem) => `  ${problem}`)].join('\n');
+  if (error instanceof ConfigError) return error.message;
   const failed = listenError(error);
   if (!failed) return error instanceof Error ? (error.stack ?? error.message) : String(error);
   const reason = failed.code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${failed.code})`;

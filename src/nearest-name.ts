@@ -1,6 +1,4 @@
-import { lettersApart } from './letters-apart.ts';
-
-// Which of the provider's field names a configured name probably means. Pure.
+// Which of the known names a name probably means. Pure.
 
 /** Words for the same thing, in English, Portuguese and Spanish. The first one stands for all of them. */
 const SYNONYMS = [
@@ -22,13 +20,34 @@ const STANDARD_WORD: ReadonlyMap<string, string> = new Map(
   SYNONYMS.flatMap(([standard, ...others]) => others.map((word) => [word, standard] as const)),
 );
 
-/** The one of `candidates` that `name` probably means; undefined where none resembles it. */
-export const nearestName = (name: string, candidates: readonly string[]): string | undefined => {
+/** The one of the provider's field names `candidates` that `name` probably means; undefined where none resembles it. */
+export const nearestName = (name: string, candidates: readonly string[]): string | undefined =>
+  closest(candidates, (candidate) => distance(name, candidate));
+
+/** The candidate with the smallest distance; undefined where every distance is infinite. */
+export const closest = <C extends string>(
+  candidates: readonly C[],
+  distanceTo: (candidate: C) => number,
+): C | undefined => {
   const [nearest] = candidates
-    .map((candidate) => ({ candidate, distance: distance(name, candidate) }))
+    .map((candidate) => ({ candidate, distance: distanceTo(candidate) }))
     .filter((scored) => scored.distance < Infinity)
     .toSorted((a, b) => a.distance - b.distance);
   return nearest?.candidate;
+};
+
+/** How many letters must be added, removed or replaced to make `a` into `b` (the Levenshtein distance). */
+export const lettersApart = (a: string, b: string): number => {
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const replaced = (above[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(replaced, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    above = current;
+  }
+  return above[b.length] ?? 0;
 };
 
 /** 0: differs in case, accents or separators only; 1: a translation; then by letters; then by a common word. */

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readRegularFile, readRegularFileSync } from '../src/regular-file.ts';
+import { readRegularFile } from '../src/regular-file.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -13,38 +13,30 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const path = (name: string): string => join(directory, name);
 
-describe.each([
-  ['readRegularFile', readRegularFile],
-  ['readRegularFileSync', async (...args: [string, number]) => Promise.resolve(readRegularFileSync(...args))],
-])('%s', (_name, read) => {
-  test.each(['', 'a', 'eight by'])('returns the content: %j', async (content) => {
-    writeFileSync(path('data'), content);
-    symlinkSync('data', path('link'));
-    expect((await read(path('link'), 8)).toString()).toBe(content);
-  });
+test.each(['', 'a', 'eight by'])('returns the content: %j', async (content) => {
+  writeFileSync(path('data'), content);
+  symlinkSync('data', path('link'));
+  expect((await readRegularFile(path('link'), 8)).toString()).toBe(content);
+});
 
-  test('refuses a file above the limit', async () => {
-    writeFileSync(path('data'), 'nine byte');
-    await expect(read(path('data'), 8)).rejects.toMatchObject({
-      code: 'FILE_TOO_LARGE',
-      message: 'more than 8 bytes',
-    });
-  });
+test('refuses a file above the limit', async () => {
+  writeFileSync(path('data'), 'nine byte');
+  await expect(readRegularFile(path('data'), 8)).rejects.toThrow('more than 8 bytes');
+});
 
-  test('refuses a file of unknown size once it exceeds the limit', async () => {
-    expect((await read('/proc/self/status', 100_000)).length).toBeGreaterThan(100);
-    await expect(read('/proc/self/status', 100)).rejects.toMatchObject({ code: 'FILE_TOO_LARGE' });
-  });
+test('refuses a file of unknown size once it exceeds the limit', async () => {
+  expect((await readRegularFile('/proc/self/status', 100_000)).length).toBeGreaterThan(100);
+  await expect(readRegularFile('/proc/self/status', 100)).rejects.toThrow('more than 100 bytes');
+});
 
-  test('refuses pipes, devices and directories without waiting', async () => {
-    execFileSync('mkfifo', [path('pipe')]);
-    for (const file of [path('pipe'), '/dev/zero', directory]) {
-      // oxlint-disable-next-line no-await-in-loop -- one file after the other
-      await expect(read(file, 8)).rejects.toMatchObject({ code: 'NOT_A_REGULAR_FILE' });
-    }
-  });
+test('refuses pipes, devices and directories without waiting', async () => {
+  execFileSync('mkfifo', [path('pipe')]);
+  for (const file of [path('pipe'), '/dev/zero', directory]) {
+    // oxlint-disable-next-line no-await-in-loop -- one file after the other
+    await expect(readRegularFile(file, 8)).rejects.toThrow('not a regular file');
+  }
+});
 
-  test("passes on Node's error if the file does not exist", async () => {
-    await expect(read(path('missing'), 8)).rejects.toMatchObject({ code: 'ENOENT' });
-  });
+test("passes on Node's error if the file does not exist", async () => {
+  await expect(readRegularFile(path('missing'), 8)).rejects.toMatchObject({ code: 'ENOENT' });
 });

@@ -1,4 +1,4 @@
-import { ConfigError, secretsOf } from '../config/config.ts';
+import { ConfigError, describeProblem, secretsOf } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
 import { observe } from '../doctor/observe.ts';
@@ -8,14 +8,14 @@ import type { CommandContext } from './command.ts';
 /** Makes one exchange with the provider and reports each step. @returns 0 if this configuration can serve a list */
 export const doctor = async ({ env, redaction, write }: CommandContext): Promise<number> => {
   try {
-    const config = readConfig(env);
+    const config = await readConfig(env);
     for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
     const report = diagnose(config, await observe(config, redaction));
     write(render(report));
     return report.served ? 0 : 1;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const lines = error.problems.map((problem) => `FAIL  configuration  ${problem}`);
+    const lines = error.problems.map((problem) => `FAIL  configuration  ${describeProblem(problem)}`);
     write([...lines, '', 'This configuration cannot serve a list.', ''].join('\n'));
     return 1;
   }

@@ -29,7 +29,7 @@ interface Started {
 }
 
 const start = async (context: ServeContext): Promise<Started> => {
-  const config = readConfig(context.env);
+  const config = await readConfig(context.env);
   const log = context.openLog();
   const service = createService(config, { ...context, logDestination: log });
   const signal = context.stopSignal();
@@ -53,8 +53,7 @@ const stop = async ({ service, config, log, signal }: Started, context: ServeCon
 
 /** Why the service cannot start, and what to change. */
 const explain = (error: unknown): string => {
-  if (error instanceof ConfigError)
-    return [error.message, ...error.problems.map((problem) => `  ${problem}`)].join('\n');
+  if (error instanceof ConfigError) return error.message;
   switch (codeOf(error)) {
     case 'EADDRINUSE':
       return `PORT or MANAGEMENT_PORT: ${portOf(error)} is already in use; choose another one, or stop the program that uses it`;

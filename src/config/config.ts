@@ -1,10 +1,13 @@
-import { MAX_SECRET_BYTES } from '../secrets/secret-rules.ts';
-import type { TlsFiles, TlsProblem } from '../secrets/tls-files.ts';
 import { readProvider, type ProviderConfig } from './provider.ts';
-import { createReader, type Environment, type Reader, type SecretSource } from './reader.ts';
-import { closestVariable, isUnknownVariable } from './unknown-variables.ts';
+import {
+  createReader,
+  type ConfigProblem,
+  type Environment,
+  type Reader,
+  type SecretSource,
+} from './reader.ts';
 import { passwordsIn, type LogLevel, type PublishedField } from './values.ts';
-import { VARIABLE_NAMES, VARIABLES, type VariableName } from './variables.ts';
+import { closestVariable, isUnknownVariable, type VariableName } from './variables.ts';
 
 // The environment as the service uses it: text in, a typed and frozen Config out, or every problem at once. It never
 // touches the process or a file, and no problem repeats a value: a misplaced secret must not reach a log.
@@ -41,42 +44,39 @@ export interface Config {
   readonly shutdownGraceMs: number;
 }
 
-/** What is known of files at the start. */
-export interface FileChecks {
-  /** The reason (such as ENOENT) for which a file cannot be read, or undefined if it can. */
-  readonly whyUnreadable: (path: string) => string | undefined;
-  readonly tlsProblems: (files: TlsFiles) => readonly TlsProblem[];
-}
-
-const NO_CHECKS: FileChecks = { whyUnreadable: () => undefined, tlsProblems: () => [] };
-
-/** The environment is unusable. `problems` holds one line for each: the variable, what is wrong, what would be right. */
+/** The environment is unusable. The message has a line for each problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
-  readonly problems: readonly string[];
+  readonly problems: readonly ConfigProblem[];
 
-  constructor(problems: readonly string[]) {
-    super(`The configuration has ${problems.length} problem${problems.length === 1 ? '' : 's'}:`);
+  constructor(problems: readonly ConfigProblem[]) {
+    const count = `${problems.length} problem${problems.length === 1 ? '' : 's'}`;
+    super(
+      [`The configuration has ${count}:`, ...problems.map((problem) => `  ${describeProblem(problem)}`)].join(
+        '\n',
+      ),
+    );
     this.problems = problems;
   }
 }
 
+/** One line: the variables, what is wrong, what would be right. */
+export const describeProblem = ({ variables, text }: ConfigProblem): string =>
+  `${variables.join(', ')}: ${text}`;
+
 /**
  * Reads the whole configuration from `env`. An empty string counts as unset.
+ * @param fileProblems what is wrong with the files that variables name
  * @throws {ConfigError} with every problem, not only the first
  */
-export const parseConfig = (
-  env: Environment,
-  { whyUnreadable, tlsProblems }: FileChecks = NO_CHECKS,
-): Config => {
+export const parseConfig = (env: Environment, fileProblems: readonly ConfigProblem[] = []): Config => {
   const reader = createReader(env);
+  for (const { variables, text } of fileProblems) reader.report(variables, text);
   reportUnknownVariables(env, reader);
   // Node reads it before any code of ours runs, so it cannot be undone.
   if (env['NODE_DEBUG'])
     reader.report('NODE_DEBUG', 'makes Node print what passes through it, secrets included; unset it');
-  reportUnreadableFiles(reader, whyUnreadable);
   const provider = readProvider(reader);
-  for (const { variable, problem } of tlsProblems(provider.tls)) reader.report(variable, problem);
   const config = {
     ...readListeners(reader),
     banks: readBanks(reader, provider.environment),
@@ -107,87 +107,65 @@ export const parseConfig = (
 const reportUnknownVariables = (env: Environment, { report }: Reader): void => {
   for (const name of Object.keys(env).filter((key) => env[key] && isUnknownVariable(key))) {
     const closest = closestVariable(name);
-    report(
-      name,
-      closest
-        ? `is not a variable of this service; did you mean ${closest}?`
-        : 'is not a variable of this service; .env.example lists them all',
-    );
-  }
-};
-
-const reportUnreadableFiles = (
-  { optional, report }: Reader,
-  whyUnreadable: (path: string) => string | undefined,
-): void => {
-  for (const name of VARIABLE_NAMES.filter((key) => VARIABLES[key].file === 'secret')) {
-    const path = optional(name);
-    const reason = typeof path === 'string' ? whyUnreadable(path) : undefined;
-    if (reason)
-      report(
-        name,
-        `cannot be read (${reason}); name a regular file of at most ${MAX_SECRET_BYTES} bytes that this user may read`,
-      );
+    const wayOut = closest ? `did you mean ${closest}?` : '.env.example lists them all';
+    report(name, `is not a variable of this service; ${wayOut}`);
   }
 };
 
 const readListeners = (reader: Reader): Pick<Config, 'listen' | 'management'> => {
   const port = reader.defaulted('PORT');
   const managementPort = reader.defaulted('MANAGEMENT_PORT');
-  const managementHost = reader.defaulted('MANAGEMENT_HOST');
   if (port !== 0 && port === managementPort)
     reader.report('MANAGEMENT_PORT', 'is the same as PORT; choose another one');
   return {
     listen: { port, host: reader.defaulted('HOST') },
     management: {
-      listen: managementPort === 'off' ? undefined : { port: managementPort, host: managementHost },
+      listen:
+        managementPort === 'off'
+          ? undefined
+          : { port: managementPort, host: reader.defaulted('MANAGEMENT_HOST') },
       hosts: reader.optional('MANAGEMENT_HOSTS') ?? [],
       token: reader.secret('MANAGEMENT_TOKEN'),
     },
   };
 };
 
-const readBanks = (
-  reader: Reader,
-  environment: ProviderConfig['environment'] | undefined,
-): Config['banks'] => {
+const readBanks = (reader: Reader, environment?: ProviderConfig['environment']): Config['banks'] => {
   const fields = reader.optional('BANK_FIELDS');
-  if (environment === 'production' && !reader.isSet('BANK_FIELDS')) {
+  const requiredFields = reader.optional('BANK_REQUIRED_FIELDS') ?? [];
+  if (environment === 'production' && !fields)
     reader.report(
       'BANK_FIELDS',
       'is required in production: the fields that browsers may see, such as code,ispb,name',
     );
-  }
-  const requiredFields = reader.optional('BANK_REQUIRED_FIELDS') ?? [];
   const unpublished = requiredFields.filter((name) => fields && !fields.some((field) => field.name === name));
-  if (unpublished.length > 0) {
+  if (unpublished.length > 0)
     reader.report(
       'BANK_REQUIRED_FIELDS',
       `names ${unpublished.join(', ')}, which BANK_FIELDS does not publish`,
     );
-  }
   return { fields, requiredFields };
 };
 
 /** The secrets that `config` holds, each with its variable. Those in files become known when they are read. */
 export const secretsOf = (config: Config): readonly (readonly [VariableName, string])[] => {
-  const { token } = config.provider;
   const secrets: [VariableName, string][] = [];
-  const add = (name: VariableName, source: SecretSource | undefined): void => {
-    if (source && 'reveal' in source) secrets.push([name, source.reveal()]);
+  const add = (name: VariableName, source?: SecretSource, secretsIn = (text: string) => [text]): void => {
+    if (source && 'reveal' in source)
+      for (const secret of secretsIn(source.reveal())) secrets.push([name, secret]);
   };
+  const { token, proxies } = config.provider;
   if (token.kind === 'fixed') add('PROVIDER_ACCESS_TOKEN', token.token);
   if (token.kind === 'client-credentials') add('PROVIDER_CLIENT_SECRET', token.clientSecret);
   add('MANAGEMENT_TOKEN', config.management.token);
-  const { https, http } = config.provider.proxies;
-  for (const [name, proxy] of [['HTTPS_PROXY', https] as const, ['HTTP_PROXY', http] as const]) {
-    const credentials = proxy?.credentials?.reveal();
-    if (credentials === undefined) continue;
-    const proxyPassword = credentials.slice(credentials.indexOf(':') + 1);
-    secrets.push([name, credentials], [name, proxyPassword], [name, encodeURIComponent(proxyPassword)]);
-  }
-  const { redisUrl } = config.cache;
+  add('HTTPS_PROXY', proxies.https?.credentials, withPassword);
+  add('HTTP_PROXY', proxies.http?.credentials, withPassword);
   // Only the password of the address is secret; errors quote it without the rest.
-  const passwords = redisUrl && 'reveal' in redisUrl ? passwordsIn(redisUrl.reveal()) : [];
-  return [...secrets, ...passwords.map((password) => ['CACHE_REDIS_URL', password] as const)];
+  add('CACHE_REDIS_URL', config.cache.redisUrl, passwordsIn);
+  return secrets;
 };
+
+const withPassword = (credentials: string): string[] => [
+  credentials,
+  credentials.slice(credentials.indexOf(':') + 1),
+];

@@ -2,10 +2,10 @@ import {
   PROVIDER_SECRET_RULE,
   PROVIDER_TOKEN_RULE,
   ruleIn,
+  type Secret,
   secretProblem,
   type SecretRule,
-} from '../secrets/secret-rules.ts';
-import type { Secret } from '../secrets/secret.ts';
+} from '../secrets/secret.ts';
 import type { TlsFiles } from '../secrets/tls-files.ts';
 import type { Reader, SecretSource } from './reader.ts';
 import type { EgressProxy } from './values.ts';
@@ -49,20 +49,14 @@ export interface Proxies {
 /** `environment`, `baseUrl` and `token` are undefined where a problem with them has been reported. */
 export const readProvider = (reader: Reader) => {
   const environment = reader.optional('PROVIDER_ENVIRONMENT');
-  if (!reader.isSet('PROVIDER_ENVIRONMENT'))
-    reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
-  // Both are parsed, so that a mistake in the one that is not used yet is found today.
-  const baseUrls = {
-    sandbox: reader.optional('PROVIDER_SANDBOX_BASE_URL'),
-    production: reader.optional('PROVIDER_PRODUCTION_BASE_URL'),
-  };
-  if (environment) {
-    const name = environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
-    if (!reader.isSet(name)) reader.report(name, `is required when PROVIDER_ENVIRONMENT is ${environment}`);
-  }
+  if (!environment) reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
+  const address = environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
+  const baseUrl = reader.optional(address);
+  if (environment && !baseUrl)
+    reader.report(address, `is required when PROVIDER_ENVIRONMENT is ${environment}`);
   return {
     environment,
-    baseUrl: environment && baseUrls[environment],
+    baseUrl,
     token: readTokenSource(reader, environment),
     tls: readTlsFiles(reader),
     proxies: {
@@ -87,11 +81,6 @@ const readTlsFiles = (reader: Reader): TlsFiles => {
   };
 };
 
-const checkLength = (reader: Reader, name: VariableName, secret: Secret, rule: SecretRule): void => {
-  const problem = secretProblem(secret.reveal(), rule);
-  if (problem) reader.report(name, `${problem}; in production a secret needs at least ${rule.minChars}`);
-};
-
 const CLIENT_CREDENTIALS = [
   'PROVIDER_TOKEN_URL',
   'PROVIDER_CLIENT_ID',
@@ -100,48 +89,42 @@ const CLIENT_CREDENTIALS = [
   'PROVIDER_TOKEN_SCOPE',
 ] as const;
 
-type ProviderEnvironment = ProviderConfig['environment'];
-
 const readTokenSource = (
   reader: Reader,
-  environment: ProviderEnvironment | undefined,
+  environment: ProviderConfig['environment'] | undefined,
 ): TokenSource | undefined => {
-  const format = reader.defaulted('PROVIDER_TOKEN_FORMAT');
   const hasCredentials = CLIENT_CREDENTIALS.some(reader.isSet);
   const ways = [
     reader.isSet('PROVIDER_ACCESS_TOKEN'),
     reader.isSet('PROVIDER_ACCESS_TOKEN_FILE'),
     hasCredentials,
-  ];
-  if (ways.filter(Boolean).length !== 1) {
+  ].filter(Boolean).length;
+  if (ways !== 1) {
     reader.report(
-      'PROVIDER_ACCESS_TOKEN, PROVIDER_ACCESS_TOKEN_FILE, PROVIDER_TOKEN_URL',
-      `${ways.includes(true) ? 'more than one is' : 'none is'} configured; configure exactly one way to a token: ` +
+      ['PROVIDER_ACCESS_TOKEN', 'PROVIDER_ACCESS_TOKEN_FILE', 'PROVIDER_TOKEN_URL'],
+      `${ways > 1 ? 'more than one is' : 'none is'} configured; configure exactly one way to a token: ` +
         'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET ' +
         'or PROVIDER_CLIENT_SECRET_FILE',
     );
+    return undefined;
   }
-  const token = reader.optional('PROVIDER_ACCESS_TOKEN');
-  if (token) {
-    checkLength(reader, 'PROVIDER_ACCESS_TOKEN', token, ruleIn(environment, PROVIDER_TOKEN_RULE));
-    return { kind: 'fixed', token };
-  }
-  const path = reader.optional('PROVIDER_ACCESS_TOKEN_FILE');
-  if (path) return { kind: 'file', path };
-  return hasCredentials ? readClientCredentials(reader, environment, format) : undefined;
+  if (hasCredentials) return readClientCredentials(reader, environment);
+  const token = reader.secret('PROVIDER_ACCESS_TOKEN');
+  if (!token) return undefined;
+  if (!('reveal' in token)) return { kind: 'file', path: token.path };
+  checkLength(reader, 'PROVIDER_ACCESS_TOKEN', token, ruleIn(environment, PROVIDER_TOKEN_RULE));
+  return { kind: 'fixed', token };
 };
 
 const readClientCredentials = (
   reader: Reader,
-  environment: ProviderEnvironment | undefined,
-  format: 'form' | 'json',
+  environment: ProviderConfig['environment'] | undefined,
 ): TokenSource | undefined => {
   const url = reader.optional('PROVIDER_TOKEN_URL');
   const clientId = reader.optional('PROVIDER_CLIENT_ID');
   const clientSecret = reader.secret('PROVIDER_CLIENT_SECRET');
-  const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
   const grant = 'for the client-credentials grant';
-  if (!reader.isSet('PROVIDER_TOKEN_URL')) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
+  if (!url) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
   if (url && url.protocol !== 'https:' && environment === 'production')
     reader.report('PROVIDER_TOKEN_URL', 'must be https: in production; the client secret is sent there');
   if (!clientId) reader.report('PROVIDER_CLIENT_ID', `is required ${grant}`);
@@ -150,5 +133,12 @@ const readClientCredentials = (
   if (clientSecret && 'reveal' in clientSecret)
     checkLength(reader, 'PROVIDER_CLIENT_SECRET', clientSecret, ruleIn(environment, PROVIDER_SECRET_RULE));
   if (!url || !clientId || !clientSecret) return undefined;
+  const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
+  const format = reader.defaulted('PROVIDER_TOKEN_FORMAT');
   return { kind: 'client-credentials', url, clientId, clientSecret, scope, format };
+};
+
+const checkLength = (reader: Reader, name: VariableName, secret: Secret, rule: SecretRule): void => {
+  const problem = secretProblem(secret.reveal(), rule);
+  if (problem) reader.report(name, `${problem}; in production a secret needs at least ${rule.minChars}`);
 };

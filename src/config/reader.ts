@@ -3,28 +3,37 @@ import { InvalidValue } from './values.ts';
 import {
   defaultOf,
   spellingsOf,
+  VARIABLE_NAMES,
   VARIABLES,
   type DefaultedName,
   type VariableName,
   type Values,
 } from './variables.ts';
 
-// Reads single variables and collects what is wrong with them, so that every problem is reported at once.
+// Single variables: parsed, with everything that is wrong with them, and listed for a person to check. Pure.
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A secret in a variable, or the file that holds it. */
 export type SecretSource = Secret | { readonly path: string };
 
-type SecretName = 'MANAGEMENT_TOKEN' | 'PROVIDER_CLIENT_SECRET' | 'CACHE_REDIS_URL';
+type SecretName = {
+  [N in VariableName]: `${N}_FILE` extends VariableName ? N : never;
+}[VariableName];
+
+/** What is wrong with these variables, and what would be right; never a value. */
+export interface ConfigProblem {
+  readonly variables: readonly string[];
+  readonly text: string;
+}
 
 export interface Reader {
-  /** One line for each problem so far: the variable, what is wrong, what would be right. */
-  readonly problems: readonly string[];
-  readonly report: (name: string, problem: string) => void;
+  readonly problems: readonly ConfigProblem[];
+  /** One mistake is one problem: a further one of variables that all have one already is ignored. */
+  readonly report: (variables: string | readonly string[], text: string) => void;
   /** Whether the variable has a value. An empty one counts as unset. */
   readonly isSet: (name: VariableName) => boolean;
-  /** The parsed value; undefined while the variable is unset or its value is invalid, which is then reported. */
+  /** The parsed value; undefined while the variable is unset or its value is invalid, which has been reported. */
   readonly optional: <N extends VariableName>(name: N) => Values[N] | undefined;
   /** The parsed value, or the default's: also for an invalid value, so that the other problems can still be found. */
   readonly defaulted: <N extends DefaultedName>(name: N) => Values[N];
@@ -33,8 +42,12 @@ export interface Reader {
 }
 
 export const createReader = (env: Environment): Reader => {
-  const problems: string[] = [];
-  const report = (name: string, problem: string): void => void problems.push(`${name}: ${problem}`);
+  const problems: ConfigProblem[] = [];
+  const report = (names: string | readonly string[], text: string): void => {
+    const variables = [names].flat();
+    const known = problems.flatMap((problem) => problem.variables);
+    if (!variables.every((name) => known.includes(name))) problems.push({ variables, text });
+  };
   const spellingOf = (name: VariableName): string => spellingsOf(name).find((key) => env[key]) ?? name;
   const textOf = (name: VariableName): string => env[spellingOf(name)] ?? '';
 
@@ -49,6 +62,8 @@ export const createReader = (env: Environment): Reader => {
       return undefined;
     }
   };
+  // A mistake in a variable that is not used yet is found today.
+  for (const name of VARIABLE_NAMES) optional(name);
 
   return {
     problems,
@@ -57,10 +72,41 @@ export const createReader = (env: Environment): Reader => {
     optional,
     defaulted: (name) => optional(name) ?? VARIABLES[name].parse(defaultOf(name)),
     secret: (name) => {
-      const path = textOf(`${name}_FILE`);
-      if (path === '') return optional(name);
+      const path = optional(`${name}_FILE`);
+      if (path === undefined) return optional(name);
       if (textOf(name) !== '') report(`${name}_FILE`, `is set as well as ${name}; keep one`);
       return { path };
     },
   };
+};
+
+/** A variable as the service would use it. */
+export interface EffectiveVariable {
+  readonly name: VariableName;
+  readonly source: 'environment' | '.env' | 'default' | 'unset';
+  /** The value, or what may be said of it: never a secret, or a value that a problem is about, which may be a misplaced one. */
+  readonly shown: string;
+}
+
+/** What the configuration is read from; the variables of the environment take precedence. */
+export interface Sources {
+  readonly environment: Environment;
+  readonly dotEnv: Environment;
+}
+
+/** @param problems of these sources */
+export const effectiveVariables = (
+  { environment, dotEnv }: Sources,
+  problems: readonly ConfigProblem[],
+): readonly EffectiveVariable[] => {
+  const wrong = new Set(problems.flatMap(({ variables }) => variables));
+  return VARIABLE_NAMES.map((name) => {
+    const { default: preset, isSecret, file } = VARIABLES[name];
+    const spelling = spellingsOf(name).find((key) => environment[key] || dotEnv[key]) ?? name;
+    const text = environment[spelling] || dotEnv[spelling] || preset;
+    if (text === undefined) return { name, source: 'unset', shown: '' };
+    const source = environment[spelling] ? 'environment' : dotEnv[spelling] ? '.env' : 'default';
+    const shown = isSecret ? 'set' : file ? `${text} (readable)` : text;
+    return { name, source, shown: spellingsOf(name).some((key) => wrong.has(key)) ? 'see below' : shown };
+  });
 };

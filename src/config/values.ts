@@ -1,7 +1,12 @@
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
-import { MAX_SECRET_BYTES, secretProblem, type SecretRule } from '../secrets/secret-rules.ts';
-import { toSecret, type Secret } from '../secrets/secret.ts';
+import {
+  MAX_SECRET_BYTES,
+  type Secret,
+  secretProblem,
+  type SecretRule,
+  toSecret,
+} from '../secrets/secret.ts';
 
 // One parser for each kind of value: text in, a typed value out, or an InvalidValue. Pure.
 
@@ -10,33 +15,30 @@ export class InvalidValue extends Error {
   override readonly name = 'InvalidValue';
 }
 
-export const toPort = (text: string): number => {
+export const toPort = (text: string, hint = ' (0 picks a free one)'): number => {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
-  if (!(port <= 65_535))
-    throw new InvalidValue('is not a port; use a number from 0 to 65535 (0 picks a free one)');
+  if (!(port <= 65_535)) throw new InvalidValue(`is not a port; use a number from 0 to 65535${hint}`);
   return port;
 };
 
-export const toPortOrOff = (text: string): number | 'off' => {
-  if (text === 'off') return text;
-  try {
-    return toPort(text);
-  } catch {
-    throw new InvalidValue('is not a port; use a number from 0 to 65535, or off');
-  }
+export const toPortOrOff = (text: string): number | 'off' =>
+  text === 'off' ? text : toPort(text, ', or off');
+
+const itemsOf = (text: string): string[] => text.split(',').map((item) => item.trim());
+
+const validItemsOf = (text: string, isValid: (item: string) => boolean, problem: string): string[] => {
+  const items = itemsOf(text);
+  if (!items.every(isValid)) throw new InvalidValue(problem);
+  return items;
 };
 
 /** Names as `Host` may have them: in lower case, without a trailing dot. */
 export const toHostNames = (text: string): string[] =>
-  text.split(',').map((item) => {
-    const name = item.trim().toLowerCase().replace(/\.$/, '');
-    if (name.length > 253 || !name.split('.').every((label) => HOST_LABEL.test(label))) {
-      throw new InvalidValue(
-        'is not a list of host names; use names without scheme or port, such as banks-ops.internal.example.com',
-      );
-    }
-    return name;
-  });
+  validItemsOf(
+    text.toLowerCase().replaceAll(/\.\s*(?=,|$)/g, ''),
+    (name) => name.length <= 253 && name.split('.').every((label) => HOST_LABEL.test(label)),
+    'is not a list of host names; use names without scheme or port, such as banks-ops.internal.example.com',
+  );
 
 /** RFC 1123 section 2.1, and the underscore that some internal names have. */
 const HOST_LABEL = /^[a-z\d_](?:[\w-]{0,61}[a-z\d_])?$/;
@@ -50,18 +52,24 @@ export const toOneOf =
     return choice;
   };
 
-export const toHttpUrl = (text: string): URL => {
+const toUrl = (text: string, protocols: readonly string[], problem: string): URL => {
+  if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
+    throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new InvalidValue('is not an address; use one such as https://api.example.com');
-  }
-  if (url.username || url.password || /[?#]/.test(text)) {
+  if (!url || !protocols.includes(url.protocol)) throw new InvalidValue(problem);
+  return url;
+};
+
+export const toHttpUrl = (text: string): URL => {
+  const url = toUrl(text, WEB, 'is not an address; use one such as https://api.example.com');
+  if (url.username || url.password || /[?#]/.test(text))
     throw new InvalidValue(
       'must have no user info, query or fragment; use one such as https://api.example.com',
     );
-  }
   return url;
 };
+
+const WEB = ['http:', 'https:'];
 
 export const toHttpsUrl = (text: string): URL => {
   const url = toHttpUrl(text);
@@ -70,20 +78,23 @@ export const toHttpsUrl = (text: string): URL => {
   return url;
 };
 
+/** The user and password of an address, decoded (RFC 3986 section 2.1). */
+const toCredentials = ({ username, password }: URL): readonly string[] => {
+  try {
+    return [username, password].map(decodeURIComponent);
+  } catch {
+    throw new InvalidValue('has a % in its user or password that does not start an escape; write %25 for it');
+  }
+};
+
 /** The whole address is a secret, because it may hold a password. */
 export const toRedisUrl = (text: string): Secret => {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isRedis = url?.protocol === 'redis:' || url?.protocol === 'rediss:';
+  const problem =
+    'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379';
+  const url = toUrl(text, ['redis:', 'rediss:'], problem);
   // The path is the number of a database.
-  if (!isRedis || !url.hostname || !/^\/?\d{0,5}$/.test(url.pathname)) {
-    throw new InvalidValue(
-      'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379',
-    );
-  }
-  if (![url.username, url.password].every(isPercentEncoded))
-    throw new InvalidValue('has a % in its user or password that does not start an escape; write %25 for it');
-  if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
-    throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
+  if (!url.hostname || !/^\/?\d{0,5}$/.test(url.pathname)) throw new InvalidValue(problem);
+  toCredentials(url);
   return toSecret(text);
 };
 
@@ -95,20 +106,11 @@ export interface EgressProxy {
 
 /** The whole address is a secret, because it may hold a password. Without a scheme it is http:, as for curl. */
 export const toEgressProxy = (text: string): EgressProxy => {
-  const address = text.includes('://') ? text : `http://${text}`;
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  const isProxy = url?.protocol === 'http:' || url?.protocol === 'https:';
-  if (!isProxy || url.pathname !== '/' || /[?#]/.test(text)) {
-    throw new InvalidValue(
-      'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128',
-    );
-  }
-  const { username, password } = url;
-  if (![username, password].every(isPercentEncoded))
-    throw new InvalidValue('has a % in its user or password that does not start an escape; write %25 for it');
-  if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
-    throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const problem =
+    'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128';
+  const url = toUrl(text.includes('://') ? text : `http://${text}`, WEB, problem);
+  if (url.pathname !== '/' || /[?#]/.test(text)) throw new InvalidValue(problem);
+  const credentials = toCredentials(url).join(':');
   return { url: new URL(url.origin), credentials: credentials === ':' ? undefined : toSecret(credentials) };
 };
 
@@ -118,27 +120,15 @@ export const passwordsIn = (url: string): string[] => {
   return password === '' ? [] : [...new Set([password, decodeURIComponent(password)])];
 };
 
-/** Whether `text` can be decoded (RFC 3986 section 2.1) to UTF-8. */
-const isPercentEncoded = (text: string): boolean => {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /** A secret that satisfies `rule`. */
 export const toSecretWith =
   (rule: SecretRule) =>
   (text: string): Secret => {
     const problem = secretProblem(text, rule);
-    if (problem !== undefined) throw new InvalidValue(`${problem}; it needs ${describeRule(rule)}`);
-    return toSecret(text);
+    if (problem === undefined) return toSecret(text);
+    const kind = rule.bearer ? 'visible ASCII characters' : 'bytes of text';
+    throw new InvalidValue(`${problem}; it needs ${rule.minChars} to ${MAX_SECRET_BYTES} ${kind}`);
   };
-
-const describeRule = ({ minChars, bearer }: SecretRule): string =>
-  `${minChars} to ${MAX_SECRET_BYTES} ${bearer ? 'visible ASCII characters' : 'bytes of text'}`;
 
 /** A name, a path or an identifier, taken as it is. */
 export const toText = (text: string): string => {
@@ -153,34 +143,33 @@ export const toText = (text: string): string => {
 /** The longest path that Linux takes. */
 const MAX_TEXT_BYTES = 4_096;
 
+/** A number with a unit; NaN for anything else. */
+const toAmount = (text: string, units: Readonly<Record<string, number>>): number => {
+  const [, digits, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]+)$/.exec(text) ?? [];
+  return Math.round(Number(digits) * (units[unit] ?? NaN));
+};
+
 const MS_PER_UNIT = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export const toDurationMs = (text: string): number => {
-  const [, digits, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
-  const ms = isUnit(MS_PER_UNIT, unit) ? Math.round(Number(digits) * MS_PER_UNIT[unit]) : NaN;
+  const ms = toAmount(text, MS_PER_UNIT);
   // Below 10 ms a rehearsal measures the timer, not the service; above a year the value is a mistake.
-  if (!(ms >= 10 && ms <= 366 * MS_PER_UNIT.d)) {
+  if (!(ms >= 10 && ms <= 366 * MS_PER_UNIT.d))
     throw new InvalidValue(
       'is not a duration; use a number with a unit from 10ms to 366d, such as 250ms, 30s, 5m, 1h or 7d',
     );
-  }
   return ms;
 };
 
 const BYTES_PER_UNIT = { b: 1, kb: 1024, mb: 1024 * 1024 };
 
 export const toBytes = (text: string): number => {
-  const [, digits, unit] = /^(\d+(?:\.\d+)?)(b|kb|mb)$/.exec(text.toLowerCase()) ?? [];
-  const bytes = isUnit(BYTES_PER_UNIT, unit) ? Math.round(Number(digits) * BYTES_PER_UNIT[unit]) : NaN;
+  const bytes = toAmount(text.toLowerCase(), BYTES_PER_UNIT);
   // The body is in memory several times while it is checked: at 256 MB that becomes an outage of its own.
-  if (!(bytes >= 1 && bytes <= 256 * BYTES_PER_UNIT.mb)) {
+  if (!(bytes >= 1 && bytes <= 256 * BYTES_PER_UNIT.mb))
     throw new InvalidValue('is not a size; use a number with a unit up to 256mb, such as 512kb or 5mb');
-  }
   return bytes;
 };
-
-const isUnit = <T extends object>(units: T, unit: string | undefined): unit is keyof T & string =>
-  unit !== undefined && Object.hasOwn(units, unit);
 
 export const toCount = (text: string): number => {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidValue('is not a count; use a whole number such as 100');
@@ -204,8 +193,7 @@ export interface PublishedField {
 
 /** `name`, `name:from`, or either with a `?` at its end. */
 export const toFields = (text: string): PublishedField[] => {
-  const fields = text.split(',').map((item) => {
-    const field = item.trim();
+  const fields = itemsOf(text).map((field) => {
     const isOptional = field.endsWith('?');
     const [name = '', from = name, ...rest] = (isOptional ? field.slice(0, -1) : field).split(':');
     if (![name, from].every(isFieldName) || rest.length > 0) {
@@ -224,17 +212,11 @@ export const toFields = (text: string): PublishedField[] => {
 const isFieldName = (text: string): boolean => /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';
 
 export const toFieldNames = (text: string): string[] =>
-  text.split(',').map((item) => {
-    const name = item.trim();
-    if (!isFieldName(name))
-      throw new InvalidValue('is not a list of field names; use names such as code,name');
-    return name;
-  });
+  validItemsOf(text, isFieldName, 'is not a list of field names; use names such as code,name');
 
 export const toOrigins = (text: string): '*' | string[] => {
   if (text === '*') return text;
-  return text.split(',').map((item) => {
-    const origin = item.trim();
+  return itemsOf(text).map((origin) => {
     if (!URL.canParse(origin) || !/^https?:/.test(origin) || new URL(origin).origin !== origin) {
       throw new InvalidValue(
         'must be *, or exact origins such as https://app.example.com,http://localhost:5173',
@@ -245,17 +227,14 @@ export const toOrigins = (text: string): '*' | string[] => {
 };
 
 /** The number of proxies in front, or their addresses. `true` would believe every client's X-Forwarded-For. */
-export const toTrustedProxies = (text: string): number | string[] => {
-  if (/^\d{1,2}$/.test(text)) return Number(text);
-  return text.split(',').map((item) => {
-    const address = item.trim();
-    if (!isAddressRange(address))
-      throw new InvalidValue(
+export const toTrustedProxies = (text: string): number | string[] =>
+  /^\d{1,2}$/.test(text)
+    ? Number(text)
+    : validItemsOf(
+        text,
+        isAddressRange,
         'must be the number of proxies in front, or their addresses such as 10.0.0.0/8; not all addresses',
       );
-    return address;
-  });
-};
 
 /** Judged by the package that will use it, which refuses a range of all addresses, for example. */
 const isAddressRange = (text: string): boolean => {

@@ -1,25 +1,6 @@
-import { MANAGEMENT_TOKEN_RULE, PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE } from '../secrets/secret-rules.ts';
-import {
-  LOG_LEVELS,
-  toBytes,
-  toCount,
-  toDurationMs,
-  toEgressProxy,
-  toFieldNames,
-  toFields,
-  toHostNames,
-  toHttpsUrl,
-  toHttpUrl,
-  toOneOf,
-  toOrigins,
-  toPort,
-  toPortOrOff,
-  toRedisUrl,
-  toSecretWith,
-  toShare,
-  toText,
-  toTrustedProxies,
-} from './values.ts';
+import { closest, lettersApart } from '../nearest-name.ts';
+import { MANAGEMENT_TOKEN_RULE, PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE } from '../secrets/secret.ts';
+import * as values from './values.ts';
 
 // Every environment variable of the service, one row each. The README's table and .env.example have the same names and
 // defaults; a test compares them.
@@ -38,48 +19,48 @@ export interface Variable<T> {
 }
 
 const TABLE = {
-  PORT: { default: '3000', parse: toPort },
-  HOST: { default: '0.0.0.0', parse: toText },
-  MANAGEMENT_PORT: { default: '3001', parse: toPortOrOff },
-  MANAGEMENT_HOST: { default: '127.0.0.1', parse: toText },
-  MANAGEMENT_HOSTS: { parse: toHostNames },
-  MANAGEMENT_TOKEN: { parse: toSecretWith(MANAGEMENT_TOKEN_RULE), isSecret: true },
-  MANAGEMENT_TOKEN_FILE: { parse: toText, file: 'secret' },
-  PROVIDER_ENVIRONMENT: { parse: toOneOf(['sandbox', 'production']) },
-  PROVIDER_SANDBOX_BASE_URL: { parse: toHttpUrl },
-  PROVIDER_PRODUCTION_BASE_URL: { parse: toHttpsUrl },
-  PROVIDER_ACCESS_TOKEN: { parse: toSecretWith(PROVIDER_TOKEN_RULE), isSecret: true },
-  PROVIDER_ACCESS_TOKEN_FILE: { parse: toText, file: 'secret' },
-  PROVIDER_TOKEN_URL: { parse: toHttpUrl },
-  PROVIDER_CLIENT_ID: { parse: toText },
-  PROVIDER_CLIENT_SECRET: { parse: toSecretWith(PROVIDER_SECRET_RULE), isSecret: true },
-  PROVIDER_CLIENT_SECRET_FILE: { parse: toText, file: 'secret' },
-  PROVIDER_TOKEN_SCOPE: { parse: toText },
-  PROVIDER_TOKEN_FORMAT: { default: 'form', parse: toOneOf(['form', 'json']) },
-  PROVIDER_TLS_CA_FILE: { parse: toText, file: 'pem' },
-  PROVIDER_TLS_CERT_FILE: { parse: toText, file: 'pem' },
-  PROVIDER_TLS_KEY_FILE: { parse: toText, file: 'pem' },
-  HTTPS_PROXY: { parse: toEgressProxy, isSecret: true, hasLowerCase: true },
-  HTTP_PROXY: { parse: toEgressProxy, isSecret: true, hasLowerCase: true },
-  NO_PROXY: { parse: toText, hasLowerCase: true },
-  PROVIDER_TIMEOUT: { default: '5s', parse: toDurationMs },
-  PROVIDER_MAX_BODY: { default: '5mb', parse: toBytes },
-  BANK_FIELDS: { parse: toFields },
-  BANK_REQUIRED_FIELDS: { parse: toFieldNames },
-  CACHE_TTL: { default: '1h', parse: toDurationMs },
-  CACHE_MAX_STALE: { default: '7d', parse: toDurationMs },
-  CACHE_SNAPSHOT_FILE: { parse: toText },
-  CACHE_REDIS_URL: { parse: toRedisUrl, isSecret: true },
-  CACHE_REDIS_URL_FILE: { parse: toText, file: 'secret' },
-  GUARD_MIN_BANKS: { default: '1', parse: toCount },
-  GUARD_MAX_SHRINK: { default: '20%', parse: toShare },
-  GUARD_MAX_DRIFT: { default: '20%', parse: toShare },
-  BROWSER_MAX_AGE: { default: '5m', parse: toDurationMs },
-  CORS_ORIGINS: { parse: toOrigins },
-  TRUST_PROXY: { parse: toTrustedProxies },
-  HOT_PATH: { default: 'on', parse: toOneOf(['on', 'off']) },
-  LOG_LEVEL: { default: 'info', parse: toOneOf(LOG_LEVELS) },
-  SHUTDOWN_GRACE: { default: '10s', parse: toDurationMs },
+  PORT: { default: '3000', parse: values.toPort },
+  HOST: { default: '0.0.0.0', parse: values.toText },
+  MANAGEMENT_PORT: { default: '3001', parse: values.toPortOrOff },
+  MANAGEMENT_HOST: { default: '127.0.0.1', parse: values.toText },
+  MANAGEMENT_HOSTS: { parse: values.toHostNames },
+  MANAGEMENT_TOKEN: { parse: values.toSecretWith(MANAGEMENT_TOKEN_RULE), isSecret: true },
+  MANAGEMENT_TOKEN_FILE: { parse: values.toText, file: 'secret' },
+  PROVIDER_ENVIRONMENT: { parse: values.toOneOf(['sandbox', 'production']) },
+  PROVIDER_SANDBOX_BASE_URL: { parse: values.toHttpUrl },
+  PROVIDER_PRODUCTION_BASE_URL: { parse: values.toHttpsUrl },
+  PROVIDER_ACCESS_TOKEN: { parse: values.toSecretWith(PROVIDER_TOKEN_RULE), isSecret: true },
+  PROVIDER_ACCESS_TOKEN_FILE: { parse: values.toText, file: 'secret' },
+  PROVIDER_TOKEN_URL: { parse: values.toHttpUrl },
+  PROVIDER_CLIENT_ID: { parse: values.toText },
+  PROVIDER_CLIENT_SECRET: { parse: values.toSecretWith(PROVIDER_SECRET_RULE), isSecret: true },
+  PROVIDER_CLIENT_SECRET_FILE: { parse: values.toText, file: 'secret' },
+  PROVIDER_TOKEN_SCOPE: { parse: values.toText },
+  PROVIDER_TOKEN_FORMAT: { default: 'form', parse: values.toOneOf(['form', 'json']) },
+  PROVIDER_TLS_CA_FILE: { parse: values.toText, file: 'pem' },
+  PROVIDER_TLS_CERT_FILE: { parse: values.toText, file: 'pem' },
+  PROVIDER_TLS_KEY_FILE: { parse: values.toText, file: 'pem' },
+  HTTPS_PROXY: { parse: values.toEgressProxy, isSecret: true, hasLowerCase: true },
+  HTTP_PROXY: { parse: values.toEgressProxy, isSecret: true, hasLowerCase: true },
+  NO_PROXY: { parse: values.toText, hasLowerCase: true },
+  PROVIDER_TIMEOUT: { default: '5s', parse: values.toDurationMs },
+  PROVIDER_MAX_BODY: { default: '5mb', parse: values.toBytes },
+  BANK_FIELDS: { parse: values.toFields },
+  BANK_REQUIRED_FIELDS: { parse: values.toFieldNames },
+  CACHE_TTL: { default: '1h', parse: values.toDurationMs },
+  CACHE_MAX_STALE: { default: '7d', parse: values.toDurationMs },
+  CACHE_SNAPSHOT_FILE: { parse: values.toText },
+  CACHE_REDIS_URL: { parse: values.toRedisUrl, isSecret: true },
+  CACHE_REDIS_URL_FILE: { parse: values.toText, file: 'secret' },
+  GUARD_MIN_BANKS: { default: '1', parse: values.toCount },
+  GUARD_MAX_SHRINK: { default: '20%', parse: values.toShare },
+  GUARD_MAX_DRIFT: { default: '20%', parse: values.toShare },
+  BROWSER_MAX_AGE: { default: '5m', parse: values.toDurationMs },
+  CORS_ORIGINS: { parse: values.toOrigins },
+  TRUST_PROXY: { parse: values.toTrustedProxies },
+  HOT_PATH: { default: 'on', parse: values.toOneOf(['on', 'off']) },
+  LOG_LEVEL: { default: 'info', parse: values.toOneOf(values.LOG_LEVELS) },
+  SHUTDOWN_GRACE: { default: '10s', parse: values.toDurationMs },
 } as const satisfies Record<string, Variable<unknown>>;
 
 export type VariableName = keyof typeof TABLE;
@@ -108,3 +89,27 @@ export const SECRET_VARIABLES: readonly VariableName[] = VARIABLE_NAMES.filter(
 /** The names that a variable may have in the environment; the first one that is set counts. */
 export const spellingsOf = (name: VariableName): readonly string[] =>
   VARIABLES[name].hasLowerCase ? [name.toLowerCase(), name] : [name];
+
+const PREFIXES = ['PROVIDER_', 'CACHE_', 'BANK_', 'GUARD_', 'MANAGEMENT_'];
+
+/** Shorter names, such as HOME and PATH, are within two letters of too many others. */
+const SHORTEST_SIMILAR_NAME = 8;
+const MOST_LETTERS_APART = 2;
+
+/** A variable of other programs that is two letters away from one of ours. */
+const NOT_OURS = 'FTP_PROXY';
+
+/** The variable of this service that `name` probably means: the closest one, one or two letters away. */
+export const closestVariable = (name: string): VariableName | undefined =>
+  closest(VARIABLE_NAMES, (known) => {
+    if (Math.abs(known.length - name.length) > MOST_LETTERS_APART) return Infinity;
+    const letters = lettersApart(name, known);
+    return letters <= MOST_LETTERS_APART ? letters : Infinity;
+  });
+
+/** Whether `name` looks as if it were meant for this service and is not: a typing mistake must not pass silently. */
+export const isUnknownVariable = (name: string): boolean => {
+  if (name === NOT_OURS || VARIABLE_NAMES.some((known) => spellingsOf(known).includes(name))) return false;
+  if (PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
+  return name.length >= SHORTEST_SIMILAR_NAME && closestVariable(name) !== undefined;
+};

@@ -8,7 +8,7 @@ import { createRequestLog } from '../http/log/request-log.ts';
 import { createSecurityHeaders } from '../http/headers.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { createSecretFile } from '../secrets/secret-file.ts';
-import { MANAGEMENT_TOKEN_RULE } from '../secrets/secret-rules.ts';
+import { MANAGEMENT_TOKEN_RULE } from '../secrets/secret.ts';
 import type { History } from '../telemetry/history.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createManagementServer } from './server.ts';

@@ -1,7 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import type { TokenSource } from '../config/provider.ts';
 import { createSecretFile } from '../secrets/secret-file.ts';
-import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret-rules.ts';
+import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret.ts';
 import type { ProviderAnswer } from './exchange.ts';
 import { createClientCredentials, type ClientCredentialsOptions } from './client-credentials.ts';
 import { orNoToken } from './token-endpoint.ts';

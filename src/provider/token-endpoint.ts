@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { TokenSource } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
 import { createSecretFile, SecretFileError } from '../secrets/secret-file.ts';
-import { PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret-rules.ts';
+import { PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret.ts';
 import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
 import { parseJson, parseRetryAfter } from './contract.ts';

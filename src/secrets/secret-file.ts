@@ -1,5 +1,5 @@
 import { describeReadError, readRegularFile } from '../regular-file.ts';
-import { MAX_SECRET_BYTES, secretProblem, type SecretRule } from './secret-rules.ts';
+import { MAX_SECRET_BYTES, secretProblem, type SecretRule } from './secret.ts';
 
 // Reads secret files: the access token, the client secret, the management token, the address of Redis.
 
@@ -48,18 +48,12 @@ const readSecret = async (
   try {
     const text = UTF_8.decode(await readRegularFile(path, MAX_SECRET_BYTES));
     // Editors end a file with a line break, which is not part of the secret. Spaces may be, except in a token.
-    const secret = rule.bearer ? text.trim() : withoutLineBreaks(text);
+    const secret = rule.bearer ? text.trim() : text.replace(/(?<![\r\n])[\r\n]+$/, '');
     const problem = secretProblem(secret, rule);
     return problem === undefined ? { secret } : { problem };
   } catch (error) {
     return { problem: `cannot be read (${describeReadError(error)})` };
   }
-};
-
-const withoutLineBreaks = (text: string): string => {
-  let { length } = text;
-  while (text[length - 1] === '\n' || text[length - 1] === '\r') length -= 1;
-  return text.slice(0, length);
 };
 
 /** Strict, and drops a byte order mark. */

@@ -1,7 +1,45 @@
-// A secret in memory: printing or serialising it shows nothing; only `reveal` returns the text.
+// A secret in memory, and the rules for secrets, whether they come from a variable, a file or the token endpoint.
 
+/** Printing or serialising it shows nothing; only `reveal` returns the text. */
 export interface Secret {
   reveal(): string;
 }
 
 export const toSecret = (text: string): Secret => ({ reveal: () => text });
+
+/** A large JWT has 4 kB; servers refuse header sections of more than 8 to 16 kB. */
+export const MAX_SECRET_BYTES = 8_192;
+
+export interface SecretRule {
+  readonly minChars: number;
+  /** Whether it is a bearer token, which a header must be able to carry. */
+  readonly bearer: boolean;
+}
+
+/** In the sandbox; see {@link ruleIn}. */
+export const PROVIDER_TOKEN_RULE: SecretRule = { bearer: true, minChars: 1 };
+export const PROVIDER_SECRET_RULE: SecretRule = { bearer: false, minChars: 1 };
+
+/**
+ * `rule` for a secret of the provider in `environment`: in production a shorter secret can be guessed, and occurs in ordinary
+ * text, so that it cannot be redacted.
+ */
+export const ruleIn = (environment: 'sandbox' | 'production' | undefined, rule: SecretRule): SecretRule =>
+  environment === 'production' ? { ...rule, minChars: 8 } : rule;
+
+/** Anybody on the network can try to guess it; 16 random letters and digits are 95 bits. */
+export const MANAGEMENT_TOKEN_RULE: SecretRule = { bearer: true, minChars: 16 };
+
+/** What is wrong with `secret`, without quoting it; undefined if nothing is. */
+export const secretProblem = (secret: string, { minChars, bearer }: SecretRule): string | undefined => {
+  if (Buffer.byteLength(secret) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;
+  // Visible ASCII (RFC 6750 section 2.1 is narrower still).
+  if (bearer && !/^[\x21-\x7e]*$/.test(secret))
+    return 'has a character that a header cannot carry, such as a space or a line break';
+  if (secret.includes('\0')) return 'has a NUL character';
+  if (secret === '') return 'is empty';
+  // Redaction ignores backslashes, because encoders multiply them.
+  if (secret.replaceAll('\\', '').length < minChars)
+    return `has fewer than ${minChars} characters, not counting backslashes`;
+  return undefined;
+};

@@ -1,7 +1,7 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import * as tls from 'node:tls';
 import type { Clock } from '../clock.ts';
-import { describeReadError, readRegularFile, readRegularFileSync } from '../regular-file.ts';
+import { describeReadError, describeUnreadable, readRegularFile } from '../regular-file.ts';
 
 // The files of mutual TLS and private authorities: client certificate, private key, extra authorities, all in PEM. They are
 // checked at the start and read again for each connection, so that they can be rotated.
@@ -13,18 +13,16 @@ export interface TlsFiles {
   readonly key: string | undefined;
 }
 
-type Part = keyof TlsFiles;
-
-export const TLS_VARIABLES = {
+const VARIABLES = {
   ca: 'PROVIDER_TLS_CA_FILE',
   cert: 'PROVIDER_TLS_CERT_FILE',
   key: 'PROVIDER_TLS_KEY_FILE',
-} as const satisfies Record<Part, string>;
+} as const;
 
 /** What is wrong with a file, and what would be right; never any of its content. */
 export interface TlsProblem {
-  readonly variable: (typeof TLS_VARIABLES)[Part];
-  readonly problem: string;
+  readonly variables: readonly string[];
+  readonly text: string;
 }
 
 /** The files cannot be used and never could. The message names the variables. */
@@ -39,7 +37,7 @@ export interface TlsContextSource {
    * @throws {TlsFilesError} when there have never been usable files
    */
   current(): Promise<tls.SecureContext>;
-  /** What is wrong with the files as last read: they cannot be used, or have expired since. One sentence, or undefined. */
+  /** What was wrong with the files when they were last read: unusable, or expired. One sentence, or undefined. */
   problem(): string | undefined;
 }
 
@@ -54,182 +52,105 @@ export interface TlsContextOptions {
 export const MAX_PEM_BYTES = 1_048_576;
 
 /** What keeps the files from being used, all at once; none where they are fine. For the start. */
-export const checkTlsFilesSync = (files: TlsFiles, nowMs: number): readonly TlsProblem[] => {
-  const read = (path: string | undefined): ReadPem =>
-    path === undefined ? {} : attempt(() => decode(readRegularFileSync(path, MAX_PEM_BYTES)));
-  return checkPems({ ca: read(files.ca), cert: read(files.cert), key: read(files.key) }, nowMs).problems;
-};
+export const checkTlsFiles = async (files: TlsFiles, nowMs: number): Promise<readonly TlsProblem[]> =>
+  (await readTlsFiles(files, nowMs)).problems;
 
 export const createTlsContextSource = (
   files: TlsFiles,
   { addSecret, clock }: TlsContextOptions,
 ): TlsContextSource => {
-  let last: { readonly pems: Pems; readonly context: tls.SecureContext } | undefined;
-  let problems: readonly TlsProblem[] = [];
+  let last: Usable | undefined;
+  let problem: string | undefined;
 
   const refresh = async (): Promise<void> => {
-    const pems = await readPems(files);
-    if (last && PARTS.every((part) => pems[part].text === last?.pems[part].text)) {
-      problems = [];
-      return;
-    }
-    const checked = checkPems(pems, clock.wallMs());
-    ({ problems } = checked);
-    if (checked.context === undefined) return;
-    for (const [form, text] of keyForms(pems.key.text)) addSecret(`${TLS_VARIABLES.key} ${form}`, text);
-    last = { pems, context: checked.context };
+    const { problems, usable } = await readTlsFiles(files, clock.wallMs(), last);
+    problem = problems.map(({ variables, text }) => `${variables.join()} ${text}`).join('; ') || undefined;
+    if (!usable) return;
+    last = usable;
+    // The lines of the key's PEM, and its DER. Base64 of both is found by itself.
+    const [, body = ''] = /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/.exec(usable.pems) ?? [];
+    addSecret(`${VARIABLES.key} (PEM)`, body.trim());
+    addSecret(`${VARIABLES.key} (DER)`, body.replaceAll(/\s/g, ''));
   };
 
   return {
     current: async () => {
       await refresh();
       // Between two reads a rotation may have replaced one file of the pair: the second attempt sees both new ones.
-      if (problems.length > 0) await refresh();
-      if (last === undefined) throw new TlsFilesError(describe(problems));
+      if (problem) await refresh();
+      if (!last) throw new TlsFilesError(problem);
       return last.context;
     },
-    problem: () => {
-      const found = problems.length === 0 && last ? checkPems(last.pems, clock.wallMs()).problems : problems;
-      return found.length > 0 ? describe(found) : undefined;
-    },
+    problem: () => problem,
   };
 };
 
-const PARTS = ['ca', 'cert', 'key'] as const satisfies readonly Part[];
-
-/** A file's text, or why there is none; neither where no file is configured. */
-interface ReadPem {
-  readonly text?: string;
-  readonly problem?: string;
+/** The content of all files, and the context that they make. */
+interface Usable {
+  readonly pems: string;
+  readonly context: tls.SecureContext;
 }
 
-type Pems = Readonly<Record<Part, ReadPem>>;
-
-const readPems = async (files: TlsFiles): Promise<Pems> => {
-  const read = async (path: string | undefined): Promise<ReadPem> => {
-    if (path === undefined) return {};
+/** @param last is used again for unchanged files, because making a context takes 30 ms with authorities */
+const readTlsFiles = async (
+  files: TlsFiles,
+  nowMs: number,
+  last?: Usable,
+): Promise<{ readonly problems: readonly TlsProblem[]; readonly usable?: Usable }> => {
+  const problems: TlsProblem[] = [];
+  const report = (part: keyof TlsFiles, text: string | undefined): void =>
+    void (text && problems.push({ variables: [VARIABLES[part]], text }));
+  const read = async (part: keyof TlsFiles): Promise<string | undefined> => {
+    const path = files[part];
     try {
-      return decode(await readRegularFile(path, MAX_PEM_BYTES));
+      return path && (await readRegularFile(path, MAX_PEM_BYTES)).toString('latin1');
     } catch (error) {
-      return unreadable(error);
+      report(part, describeUnreadable(error, MAX_PEM_BYTES));
+      return undefined;
     }
   };
-  const [ca, cert, key] = await Promise.all([read(files.ca), read(files.cert), read(files.key)]);
-  return { ca, cert, key };
-};
-
-const attempt = (read: () => ReadPem): ReadPem => {
-  try {
-    return read();
-  } catch (error) {
-    return unreadable(error);
-  }
-};
-
-const decode = (bytes: Buffer): ReadPem => ({ text: bytes.toString('latin1') });
-
-const unreadable = (error: unknown): ReadPem => ({
-  problem: `cannot be read (${describeReadError(error)}); name a regular file of at most ${MAX_PEM_BYTES} bytes that this user may read`,
-});
-
-/** Pure: the context that the texts make, or what is wrong with them. */
-const checkPems = (
-  pems: Pems,
-  nowMs: number,
-): { readonly problems: readonly TlsProblem[]; readonly context?: tls.SecureContext } => {
-  const leaf = readCertificates(pems.cert.text)?.[0];
-  const key = readKey(pems.key.text);
-  const found: Record<Part, string | undefined> = {
-    ca: pems.ca.problem ?? caProblem(pems.ca.text, nowMs),
-    cert: pems.cert.problem ?? certProblem(pems.cert.text, leaf, nowMs),
-    key: pems.key.problem ?? keyProblem(pems.key.text, key, leaf),
-  };
-  const problems = PARTS.flatMap((part) =>
-    found[part] === undefined ? [] : [{ variable: TLS_VARIABLES[part], problem: found[part] }],
-  );
+  const [ca, cert, key] = [await read('ca'), await read('cert'), await read('key')];
+  if (ca !== undefined && !parseCertificate(ca)) report('ca', NO_CERTIFICATE);
+  if (cert !== undefined) report('cert', certificateProblem(parseCertificate(cert), nowMs));
   if (problems.length > 0) return { problems };
+  const pems = [ca, cert, key].join('\n');
+  if (pems === last?.pems) return { problems, usable: last };
   try {
-    const { ca, cert, key: keyPem } = pems;
     const context = tls.createSecureContext({
       minVersion: 'TLSv1.2',
-      ...(ca.text !== undefined && { ca: [...defaultAuthorities(), ca.text] }),
-      ...(cert.text !== undefined && { cert: cert.text, key: keyPem.text }),
+      ...(ca !== undefined && { ca: [...defaultAuthorities(), ca] }),
+      ...(cert !== undefined && { cert, key }),
     });
-    return { problems, context };
+    return { problems, usable: { pems, context } };
   } catch (error) {
-    // For instance a key that is shorter than OpenSSL's security level allows.
-    const problem = `is refused by OpenSSL (${describeReadError(error)}); use an RSA key of 2048 bits or more, or one for P-256`;
-    return { problems: [{ variable: TLS_VARIABLES.cert, problem }] };
+    report(
+      'key',
+      `does not fit ${VARIABLES.cert} (${describeReadError(error)}); it needs the private key that was issued with it, ` +
+        'in PEM, without a passphrase (openssl pkey -in KEY -out NEW removes one), of 2048 bits or more if it is RSA',
+    );
+    return { problems };
   }
 };
 
-const caProblem = (pem: string | undefined, nowMs: number): string | undefined => {
-  if (pem === undefined) return undefined;
-  const certificates = readCertificates(pem);
-  if (!certificates)
-    return 'holds no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks, all intact';
-  const isExpired = certificates.every(({ validTo }) => Date.parse(validTo) <= nowMs);
-  return isExpired ? `has only expired certificates; get the authority's current one` : undefined;
-};
+const NO_CERTIFICATE = 'holds no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks';
 
-const certProblem = (
-  pem: string | undefined,
-  leaf: X509Certificate | undefined,
-  nowMs: number,
-): string | undefined => {
-  if (pem === undefined) return undefined;
-  if (!leaf)
-    return 'holds no certificate in PEM; it needs the client certificate, followed by intermediate ones if there are any';
-  if (Date.parse(leaf.validTo) <= nowMs)
-    return `expired on ${dateOf(leaf.validTo)}; get a new one from its issuer`;
-  if (Date.parse(leaf.validFrom) > nowMs)
-    return `is not valid before ${dateOf(leaf.validFrom)}; check this machine's clock, or wait`;
-  return undefined;
-};
-
-const keyProblem = (
-  pem: string | undefined,
-  key: KeyObject | undefined,
-  leaf: X509Certificate | undefined,
-): string | undefined => {
-  if (pem === undefined) return undefined;
-  if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem))
-    return 'is encrypted, and there is no variable for a passphrase; decrypt it (openssl pkey -in KEY -out NEW) and let only this user read it';
-  if (!key) return 'holds no private key in PEM; it needs one "BEGIN PRIVATE KEY" block';
-  if (leaf && !leaf.checkPrivateKey(key))
-    return `does not belong to the certificate in ${TLS_VARIABLES.cert}; install the two that were issued together`;
-  return undefined;
-};
-
-/** Undefined where there is none, or where one of them is damaged. */
-const readCertificates = (pem = ''): readonly X509Certificate[] | undefined => {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g);
+/** The first certificate, which is the client's own where others follow. */
+const parseCertificate = (pem: string): X509Certificate | undefined => {
   try {
-    return blocks?.map((block) => new X509Certificate(block));
+    return new X509Certificate(pem);
   } catch {
     return undefined;
   }
 };
 
-const readKey = (pem: string | undefined): KeyObject | undefined => {
-  try {
-    return pem === undefined ? undefined : createPrivateKey(pem);
-  } catch {
-    return undefined;
-  }
+const certificateProblem = (certificate: X509Certificate | undefined, nowMs: number): string | undefined => {
+  if (!certificate) return NO_CERTIFICATE;
+  const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  if (from <= nowMs && nowMs < to) return undefined;
+  return `is valid only from ${dateOf(from)} to ${dateOf(to)}; get the current one from its issuer, or check this machine's clock`;
 };
 
-/** The forms in which the key could be written: the lines of its PEM, and its DER. Base64 of both is found by itself. */
-const keyForms = (pem: string | undefined): readonly (readonly [string, string])[] => {
-  const body = /-----BEGIN [A-Z ]*PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+)-----END/
-    .exec(pem ?? '')?.[1]
-    ?.trim();
-  if (body === undefined) return [];
-  return [
-    ['(PEM)', body],
-    ['(DER)', body.replaceAll(/\s/g, '')],
-  ];
-};
+const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** `ca` replaces Node's own authorities, so they are named again. Node 22.15 and newer include NODE_EXTRA_CA_CERTS. */
 const defaultAuthorities = (): readonly string[] => {
@@ -240,8 +161,3 @@ const defaultAuthorities = (): readonly string[] => {
 type NewerTls = Pick<typeof tls, 'rootCertificates'> & {
   readonly getCACertificates?: (type: 'default') => string[];
 };
-
-const describe = (problems: readonly TlsProblem[]): string =>
-  problems.map(({ variable, problem }) => `${variable} ${problem}`).join('; ');
-
-const dateOf = (text: string): string => new Date(text).toISOString().slice(0, 10);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { ConfigError, parseConfig, secretsOf } from '../../src/config/config.ts';
+import { ConfigError, describeProblem, parseConfig, secretsOf } from '../../src/config/config.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { createClientAddress } from '../../src/http/client-address.ts';
@@ -10,7 +10,7 @@ const problemsOf = (env: Environment): readonly string[] => {
   try {
     parseConfig(env);
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
+    if (error instanceof ConfigError) return error.problems.map(describeProblem);
     throw error;
   }
   return [];
@@ -190,20 +190,18 @@ describe('the address of a proxy', () => {
     expect(proxies.exceptions).toBe('lower');
   });
 
-  test('has a password that counts as a secret in every spelling', () => {
+  test('has a password that counts as a secret', () => {
     const config = parseConfig({ ...SANDBOX, HTTPS_PROXY: 'http://user:p%40ss-word@proxy:3128' });
     expect(secretsOf(config)).toEqual(
       expect.arrayContaining([
         ['HTTPS_PROXY', 'user:p@ss-word'],
         ['HTTPS_PROXY', 'p@ss-word'],
-        ['HTTPS_PROXY', 'p%40ss-word'],
       ]),
     );
     expect(secretsOf(parseConfig({ ...SANDBOX, HTTP_PROXY: 'http://:a:b@proxy' }))).toEqual([
       ['PROVIDER_ACCESS_TOKEN', 'a-token'],
       ['HTTP_PROXY', ':a:b'],
       ['HTTP_PROXY', 'a:b'],
-      ['HTTP_PROXY', 'a%3Ab'],
     ]);
   });
 });

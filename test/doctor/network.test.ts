@@ -204,7 +204,7 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
       PROVIDER_SANDBOX_BASE_URL: 'https://localhost:9',
     });
     expect(status).toBe(1);
-    expect(text).toMatch(/FAIL +configuration +PROVIDER_TLS_CERT_FILE: expired on 2021-01-01; get a new one/);
+    expect(text).toMatch(/FAIL +configuration +PROVIDER_TLS_CERT_FILE: is valid only from .* to 2021-01-01/);
   });
 });
 
@@ -214,9 +214,12 @@ test('every problem with the files is a problem of the configuration, for the se
   const rows: readonly (readonly [Environment, string])[] = [
     [
       { PROVIDER_TLS_KEY_FILE: stranger.keyFile },
-      'PROVIDER_TLS_KEY_FILE: does not belong to the certificate',
+      'PROVIDER_TLS_KEY_FILE: does not fit PROVIDER_TLS_CERT_FILE',
     ],
-    [{ PROVIDER_TLS_KEY_FILE: encryptedKey(client) }, 'PROVIDER_TLS_KEY_FILE: is encrypted'],
+    [
+      { PROVIDER_TLS_KEY_FILE: encryptedKey(client) },
+      'PROVIDER_TLS_KEY_FILE: does not fit PROVIDER_TLS_CERT_FILE',
+    ],
     [{ PROVIDER_TLS_KEY_FILE: '/nowhere' }, 'PROVIDER_TLS_KEY_FILE: cannot be read (ENOENT)'],
     [{ PROVIDER_TLS_KEY_FILE: '' }, 'PROVIDER_TLS_KEY_FILE: is required too'],
     [{ PROVIDER_TLS_CA_FILE: join(folder, 'empty') }, 'PROVIDER_TLS_CA_FILE: holds no certificate'],

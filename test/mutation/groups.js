@@ -47,14 +47,11 @@ export const GROUPS = {
     tests: ['test/config/values.test.ts'],
   },
   config: {
-    files: [
-      'src/config/{config,reader,provider,effective,unknown-variables}.ts',
-      'src/secrets/secret-rules.ts',
-    ],
+    files: ['src/config/{config,reader,provider,variables}.ts', 'src/secrets/secret.ts'],
     tests: ['test/config/{config,every-variable,values}.test.ts'],
   },
   redaction: {
-    files: ['src/secrets/{redaction,encoded-forms,secret-scanner,plain-bytes}.ts'],
+    files: ['src/secrets/{redaction,secret-scanner}.ts'],
     tests: ['test/secrets/redaction.test.ts'],
   },
 };
