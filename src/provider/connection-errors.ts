@@ -20,22 +20,44 @@ export const toConnectionError = (error: unknown, peer: Peer, { protocol }: URL)
   return new LoadError('unreachable', `${refusal ?? `no connection to ${peer}`}${code}`);
 };
 
+/** The variable with the proxy's address. */
+export type ProxyVariable = 'HTTPS_PROXY' | 'HTTP_PROXY';
+
+/** `error` as the reason for having no answer from the proxy. */
+export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError => {
+  if (error instanceof LoadError) return error;
+  const problem = isParserError(error)
+    ? 'what answers is not an HTTP proxy, in'
+    : 'no connection to the proxy in';
+  return new LoadError('proxy_unreachable', `${problem} ${variable}${codeNote(error)}`);
+};
+
+/** The proxy's answer that it opens no tunnel. */
+export const toRefusal = (status: number, variable: ProxyVariable): LoadError => {
+  const proxy = `the proxy in ${variable}`;
+  // With a server error the proxy reports on the way behind it: it tried, and found nobody there.
+  if (status >= 500) return new NoWayOnward('unreachable', `${proxy} cannot connect any further (${status})`);
+  // Proxies that are not sure about their own name for it answer 401.
+  const problem =
+    status === 407 || status === 401
+      ? 'does not accept the user and password in its address, or requires them'
+      : 'refuses to connect to this address';
+  return new LoadError('proxy_refused', `${proxy} ${problem} (${status})`);
+};
+
+class NoWayOnward extends LoadError {
+  /** For those who watch undici's diagnostics channels. */
+  readonly code = 'PROXY_CANNOT_CONNECT';
+}
+
 /** Something answers, but not in HTTP. undici's parser errors have a code or not, depending on the byte. */
-export const isParserError = (error: unknown): boolean =>
+const isParserError = (error: unknown): boolean =>
   (error instanceof Error && error.name === 'HTTPParserError') || /HPE_|HEADERS_OVERFLOW/.test(codeOf(error));
 
-/** The alerts (RFC 8446 section 6.2) with which a server refuses a client's certificate. OpenSSL names them by version. */
+/** What the alerts (RFC 8446 section 6.2) of a server mean. OpenSSL names them by version. */
 const tlsRefusal = (code: string, peer: Peer): string | undefined => {
-  if (code.endsWith('ALERT_CERTIFICATE_REQUIRED'))
-    return `${peer} requires a client certificate; set PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE`;
-  if (code.endsWith('ALERT_CERTIFICATE_EXPIRED'))
-    return `${peer} says that the client certificate has expired; renew PROVIDER_TLS_CERT_FILE`;
-  if (
-    /ALERT_(?:UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_\w+|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|DECRYPT_ERROR)$/.test(
-      code,
-    )
-  )
-    return `${peer} refuses the client certificate; check PROVIDER_TLS_CERT_FILE`;
+  if (/ALERT_(?:\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)$/.test(code))
+    return `${peer} requires a client certificate or refuses this one; check PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE`;
   if (/ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION|INSUFFICIENT_SECURITY)$/.test(code))
     return `${peer} refuses the TLS handshake: it requires a client certificate (PROVIDER_TLS_CERT_FILE), or other TLS versions than 1.2 and 1.3`;
   // In TLS 1.3 a client has sent its request by the time the server reads its certificate. A server that then closes the

@@ -3,9 +3,15 @@ import type { buildConnector, Client, Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { Proxies } from '../config/provider.ts';
+import { withDeadline } from '../deadline.ts';
 import { TlsFilesError, type TlsContextSource } from '../secrets/tls-files.ts';
-import { toConnectionError, type Peer } from './connection-errors.ts';
-import { asTunnel, type ProxyVariable } from './tunnel.ts';
+import {
+  toConnectionError,
+  toProxyError,
+  toRefusal,
+  type Peer,
+  type ProxyVariable,
+} from './connection-errors.ts';
 
 // Connections to one origin, directly or through a proxy.
 
@@ -55,7 +61,10 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
             signal.throwIfAborted();
             const failure = toConnectionError(error, peer, url);
             if (failure.kind !== 'unreachable' || failure === error) throw failure;
-            throw new LoadError('unreachable', `${failure.message}${route}${problemNote(tls)}`);
+            // The TLS files may have expired, or be in the middle of a rotation.
+            const problem = tls.problem();
+            const note = problem === undefined ? '' : `; ${problem}`;
+            throw new LoadError('unreachable', `${failure.message}${route}${note}`);
           });
         return await read(response);
       } finally {
@@ -67,12 +76,6 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
       await Promise.all([...open].map((dispatcher) => dispatcher.destroy()));
     },
   };
-};
-
-/** What is known of the files when a handshake has failed: they may have expired, or be in the middle of a rotation. */
-const problemNote = (tls: TlsContextSource): string => {
-  const problem = tls.problem();
-  return problem === undefined ? '' : `; ${problem}`;
 };
 
 /**
@@ -121,6 +124,44 @@ const createDispatcher = async (
       }),
   });
 };
+
+interface TunnelOptions extends Pick<ConnectionsOptions, 'clock'> {
+  readonly variable: ProxyVariable;
+  /** Longest time from connecting to the proxy to its answer. */
+  readonly limitMs: number;
+  readonly onOpen: (variable: ProxyVariable) => void;
+}
+
+/**
+ * `client`, a connection to the proxy, with a `connect` (RFC 9110 section 9.3.6) that rejects with a LoadError unless the tunnel
+ * is open.
+ */
+const asTunnel = <C extends Dispatcher>(
+  client: C,
+  { variable, limitMs, clock, onOpen }: TunnelOptions,
+): C => {
+  const connect: Connect = client.connect.bind(client);
+  const timeoutError = (): LoadError =>
+    new LoadError('proxy_unreachable', `the proxy in ${variable} opened no tunnel within ${limitMs} ms`);
+  const openTunnel: Connect = async (request) => {
+    const tunnel = await withDeadline((signal) => connect({ ...request, signal }), {
+      limitMs,
+      clock,
+      timeoutError,
+    }).catch((error: unknown) => {
+      throw toProxyError(error, variable);
+    });
+    if (tunnel.statusCode !== 200) {
+      tunnel.socket.on('error', () => undefined).destroy();
+      throw toRefusal(tunnel.statusCode, variable);
+    }
+    onOpen(variable);
+    return tunnel;
+  };
+  return Object.assign(client, { connect: openTunnel });
+};
+
+type Connect = (options: Dispatcher.ConnectOptions) => Promise<Dispatcher.ConnectData>;
 
 /**
  * Closes a connection at its first error. In TLS 1.3 the alert by which a server refuses a client's certificate comes after

@@ -17,7 +17,6 @@ export type ClientCredentials = Extract<TokenSource, { kind: 'client-credentials
 export interface TokenEndpointOptions {
   readonly connections: Connections;
   readonly userAgent: string;
-  /** Only the sandbox may be asked over plain http. */
   readonly environment: 'sandbox' | 'production';
   /** Longest time for one request. */
   readonly timeoutMs: number;
@@ -37,31 +36,90 @@ export interface Grant {
 /** A function that requests a token. It rejects with a LoadError. */
 export const createTokenRequest = (
   source: ClientCredentials,
-  options: TokenEndpointOptions,
+  { connections, userAgent, timeoutMs, clock, closing, addSecret, environment }: TokenEndpointOptions,
 ): (() => Promise<Grant>) => {
-  const { timeoutMs, clock, closing, addSecret, environment } = options;
-  const readSecret = createSecretReader(source.clientSecret, { environment, addSecret });
+  const { url, clientId, clientSecret, scope, format } = source;
+  const server = { issuer: url.origin, token_endpoint: url.href };
+  const client = { client_id: clientId };
+  const tokenRule = ruleIn(environment, PROVIDER_TOKEN_RULE);
+  // Read anew for each request, so that it can be rotated.
+  const readSecret =
+    'reveal' in clientSecret
+      ? () => Promise.resolve(clientSecret.reveal())
+      : orNoToken(
+          createSecretFile({
+            variable: 'PROVIDER_CLIENT_SECRET_FILE',
+            path: clientSecret.path,
+            rule: ruleIn(environment, PROVIDER_SECRET_RULE),
+            addSecret,
+          }),
+        );
+
+  /**
+   * The library's `fetch`, over the service's own connections. The library gets the answers that RFC 6749 section 5
+   * describes, with nothing but their body and its type; all others are errors.
+   */
+  const post = (headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Response> => {
+    const path = `${url.pathname}${url.search}`;
+    const request = {
+      method: 'POST' as const,
+      path,
+      headers: { ...headers, 'user-agent': userAgent },
+      body,
+      signal,
+    };
+    return connections.request(request, async (response) => {
+      const status = response.statusCode;
+      if (status !== 200 && status !== 400 && status !== 401) {
+        await discardBody(response, signal);
+        throw toStatusError(status, parseRetryAfter(headerOf(response, 'retry-after'), clock.wallMs()));
+      }
+      const encoding = headerOf(response, 'content-encoding');
+      const answer = await readBody(response.body, encoding, MAX_GRANT_BYTES, signal);
+      return new Response(new Uint8Array(answer), {
+        status: isErrorDocument(answer) ? Math.max(status, 400) : status,
+        headers: { 'content-type': headerOf(response, 'content-type') ?? '' },
+      });
+    });
+  };
+
+  const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
+    // Loaded when it is first needed: it makes the start a tenth longer, and only this way to a token uses it.
+    const oauth = await import('oauth4webapi');
+    const response = await oauth.clientCredentialsGrantRequest(
+      server,
+      client,
+      oauth.ClientSecretBasic(await readSecret()),
+      scope === undefined ? {} : { scope },
+      {
+        // Only the sandbox may be asked over plain http.
+        [oauth.allowInsecureRequests]: environment === 'sandbox',
+        [oauth.customFetch]: (_href, { headers, body }) =>
+          format === 'form'
+            ? post(headers, body.toString(), signal)
+            : post(
+                { ...headers, 'content-type': 'application/json' },
+                JSON.stringify(Object.fromEntries(body)),
+                signal,
+              ),
+      },
+    );
+    const grant = await oauth.processClientCredentialsResponse(server, client, response);
+    // The library has written the type in lower case.
+    const problem =
+      grant.token_type === 'bearer' ? secretProblem(grant.access_token, tokenRule) : 'is not a bearer token';
+    if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);
+    // The library takes digits in a string too; RFC 6749 section 5.1 wants a number.
+    return { token: grant.access_token, lifetimeMs: (grant.expires_in ?? Infinity) * 1_000 };
+  };
+
   const timeoutError = (): LoadError => new LoadError('timeout', `no complete answer within ${timeoutMs} ms`);
   return () =>
-    withDeadline((signal) => requestGrant(source, { ...options, readSecret, signal }), {
-      limitMs: timeoutMs,
-      clock,
-      signal: closing,
-      timeoutError,
-    }).catch((error: unknown) => {
-      throw toTokenError(error);
-    });
-};
-
-/** Reads the secret anew for each request, so that it can be rotated. */
-const createSecretReader = (
-  secret: ClientCredentials['clientSecret'],
-  { environment, addSecret }: Pick<TokenEndpointOptions, 'environment' | 'addSecret'>,
-): (() => Promise<string>) => {
-  if ('reveal' in secret) return () => Promise.resolve(secret.reveal());
-  const variable = 'PROVIDER_CLIENT_SECRET_FILE';
-  const rule = ruleIn(environment, PROVIDER_SECRET_RULE);
-  return orNoToken(createSecretFile({ variable, path: secret.path, rule, addSecret }));
+    withDeadline(requestGrant, { limitMs: timeoutMs, clock, timeoutError, signal: closing }).catch(
+      (error: unknown) => {
+        throw toTokenError(error);
+      },
+    );
 };
 
 /** `read`, with a file that holds no usable secret as a LoadError. */
@@ -74,97 +132,6 @@ export const orNoToken =
 
 /** A grant is a few hundred bytes, a few thousand with a large JWT. */
 const MAX_GRANT_BYTES = 65_536;
-
-interface GrantRequest extends TokenEndpointOptions {
-  readonly readSecret: () => Promise<string>;
-  readonly signal: AbortSignal;
-}
-
-const requestGrant = async (
-  { url, clientId, scope, format }: ClientCredentials,
-  { environment, readSecret, ...request }: GrantRequest,
-): Promise<Grant> => {
-  // Loaded when it is first needed: it makes the start a tenth longer, and only this way to a token uses it.
-  const oauth = await import('oauth4webapi');
-  const server = { issuer: url.origin, token_endpoint: url.href };
-  const client = { client_id: clientId };
-  const response = await oauth.clientCredentialsGrantRequest(
-    server,
-    client,
-    oauth.ClientSecretBasic(await readSecret()),
-    scope === undefined ? {} : { scope },
-    {
-      [oauth.allowInsecureRequests]: environment === 'sandbox',
-      [oauth.customFetch]: (_href, { headers, body }) =>
-        post(url, { ...request, ...encode(body, headers, format) }),
-    },
-  );
-  const grant = await oauth.processClientCredentialsResponse(server, client, response);
-  const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
-  // The library has written the type in lower case.
-  const problem =
-    grant.token_type === 'bearer' ? secretProblem(grant.access_token, rule) : 'is not a bearer token';
-  if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);
-  // The library takes digits in a string too; RFC 6749 section 5.1 wants a number.
-  return { token: grant.access_token, lifetimeMs: (grant.expires_in ?? Infinity) * 1_000 };
-};
-
-interface Encoded {
-  readonly headers: Record<string, string>;
-  readonly body: string;
-}
-
-/** The library's form as it is, or as a JSON object with the same members: some endpoints take nothing else. */
-const encode = (
-  form: URLSearchParams,
-  headers: Record<string, string>,
-  format: ClientCredentials['format'],
-): Encoded =>
-  format === 'form'
-    ? { headers, body: form.toString() }
-    : {
-        headers: { ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify(Object.fromEntries(form)),
-      };
-
-/**
- * The library's `fetch`, over the service's own connections and deadline. The library gets the answers that RFC 6749
- * section 5 describes, with nothing but their body and its type; all others are errors.
- */
-const post = async (
-  url: URL,
-  {
-    connections,
-    userAgent,
-    clock,
-    headers,
-    body,
-    signal,
-  }: Omit<GrantRequest, 'readSecret' | 'environment'> & Encoded,
-): Promise<Response> =>
-  connections.request(
-    {
-      method: 'POST',
-      path: `${url.pathname}${url.search}`,
-      headers: { ...headers, 'user-agent': userAgent },
-      body,
-      signal,
-    },
-    async (response) => {
-      const status = response.statusCode;
-      if (status !== 200 && status !== 400 && status !== 401) {
-        await discardBody(response, signal);
-        throw toStatusError(status, parseRetryAfter(headerOf(response, 'retry-after'), clock.wallMs()));
-      }
-      const encoding = headerOf(response, 'content-encoding');
-      const answer = await readBody(response.body, encoding, MAX_GRANT_BYTES, signal);
-      const type = headerOf(response, 'content-type') ?? '';
-      return new Response(new Uint8Array(answer), {
-        status: isErrorDocument(answer) ? Math.max(status, 400) : status,
-        headers: { 'content-type': type },
-      });
-    },
-  );
 
 /** Some endpoints send the errors of RFC 6749 section 5.2 with status 200: an `error`, and no token. */
 const isErrorDocument = (body: Buffer): boolean => {
@@ -182,42 +149,25 @@ const toStatusError = (status: number, retryAfterMs: number | undefined): LoadEr
   return new LoadError('no_token', `it answers with status ${status} instead of 200`);
 };
 
-/** The failures that are not the configuration's: they keep their kind. All others mean that there is no token. */
-const PASSED_ON: readonly LoadError['kind'][] = [
-  'unreachable',
-  'proxy_unreachable',
-  'proxy_refused',
-  'timeout',
-  'rate_limited',
-  'unavailable',
-];
-
 /** In words of this service: the library's errors carry the answer, a token included. */
 const toTokenError = (error: unknown): LoadError => {
   if (!(error instanceof LoadError))
     return new LoadError('no_token', `the token endpoint ${grantProblem(error)}`);
   const { kind, message, retryAfterMs } = error;
   return new LoadError(
-    PASSED_ON.includes(kind) ? kind : 'no_token',
+    // What cannot be read is no token; why there is no answer keeps its kind.
+    kind === 'malformed' || kind === 'too_large' ? 'no_token' : kind,
     message.includes('the token endpoint') ? message : `the token endpoint: ${message}`,
     { retryAfterMs },
   );
 };
 
-/** The codes of RFC 6749 section 5.2; any other text of the endpoint's goes no further. */
-const GRANT_ERRORS = [
-  'invalid_request',
-  'invalid_client',
-  'invalid_grant',
-  'unauthorized_client',
-  'unsupported_grant_type',
-  'invalid_scope',
-];
-
 const grantProblem = (error: unknown): string => {
-  const sent = typeof error === 'object' && error !== null && 'error' in error ? error.error : undefined;
-  const code = GRANT_ERRORS.find((known) => known === sent);
-  return code
-    ? `refuses the client (${code}); check PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET and PROVIDER_TOKEN_SCOPE`
+  const sent = typeof error === 'object' && error !== null && 'error' in error ? String(error.error) : '';
+  return GRANT_ERROR.test(sent)
+    ? `refuses the client (${sent}); check PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET and PROVIDER_TOKEN_SCOPE`
     : 'gives no usable grant; check PROVIDER_TOKEN_URL';
 };
+
+/** The codes of RFC 6749 section 5.2; any other text of the endpoint's goes no further. */
+const GRANT_ERROR = /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;

@@ -127,7 +127,7 @@ export const provider: readonly Fault[] = [
     tests: [CONNECTIONS, 'test/service.test.ts'],
   },
   {
-    file: 'src/provider/tunnel.ts',
+    file: 'src/provider/connections.ts',
     code: "tunnel.socket.on('error', () => undefined).destroy();",
     fault: "tunnel.socket.on('error', () => undefined);",
     effect: 'each refusal of a proxy leaves a connection open',
