@@ -1,7 +1,12 @@
 #!/usr/bin/env node
-import type { ServeContext } from './commands/command.ts';
-import { HELP, parseCommandLine, type CommandName } from './commands/command-line.ts';
-import { stackOf } from './commands/stack.ts';
+import {
+  USAGE,
+  LAST_LINES_MS,
+  parseCommandLine,
+  type Command,
+  type ServeContext,
+} from './commands/command-line.ts';
+import { stackOf } from './error-code.ts';
 import { createRedaction } from './secrets/redaction.ts';
 import { createLogDestination, openNonBlocking, writeWithin } from './telemetry/log-stream.ts';
 import { pretty } from './telemetry/pretty.ts';
@@ -16,9 +21,6 @@ process.on('uncaughtException', (error) => exitAfter(`banks-bff: unexpected erro
 const redaction = createRedaction();
 const stdoutFd = openNonBlocking(process.stdout);
 const stderrFd = openNonBlocking(process.stderr);
-
-/** How long the end may wait for a reader of the log's last lines, in milliseconds, and again for an error's text. */
-const LAST_LINES_MS = 250;
 
 const writeError = (text: string): void =>
   writeWithin(stderrFd, Buffer.from(`${redaction.redact(text)}\n`), LAST_LINES_MS);
@@ -59,7 +61,7 @@ const context: ServeContext = {
 };
 
 /** Each command is loaded only when it is used. */
-const run = async (name: CommandName): Promise<number> => {
+const run = async (name: Command): Promise<number> => {
   switch (name) {
     case 'serve':
       return (await import('./commands/serve.ts')).serve(context);
@@ -73,7 +75,7 @@ const run = async (name: CommandName): Promise<number> => {
 const request = parseCommandLine(process.argv.slice(2));
 switch (request.kind) {
   case 'help':
-    context.write(HELP);
+    context.write(USAGE);
     break;
   case 'version':
     context.write(`${context.version}\n`);

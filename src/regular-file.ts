@@ -28,12 +28,22 @@ export const readRegularFile = async (path: string, maxBytes: number): Promise<B
   }
 };
 
+/**
+ * The same as text, without the byte order mark that some editors write.
+ * @throws also where it is not UTF-8
+ */
+export const readTextFile = async (path: string, maxBytes: number): Promise<string> =>
+  new TextDecoder('utf-8', { fatal: true }).decode(await readRegularFile(path, maxBytes));
+
 /** Opening a pipe without O_NONBLOCK waits for its writer; opening a terminal may take it over. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** Why a file could not be read: `not a regular file`, `more than 8192 bytes`, or Node's code, such as `ENOENT`. */
-export const describeReadError = (error: unknown): string =>
-  error instanceof UnusableFile ? error.message : codeOf(error) || 'unexpected error';
+/** Why a file could not be read: `not a regular file`, `more than 8192 bytes`, `not UTF-8`, or Node's code, such as `ENOENT`. */
+export const describeReadError = (error: unknown): string => {
+  if (error instanceof UnusableFile) return error.message;
+  const code = codeOf(error);
+  return code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'not UTF-8' : code || 'unexpected error';
+};
 
 /** The same for the operator who named the file, with what to do. */
 export const describeUnreadable = (error: unknown, maxBytes: number): string =>

@@ -1,6 +1,6 @@
 import { checkConfig } from '../config/environment.ts';
 import { printable } from '../telemetry/printable.ts';
-import type { CommandContext } from './command.ts';
+import type { CommandContext } from './command-line.ts';
 
 /** Prints each variable with its source and its value, then every problem. Connects to nothing. @returns 0 if valid */
 export const printConfig = async ({ env, redaction, write }: CommandContext): Promise<number> => {

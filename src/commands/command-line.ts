@@ -1,8 +1,10 @@
-import { parseArgs } from 'node:util';
+import type { ProcessEnvironment } from '../config/environment.ts';
+import type { Redaction } from '../secrets/redaction.ts';
+import type { LogDestination } from '../telemetry/log-stream.ts';
 import { printable } from '../telemetry/printable.ts';
 
-// What the program is asked to do. Settings are environment variables, never arguments: other users of the machine can
-// see a process's arguments.
+// What the program is asked to do, and what its commands are given. Settings are environment variables, never arguments: other
+// users of the machine can see a process's arguments.
 
 const COMMANDS = {
   serve: 'run the service; the default',
@@ -10,38 +12,29 @@ const COMMANDS = {
   'check-config': 'print the effective configuration and its problems',
 } as const;
 
-export type CommandName = keyof typeof COMMANDS;
+export type Command = keyof typeof COMMANDS;
 
-export type Request =
-  | { readonly kind: 'command'; readonly name: CommandName }
+export type CommandLine =
+  | { readonly kind: 'command'; readonly name: Command }
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
   /** `problem` is one line that names the argument and what is allowed. */
   | { readonly kind: 'usage-error'; readonly problem: string };
 
 /** @param args the arguments after the program's name */
-export const parseCommandLine = (args: readonly string[]): Request => {
-  const { values, positionals, tokens } = parseArgs({
-    args: [...args],
-    options: { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'v' } },
-    strict: false,
-    tokens: true,
-  });
-  for (const token of tokens) {
-    if (token.kind !== 'option') continue;
-    const isKnown = token.name === 'help' || token.name === 'version';
-    if (!isKnown || token.value !== undefined) return usageError(token.rawName);
-  }
-  const [name = 'serve', ...others] = positionals;
-  if (!isCommandName(name)) return usageError(name);
+export const parseCommandLine = (args: readonly string[]): CommandLine => {
+  const [name = 'serve', ...others] = args.filter((arg) => !Object.hasOwn(OPTIONS, arg));
+  if (!isCommand(name)) return usageError(name);
   if (others[0] !== undefined) return usageError(others[0]);
-  if (values['help'] === true) return { kind: 'help' };
-  if (values['version'] === true) return { kind: 'version' };
-  return { kind: 'command', name };
+  const options = Object.entries(OPTIONS).filter(([option]) => args.includes(option));
+  return options[0] ? { kind: options[0][1] } : { kind: 'command', name };
 };
 
+/** The first one that is asked for counts. */
+const OPTIONS = { '-h': 'help', '--help': 'help', '-v': 'version', '--version': 'version' } as const;
+
 /** Names the argument without what follows `=`, which may be a secret. */
-const usageError = (argument: string): Request => {
+const usageError = (argument: string): CommandLine => {
   const name = printable(argument.split('=')[0] ?? '').slice(0, MAX_SHOWN_CHARS);
   return {
     kind: 'usage-error',
@@ -51,9 +44,9 @@ const usageError = (argument: string): Request => {
 
 const MAX_SHOWN_CHARS = 40;
 
-const isCommandName = (name: string): name is CommandName => Object.hasOwn(COMMANDS, name);
+const isCommand = (name: string): name is Command => Object.hasOwn(COMMANDS, name);
 
-export const HELP = `Serves a banking provider's bank list to browsers.
+export const USAGE = `Serves a banking provider's bank list to browsers.
 
 Usage: banks-bff [command]
 
@@ -71,3 +64,25 @@ Settings are environment variables, or lines of a .env file in the working direc
 Exit status: 0 success; 1 an invalid configuration, a provider that sends no usable list, or a failure; 2 an unknown
 argument.
 `;
+
+/** What a command is given of the process. It returns the exit status; only main.ts touches the process itself. */
+export interface CommandContext {
+  /** Secrets are deleted from it once they have been read. */
+  readonly env: ProcessEnvironment;
+  /** Must be given every secret; both writers apply it. */
+  readonly redaction: Redaction;
+  /** Writes to standard output. */
+  readonly write: (text: string) => void;
+}
+
+export interface ServeContext extends CommandContext {
+  readonly version: string;
+  readonly openLog: () => LogDestination;
+  /** Writes to standard error, within a bounded time. */
+  readonly writeError: (text: string) => void;
+  /** Resolves with the first signal that asks the process to stop. From the call on, it no longer ends the process. */
+  readonly stopSignal: () => Promise<'SIGTERM' | 'SIGINT'>;
+}
+
+/** How long the end may wait for a reader of the log's last lines, in milliseconds, and again for an error's text. */
+export const LAST_LINES_MS = 250;

@@ -3,7 +3,7 @@ import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
 import { observe } from '../doctor/observe.ts';
 import { render } from '../doctor/report.ts';
-import type { CommandContext } from './command.ts';
+import type { CommandContext } from './command-line.ts';
 
 /** Makes one exchange with the provider and reports each step. @returns 0 if this configuration can serve a list */
 export const doctor = async ({ env, redaction, write }: CommandContext): Promise<number> => {

@@ -1,17 +1,13 @@
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { ConfigError, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
-import { codeOf } from '../error-code.ts';
+import { codeOf, stackOf } from '../error-code.ts';
 import { createService, type Service } from '../service.ts';
 import type { LogDestination } from '../telemetry/log-stream.ts';
-import type { ServeContext } from './command.ts';
-import { stackOf } from './stack.ts';
+import { LAST_LINES_MS, type ServeContext } from './command-line.ts';
 
 /** What a stop may take beyond SHUTDOWN_GRACE: closing connections, and writing files. */
 const STOP_MARGIN_MS = 2_000;
-
-/** How long the end may wait for a reader of the log's last lines, in milliseconds. */
-const LAST_LINES_MS = 250;
 
 /** Runs the service until a signal stops it. @returns 0 once it has stopped; 1 if it cannot start, or stop in time */
 export const serve = async (context: ServeContext): Promise<number> => {

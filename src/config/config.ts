@@ -3,7 +3,7 @@ import {
   createReader,
   type ConfigProblem,
   type Environment,
-  type Reader,
+  type VariableReader,
   type SecretSource,
 } from './reader.ts';
 import { passwordsIn, type LogLevel, type PublishedField } from './values.ts';
@@ -104,7 +104,7 @@ export const parseConfig = (env: Environment, fileProblems: readonly ConfigProbl
   return Object.freeze({ ...config, provider: { ...provider, environment, baseUrl, token } });
 };
 
-const reportUnknownVariables = (env: Environment, { report }: Reader): void => {
+const reportUnknownVariables = (env: Environment, { report }: VariableReader): void => {
   for (const name of Object.keys(env).filter((key) => env[key] && isUnknownVariable(key))) {
     const closest = closestVariable(name);
     const wayOut = closest ? `did you mean ${closest}?` : '.env.example lists them all';
@@ -112,7 +112,7 @@ const reportUnknownVariables = (env: Environment, { report }: Reader): void => {
   }
 };
 
-const readListeners = (reader: Reader): Pick<Config, 'listen' | 'management'> => {
+const readListeners = (reader: VariableReader): Pick<Config, 'listen' | 'management'> => {
   const port = reader.defaulted('PORT');
   const managementPort = reader.defaulted('MANAGEMENT_PORT');
   if (port !== 0 && port === managementPort)
@@ -130,7 +130,7 @@ const readListeners = (reader: Reader): Pick<Config, 'listen' | 'management'> =>
   };
 };
 
-const readBanks = (reader: Reader, environment?: ProviderConfig['environment']): Config['banks'] => {
+const readBanks = (reader: VariableReader, environment?: ProviderConfig['environment']): Config['banks'] => {
   const fields = reader.optional('BANK_FIELDS');
   const requiredFields = reader.optional('BANK_REQUIRED_FIELDS') ?? [];
   if (environment === 'production' && !fields)

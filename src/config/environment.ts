@@ -1,6 +1,6 @@
 import { parseEnv } from 'node:util';
 import { codeOf } from '../error-code.ts';
-import { describeReadError, describeUnreadable, readRegularFile } from '../regular-file.ts';
+import { describeReadError, describeUnreadable, readRegularFile, readTextFile } from '../regular-file.ts';
 import { MAX_SECRET_BYTES } from '../secrets/secret.ts';
 import { checkTlsFiles } from '../secrets/tls-files.ts';
 import { ConfigError, parseConfig, type Config } from './config.ts';
@@ -80,19 +80,13 @@ const checkTls = (env: Environment): Promise<readonly ConfigProblem[]> =>
 
 const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProblem[] }> => {
   try {
-    const text = UTF_8.decode(await readRegularFile('.env', MAX_DOT_ENV_BYTES));
-    return { dotEnv: parseEnv(text), problems: [] };
+    return { dotEnv: parseEnv(await readTextFile('.env', MAX_DOT_ENV_BYTES)), problems: [] };
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return { dotEnv: {}, problems: [] };
-    const reason =
-      codeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'not UTF-8' : describeReadError(error);
-    const text = `cannot be read (${reason}); make it a readable, regular file in UTF-8, or remove it`;
+    const text = `cannot be read (${describeReadError(error)}); make it a readable, regular file in UTF-8, or remove it`;
     return { dotEnv: {}, problems: [{ variables: ['.env'], text }] };
   }
 };
 
 /** Far more than all variables take. */
 const MAX_DOT_ENV_BYTES = 262_144;
-
-/** Drops a byte order mark, which some editors write: it would become part of the first variable's name. */
-const UTF_8 = new TextDecoder('utf-8', { fatal: true });

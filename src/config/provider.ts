@@ -7,7 +7,7 @@ import {
   type SecretRule,
 } from '../secrets/secret.ts';
 import type { TlsFiles } from '../secrets/tls-files.ts';
-import type { Reader, SecretSource } from './reader.ts';
+import type { VariableReader, SecretSource } from './reader.ts';
 import type { EgressProxy } from './values.ts';
 import type { VariableName } from './variables.ts';
 
@@ -47,7 +47,7 @@ export interface Proxies {
 }
 
 /** `environment`, `baseUrl` and `token` are undefined where a problem with them has been reported. */
-export const readProvider = (reader: Reader) => {
+export const readProvider = (reader: VariableReader) => {
   const environment = reader.optional('PROVIDER_ENVIRONMENT');
   if (!environment) reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
   const address = environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
@@ -58,7 +58,7 @@ export const readProvider = (reader: Reader) => {
     environment,
     baseUrl,
     token: readTokenSource(reader, environment),
-    tls: readTlsFiles(reader),
+    tls: readTlsPaths(reader),
     proxies: {
       https: reader.optional('HTTPS_PROXY'),
       http: reader.optional('HTTP_PROXY'),
@@ -69,7 +69,7 @@ export const readProvider = (reader: Reader) => {
   };
 };
 
-const readTlsFiles = (reader: Reader): TlsFiles => {
+const readTlsPaths = (reader: VariableReader): TlsFiles => {
   const halves = ['PROVIDER_TLS_CERT_FILE', 'PROVIDER_TLS_KEY_FILE'] as const;
   const [missing] = halves.filter((name) => !reader.isSet(name));
   if (missing && halves.some(reader.isSet))
@@ -90,7 +90,7 @@ const CLIENT_CREDENTIALS = [
 ] as const;
 
 const readTokenSource = (
-  reader: Reader,
+  reader: VariableReader,
   environment: ProviderConfig['environment'] | undefined,
 ): TokenSource | undefined => {
   const hasCredentials = CLIENT_CREDENTIALS.some(reader.isSet);
@@ -117,7 +117,7 @@ const readTokenSource = (
 };
 
 const readClientCredentials = (
-  reader: Reader,
+  reader: VariableReader,
   environment: ProviderConfig['environment'] | undefined,
 ): TokenSource | undefined => {
   const url = reader.optional('PROVIDER_TOKEN_URL');
@@ -138,7 +138,7 @@ const readClientCredentials = (
   return { kind: 'client-credentials', url, clientId, clientSecret, scope, format };
 };
 
-const checkLength = (reader: Reader, name: VariableName, secret: Secret, rule: SecretRule): void => {
+const checkLength = (reader: VariableReader, name: VariableName, secret: Secret, rule: SecretRule): void => {
   const problem = secretProblem(secret.reveal(), rule);
   if (problem) reader.report(name, `${problem}; in production a secret needs at least ${rule.minChars}`);
 };

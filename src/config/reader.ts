@@ -27,7 +27,7 @@ export interface ConfigProblem {
   readonly text: string;
 }
 
-export interface Reader {
+export interface VariableReader {
   readonly problems: readonly ConfigProblem[];
   /** One mistake is one problem: a further one of variables that all have one already is ignored. */
   readonly report: (variables: string | readonly string[], text: string) => void;
@@ -41,7 +41,7 @@ export interface Reader {
   readonly secret: (name: SecretName) => SecretSource | undefined;
 }
 
-export const createReader = (env: Environment): Reader => {
+export const createReader = (env: Environment): VariableReader => {
   const problems: ConfigProblem[] = [];
   const report = (names: string | readonly string[], text: string): void => {
     const variables = [names].flat();

@@ -131,7 +131,7 @@ export const toSecretWith =
   };
 
 /** A name, a path or an identifier, taken as it is. */
-export const toText = (text: string): string => {
+export const toSingleLine = (text: string): string => {
   // No file name can hold a NUL; other control characters got there by mistake.
   if (/\p{Cc}/u.test(text))
     throw new InvalidValue('has a control character, such as a line break; remove it');

@@ -8,7 +8,7 @@ import { createSecretRemover } from './secret-scanner.ts';
 
 export interface Redaction {
   /**
-   * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link REMEMBERED} values are
+   * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link MAX_VALUES} values are
    * kept: an error may still quote a rotated token, but a year of hourly tokens must not slow down every line. A secret
    * that is not {@link isLookedFor} is ignored.
    */
@@ -21,7 +21,7 @@ export interface Redaction {
   readonly redact: (text: string) => string;
 }
 
-const REMEMBERED = 4;
+const MAX_VALUES = 4;
 
 /** Far more than any line or report of this service has. */
 export const MAX_TEXT_CHARS = 262_144;
@@ -34,7 +34,7 @@ export const createRedaction = (): Redaction => {
     addSecret: (origin, secret) => {
       const known = secrets.get(origin) ?? [];
       if (known.at(-1) === secret || !isLookedFor(secret)) return;
-      secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-REMEMBERED));
+      secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-MAX_VALUES));
       removeSecrets = createSecretRemover([...secrets.values()].flat());
     },
     redact: (text) =>

@@ -1,4 +1,4 @@
-import { describeReadError, readRegularFile } from '../regular-file.ts';
+import { describeReadError, readTextFile } from '../regular-file.ts';
 import { MAX_SECRET_BYTES, secretProblem, type SecretRule } from './secret.ts';
 
 // Reads secret files: the access token, the client secret, the management token, the address of Redis.
@@ -46,7 +46,7 @@ const readSecret = async (
   rule: SecretRule,
 ): Promise<{ readonly secret?: string; readonly problem?: string }> => {
   try {
-    const text = UTF_8.decode(await readRegularFile(path, MAX_SECRET_BYTES));
+    const text = await readTextFile(path, MAX_SECRET_BYTES);
     // Editors end a file with a line break, which is not part of the secret. Spaces may be, except in a token.
     const secret = rule.bearer ? text.trim() : text.replace(/(?<![\r\n])[\r\n]+$/, '');
     const problem = secretProblem(secret, rule);
@@ -55,6 +55,3 @@ const readSecret = async (
     return { problem: `cannot be read (${describeReadError(error)})` };
   }
 };
-
-/** Strict, and drops a byte order mark. */
-const UTF_8 = new TextDecoder('utf-8', { fatal: true });

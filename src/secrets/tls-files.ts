@@ -13,7 +13,7 @@ export interface TlsFiles {
   readonly key: string | undefined;
 }
 
-const VARIABLES = {
+const TLS_VARIABLES = {
   ca: 'PROVIDER_TLS_CA_FILE',
   cert: 'PROVIDER_TLS_CERT_FILE',
   key: 'PROVIDER_TLS_KEY_FILE',
@@ -69,8 +69,8 @@ export const createTlsContextSource = (
     last = usable;
     // The lines of the key's PEM, and its DER. Base64 of both is found by itself.
     const [, body = ''] = /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/.exec(usable.pems) ?? [];
-    addSecret(`${VARIABLES.key} (PEM)`, body.trim());
-    addSecret(`${VARIABLES.key} (DER)`, body.replaceAll(/\s/g, ''));
+    addSecret(`${TLS_VARIABLES.key} (PEM)`, body.trim());
+    addSecret(`${TLS_VARIABLES.key} (DER)`, body.replaceAll(/\s/g, ''));
   };
 
   return {
@@ -99,7 +99,7 @@ const readTlsFiles = async (
 ): Promise<{ readonly problems: readonly TlsProblem[]; readonly usable?: Usable }> => {
   const problems: TlsProblem[] = [];
   const report = (part: keyof TlsFiles, text: string | undefined): void =>
-    void (text && problems.push({ variables: [VARIABLES[part]], text }));
+    void (text && problems.push({ variables: [TLS_VARIABLES[part]], text }));
   const read = async (part: keyof TlsFiles): Promise<string | undefined> => {
     const path = files[part];
     try {
@@ -125,7 +125,7 @@ const readTlsFiles = async (
   } catch (error) {
     report(
       'key',
-      `does not fit ${VARIABLES.cert} (${describeReadError(error)}); it needs the private key that was issued with it, ` +
+      `does not fit ${TLS_VARIABLES.cert} (${describeReadError(error)}); it needs the private key that was issued with it, ` +
         'in PEM, without a passphrase (openssl pkey -in KEY -out NEW removes one), of 2048 bits or more if it is RSA',
     );
     return { problems };

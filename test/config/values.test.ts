@@ -19,7 +19,7 @@ import {
   toRedisUrl,
   toSecretWith,
   toShare,
-  toText,
+  toSingleLine,
   toTrustedProxies,
 } from '../../src/config/values.ts';
 
@@ -137,7 +137,7 @@ test.each<[kind: string, parse: Parse, values: readonly (readonly [text: string,
   ],
   [
     'a text',
-    toText,
+    toSingleLine,
     [
       ['x'.repeat(4_096), 'x'.repeat(4_096)],
       ['a b é', 'a b é'],
@@ -296,7 +296,7 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
     toTrustedProxies,
     ['', '100', '-1', 'true', '*', '10.0.0.0/8,', '0.0.0.0/0', '10.0.0.0/33', 'localhost', 'loopback'],
   ],
-  ['a text', toText, ['a\nb', 'a\0', 'x'.repeat(4_097), 'é'.repeat(2_049)]],
+  ['a text', toSingleLine, ['a\nb', 'a\0', 'x'.repeat(4_097), 'é'.repeat(2_049)]],
   [
     'an address',
     toHttpUrl,
