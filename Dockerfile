@@ -34,7 +34,6 @@ ENV NODE_ENV=production
 COPY package.json ./
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist/src ./dist/src
-COPY src/operators/status-page/*.css src/operators/status-page/*.js ./src/operators/status-page/
 USER 10001:10001
 EXPOSE 3000 3001
 # The image has no curl; Node asks.

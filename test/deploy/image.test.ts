@@ -43,8 +43,8 @@ const sandbox = (): Environment => ({
   BANK_FIELDS: 'code,ispb,name',
 });
 
-test('the image has no compiler and no tests', () => {
-  for (const path of ['node_modules/typescript', 'node_modules/jest', 'test', 'emulator', 'src/main.ts'])
+test('the image has no compiler, no source and no tests', () => {
+  for (const path of ['node_modules/typescript', 'node_modules/jest', 'test', 'emulator', 'src'])
     expect([path, existsSync(join(image.app, path))]).toEqual([path, false]);
 });
 

@@ -50,14 +50,14 @@ export const operators: readonly Fault[] = [
     tests: ['test/service.test.ts', 'test/operators/app.test.ts', 'test/process.test.ts'],
   },
   {
-    file: 'src/operators/status-page/status-page.js',
+    file: 'src/operators/status-page/files/status-page.js',
     code: '    delete root.dataset.contact;\n',
     fault: '',
     effect: 'after one missing answer the page stays grey',
     tests: PAGE,
   },
   {
-    file: 'src/operators/status-page/status-page.js',
+    file: 'src/operators/status-page/files/status-page.js',
     code: "    noContact = next.querySelector('template');\n",
     fault: '',
     effect: 'a page without contact says that it is as old as its first load',

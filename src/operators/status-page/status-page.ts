@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { hostname } from 'node:os';
 import type { RequestHandler } from 'express';
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
@@ -70,8 +69,8 @@ const send = (res: Response, type: string, text: string): void => {
   res.end(text);
 };
 
-/** By package.json's `imports`: the compiled service finds the same files as its source. */
+/** A file of files/, which the build copies to where this file is compiled to. */
 const file = (name: string, type: string): RequestHandler => {
-  const text = readFileSync(createRequire(import.meta.url).resolve(`#status-page/${name}`), 'utf8');
+  const text = readFileSync(new URL(`files/${name}`, import.meta.url), 'utf8');
   return (_req, res) => send(res, type, text);
 };
