@@ -1,82 +1,90 @@
 import type { RequestListener } from 'node:http';
+import type { DestinationStream, Logger } from 'pino';
+import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import type { Cors } from '../http/cors.ts';
-import type { FlatHeaders } from '../http/headers.ts';
-import { createHealthz, createReadyz, type HealthOptions } from '../http/health.ts';
-import { isForManagementHost } from './host.ts';
-import type { ManagementServer } from './server.ts';
-import { createTokenCheck } from './authorization.ts';
-import { createRefresh } from './refresh.ts';
-import { sendProblem } from '../http/problems.ts';
+import type { Config } from '../config/config.ts';
 import { createExpress } from '../http/app.ts';
-import type { RequestLog } from '../http/log/request-log.ts';
+import { createClientAddress } from '../http/client-address.ts';
+import { createHealthz, createReadyz } from '../http/health.ts';
+import { createRequestLog } from '../http/log/request-log.ts';
 import {
   createAdmission,
   createResource,
   inFrontOf,
   toProblem,
-  type Middleware,
+  type AdmissionOptions,
 } from '../http/middlewares.ts';
-import { createStatusPage, type StatusPageOptions } from './status-page/status-page.ts';
+import { sendProblem } from '../http/problems.ts';
+import type { Redaction } from '../secrets/redaction.ts';
+import type { History } from '../telemetry/history.ts';
+import type { ManagementRefusal, Metrics } from '../telemetry/metrics.ts';
+import { createHostCheck, createTokenCheck, readManagementToken } from './authorization.ts';
+import { createRefresh } from './refresh.ts';
+import { createStatusPage } from './status-page/status-page.ts';
+import type { DrainTimes } from './status-page/verdict.ts';
 
-// The management port: what must not be public. It is on loopback by default, and what it can change
-// takes a token all the same.
+// The routes of the management port: what must not be public. It is on loopback by default, and what it can change takes a
+// token all the same.
 
-export interface OperatorsAppOptions extends HealthOptions {
-  readonly requestLog: RequestLog;
-  readonly server: Pick<ManagementServer, 'isOverCapacity' | 'isUsedUp'>;
-  /** Names that `Host` may have, besides those that are always allowed. */
-  readonly hosts: readonly string[];
-  /** Allows no other origin. */
-  readonly cors: Cors;
-  readonly securityHeaders: FlatHeaders;
-  /** Gives the token that authorises `POST /refresh`; undefined: nobody is authorised. */
-  readonly token: (() => Promise<string>) | undefined;
+export interface OperatorsAppOptions extends Omit<AdmissionOptions, 'isDraining'> {
+  readonly list: BankList;
+  readonly version: string;
+  /** When the drain under way ends; undefined: there is none. */
+  readonly drain: () => DrainTimes | undefined;
   readonly clock: Clock;
-  readonly metrics: Pick<Metrics, 'contentType' | 'exposition' | 'onManagementRefusal'>;
-  readonly statusPage: Omit<StatusPageOptions, keyof HealthOptions | 'isRefreshEnabled'>;
+  readonly logger: Logger;
+  /** Where `logger` writes. */
+  readonly logDestination: DestinationStream;
+  readonly redaction: Redaction;
+  readonly metrics: Metrics;
+  readonly history: History;
 }
 
-export const createOperatorsApp = (options: OperatorsAppOptions): RequestListener => {
+export const createOperatorsApp = (config: Config, options: OperatorsAppOptions): RequestListener => {
+  const { list, version, drain, clock, redaction, metrics, history } = options;
+  const isDraining = (): boolean => drain() !== undefined;
+  const health = { list, version, environment: config.provider.environment, isDraining };
+  const onRefusal = (reason: ManagementRefusal): void => metrics.onManagementRefusal(reason);
+  const token = readManagementToken(config, redaction);
+  // These requests are logged and not counted: they are not users'.
+  const requestLog = createRequestLog({
+    logger: options.logger,
+    destination: options.logDestination,
+    redact: redaction.redact,
+    clientAddress: createClientAddress(config.trustProxy),
+  });
+
   const app = createExpress();
   app.set('query parser', 'simple');
-  const resource = createResource(app, options);
-  resource('/healthz', createHealthz(options));
-  resource('/readyz', createReadyz(options));
+  const resource = createResource(app, { cors: options.cors, requestLog });
+  resource('/healthz', createHealthz(health));
+  resource('/readyz', createReadyz(health));
   resource('/metrics', async (_req, res) => {
-    const text = await options.metrics.exposition();
-    res
-      .writeHead(200, { 'Content-Type': options.metrics.contentType, 'Cache-Control': 'no-store' })
-      .end(text);
+    const text = await metrics.exposition();
+    res.writeHead(200, { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' }).end(text);
   });
-  const isRefreshEnabled = options.token !== undefined;
-  for (const [path, handler] of createStatusPage({ ...options, ...options.statusPage, isRefreshEnabled }))
-    resource(path, handler);
+  const statusPage = createStatusPage({
+    ...health,
+    wallMs: () => clock.wallMs(),
+    policy: config.cache,
+    fields: config.banks.fields,
+    minutes: () => history.minutes(),
+    drain,
+    isRefreshEnabled: token !== undefined,
+  });
+  for (const [path, handler] of statusPage) resource(path, handler);
   app
     .route('/refresh')
-    .post(
-      createTokenCheck({ ...options, onRefusal: options.metrics.onManagementRefusal }),
-      createRefresh(options.list),
-    )
+    .post(createTokenCheck({ token, clock, onRefusal }), createRefresh(list))
     .all((_req, res) => {
       res.set('Allow', 'POST');
       sendProblem(res, 'method_not_allowed');
     });
   app.use((_req, res) => sendProblem(res, 'not_found', { detail: 'There is nothing at this path.' }));
   app.use(toProblem);
-  return inFrontOf(app, [options.requestLog.middleware, createAdmission(options), createHostCheck(options)]);
-};
-
-/** Refuses what asks under another name: a page that reaches this port by DNS rebinding. */
-const createHostCheck = ({ hosts, metrics }: OperatorsAppOptions): Middleware => {
-  const names = new Set(hosts);
-  return (req, res, next) => {
-    if (isForManagementHost(req, names)) {
-      next();
-      return;
-    }
-    metrics.onManagementRefusal('host');
-    sendProblem(res, 'host_not_allowed');
-  };
+  return inFrontOf(app, [
+    requestLog.middleware,
+    createAdmission({ ...options, isDraining }),
+    createHostCheck(config.management.hosts, onRefusal),
+  ]);
 };

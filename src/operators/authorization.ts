@@ -1,17 +1,86 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { isIP, isIPv6 } from 'node:net';
 import type { RequestHandler } from 'express';
 import type { Clock } from '../clock.ts';
-import type { ManagementRefusal } from '../telemetry/metrics.ts';
-import { isCrossOrigin } from './host.ts';
+import type { Config } from '../config/config.ts';
+import type { Middleware } from '../http/middlewares.ts';
 import { sendProblem } from '../http/problems.ts';
+import type { Redaction } from '../secrets/redaction.ts';
+import { createSecretFile } from '../secrets/secret-file.ts';
+import { MANAGEMENT_TOKEN_RULE } from '../secrets/secret.ts';
+import type { ManagementRefusal } from '../telemetry/metrics.ts';
 
-// Changes through the management port need the token. A wrong token costs its sender time, and no other client.
+// Who may use the management port. Every request needs a host name that is this port's; a change needs the token, and may
+// not come from a page of another origin. A wrong token costs its sender time, and no other client.
 
-export interface ManagementTokenOptions {
-  /** Gives the valid token; undefined: the operation is off. */
-  readonly token: (() => Promise<string>) | undefined;
+type OnRefusal = (reason: ManagementRefusal) => void;
+
+/**
+ * Refuses what asks under another name. A page on the internet can give its own name the address 127.0.0.1 (DNS
+ * rebinding) and then counts, for the browser, as the same origin as this port. It cannot change the name: the browser
+ * sends it in `Host`. Names that no such page can have are allowed, and those that are configured.
+ *
+ * Every host that the request names must be allowed: that of an absolute target counts before `Host` (RFC 9112 section
+ * 3.2.2). HTTP/1.0 may name none, as load balancers' checks do; every browser names one.
+ */
+export const createHostCheck = (hosts: readonly string[], onRefusal: OnRefusal): Middleware => {
+  const names = new Set(hosts);
+  return ({ url = '', headers: { host } }, res, next) => {
+    const [, authority] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? [];
+    if ([host, authority].every((named) => named === undefined || isManagementHost(named, names))) {
+      next();
+      return;
+    }
+    onRefusal('host');
+    sendProblem(res, 'host_not_allowed');
+  };
+};
+
+/** Whether `host`, the value of a `Host` header or the authority of a target, is one of this port's own. */
+const isManagementHost = (host: string, names: ReadonlySet<string>): boolean => {
+  const name = host.toLowerCase().replace(/:\d*$/, '');
+  if (name.startsWith('[')) return isIPv6(name.slice(1, -1));
+  // No page on the internet has a name without a dot. A trailing dot would make it a top-level domain.
+  if (/^[\w-]+$/.test(name)) return true;
+  const relative = name.replace(/\.$/, '');
+  return isIP(relative) === 4 || relative === 'localhost' || names.has(relative);
+};
+
+/**
+ * Whether a request that changes something comes from a page of another origin. Browsers set both headers themselves;
+ * what sends neither is not a page in a current browser. `Origin` alone is compared with `Host`, without the scheme,
+ * which a proxy in front may have changed.
+ */
+const isCrossOrigin = (headers: IncomingMessage['headers']): boolean => {
+  const { host = '', origin, 'sec-fetch-site': site } = headers;
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  if (origin === undefined) return false;
+  if (!URL.canParse(origin)) return true;
+  const { protocol, host: originHost } = new URL(origin);
+  const own = `${protocol}//${host}`;
+  return !URL.canParse(own) || new URL(own).host !== originHost;
+};
+
+/** Gives the valid token. */
+type ReadToken = () => Promise<string>;
+
+/** The token that `POST /refresh` needs; undefined: the operation is off. */
+export const readManagementToken = (
+  { management: { token } }: Config,
+  { addSecret }: Redaction,
+): ReadToken | undefined => {
+  if (token === undefined) return undefined;
+  if ('reveal' in token) return () => Promise.resolve(token.reveal());
+  const rule = MANAGEMENT_TOKEN_RULE;
+  return createSecretFile({ variable: 'MANAGEMENT_TOKEN_FILE', path: token.path, rule, addSecret });
+};
+
+export interface TokenCheckOptions {
+  /** Undefined: the operation is off. */
+  readonly token: ReadToken | undefined;
   readonly clock: Clock;
-  readonly onRefusal: (reason: ManagementRefusal) => void;
+  readonly onRefusal: OnRefusal;
 }
 
 /** How long a wrong token waits for its 401. */
@@ -26,7 +95,7 @@ const MAX_WAITING = 32;
  * too many wrong ones wait, no token from their address is checked, not even the right one: a quick answer would
  * reveal it. That ends a second after the last wrong token, and other addresses do not notice.
  */
-export const createTokenCheck = ({ token, clock, onRefusal }: ManagementTokenOptions): RequestHandler => {
+export const createTokenCheck = ({ token, clock, onRefusal }: TokenCheckOptions): RequestHandler => {
   const waiting = createWaiting(clock);
   return async (req, res, next) => {
     if (token === undefined) {

@@ -36,9 +36,9 @@ export const operators: readonly Fault[] = [
     tests: PORT,
   },
   {
-    file: 'src/operators/host.ts',
-    code: 'return [host, authority].every(',
-    fault: 'return [authority ?? host].every(',
+    file: 'src/operators/authorization.ts',
+    code: 'if ([host, authority].every(',
+    fault: 'if ([authority ?? host].every(',
     effect: 'with an absolute target the Host header is not looked at',
     tests: PORT,
   },
