@@ -6,6 +6,7 @@ import { parseEnv, promisify } from 'node:util';
 import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../src/banks/load-error.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
+import { FAILURE_KINDS, RETRIES, type Action } from '../src/failure-kinds.ts';
 import { PROBLEM_OF_LOAD_ERROR, problemOf } from '../src/http/problems.ts';
 import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 
@@ -184,8 +185,22 @@ describe('what the documents repeat from the code', () => {
   const namesOf = (page: string, heading: string): string[] =>
     tableOf(page, heading).flatMap(([cell = '']) => find(/`([^`]+)`/g, cell));
 
-  test('the kinds of failure are complete', () => {
-    expect(namesOf('docs/operations.md', 'Kinds of failure').toSorted()).toEqual(LOAD_ERROR_KINDS.toSorted());
+  const plain = (text: string): string =>
+    text
+      .replaceAll(/\[([^\]]+)\]\([^)]+\)|`/g, '$1')
+      .replaceAll('’', "'")
+      .replaceAll(/[“”]/g, '"');
+
+  test('each kind of failure is explained as on the status page', () => {
+    const sentenceOf = (action: Action): string => {
+      if (typeof action === 'string') return action === RETRIES ? '' : action;
+      return action.text.startsWith('The doctor makes') ? 'Run the doctor.' : action.text.replace(/:$/, '.');
+    };
+    expect(tableOf('docs/operations.md', 'Kinds of failure').map((cells) => cells.map(plain))).toEqual(
+      Object.entries(FAILURE_KINDS).map(([kind, { summary, actions }]) =>
+        [kind, summary, actions.map(sentenceOf).filter(Boolean).join(' ')].map(plain),
+      ),
+    );
   });
 
   test('each kind of failure leads to the error that the README says', () => {

@@ -8,7 +8,7 @@ import { dirname, join, relative } from 'node:path';
 /** From the lowest to the highest: a file imports from its own room and from those before it. */
 const ORDER = `
   clock.ts deadline.ts error-code.ts http-date.ts nearest-name.ts packages.d.ts regular-file.ts version.ts
-  secrets config banks provider sharing telemetry core.ts http operators doctor
+  secrets config banks failure-kinds.ts provider sharing telemetry core.ts http operators doctor
   service.ts commands main.ts`
   .trim()
   .split(/\s+/);

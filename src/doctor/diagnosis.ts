@@ -3,19 +3,17 @@ import { LoadError } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { parseJson } from '../provider/contract.ts';
-import { advise } from './advice/advice.ts';
-import { entryHints } from './advice/entries.ts';
-import { STEPS, type Evidence, type StepName } from './advice/evidence.ts';
+import { EXCHANGE_STEPS, type ExchangeStep } from '../failure-kinds.ts';
+import { advise, entryHints, type Evidence } from './advice.ts';
 import { findMissing, suggestLines, type SuggestedLine } from './bank-fields.ts';
 import type { Observation } from './observe.ts';
-import { signOfPages } from './pagination.ts';
-import { surveyEntries, type FieldSeen } from './survey.ts';
+import { signOfPages, surveyEntries, type FieldSeen } from './survey.ts';
 import { ms, size } from './units.ts';
 
 // What the exchange showed, step by step in words, up to the first failure. Pure: an observation in, a report out.
 
 export interface Step {
-  readonly name: StepName;
+  readonly name: ExchangeStep | 'configuration';
   /** `note`: it works, but somebody should look at it. */
   readonly verdict: 'ok' | 'note' | 'FAIL';
   readonly message: string;
@@ -39,12 +37,15 @@ export const diagnose = (config: Config, observation: Observation): Report => {
   const missing = survey.entries > 0 ? findMissing(published, survey.fields) : [];
   const evidence: Evidence = { config, observation, survey, missing };
   const failed = findFailure(evidence);
-  const passed = STEPS.slice(0, failed ? STEPS.findIndex((name) => name === failed.name) : undefined);
+  const passed = EXCHANGE_STEPS.slice(
+    0,
+    failed ? EXCHANGE_STEPS.findIndex((name) => name === failed.name) : undefined,
+  );
   const { outcome } = observation;
   return {
     steps: [
       describeConfiguration(config),
-      ...passed.map((name) => DESCRIBE[name](evidence)),
+      ...passed.map((name) => describeStep(name, evidence)),
       ...(failed ? [failed] : []),
     ],
     fields: survey.fields,
@@ -80,74 +81,69 @@ const describeConfiguration = ({ provider, banks }: Config): Step => ({
     `${size(provider.maxBodyBytes)}; ${banks.fields ? `publishes ${banks.fields.length} fields` : 'publishes every field'}`,
 });
 
-const ok = (name: StepName, message: string): Step => ({ name, verdict: 'ok', message });
+const describeStep = (name: ExchangeStep, evidence: Evidence): Step => {
+  const [message, next] = DESCRIBE[name](evidence);
+  return next ? { name, verdict: 'note', message, next } : { name, verdict: 'ok', message };
+};
 
-const note = (name: StepName, message: string, next: string): Step => ({
-  name,
-  verdict: 'note',
-  message,
-  next,
-});
-
-/** The steps that were passed, in words. */
-const DESCRIBE: Readonly<Record<(typeof STEPS)[number], (evidence: Evidence) => Step>> = {
-  token: ({ config, observation: { tokenAfterMs = 0 } }) =>
-    ok(
-      'token',
-      {
-        fixed: 'the fixed one of PROVIDER_ACCESS_TOKEN',
-        file: 'from the file of PROVIDER_ACCESS_TOKEN_FILE',
-        'client-credentials': `granted by the token endpoint after ${ms(tokenAfterMs)}`,
-      }[config.provider.token.kind],
-    ),
-  address: ({ observation: { provider } }) =>
-    ok(
-      'address',
-      provider.connection
-        ? `connected to ${provider.isThroughProxy ? 'the provider through the proxy at ' : ''}${provider.connection.address ?? 'the provider'} after ${ms(provider.connection.afterMs)}`
-        : 'something listens there',
-    ),
+/** The steps that were passed, in words; with what to do next where somebody should look at it. */
+const DESCRIBE: Readonly<
+  Record<ExchangeStep, (evidence: Evidence) => readonly [message: string, next?: string | undefined]>
+> = {
+  token: ({ config, observation: { tokenAfterMs = 0 } }) => {
+    const { kind } = config.provider.token;
+    if (kind === 'client-credentials') return [`granted by the token endpoint after ${ms(tokenAfterMs)}`];
+    return [
+      kind === 'file'
+        ? 'from the file of PROVIDER_ACCESS_TOKEN_FILE'
+        : 'the fixed one of PROVIDER_ACCESS_TOKEN',
+    ];
+  },
+  address: ({
+    observation: {
+      provider: { connection, isThroughProxy },
+    },
+  }) => {
+    if (!connection) return ['something listens there'];
+    const through = isThroughProxy ? 'the provider through the proxy at ' : '';
+    return [`connected to ${through}${connection.address ?? 'the provider'} after ${ms(connection.afterMs)}`];
+  },
   TLS: ({ observation: { provider, observedAtMs } }) => {
     const tls = provider.connection?.tls;
-    if (!tls) return ok('TLS', 'none: the address is http:, which only a sandbox may have');
+    if (!tls) return ['none: the address is http:, which only a sandbox may have'];
     const days = Math.floor((tls.validUntilMs - observedAtMs) / 86_400_000);
     const message = `${tls.protocol}, the certificate is valid for ${days} more days`;
-    return days < MIN_CERTIFICATE_DAYS
-      ? note('TLS', message, 'ask the provider, or the operator of its gateway, to renew it in time')
-      : ok('TLS', message);
+    if (days >= MIN_CERTIFICATE_DAYS) return [message];
+    return [message, 'ask the provider, or the operator of its gateway, to renew it in time'];
   },
-  status: ({ observation: { provider, answeredAfterMs = 0 } }) =>
-    ok('status', `${provider.head?.status ?? 200} after ${ms(provider.head?.afterMs ?? answeredAfterMs)}`),
+  status: ({
+    observation: {
+      provider: { head },
+      answeredAfterMs = 0,
+    },
+  }) => [`${head?.status ?? 200} after ${ms(head?.afterMs ?? answeredAfterMs)}`],
   content: ({ config, observation: { answer, answeredAfterMs = 0 } }) => {
     const message = `JSON, ${size(answer?.body.length ?? 0)}, complete after ${ms(answeredAfterMs)}`;
-    return answeredAfterMs > config.provider.timeoutMs / 2
-      ? note(
-          'content',
-          `${message}: more than half of PROVIDER_TIMEOUT`,
-          'raise PROVIDER_TIMEOUT, so that a slow day does not make it fail',
-        )
-      : ok('content', message);
+    if (answeredAfterMs <= config.provider.timeoutMs / 2) return [message];
+    return [
+      `${message}: more than half of PROVIDER_TIMEOUT`,
+      'raise PROVIDER_TIMEOUT, so that a slow day does not make it fail',
+    ];
   },
   list: ({ observation, survey }) => {
-    const message = `${survey.entries} entries`;
     const pages = signOfPages(observation.answer?.link, entriesOf(observation));
-    return pages === undefined
-      ? ok('list', message)
-      : note(
-          'list',
-          `${message}, perhaps the first page of more: ${pages}`,
-          "compare the number with the provider's documentation; this service makes one request: ask for an address that sends the whole list",
-        );
+    if (pages === undefined) return [`${survey.entries} entries`];
+    return [
+      `${survey.entries} entries, perhaps the first page of more: ${pages}`,
+      "compare the number with the provider's documentation; this service makes one request: ask for an address that sends the whole list",
+    ];
   },
   entries: (evidence) => {
     const { outcome } = evidence.observation;
     const [count, rejected] =
       outcome instanceof LoadError ? [0, 0] : [outcome.list.count, countRejected(outcome.list.rejected)];
-    const message = `${count} can be served, ${rejected} rejected`;
-    const hints = entryHints(evidence);
-    return rejected > 0 || hints.length > 0
-      ? note('entries', message, hints.join('; ') || 'look at the fields below')
-      : ok('entries', message);
+    const hints = entryHints(evidence).join('; ') || (rejected > 0 ? 'look at the fields below' : undefined);
+    return [`${count} can be served, ${rejected} rejected`, hints];
   },
 };
 

@@ -34,11 +34,11 @@ export interface Observation {
   readonly tokenEndpoint: Contact;
   readonly provider: Contact;
   /** When there was a token for the provider; undefined: never. */
-  readonly tokenAfterMs: number | undefined;
+  readonly tokenAfterMs?: number;
   /** The last answer, if it arrived whole. */
-  readonly answer: ProviderAnswer | undefined;
+  readonly answer?: ProviderAnswer;
   /** When it had arrived whole. */
-  readonly answeredAfterMs: number | undefined;
+  readonly answeredAfterMs?: number;
   /** Wall-clock milliseconds. */
   readonly observedAtMs: number;
   readonly outcome: ServedList | LoadError;
@@ -48,84 +48,68 @@ export interface Observation {
 export const observe = async (config: Config, { addSecret }: Redaction): Promise<Observation> => {
   const startedAtMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedAtMs;
-  const contacts = { tokenEndpoint: {}, provider: {} };
-  let tokenAfterMs: number | undefined;
-  let answer: ProviderAnswer | undefined;
-  let answeredAfterMs: number | undefined;
-
+  const seen: Writable<Omit<Observation, 'observedAtMs' | 'outcome'>> = { tokenEndpoint: {}, provider: {} };
+  const shared = { clock: systemClock, random: Math.random, onEvent: () => undefined };
   const provider = createProvider(config, {
-    clock: systemClock,
-    random: Math.random,
+    ...shared,
     version: readVersion(),
     addSecret,
-    onEvent: () => undefined,
     watchExchange: async (ask) => {
-      tokenAfterMs ??= elapsedMs();
+      seen.tokenAfterMs ??= elapsedMs();
       // If a repeated exchange breaks off there is no answer, whatever the first one was.
-      answer = undefined;
-      answer = await ask();
-      answeredAfterMs = elapsedMs();
-      return answer;
+      delete seen.answer;
+      seen.answer = await ask();
+      seen.answeredAfterMs = elapsedMs();
+      return seen.answer;
     },
   });
   const list = createBankList({
+    ...shared,
     load: provider.load,
     takeTurn: undefined,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
     guard: { ...config.guard, fields: config.banks.fields },
-    clock: systemClock,
-    random: Math.random,
-    onEvent: () => undefined,
   });
 
   const { baseUrl, token } = config.provider;
   const hosts = [baseUrl.host, ...(token.kind === 'client-credentials' ? [token.url.host] : [])];
-  const stopWatching = watch(hosts, elapsedMs, (seen) => {
+  const stopWatching = watchConnections(hosts, elapsedMs, (contact) => {
     // The provider is asked only once there is a token.
-    const endpoint = tokenAfterMs === undefined ? 'tokenEndpoint' : 'provider';
-    contacts[endpoint] = { ...contacts[endpoint], ...seen };
+    const endpoint = seen.tokenAfterMs === undefined ? 'tokenEndpoint' : 'provider';
+    seen[endpoint] = { ...seen[endpoint], ...contact };
   });
   const outcome = await list.arrival().catch((error: unknown) => LoadError.from(error));
   stopWatching();
   list.stop();
   await provider.close();
-  return {
-    ...contacts,
-    tokenAfterMs,
-    answer,
-    answeredAfterMs,
-    observedAtMs: systemClock.wallMs(),
-    outcome,
-  };
+  return { ...seen, observedAtMs: systemClock.wallMs(), outcome };
 };
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** Watches undici's diagnostics channels, which report every connection in the process: here, those of these two `hosts`. */
-const watch = (
+const watchConnections = (
   hosts: readonly string[],
   elapsedMs: () => number,
-  onSeen: (seen: Contact) => void,
+  onSeen: (contact: Contact) => void,
 ): (() => void) => {
   const watchers = {
     'undici:proxy:connected': () => onSeen({ isThroughProxy: true }),
     'undici:client:connected': (message: unknown) => {
       // A connection to a proxy is not yet one to the endpoint.
-      if (!hosts.includes(String(memberOf(memberOf(message, 'connectParams'), 'host')))) return;
-      const socket = memberOf(message, 'socket');
+      if (!hosts.includes(String(memberAt(message, 'connectParams', 'host')))) return;
+      const socket = memberAt(message, 'socket');
       const address = socket instanceof Socket ? socket.remoteAddress : undefined;
       const tls = socket instanceof TLSSocket ? describeTls(socket) : undefined;
       onSeen({ connection: { address, tls, afterMs: elapsedMs() } });
     },
-    'undici:client:connectError': (message: unknown) => {
-      onSeen({ connectError: String(memberOf(memberOf(message, 'error'), 'code')) });
-    },
-    'undici:request:error': (message: unknown) => {
-      onSeen({ lostBy: String(memberOf(memberOf(message, 'error'), 'code')) });
-    },
-    'undici:request:headers': (message: unknown) => {
-      const status = Number(memberOf(memberOf(message, 'response'), 'statusCode'));
-      onSeen({ head: { status, afterMs: elapsedMs() } });
-    },
+    'undici:client:connectError': (message: unknown) =>
+      onSeen({ connectError: String(memberAt(message, 'error', 'code')) }),
+    'undici:request:error': (message: unknown) =>
+      onSeen({ lostBy: String(memberAt(message, 'error', 'code')) }),
+    'undici:request:headers': (message: unknown) =>
+      onSeen({ head: { status: Number(memberAt(message, 'response', 'statusCode')), afterMs: elapsedMs() } }),
   };
   for (const [channel, watcher] of Object.entries(watchers)) subscribe(channel, watcher);
   return () => {
@@ -138,7 +122,12 @@ const describeTls = (socket: TLSSocket) => ({
   validUntilMs: Date.parse(socket.getPeerCertificate().valid_to),
 });
 
-const memberOf = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null
-    ? Object.getOwnPropertyDescriptor(value, name)?.value
-    : undefined;
+/** The member of `value` at this path, if it is there. */
+const memberAt = (value: unknown, ...path: readonly string[]): unknown =>
+  path.reduce<unknown>(
+    (object, name) =>
+      typeof object === 'object' && object !== null
+        ? Object.getOwnPropertyDescriptor(object, name)?.value
+        : undefined,
+    value,
+  );

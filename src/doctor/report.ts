@@ -1,7 +1,7 @@
 import { isPlainName } from '../banks/guard/field-names.ts';
 import type { Report, Step } from './diagnosis.ts';
 import type { FieldSeen } from './survey.ts';
-import { percent, size } from './units.ts';
+import { percentFilled, size } from './units.ts';
 
 // The report as people read it on a terminal: plain text, one line for each step.
 
@@ -31,7 +31,7 @@ const renderFields = (fields: readonly FieldSeen[], published: Report['published
   return [
     row('field', 'filled', 'type'),
     ...shown.map(({ name, filled, types, isUnique }) =>
-      row(nameOf(name), percent(filled), types.join(' or '), remarkOn(name, isUnique, published)),
+      row(nameOf(name), percentFilled(filled), types.join(' or '), remarkOn(name, isUnique, published)),
     ),
     ...(fields.length > shown.length ? [`  and ${fields.length - shown.length} more`] : []),
   ];

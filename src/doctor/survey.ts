@@ -1,4 +1,4 @@
-import { isJsonObject } from '../banks/reading/entry.ts';
+import { isFilled, isJsonObject } from '../banks/reading/entry.ts';
 import { isPlainName } from '../banks/guard/field-names.ts';
 import type { PublishedField } from '../config/values.ts';
 
@@ -66,10 +66,30 @@ export const findLists = (value: unknown): readonly string[] => {
   });
 };
 
-const isFilled = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
-
 const typeOf = (value: unknown): string => {
   if (Array.isArray(value)) return 'list';
   if (typeof value === 'string') return 'text';
   return typeof value === 'boolean' ? 'true/false' : typeof value;
 };
+
+/**
+ * What suggests that an answer is the first page of a longer list, in words; undefined where nothing does. This service
+ * makes one request and reads one answer.
+ */
+export const signOfPages = (link: string | undefined, value: unknown): string | undefined => {
+  // RFC 8288 section 3; the relation may be one of several.
+  if (/;\s*rel\s*=\s*("[^"]*\bnext\b|next\b)/i.test(link ?? ''))
+    return 'the answer has a Link header to a next page';
+  if (isJsonObject(value)) {
+    const members = Object.keys(value).filter((name) => PAGING_MEMBER.test(name.replaceAll(/[_-]/g, '')));
+    return members.length > 0 ? `the answer has members of pages: ${members.join(', ')}` : undefined;
+  }
+  if (Array.isArray(value) && PAGE_SIZES.has(value.length))
+    return `the list has exactly ${value.length} entries, a usual size of a page`;
+  return undefined;
+};
+
+const PAGING_MEMBER =
+  /^(?:pages?|pagesize|perpage|limit|offset|cursor|next(?:page|cursor)?|has(?:more|next)|total(?:count|pages|elements)?|pagination|paging|links)$/i;
+
+const PAGE_SIZES = new Set([10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000]);

@@ -3,7 +3,7 @@
 export const ms = (value: number): string => `${Math.round(value)} ms`;
 
 /** Rounded down: what is not always there must not read as 100 %. */
-export const percent = (share: number): string => `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
+export const percentFilled = (share: number): string => `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
 
 export const size = (bytes: number): string => {
   if (bytes < 1_024) return `${bytes} bytes`;

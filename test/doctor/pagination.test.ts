@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { signOfPages } from '../../src/doctor/pagination.ts';
+import { signOfPages } from '../../src/doctor/survey.ts';
 
 const banks = (count: number): unknown[] => Array.from({ length: count }, (_, index) => ({ code: index }));
 

@@ -1,28 +1,29 @@
-import type { ListStatus } from '../../banks/bank-list.ts';
-import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { countRejected } from '../../banks/reading/entry.ts';
 import type { PublishedField } from '../../config/values.ts';
 import type { Minute } from '../../telemetry/history.ts';
-import type { Commands } from './commands.ts';
-import { FAILURE_ADVICE, type Action } from './failures.ts';
+import { FAILURE_KINDS, type Action, type ShellCommand } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
-import { judge, noContact, type DrainTimes, type Problem, type Verdict } from './verdict.ts';
+import { judge, noContact, type FaultReport, type PageVerdict, type Situation } from './verdict.ts';
 
 // The page's HTML. The script looks its parts up by id.
 
-export interface PageContent {
+export interface PageContent extends Situation {
   readonly environment: string;
   readonly version: string;
   readonly hostName: string;
-  readonly policy: FreshnessPolicy;
   readonly fields: readonly PublishedField[] | undefined;
-  readonly nowMs: number;
-  readonly status: ListStatus;
   readonly minutes: readonly Minute[];
-  readonly drain: DrainTimes | undefined;
   readonly commands: Commands;
+}
+
+export type Commands = Readonly<Record<ShellCommand, Command>>;
+
+interface Command {
+  readonly line: string;
+  /** What must be true where it is run. */
+  readonly requirement: string;
 }
 
 export const renderPage = (content: PageContent): Html => {
@@ -30,7 +31,7 @@ export const renderPage = (content: PageContent): Html => {
   const isProduction = environment === 'production';
   const verdict = judge(content);
   const lost = noContact(formatTime(nowMs, nowMs));
-  const titleOf = ({ severity, headline }: Verdict): string =>
+  const titleOf = ({ severity, headline }: PageVerdict): string =>
     `${SIGNS[severity]} ${isProduction ? 'PRODUCTION' : environment}: ${headline} – ${hostName}`;
   return html`<!doctype html>
     <html lang="en" data-version="${version}">
@@ -73,12 +74,12 @@ export const renderPage = (content: PageContent): Html => {
 
 /** For the title; the style sheet shows the same signs beside the headline, for people who cannot tell colours apart. */
 const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const satisfies Record<
-  Verdict['severity'],
+  PageVerdict['severity'],
   string
 >;
 
 const renderVerdict = (
-  { severity, headline, meaning, problem, actions }: Verdict,
+  { severity, headline, meaning, problem, actions }: PageVerdict,
   commands: Commands,
 ): Html =>
   html` <section class="verdict" id="verdict" data-severity="${severity}">
@@ -97,16 +98,16 @@ const renderVerdict = (
     </div>
   </section>`;
 
-const renderProblem = ({ summary, history, details }: Problem): Html =>
+const renderProblem = ({ summary, history, details }: FaultReport): Html =>
   html`<h2>What is wrong</h2>
     <p>${summary}</p>
     ${history === undefined ? undefined : html`<p class="failing">${history}</p>`}
     ${details === undefined ? undefined : html`<p class="details">Details: ${details}.</p>`}`;
 
-const renderAction = ({ text, command }: Action, commands: Commands): Html => {
-  if (command === undefined) return html`<li>${text}</li>`;
-  const { line, requirement } = commands[command];
-  return html`<li>${text} <code>${line}</code> <small>${requirement}</small></li>`;
+const renderAction = (action: Action, commands: Commands): Html => {
+  if (typeof action === 'string') return html`<li>${action}</li>`;
+  const { line, requirement } = commands[action.command];
+  return html`<li>${action.text} <code>${line}</code> <small>${requirement}</small></li>`;
 };
 
 const renderFacts = (content: PageContent): Html =>
@@ -159,7 +160,7 @@ const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): 
   return fact(
     'Last failed load',
     `${formatDuration(nowMs - lastFailure.atMs)} ago`,
-    html`at ${time(lastFailure.atMs, nowMs)}, over now. ${FAILURE_ADVICE[lastFailure.kind].summary}`,
+    html`at ${time(lastFailure.atMs, nowMs)}, over now. ${FAILURE_KINDS[lastFailure.kind].summary}`,
   );
 };
 

@@ -1,0 +1,204 @@
+import { isUtf8 } from 'node:buffer';
+import type { LoadError, LoadErrorKind } from '../banks/load-error.ts';
+import type { Config } from '../config/config.ts';
+import type { VariableName } from '../config/variables.ts';
+import { EXCHANGE_STEPS, FAILURE_KINDS, RETRIES, type ExchangeStep } from '../failure-kinds.ts';
+import { assertJsonType, parseJson } from '../provider/contract.ts';
+import { banksUrl, type ProviderAnswer } from '../provider/exchange.ts';
+import type { MissingField } from './bank-fields.ts';
+import type { Contact, Observation } from './observe.ts';
+import { findLists, signOfPages, type Survey } from './survey.ts';
+import { SYMPTOMS } from './symptoms.ts';
+import { ms, percentFilled } from './units.ts';
+
+// Why an exchange failed and what to do about it: the symptom that it shows, looked up in the table of symptoms, or else the
+// advice of the kind of failure. Pure, and in words of its own: of the provider's text only names of fields and members
+// are shown.
+
+/** Everything that is known about an exchange. */
+export interface Evidence {
+  readonly config: Config;
+  readonly observation: Observation;
+  readonly survey: Survey;
+  /** The fields of BANK_FIELDS that no entry has. */
+  readonly missing: readonly MissingField[];
+}
+
+export interface Advice {
+  readonly step: ExchangeStep;
+  /** The likely cause. */
+  readonly likely: string;
+  /** What to do next. */
+  readonly next: string;
+}
+
+/** One of the two addresses that are asked, and what was seen of it. */
+interface Endpoint {
+  readonly url: URL;
+  /** The variable that holds the address. */
+  readonly variable: VariableName;
+  readonly contact: Contact;
+}
+
+/** The failed step, its likely cause and what to do, as far as they can be known from outside. */
+export const advise = ({ kind }: LoadError, evidence: Evidence): Advice => {
+  const { config, observation } = evidence;
+  const { token, baseUrl } = config.provider;
+  const isAboutToken = observation.tokenAfterMs === undefined || kind === 'no_token';
+  const endpoint: Endpoint =
+    isAboutToken && token.kind === 'client-credentials'
+      ? { url: token.url, variable: 'PROVIDER_TOKEN_URL', contact: observation.tokenEndpoint }
+      : { url: baseUrl, variable: baseUrlVariable(config), contact: observation.provider };
+  const symptom = isAboutToken
+    ? symptomOfToken(kind, endpoint, evidence)
+    : (symptomOfContact(kind, endpoint) ?? SYMPTOM_OF_ANSWER[kind]?.(evidence));
+  const advice = adviceOnSymptom(symptom, endpoint, evidence) ?? adviceOnKind(kind);
+  return isAboutToken ? { ...advice, step: 'token' } : advice;
+};
+
+const ROWS = Object.entries(SYMPTOMS).map(([key, text]) => {
+  const step = EXCHANGE_STEPS.find((name) => key.startsWith(`${name}: `)) ?? 'list';
+  const [likely = '', next = ''] = text.trim().split(/\n\s*/);
+  return { step, symptoms: key.slice(step.length + 2).split(', '), likely, next };
+});
+
+const rowOf = (symptom: string | undefined) =>
+  ROWS.find(({ symptoms }) => symptoms.some((name) => name === symptom));
+
+/** The row for `symptom`, with its words filled in. */
+const adviceOnSymptom = (
+  symptom: string | undefined,
+  endpoint: Endpoint,
+  evidence: Evidence,
+): Advice | undefined => {
+  const row = rowOf(symptom);
+  const fill = (text: string): string =>
+    text.replaceAll(/\{(\w+)\}/g, (_, word: string) => WORDS[word]?.(endpoint, evidence) ?? '');
+  return row && { step: row.step, likely: fill(row.likely), next: fill(row.next) };
+};
+
+/** What everybody is told about the kind, without what concerns a running service. */
+const adviceOnKind = (kind: LoadErrorKind): Advice => {
+  const { step = 'list', summary, actions } = FAILURE_KINDS[kind];
+  const next = actions.filter((action) => typeof action === 'string').filter((text) => text !== RETRIES);
+  return { step, likely: toClause(summary), next: toClause(next.join(' ')) };
+};
+
+/** A sentence as the steps are written: in lower case and without its full stop. */
+const toClause = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
+
+/** What stands for the words in braces. */
+const WORDS: Readonly<Record<string, (endpoint: Endpoint, evidence: Evidence) => string>> = {
+  variable: ({ variable }) => variable,
+  host: ({ url }) => url.host,
+  hostname: ({ url }) => url.hostname,
+  port: ({ url: { port, protocol } }) => port || (protocol === 'https:' ? '443' : '80'),
+  banksUrl: ({ url }) => banksUrl(url).href,
+  headAfter: ({ contact }) => ms(contact.head?.afterMs ?? 0),
+  environment: (_, { config }) => config.provider.environment,
+  renewToken: (_, { config }) => RENEW_TOKEN[config.provider.token.kind],
+  members: (_, { observation: { answer } }) => {
+    const value = answer && parseJson(answer.body);
+    const pages = signOfPages(answer?.link, value);
+    return `${findLists(value).join(' or ')}${pages === undefined ? '' : `; ${pages}`}`;
+  },
+  hints: (_, evidence) =>
+    entryHints(evidence).join('; ') || 'the entries have nothing in the published fields',
+};
+
+const RENEW_TOKEN: Readonly<Record<Config['provider']['token']['kind'], string>> = {
+  fixed: 'get a new token and set PROVIDER_ACCESS_TOKEN to it, without "Bearer" and without quotes',
+  file: 'write a new token, and nothing else, into the file of PROVIDER_ACCESS_TOKEN_FILE',
+  'client-credentials':
+    'the endpoint grants tokens that the list rejects: check that PROVIDER_TOKEN_URL and PROVIDER_CLIENT_ID belong to ' +
+    'the environment, and whether PROVIDER_TOKEN_SCOPE must name a scope',
+};
+
+const symptomOfToken = (
+  kind: LoadErrorKind,
+  endpoint: Endpoint,
+  { config }: Evidence,
+): string | undefined => {
+  if (config.provider.token.kind !== 'client-credentials') return 'unusable file';
+  // The proxy's failures are explained by their kind.
+  if (kind === 'proxy_unreachable' || kind === 'proxy_refused') return undefined;
+  const noAnswer = symptomOfContact(kind, endpoint);
+  if (noAnswer !== undefined) return noAnswer;
+  const status = endpoint.contact.head?.status;
+  if (status === 400 || status === 401) return 'client rejected';
+  return kind === 'rate_limited' || kind === 'unavailable' ? 'endpoint failed' : 'not a token endpoint';
+};
+
+/** Why there is no connection or no complete answer; undefined where that is not what failed. */
+const symptomOfContact = (kind: LoadErrorKind, { contact, url }: Endpoint): string | undefined => {
+  const { connection, head, connectError, lostBy } = contact;
+  if (kind === 'timeout') {
+    if (!connection) return 'connecting timed out';
+    return head ? 'not complete in time' : 'no answer in time';
+  }
+  if (kind !== 'unreachable') return undefined;
+  // The server refuses the client by a TLS alert: in TLS 1.3 once the connection is open.
+  const [, alert] = /_(ALERT_\w+)$/.exec((connection ? lostBy : connectError) ?? '') ?? [];
+  const scheme = url.protocol === 'https:' ? 'https' : 'http';
+  const seen = [alert, connection ? `closed over ${scheme}` : connectError];
+  return seen.find(rowOf) ?? (scheme === 'https' ? 'no handshake' : 'no connection');
+};
+
+/** What is wrong with the provider's answer, where its kind alone says too little. */
+const SYMPTOM_OF_ANSWER: Readonly<Partial<Record<LoadErrorKind, (evidence: Evidence) => string>>> = {
+  unauthorized: () => '401',
+  unexpected_status: ({ config, observation }) => {
+    const status = observation.provider.head?.status ?? 0;
+    const hasPath = /\/(api|v\d+|banks)(\/|$)/.test(config.provider.baseUrl.pathname);
+    if (status === 404) return hasPath ? '404 with a path' : '404';
+    if (status === 403) return '403';
+    if (status >= 400) return 'another 4xx';
+    return status >= 300 ? 'redirect' : 'another 2xx';
+  },
+  malformed: ({ observation: { answer, provider } }) => {
+    if (answer) return symptomOfBody(answer);
+    return provider.head ? 'cut short' : 'not HTTP';
+  },
+  not_a_list: ({ observation: { answer } }) =>
+    findLists(answer && parseJson(answer.body)).length > 0 ? 'in an envelope' : 'none',
+  unusable_entries: ({ survey }) => (survey.duplicates > 0 ? 'alike' : 'unusable'),
+};
+
+const symptomOfBody = ({ body, contentType }: ProviderAnswer): string => {
+  const text = body.toString('latin1').trimStart();
+  if (text.startsWith('<')) return 'web page';
+  if (!passes(() => assertJsonType(contentType)) && passes(() => parseJson(body))) return 'wrong label';
+  if (!isUtf8(body)) return 'not UTF-8';
+  return text === '' ? 'empty' : 'damaged';
+};
+
+const passes = (check: () => unknown): boolean => {
+  try {
+    check();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** What in the configuration or in the entries explains rejected entries, or fields without a value. */
+export const entryHints = ({ config, survey, missing }: Evidence): readonly string[] => [
+  ...(survey.nonObjects > 0 ? [`${survey.nonObjects} entries are not JSON objects: tell the provider`] : []),
+  ...(survey.duplicates > 0
+    ? [`${survey.duplicates} entries have the same published content as an earlier one`]
+    : []),
+  ...missing.map(
+    ({ field: { from, isOptional }, nearest }) =>
+      `no entry has ${from}${isOptional ? '?' : ''} of BANK_FIELDS` +
+      (nearest === undefined ? '' : ` (the provider sends ${nearest})`),
+  ),
+  ...config.banks.requiredFields.flatMap((name) => {
+    const from = config.banks.fields?.find((field) => field.name === name)?.from ?? name;
+    const filled = survey.fields.find((field) => field.name === from)?.filled ?? 0;
+    return filled < 1 ? [`BANK_REQUIRED_FIELDS names ${name}, filled in ${percentFilled(filled)}`] : [];
+  }),
+];
+
+/** The variable that holds the provider's address. */
+const baseUrlVariable = ({ provider }: Config): VariableName =>
+  provider.environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
