@@ -3,8 +3,7 @@ import type { LoadError, LoadErrorKind } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import type { VariableName } from '../config/variables.ts';
 import { EXCHANGE_STEPS, FAILURE_KINDS, RETRIES, type ExchangeStep } from '../failure-kinds.ts';
-import { assertJsonType, parseJson } from '../provider/contract.ts';
-import { banksUrl, type ProviderAnswer } from '../provider/exchange.ts';
+import { banksUrl } from '../provider/exchange.ts';
 import type { MissingField } from './bank-fields.ts';
 import type { Contact, Observation } from './observe.ts';
 import { findLists, signOfPages, type Survey } from './survey.ts';
@@ -19,6 +18,8 @@ import { ms, percentFilled } from './units.ts';
 export interface Evidence {
   readonly config: Config;
   readonly observation: Observation;
+  /** The value that was answered with status 200; undefined if it was not JSON. */
+  readonly json: unknown;
   readonly survey: Survey;
   /** The fields of BANK_FIELDS that no entry has. */
   readonly missing: readonly MissingField[];
@@ -42,18 +43,20 @@ interface Endpoint {
 
 /** The failed step, its likely cause and what to do, as far as they can be known from outside. */
 export const advise = ({ kind }: LoadError, evidence: Evidence): Advice => {
-  const { config, observation } = evidence;
-  const { token, baseUrl } = config.provider;
-  const isAboutToken = observation.tokenAfterMs === undefined || kind === 'no_token';
+  const { token, baseUrl } = evidence.config.provider;
+  const { tokenEndpoint, provider, tokenAfterMs } = evidence.observation;
+  const isAboutToken = tokenAfterMs === undefined || kind === 'no_token';
   const endpoint: Endpoint =
     isAboutToken && token.kind === 'client-credentials'
-      ? { url: token.url, variable: 'PROVIDER_TOKEN_URL', contact: observation.tokenEndpoint }
-      : { url: baseUrl, variable: baseUrlVariable(config), contact: observation.provider };
+      ? { url: token.url, variable: 'PROVIDER_TOKEN_URL', contact: tokenEndpoint }
+      : { url: baseUrl, variable: baseUrlVariable(evidence.config), contact: provider };
   const symptom = isAboutToken
     ? symptomOfToken(kind, endpoint, evidence)
     : (symptomOfContact(kind, endpoint) ?? SYMPTOM_OF_ANSWER[kind]?.(evidence));
-  const advice = adviceOnSymptom(symptom, endpoint, evidence) ?? adviceOnKind(kind);
-  return isAboutToken ? { ...advice, step: 'token' } : advice;
+  const { step, likely, next } = rowOf(symptom) ?? adviceOnKind(kind);
+  const fill = (text: string): string =>
+    text.replaceAll(/\{(\w+)\}/g, (_, word: string) => WORDS[word]?.(endpoint, evidence) ?? '');
+  return { step: isAboutToken ? 'token' : step, likely: fill(likely), next: fill(next) };
 };
 
 const ROWS = Object.entries(SYMPTOMS).map(([key, text]) => {
@@ -64,18 +67,6 @@ const ROWS = Object.entries(SYMPTOMS).map(([key, text]) => {
 
 const rowOf = (symptom: string | undefined) =>
   ROWS.find(({ symptoms }) => symptoms.some((name) => name === symptom));
-
-/** The row for `symptom`, with its words filled in. */
-const adviceOnSymptom = (
-  symptom: string | undefined,
-  endpoint: Endpoint,
-  evidence: Evidence,
-): Advice | undefined => {
-  const row = rowOf(symptom);
-  const fill = (text: string): string =>
-    text.replaceAll(/\{(\w+)\}/g, (_, word: string) => WORDS[word]?.(endpoint, evidence) ?? '');
-  return row && { step: row.step, likely: fill(row.likely), next: fill(row.next) };
-};
 
 /** What everybody is told about the kind, without what concerns a running service. */
 const adviceOnKind = (kind: LoadErrorKind): Advice => {
@@ -96,22 +87,10 @@ const WORDS: Readonly<Record<string, (endpoint: Endpoint, evidence: Evidence) =>
   banksUrl: ({ url }) => banksUrl(url).href,
   headAfter: ({ contact }) => ms(contact.head?.afterMs ?? 0),
   environment: (_, { config }) => config.provider.environment,
-  renewToken: (_, { config }) => RENEW_TOKEN[config.provider.token.kind],
-  members: (_, { observation: { answer } }) => {
-    const value = answer && parseJson(answer.body);
-    const pages = signOfPages(answer?.link, value);
-    return `${findLists(value).join(' or ')}${pages === undefined ? '' : `; ${pages}`}`;
-  },
+  members: (_, { observation: { answer }, json }) =>
+    [findLists(json).join(' or '), signOfPages(answer?.link, json)].filter(Boolean).join('; '),
   hints: (_, evidence) =>
     entryHints(evidence).join('; ') || 'the entries have nothing in the published fields',
-};
-
-const RENEW_TOKEN: Readonly<Record<Config['provider']['token']['kind'], string>> = {
-  fixed: 'get a new token and set PROVIDER_ACCESS_TOKEN to it, without "Bearer" and without quotes',
-  file: 'write a new token, and nothing else, into the file of PROVIDER_ACCESS_TOKEN_FILE',
-  'client-credentials':
-    'the endpoint grants tokens that the list rejects: check that PROVIDER_TOKEN_URL and PROVIDER_CLIENT_ID belong to ' +
-    'the environment, and whether PROVIDER_TOKEN_SCOPE must name a scope',
 };
 
 const symptomOfToken = (
@@ -146,7 +125,7 @@ const symptomOfContact = (kind: LoadErrorKind, { contact, url }: Endpoint): stri
 
 /** What is wrong with the provider's answer, where its kind alone says too little. */
 const SYMPTOM_OF_ANSWER: Readonly<Partial<Record<LoadErrorKind, (evidence: Evidence) => string>>> = {
-  unauthorized: () => '401',
+  unauthorized: ({ config }) => `401 with a ${config.provider.token.kind} token`,
   unexpected_status: ({ config, observation }) => {
     const status = observation.provider.head?.status ?? 0;
     const hasPath = /\/(api|v\d+|banks)(\/|$)/.test(config.provider.baseUrl.pathname);
@@ -155,30 +134,16 @@ const SYMPTOM_OF_ANSWER: Readonly<Partial<Record<LoadErrorKind, (evidence: Evide
     if (status >= 400) return 'another 4xx';
     return status >= 300 ? 'redirect' : 'another 2xx';
   },
-  malformed: ({ observation: { answer, provider } }) => {
-    if (answer) return symptomOfBody(answer);
-    return provider.head ? 'cut short' : 'not HTTP';
+  malformed: ({ observation: { answer, provider }, json }) => {
+    if (!answer) return provider.head ? 'cut short' : 'not HTTP';
+    const text = answer.body.toString('latin1').trimStart();
+    if (text.startsWith('<')) return 'web page';
+    if (json !== undefined) return 'wrong label';
+    if (!isUtf8(answer.body)) return 'not UTF-8';
+    return text === '' ? 'empty' : 'damaged';
   },
-  not_a_list: ({ observation: { answer } }) =>
-    findLists(answer && parseJson(answer.body)).length > 0 ? 'in an envelope' : 'none',
+  not_a_list: ({ json }) => (findLists(json).length > 0 ? 'in an envelope' : 'none'),
   unusable_entries: ({ survey }) => (survey.duplicates > 0 ? 'alike' : 'unusable'),
-};
-
-const symptomOfBody = ({ body, contentType }: ProviderAnswer): string => {
-  const text = body.toString('latin1').trimStart();
-  if (text.startsWith('<')) return 'web page';
-  if (!passes(() => assertJsonType(contentType)) && passes(() => parseJson(body))) return 'wrong label';
-  if (!isUtf8(body)) return 'not UTF-8';
-  return text === '' ? 'empty' : 'damaged';
-};
-
-const passes = (check: () => unknown): boolean => {
-  try {
-    check();
-    return true;
-  } catch {
-    return false;
-  }
 };
 
 /** What in the configuration or in the entries explains rejected entries, or fields without a value. */

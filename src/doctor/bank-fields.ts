@@ -51,15 +51,14 @@ export const suggestLines = (
     return from === undefined ? [] : [{ field, from }];
   });
   if (required.length === 0 || corrected.length === 0) return suggestAll(seen);
-  const kept = corrected.map(({ field, from }) => toItem({ ...field, from }, seen));
-  const renamed = corrected.map(({ field, from }) =>
-    toItem({ ...field, from, name: field.name === field.from ? from : field.name }, seen),
-  );
-  const lines = [
-    { label: "Corrected, with the provider's names:", line: toLine(renamed) },
-    { label: 'Corrected, with the names that pages read now:', line: toLine(kept) },
+  const lineWith = (nameOf: (field: PublishedField, from: string) => string): string =>
+    toLine(corrected.map(({ field, from }) => toItem({ ...field, from, name: nameOf(field, from) }, seen)));
+  const ours = lineWith(({ name }) => name);
+  const theirs = lineWith((field, from) => (field.name === field.from ? from : field.name));
+  return [
+    { label: "Corrected, with the provider's names:", line: theirs },
+    ...(ours === theirs ? [] : [{ label: 'Corrected, with the names that pages read now:', line: ours }]),
   ];
-  return lines.filter(({ line }, index) => index === 0 || line !== lines[0]?.line);
 };
 
 const suggestAll = (seen: readonly FieldSeen[]): readonly SuggestedLine[] => {

@@ -32,20 +32,21 @@ export interface Report {
 }
 
 export const diagnose = (config: Config, observation: Observation): Report => {
+  const { answer, outcome } = observation;
   const published = config.banks.fields;
-  const survey = surveyEntries(entriesOf(observation), published);
+  const json = answer && jsonOf(answer.body);
+  const survey = surveyEntries(Array.isArray(json) ? json : [], published);
   const missing = survey.entries > 0 ? findMissing(published, survey.fields) : [];
-  const evidence: Evidence = { config, observation, survey, missing };
-  const failed = findFailure(evidence);
+  const evidence: Evidence = { config, observation, json, survey, missing };
+  const failed = outcome instanceof LoadError ? toFailedStep(outcome, evidence) : undefined;
   const passed = EXCHANGE_STEPS.slice(
     0,
-    failed ? EXCHANGE_STEPS.findIndex((name) => name === failed.name) : undefined,
+    EXCHANGE_STEPS.findIndex((name) => name === failed?.name),
   );
-  const { outcome } = observation;
   return {
     steps: [
       describeConfiguration(config),
-      ...passed.map((name) => describeStep(name, evidence)),
+      ...(failed ? passed : EXCHANGE_STEPS).map((name) => describeStep(name, evidence)),
       ...(failed ? [failed] : []),
     ],
     fields: survey.fields,
@@ -55,22 +56,17 @@ export const diagnose = (config: Config, observation: Observation): Report => {
   };
 };
 
-/** The entries of an answer that is a list; none otherwise. */
-const entriesOf = ({ answer }: Observation): readonly unknown[] => {
-  if (answer?.status !== 200) return [];
+const jsonOf = (body: Buffer): unknown => {
   try {
-    const value = parseJson(answer.body);
-    return Array.isArray(value) ? value : [];
+    return parseJson(body);
   } catch {
-    return [];
+    return undefined;
   }
 };
 
-const findFailure = (evidence: Evidence): Step | undefined => {
-  const { outcome } = evidence.observation;
-  if (!(outcome instanceof LoadError)) return undefined;
-  const { step, ...advice } = advise(outcome, evidence);
-  return { name: step, verdict: 'FAIL', message: outcome.message, ...advice };
+const toFailedStep = (error: LoadError, evidence: Evidence): Step => {
+  const { step: name, likely, next } = advise(error, evidence);
+  return { name, verdict: 'FAIL', message: error.message, likely, next };
 };
 
 const describeConfiguration = ({ provider, banks }: Config): Step => ({
@@ -91,19 +87,15 @@ const DESCRIBE: Readonly<
   Record<ExchangeStep, (evidence: Evidence) => readonly [message: string, next?: string | undefined]>
 > = {
   token: ({ config, observation: { tokenAfterMs = 0 } }) => {
-    const { kind } = config.provider.token;
-    if (kind === 'client-credentials') return [`granted by the token endpoint after ${ms(tokenAfterMs)}`];
-    return [
-      kind === 'file'
-        ? 'from the file of PROVIDER_ACCESS_TOKEN_FILE'
-        : 'the fixed one of PROVIDER_ACCESS_TOKEN',
-    ];
+    const texts = {
+      fixed: 'the fixed one of PROVIDER_ACCESS_TOKEN',
+      file: 'from the file of PROVIDER_ACCESS_TOKEN_FILE',
+      'client-credentials': `granted by the token endpoint after ${ms(tokenAfterMs)}`,
+    };
+    return [texts[config.provider.token.kind]];
   },
-  address: ({
-    observation: {
-      provider: { connection, isThroughProxy },
-    },
-  }) => {
+  address: ({ observation }) => {
+    const { connection, isThroughProxy } = observation.provider;
     if (!connection) return ['something listens there'];
     const through = isThroughProxy ? 'the provider through the proxy at ' : '';
     return [`connected to ${through}${connection.address ?? 'the provider'} after ${ms(connection.afterMs)}`];
@@ -116,12 +108,9 @@ const DESCRIBE: Readonly<
     if (days >= MIN_CERTIFICATE_DAYS) return [message];
     return [message, 'ask the provider, or the operator of its gateway, to renew it in time'];
   },
-  status: ({
-    observation: {
-      provider: { head },
-      answeredAfterMs = 0,
-    },
-  }) => [`${head?.status ?? 200} after ${ms(head?.afterMs ?? answeredAfterMs)}`],
+  status: ({ observation: { provider, answeredAfterMs = 0 } }) => [
+    `${provider.head?.status ?? 200} after ${ms(provider.head?.afterMs ?? answeredAfterMs)}`,
+  ],
   content: ({ config, observation: { answer, answeredAfterMs = 0 } }) => {
     const message = `JSON, ${size(answer?.body.length ?? 0)}, complete after ${ms(answeredAfterMs)}`;
     if (answeredAfterMs <= config.provider.timeoutMs / 2) return [message];
@@ -130,8 +119,8 @@ const DESCRIBE: Readonly<
       'raise PROVIDER_TIMEOUT, so that a slow day does not make it fail',
     ];
   },
-  list: ({ observation, survey }) => {
-    const pages = signOfPages(observation.answer?.link, entriesOf(observation));
+  list: ({ observation, survey, json }) => {
+    const pages = signOfPages(observation.answer?.link, json);
     if (pages === undefined) return [`${survey.entries} entries`];
     return [
       `${survey.entries} entries, perhaps the first page of more: ${pages}`,

@@ -53,16 +53,12 @@ export const surveyEntries = (
   };
 };
 
-/** Where a list may be inside an answer that is not one: paths of members, such as `data` or `data.items`. */
-export const findLists = (value: unknown): readonly string[] => {
-  if (!isJsonObject(value)) return [];
+/** Where a list may be inside an answer that is not one: paths of at most two members, such as `data` or `data.items`. */
+export const findLists = (value: unknown, maxDepth = 2): readonly string[] => {
+  if (!isJsonObject(value) || maxDepth === 0) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     if (!isPlainName(name)) return [];
-    if (Array.isArray(member)) return [name];
-    const inner = isJsonObject(member) ? Object.entries(member) : [];
-    return inner.flatMap(([deeper, list]) =>
-      Array.isArray(list) && isPlainName(deeper) ? [`${name}.${deeper}`] : [],
-    );
+    return Array.isArray(member) ? [name] : findLists(member, maxDepth - 1).map((path) => `${name}.${path}`);
   });
 };
 

@@ -74,9 +74,15 @@ export const SYMPTOMS: Readonly<Record<`${ExchangeStep}: ${string}`, string>> = 
   'status: not HTTP': `
     the server does not speak HTTP, or wants https:
     check the scheme and port of {variable}`,
-  'status: 401': `
+  'status: 401 with a fixed token': `
     the token is wrong, has expired, or belongs to another environment than {environment}
-    {renewToken}`,
+    get a new token and set PROVIDER_ACCESS_TOKEN to it, without "Bearer" and without quotes`,
+  'status: 401 with a file token': `
+    the token is wrong, has expired, or belongs to another environment than {environment}
+    write a new token, and nothing else, into the file of PROVIDER_ACCESS_TOKEN_FILE`,
+  'status: 401 with a client-credentials token': `
+    the token is wrong, has expired, or belongs to another environment than {environment}
+    the endpoint grants tokens that the list rejects: check that PROVIDER_TOKEN_URL and PROVIDER_CLIENT_ID belong to the environment, and whether PROVIDER_TOKEN_SCOPE must name a scope`,
   'status: 403': `
     the token is valid but may not read the banks, or this machine's address is not on a list of allowed ones
     ask the provider for the right to read the banks, and whether addresses must be registered`,
