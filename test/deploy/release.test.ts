@@ -49,6 +49,10 @@ describe('the workflows', () => {
       sbom: true,
     });
     expect(at(release, 'jobs', 'release', 'needs')).toBe('check');
+    // The archive comes from the same commit, with its provenance: archive.test.ts runs it.
+    const steps = stepsOf(release);
+    expect(steps.map((step) => text(at(step, 'run'))).join()).toContain('bash scripts/archive.sh');
+    expect(steps.map((step) => at(step, 'with', 'subject-path'))).toContain('${{ env.ARCHIVE }}');
     // Nothing that runs in these stages depends on the architecture: no emulation is needed.
     const stages = read('Dockerfile').split(/^(?=FROM )/m);
     const running = stages.filter((stage) => /^RUN /m.test(stage));

@@ -7,23 +7,12 @@ import { parseConfig } from '../../src/config/config.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import { needProgram } from '../kit/needs.ts';
 import { read } from '../kit/manifests.ts';
+import { UNIT, unitVariables, valuesOf } from '../kit/unit.ts';
 
 // The unit for systemd, held against the code and against systemd's own checks.
 
-const UNIT = 'deploy/systemd/banks-bff.service';
 const unit = read(UNIT);
-const valuesOf = (key: string): string[] =>
-  [...unit.matchAll(new RegExp(String.raw`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
-
-/** The variables that the unit sets; the rest comes from the operator's file. An assignment with a space is quoted. */
-const env = Object.fromEntries(
-  valuesOf('Environment').map((line) =>
-    line
-      .replace(/^"(.*)"$/, '$1')
-      .split(/=(.*)/s)
-      .slice(0, 2),
-  ),
-);
+const env = unitVariables();
 
 test("the unit's variables are the service's, and its secrets are credentials", () => {
   const ours = Object.keys(env).filter((name) => !name.startsWith('NODE_'));
