@@ -99,7 +99,7 @@ test("the container may do nothing that the service does not do, as the image's 
   });
 });
 
-test('everything selects the same pods, and some always stay', () => {
+test('everything selects the same pods, and a drain takes one at a time', () => {
   expect(at(object('Deployment'), 'spec', 'selector', 'matchLabels')).toEqual(labels);
   expect(at(object('Service'), 'spec', 'selector')).toEqual(labels);
   expect(at(object('Service', 'banks-bff-alive'), 'spec', 'selector')).toEqual(labels);
@@ -108,19 +108,37 @@ test('everything selects the same pods, and some always stay', () => {
   expect(at(kustomization, 'labels', 0, 'pairs')).toEqual(labels);
   const budget = at(object('PodDisruptionBudget'), 'spec');
   expect(at(budget, 'selector', 'matchLabels')).toEqual(labels);
-  expect(at(budget, 'minAvailable')).toBeLessThan(Number(at(object('Deployment'), 'spec', 'replicas')));
+  // A number of pods that must stay would block every drain of an overlay with as few replicas.
+  expect(at(budget, 'maxUnavailable')).toBe(1);
 });
 
-test('only Prometheus reaches the management port, and scrapes it either way', () => {
+const portsOf = (rule: unknown): unknown[] => list(at(rule, 'ports')).map((port) => at(port, 'port'));
+
+test('only named namespaces reach the pods: Prometheus the management port, which it scrapes either way', () => {
   const rules = list(at(object('NetworkPolicy'), 'spec', 'ingress'));
-  const portsOf = (rule: unknown): unknown[] => list(at(rule, 'ports')).map((port) => at(port, 'port'));
   expect(rules.flatMap(portsOf)).toEqual(containerPorts);
-  for (const rule of rules) expect(at(rule, 'from') === undefined).toBe(portsOf(rule)[0] === 'http');
+  for (const rule of rules) {
+    const name = at(rule, 'from', 0, 'namespaceSelector', 'matchLabels', 'kubernetes.io/metadata.name');
+    expect(name).toBe(portsOf(rule)[0] === 'http' ? 'ingress-nginx' : 'monitoring');
+  }
+  expect(at(ingress, 'spec', 'ingressClassName')).toBe('nginx');
 
   const [endpoint] = list(at(object('PodMonitor'), 'spec', 'podMetricsEndpoints'));
   expect(endpoint).toMatchObject({ port: 'management', path: '/metrics' });
   const annotations = at(object('Deployment'), 'spec', 'template', 'metadata', 'annotations');
   expect(annotations).toMatchObject({ 'prometheus.io/port': '3001', 'prometheus.io/path': '/metrics' });
+});
+
+test('the pods reach DNS, the provider on the internet, and Redis, and nothing else', () => {
+  const policy = at(object('NetworkPolicy'), 'spec');
+  expect(at(policy, 'policyTypes')).toEqual(['Ingress', 'Egress']);
+  const rules = list(at(policy, 'egress'));
+  const redisPort = Number(new URL(text(at(secret, 'stringData', 'redis-url'))).port);
+  expect(rules.map(portsOf)).toEqual([[53, 53], [443], [redisPort]]);
+  const blocks = list(at(rules[1], 'to')).map((to) => at(to, 'ipBlock'));
+  // The cloud's metadata, which gives credentials to whoever asks.
+  expect(list(at(blocks[0], 'except'))).toContain('169.254.0.0/16');
+  expect(new URL(text(env['PROVIDER_PRODUCTION_BASE_URL'])).port).toBe('');
 });
 
 test("the PrometheusRule has the alerts of Prometheus's own file", () => {
