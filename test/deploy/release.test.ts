@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,6 +59,35 @@ describe('the workflows', () => {
     expect(running).toHaveLength(2);
     for (const stage of running) expect(stage).toMatch(/^FROM --platform=\$BUILDPLATFORM /);
   });
+});
+
+test('images get their digests beside their tags, and a release is refused without them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'banks-images-'));
+  const files = ['Dockerfile', 'compose.replicas.yml', '.github', 'scripts'];
+  for (const file of files) await cp(file, join(folder, file), { recursive: true });
+  // Docker's place is taken: it asks the registry.
+  const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
+  await writeFile(join(folder, 'docker'), `#!/bin/sh\necho ${digest}\n`, { mode: 0o755 });
+  const run = (...args: string[]): Promise<{ stdout: string }> =>
+    promisify(execFile)('bash', [join(folder, 'scripts/pin-images.sh'), ...args], {
+      env: { PATH: `${folder}:/usr/bin:/bin` },
+    });
+  await expect(run('--check')).rejects.toMatchObject({
+    stdout: expect.stringContaining('node:26-slim has no'),
+  });
+  await run();
+  expect(await run('--check')).toMatchObject({ stdout: '' });
+  const pinned = (
+    await Promise.all(
+      ['Dockerfile', 'compose.replicas.yml', '.github/workflows/ci.yml', '.github/workflows/release.yml'].map(
+        (file) => readFile(join(folder, file), 'utf8'),
+      ),
+    )
+  ).join('');
+  const used = pinned.match(/^(?:FROM |\s+image: ).*$/gm) ?? [];
+  expect(used.filter((line) => !line.includes(`@${digest}`))).toEqual([]);
+  expect(used).toHaveLength(8);
+  await rm(folder, { recursive: true });
 });
 
 test('the SBOM lists what a production install has, and nothing else', async () => {
