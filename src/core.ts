@@ -77,7 +77,7 @@ export const createCore = (config: Config, options: CoreOptions): Core => {
       if (event.type === 'list-renewed') lastGoodList.save();
     },
   });
-  const lastGoodList = createLastGoodList({ stores, list, ttlMs: config.cache.ttlMs, clock, onEvent: emit });
+  const lastGoodList = createLastGoodList({ stores, list, clock, onEvent: emit });
   const fleet =
     sharedStore &&
     createFleet({ store: sharedStore, lastGoodList, loadTimeoutMs: config.provider.timeoutMs, clock });

@@ -1,4 +1,4 @@
-import type { CachedList, HeldList, ListTimes, LoadedList } from './cached-list.ts';
+import type { CachedList, HeldList, ListTimes, LoadedList, Sent } from './cached-list.ts';
 import { guard, type Acceptance, type GuardPolicy } from './guard/guard.ts';
 import { represent, type Compressors } from './representation.ts';
 
@@ -15,8 +15,7 @@ export interface AdmissionOptions {
 }
 
 export interface Proposal {
-  /** Monotonic milliseconds from which its age counts. */
-  readonly sentAtMs: number;
+  readonly sent: Sent;
   /**
    * The reasons for which it is not refused as a successor of `cached`, or that it must not succeed it at all. Asked
    * again once the list is encoded.
@@ -42,10 +41,7 @@ export interface Admission {
    */
   take(loaded: LoadedList, proposal: Proposal): Promise<Taken | undefined>;
   /** Renews `list`, of which the provider said that it has not changed; undefined where another one is cached by now. */
-  confirm(
-    list: HeldList,
-    received: { readonly sentAtMs: number; readonly receivedAtMs: number },
-  ): Taken | undefined;
+  confirm(list: HeldList, received: Sent & Pick<ListTimes, 'receivedAtMs'>): Taken | undefined;
 }
 
 export const createAdmission = ({
@@ -54,14 +50,14 @@ export const createAdmission = ({
   compressors,
   onTaken,
 }: AdmissionOptions): Admission => {
-  const set = (list: HeldList, sentAtMs: number): Taken => {
+  const set = (list: HeldList): Taken => {
     const previous = cached.get();
-    cached.set(list, sentAtMs);
+    cached.set(list);
     onTaken();
     return { list, previous };
   };
   return {
-    take: async (loaded, { sentAtMs, waive, asSuccessor }) => {
+    take: async (loaded, { sent, waive, asSuccessor }) => {
       const mayReplace = (): boolean => {
         const waived = waive(cached.get());
         if (waived === 'overtaken') return false;
@@ -76,10 +72,9 @@ export const createAdmission = ({
       // An unchanged list is in memory once, with the very bytes that are served.
       const representations = isUnchanged ? previous.representations : encoded;
       const list = { ...loaded, json: representations.identity.body, representations };
-      return set({ ...list, ...asSuccessor(previous, isUnchanged) }, sentAtMs);
+      return set({ ...list, ...sent, ...asSuccessor(previous, isUnchanged) });
     },
-    confirm: (list, { sentAtMs, receivedAtMs }) =>
-      list === cached.get() ? set({ ...list, receivedAtMs }, sentAtMs) : undefined,
+    confirm: (list, received) => (list === cached.get() ? set({ ...list, ...received }) : undefined),
   };
 };
 

@@ -53,12 +53,13 @@ export interface BankList {
   /** The state alone, without the full status. */
   state(): Freshness;
   /**
-   * Takes a list from a store, `ageMs` after the provider sent it, unless the cached one is as young. One that the guard
-   * would refuse is taken where an operator accepted it after the cached one.
+   * Takes a list from a store, unless the cached one is as young. One that the guard would refuse is taken where an operator
+   * accepted it after the cached one.
+   * @param reportedAgeMs the age that the store reports; undefined: only clocks can tell
    * @returns whether it was taken
    * @throws {LoadError} when the guard refuses it
    */
-  restore(saved: SavedList, ageMs: number): Promise<boolean>;
+  restore(saved: SavedList, reportedAgeMs: number | undefined): Promise<boolean>;
   /**
    * Loads the whole list now, whatever the back-off says, after a load that is under way.
    * @param accept the reasons for which the guard does not refuse this one list
@@ -72,7 +73,7 @@ export interface BankList {
 }
 
 export const createBankList = (options: BankListOptions): BankList => {
-  const { policy, clock, random, loadTimeoutMs, onEvent } = options;
+  const { policy, clock, random, loadTimeoutMs } = options;
   const cached = createCachedList(policy, clock);
   const failures = createFailureRecord(clock);
   /** Tells those who wait for a list that there may be one, or that nobody is loading it any more. */
@@ -94,7 +95,7 @@ export const createBankList = (options: BankListOptions): BankList => {
     onRest: () => news.emit('news'),
   });
   const isStopped = (): boolean => loading.state() === 'stopped';
-  const restore = createRestore({ cached, admission, failures, clock, isStopped, onEvent });
+  const restore = createRestore({ ...options, cached, admission, failures, isStopped });
 
   const untilServed = async (signal: AbortSignal): Promise<ServedList> => {
     for (;;) {
@@ -128,8 +129,8 @@ export const createBankList = (options: BankListOptions): BankList => {
       ageMs: cached.ageMs(),
       nextLoadInMs: loading.nextLoadInMs(),
     }),
-    restore: async (saved, ageMs) => {
-      const isTaken = await restore(saved, ageMs);
+    restore: async (saved, reportedAgeMs) => {
+      const isTaken = await restore(saved, reportedAgeMs);
       if (isTaken) loading.on('replaced');
       return isTaken;
     },

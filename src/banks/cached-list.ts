@@ -18,8 +18,16 @@ export interface Validators {
   readonly lastModified: string | undefined;
 }
 
-export interface HeldList extends LoadedList, ListTimes {
+export interface HeldList extends LoadedList, ListTimes, Sent {
   readonly representations: Representations;
+}
+
+/** When the provider sent a list, in monotonic milliseconds of this replica. */
+export interface Sent {
+  /** As its store reports it: lists are compared by this, since all replicas measure it alike. */
+  readonly sentAtMs: number;
+  /** Not later than that, and what its age counts from: earlier where the clocks say so. */
+  readonly countedFromMs: number;
 }
 
 export interface ListTimes {
@@ -47,12 +55,10 @@ export interface ServedList {
 }
 
 export interface CachedList {
-  /** Replaces the list. Its age counts from `sentAtMs`, in monotonic milliseconds. */
-  set(list: HeldList, sentAtMs: number): void;
+  /** Replaces the list. */
+  set(list: HeldList): void;
   /** The list, however old it is. */
   get(): HeldList | undefined;
-  /** Monotonic milliseconds from which its age counts; -Infinity without a list. */
-  sentAtMs(): number;
   /** Milliseconds since the provider sent it; undefined without a list. */
   ageMs(): number | undefined;
   /** Milliseconds until it is stale: negative once it is, 0 without a list. */
@@ -63,7 +69,7 @@ export interface CachedList {
 }
 
 export const createCachedList = (policy: FreshnessPolicy, clock: Clock): CachedList => {
-  const cache = new LRUCache<'banks', { readonly list: HeldList; readonly sentAtMs: number }>({
+  const cache = new LRUCache<'banks', HeldList>({
     max: 1,
     ttl: policy.ttlMs,
     allowStale: true,
@@ -72,15 +78,14 @@ export const createCachedList = (policy: FreshnessPolicy, clock: Clock): CachedL
     perf: { now: () => clock.monotonicMs() },
   });
   // Without a look at the clock: get() would decide whether the list is stale.
-  const get = (): HeldList | undefined => cache.peek('banks')?.list;
+  const get = (): HeldList | undefined => cache.peek('banks');
   const freshForMs = (): number => cache.getRemainingTTL('banks');
   const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
   const state = (): Freshness => freshness(ageMs(), policy);
   return {
     // To the library a start of 0 means that none was given.
-    set: (list, sentAtMs) => void cache.set('banks', { list, sentAtMs }, { start: sentAtMs || -1 }),
+    set: (list) => void cache.set('banks', list, { start: list.countedFromMs || -1 }),
     get,
-    sentAtMs: () => cache.peek('banks')?.sentAtMs ?? -Infinity,
     ageMs,
     freshForMs,
     state,

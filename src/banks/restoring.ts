@@ -2,7 +2,8 @@ import type { Clock } from '../clock.ts';
 import { changedAt, type Admission } from './admission.ts';
 import type { CachedList, LoadedList, SavedList } from './cached-list.ts';
 import { ACCEPTANCES } from './guard/guard.ts';
-import { believable, shouldReplace } from './guard/replacement.ts';
+import type { FreshnessPolicy } from './freshness.ts';
+import { ageOf, believable, shouldReplace } from './guard/replacement.ts';
 import type { ListEvent } from './list-event.ts';
 import type { FailureRecord } from './loading/failures.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
@@ -11,22 +12,25 @@ export interface RestoringOptions {
   readonly cached: CachedList;
   readonly admission: Admission;
   readonly failures: FailureRecord;
+  readonly policy: FreshnessPolicy;
   readonly clock: Clock;
   readonly isStopped: () => boolean;
   readonly onEvent: (event: ListEvent) => void;
 }
 
 /**
- * Takes a list from a store, `savedAgeMs` after the provider sent it, where it may replace the cached one.
+ * Takes a list from a store, which reports that it is `reportedAgeMs` old or does not know, where it may replace the cached one.
  * @returns whether it was taken
  * @throws {LoadError} when the guard refuses it
  */
 export const createRestore =
-  ({ cached, admission, failures, clock, isStopped, onEvent }: RestoringOptions) =>
-  async (stored: SavedList, savedAgeMs: number): Promise<boolean> => {
+  ({ cached, admission, failures, policy, clock, isStopped, onEvent }: RestoringOptions) =>
+  async (stored: SavedList, reportedAgeMs: number | undefined): Promise<boolean> => {
     const saved = believable(stored, clock.wallMs());
     // Time passes while a long list is encoded; the moment at which it was sent stays.
-    const sentAtMs = clock.monotonicMs() - savedAgeMs;
+    const nowMs = clock.monotonicMs();
+    const ageMs = ageOf(saved, reportedAgeMs, clock.wallMs(), policy.ttlMs);
+    const sent = { sentAtMs: nowMs - (reportedAgeMs ?? ageMs), countedFromMs: nowMs - ageMs };
     const loaded: LoadedList = {
       ...saved,
       rejected: NOTHING_REJECTED,
@@ -36,12 +40,9 @@ export const createRestore =
       validators: undefined,
     };
     const taken = await admission.take(loaded, {
-      sentAtMs,
+      sent,
       waive: (current) => {
-        const replacement = shouldReplace(current && { ...current, sentAtMs: cached.sentAtMs() }, {
-          ...saved,
-          sentAtMs,
-        });
+        const replacement = shouldReplace(current, { ...saved, ...sent });
         if (isStopped() || replacement === 'no') return 'overtaken';
         return replacement === 'accepted' ? ACCEPTANCES : [];
       },

@@ -2,13 +2,7 @@ import type { BankList } from '../banks/bank-list.ts';
 import type { HeldList, ListTimes } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import {
-  StoreError,
-  type ListStore,
-  type StoredList,
-  type StoreEvent,
-  type StoreName,
-} from './list-store.ts';
+import { StoreError, type ListStore, type StoreEvent, type StoreName } from './list-store.ts';
 
 // Keeps the stores and the cached list alike: what a store has is offered to the list, and what the list has is written to
 // the stores in the background. Every failure of a store ends here, as an event.
@@ -16,7 +10,6 @@ import {
 export interface LastGoodListOptions {
   readonly stores: readonly ListStore[];
   readonly list: Pick<BankList, 'restore' | 'status'>;
-  readonly ttlMs: number;
   readonly clock: Clock;
   readonly onEvent: (event: StoreEvent) => void;
 }
@@ -38,12 +31,11 @@ export interface LastGoodList {
 }
 
 /**
- * A list whose timestamp is less than this in the future counts as new: clocks differ by some milliseconds, and without a
- * tolerance a list that was just received would be renewed at once. An answer may be too old by as much. And one list is
- * older than another only by at least this: reading takes time, so of two lists of the same moment each would seem older
- * to the replica that has the other, and the two would be written over each other without end.
+ * One list is older than another only by at least this: reading takes time, so of two lists of the same moment each would
+ * seem older to the replica that has the other, and the two would be written over each other without end. More than two
+ * answers of a store take, which have half a second each.
  */
-const TOLERANCE_MS = 1_000;
+const OLDER_BY_MS = 1_000;
 
 /** What a store is known to have. */
 interface Content extends Partial<ListTimes> {
@@ -51,20 +43,18 @@ interface Content extends Partial<ListTimes> {
   readonly sentAtMs: number;
 }
 
-type Saving = HeldList & Content;
-
 /** One store, what it is known to have, and what is being written to it. */
 interface Shelf {
   readonly store: ListStore;
   /** Undefined: it could not be read or written, or its list is refused here, which may be right for other replicas. */
   content: Content | undefined;
   isUnreadable: boolean;
-  next: Saving | undefined;
+  next: HeldList | undefined;
   writing: Promise<void> | undefined;
 }
 
 export const createLastGoodList = (options: LastGoodListOptions): LastGoodList => {
-  const { list, ttlMs, clock, onEvent } = options;
+  const { list, clock, onEvent } = options;
   const shelves = options.stores.map((store): Shelf => ({
     store,
     content: undefined,
@@ -87,10 +77,10 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
     const content = await attempt(store, async (): Promise<Content> => {
       const stored = await store.read();
       if (!stored) return { sentAtMs: -Infinity };
-      const ageMs = ageOf(stored, ttlMs, clock);
       const { receivedAtMs, acceptedAtMs } = stored.list;
+      const ageMs = stored.ageMs ?? clock.wallMs() - receivedAtMs;
       const found = { receivedAtMs, acceptedAtMs, sentAtMs: clock.monotonicMs() - ageMs };
-      await list.restore(stored.list, ageMs);
+      await list.restore(stored.list, stored.ageMs);
       // Only reading is known to work again: the store may still not be writable.
       if (shelf.isUnreadable) onEvent({ type: 'store-recovered', store: store.name });
       shelf.isUnreadable = false;
@@ -100,7 +90,7 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
     shelf.content = content === 'failed' ? undefined : content;
   };
 
-  const write = (shelf: Shelf, saving: Saving): void => {
+  const write = (shelf: Shelf, saving: HeldList): void => {
     shelf.next = saving;
     shelf.content = saving;
     shelf.writing ??= writeAll(shelf).finally(() => (shelf.writing = undefined));
@@ -112,18 +102,18 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
       const saving = shelf.next;
       shelf.next = undefined;
       // oxlint-disable-next-line no-await-in-loop -- one list after the other
-      const result = await attempt(store, () => store.write(saving, clock.monotonicMs() - saving.sentAtMs));
+      const result = await attempt(store, () =>
+        store.write(saving, clock.monotonicMs() - saving.countedFromMs),
+      );
       if (result === 'failed') shelf.content = undefined;
       else onEvent({ type: 'store-recovered', store: store.name });
     }
   };
 
   /** Writes the cached list to those shelves that `needIt`. */
-  const writeTo = (needIt: (shelf: Shelf, saving: Saving) => boolean): void => {
-    const { held, ageMs = 0 } = list.status();
-    if (!held) return;
-    const saving = { ...held, sentAtMs: clock.monotonicMs() - ageMs };
-    for (const shelf of shelves) if (needIt(shelf, saving)) write(shelf, saving);
+  const writeTo = (needIt: (shelf: Shelf, saving: HeldList) => boolean): void => {
+    const { held } = list.status();
+    if (held) for (const shelf of shelves) if (needIt(shelf, held)) write(shelf, held);
   };
   const push = (): void =>
     writeTo(({ content }, saving) => content !== undefined && isOlder(content, saving));
@@ -152,23 +142,10 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
 };
 
 /** Whether `content` is to be replaced by the list that is cached. */
-const isOlder = (content: Content, cached: Saving): boolean =>
-  content.receivedAtMs !== cached.receivedAtMs &&
-  ((cached.acceptedAtMs ?? 0) > (content.acceptedAtMs ?? 0) ||
-    cached.sentAtMs - content.sentAtMs >= TOLERANCE_MS);
-
-/** How much later than here it may be where a list comes from whose store reports its age. */
-const MAX_CLOCK_LEAD_MS = 60_000;
-
-/**
- * Milliseconds since the provider sent the list: what the store reports, but not less than the clocks say. A timestamp in
- * the future means that a clock is or was wrong, or that somebody else wrote the list: it is then used as a stale one,
- * which is renewed at once.
- */
-const ageOf = ({ list, ageMs }: StoredList, ttlMs: number, clock: Clock): number => {
-  const byClocksMs = clock.wallMs() - list.receivedAtMs;
-  if (byClocksMs < -(ageMs === undefined ? TOLERANCE_MS : MAX_CLOCK_LEAD_MS)) return ttlMs + 1;
-  return Math.max(0, ageMs === undefined ? byClocksMs : Math.max(ageMs, byClocksMs - TOLERANCE_MS));
+const isOlder = (content: Content, cached: HeldList): boolean => {
+  const [accepted, acceptedThere] = [cached.acceptedAtMs ?? 0, content.acceptedAtMs ?? 0];
+  if (accepted !== acceptedThere) return accepted > acceptedThere;
+  return content.receivedAtMs !== cached.receivedAtMs && cached.sentAtMs - content.sentAtMs >= OLDER_BY_MS;
 };
 
 const describeFailure = (error: unknown): string => {

@@ -21,7 +21,7 @@ const start = (compressors?: Compressors) => {
   let taken = 0;
   const admission = createAdmission({ cached, guard: GUARD, compressors, onTaken: () => void (taken += 1) });
   const proposal = (waive: Proposal['waive'] = () => []): Proposal => ({
-    sentAtMs: clock.monotonicMs(),
+    sent: { sentAtMs: clock.monotonicMs(), countedFromMs: clock.monotonicMs() },
     waive,
     asSuccessor: (previous, isUnchanged) => ({
       receivedAtMs: clock.wallMs(),
@@ -88,10 +88,11 @@ test('a confirmation is for the list that was asked about only', async () => {
   const { clock, admission, proposal } = start();
   const first = await admission.take(await loaded('1', '2'), proposal());
   clock.advance(500);
-  const received = { sentAtMs: clock.monotonicMs(), receivedAtMs: clock.wallMs() };
+  const nowMs = clock.monotonicMs();
+  const received = { sentAtMs: nowMs, countedFromMs: nowMs, receivedAtMs: clock.wallMs() };
   assert(first);
   const confirmed = admission.confirm(first.list, received);
-  expect(confirmed?.list).toEqual({ ...first.list, receivedAtMs: clock.wallMs() });
+  expect(confirmed?.list).toEqual({ ...first.list, ...received });
   expect(admission.confirm(first.list, received)).toBeUndefined();
 });
 

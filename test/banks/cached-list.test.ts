@@ -6,10 +6,11 @@ import { readBanks } from '../kit/read-banks.ts';
 
 const POLICY = { ttlMs: 1_000, maxStaleMs: 500 };
 
-const listOf = async (...codes: readonly string[]): Promise<HeldList> => {
-  const read = await readBanks(codes.map((code) => ({ code })));
+const listOf = async (code: string, sentAtMs: number): Promise<HeldList> => {
+  const read = await readBanks([{ code }]);
+  const sent = { sentAtMs, countedFromMs: sentAtMs };
   const representations = await represent(read.json);
-  return { ...read, representations, validators: undefined, receivedAtMs: 0, changedAtMs: 0 };
+  return { ...read, ...sent, representations, validators: undefined, receivedAtMs: 0, changedAtMs: 0 };
 };
 
 test('without a list there is no age and nothing to serve', () => {
@@ -27,8 +28,8 @@ test.each([
 ] as const)('%i ms after it was sent a list is %s', async (ageMs, state, freshForMs, isServed) => {
   const clock = createManualClock();
   const cached = createCachedList(POLICY, clock);
-  const list = await listOf('001');
-  cached.set(list, clock.monotonicMs() - ageMs);
+  const list = await listOf('001', clock.monotonicMs() - ageMs);
+  cached.set(list);
   expect([cached.ageMs(), cached.state(), cached.freshForMs()]).toEqual([ageMs, state, freshForMs]);
   expect(cached.served()).toEqual(isServed ? { list, freshForMs } : undefined);
   // However old it is, it remains what the next one is compared with.
@@ -38,11 +39,11 @@ test.each([
 test('the age is exact while the clock moves, and starts again with the next list', async () => {
   const clock = createManualClock();
   const cached = createCachedList(POLICY, clock);
-  cached.set(await listOf('001'), clock.monotonicMs());
+  cached.set(await listOf('001', clock.monotonicMs()));
   clock.advance(0.25);
   expect(cached.ageMs()).toBe(0.25);
-  const next = await listOf('002');
-  cached.set(next, clock.monotonicMs());
+  const next = await listOf('002', clock.monotonicMs());
+  cached.set(next);
   expect([cached.ageMs(), cached.get()]).toEqual([0, next]);
 });
 
@@ -51,7 +52,7 @@ test.each([0, -5_000])(
   async (sentAtMs) => {
     const clock = { ...createManualClock(), monotonicMs: () => 400 };
     const cached = createCachedList(POLICY, clock);
-    cached.set(await listOf('001'), sentAtMs);
+    cached.set(await listOf('001', sentAtMs));
     // To the millisecond, and never younger than it is: 0 has no other meaning here.
     const tooOldByMs = (cached.ageMs() ?? 0) - (400 - sentAtMs);
     expect(tooOldByMs).toBeGreaterThanOrEqual(0);

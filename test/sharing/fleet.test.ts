@@ -53,7 +53,6 @@ const simulate = async (seed: number, { faults = false, count = REPLICAS }) => {
     const lastGoodList = createLastGoodList({
       stores: [store],
       list,
-      ttlMs: TTL_MS,
       clock,
       onEvent: () => undefined,
     });

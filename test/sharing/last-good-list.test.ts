@@ -26,7 +26,7 @@ const start = (stores: readonly ListStore[], clock = createManualClock()) => {
     clock,
     list,
     events,
-    lastGoodList: createLastGoodList({ stores, list, ttlMs: TTL_MS, clock, onEvent }),
+    lastGoodList: createLastGoodList({ stores, list, clock, onEvent }),
   };
 };
 

@@ -33,7 +33,6 @@ const startReplica = (store: SharedStore, clock: Clock) => {
   const lastGoodList = createLastGoodList({
     stores: [store],
     list,
-    ttlMs: TTL_MS,
     clock,
     onEvent: () => undefined,
   });

@@ -48,6 +48,8 @@ const setUp = () => {
         count: 0,
         receivedAtMs: 0,
         changedAtMs: 0,
+        sentAtMs: 0,
+        countedFromMs: 0,
       };
       const none = { encoding: 'identity', body: Buffer.alloc(0), etag: '' } as const;
       const representations = { identity: none, gzip: none, br: none };

@@ -1,11 +1,8 @@
-import type { ListTimes } from '../cached-list.ts';
+import type { ListTimes, Sent } from '../cached-list.ts';
 
 // Which of two lists is the one to serve? Pure: times in, a verdict out. `receivedAtMs` identifies a list.
 
-type Candidate = Pick<ListTimes, 'receivedAtMs' | 'acceptedAtMs'> & {
-  /** Monotonic milliseconds of this replica. */
-  readonly sentAtMs: number;
-};
+type Candidate = Pick<ListTimes, 'receivedAtMs' | 'acceptedAtMs'> & Sent;
 
 /** What was known when the provider was asked. */
 export interface Question {
@@ -18,7 +15,10 @@ export interface Question {
  * Whether the answer to `question` comes too late for `cached`: another replica's question was answered after this one was
  * asked, or an operator has accepted a list since.
  */
-export const isOvertaken = (question: Question, cached: Candidate | undefined): boolean =>
+export const isOvertaken = (
+  question: Question,
+  cached: Pick<Candidate, 'sentAtMs' | 'acceptedAtMs'> | undefined,
+): boolean =>
   cached !== undefined &&
   (cached.sentAtMs > question.askedAtMs || (cached.acceptedAtMs ?? 0) > (question.acceptedAtMs ?? 0));
 
@@ -26,11 +26,13 @@ export const isOvertaken = (question: Question, cached: Candidate | undefined): 
 export type Replacement = 'no' | 'younger' | 'accepted';
 
 export const shouldReplace = (cached: Candidate | undefined, saved: Candidate): Replacement => {
-  if ((saved.acceptedAtMs ?? 0) > (cached?.acceptedAtMs ?? 0)) return 'accepted';
+  const [accepted, acceptedBefore] = [saved.acceptedAtMs ?? 0, cached?.acceptedAtMs ?? 0];
+  if (accepted !== acceptedBefore) return accepted > acceptedBefore ? 'accepted' : 'no';
   if (!cached) return 'younger';
   // The same list, read again: its age is measured anew, and always differs a little.
   if (cached.receivedAtMs === saved.receivedAtMs) return 'no';
-  return saved.sentAtMs > cached.sentAtMs ? 'younger' : 'no';
+  const isYounger = saved.sentAtMs > cached.sentAtMs && saved.countedFromMs > cached.countedFromMs;
+  return isYounger ? 'younger' : 'no';
 };
 
 /** How far apart replicas' clocks may be for a decision of an operator to reach all of them. */
@@ -45,3 +47,25 @@ export const believable = <T extends ListTimes>(saved: T, nowMs: number): T => (
   changedAtMs: saved.changedAtMs > nowMs + MAX_LEAD_MS ? nowMs : saved.changedAtMs,
   acceptedAtMs: (saved.acceptedAtMs ?? 0) > nowMs + MAX_LEAD_MS ? undefined : saved.acceptedAtMs,
 });
+
+/** How far the clocks of two replicas may differ by accident. */
+const CLOCK_TOLERANCE_MS = 1_000;
+/** How much later than here it may be where a list comes from whose store reports its age. */
+const MAX_CLOCK_LEAD_MS = 60_000;
+
+/**
+ * The age of a saved list, in milliseconds: what its store reports, but not less than the clocks say. A timestamp in the
+ * future means that a clock is or was wrong, or that somebody else wrote the list: it is then as old as the oldest fresh one
+ * and a millisecond, and so is renewed at once.
+ */
+export const ageOf = (
+  { receivedAtMs }: Pick<ListTimes, 'receivedAtMs'>,
+  reportedMs: number | undefined,
+  nowMs: number,
+  ttlMs: number,
+): number => {
+  const byClocksMs = nowMs - receivedAtMs;
+  const leadMs = reportedMs === undefined ? CLOCK_TOLERANCE_MS : MAX_CLOCK_LEAD_MS;
+  if (byClocksMs < -leadMs) return ttlMs + 1;
+  return Math.max(0, reportedMs ?? byClocksMs, byClocksMs - CLOCK_TOLERANCE_MS);
+};

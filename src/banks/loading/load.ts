@@ -64,17 +64,18 @@ export const createLoad = ({ ask, cached, admission, failures, clock, onEvent }:
       timeoutError: () => new LoadError('timeout', `no complete answer within ${limitMs} ms`),
     });
     // The age counts from here: encoding a large list takes its time.
-    const [sentAtMs, receivedAtMs] = [clock.monotonicMs(), clock.wallMs()];
+    const [nowMs, receivedAtMs] = [clock.monotonicMs(), clock.wallMs()];
+    const sent = { sentAtMs: nowMs, countedFromMs: nowMs };
     const isOver = (current: HeldList | undefined): boolean =>
-      signal.aborted || isOvertaken(question, current && { ...current, sentAtMs: cached.sentAtMs() });
+      signal.aborted || isOvertaken(question, current);
     if (answer === 'not_modified') {
       if (!list) throw new LoadError('internal', 'nothing is cached that could be unchanged');
-      const taken = admission.confirm(list, { sentAtMs, receivedAtMs });
+      const taken = admission.confirm(list, { ...sent, receivedAtMs });
       if (taken) whole = { ...whole, confirmations: whole.confirmations + 1 };
       return taken && { ...taken, isConfirmed: true };
     }
     const taken = await admission.take(answer, {
-      sentAtMs,
+      sent,
       waive: (current) => (isOver(current) ? 'overtaken' : accept),
       asSuccessor: (previous, isUnchanged) => ({
         receivedAtMs,

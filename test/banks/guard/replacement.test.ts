@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  ageOf,
   believable,
   isOvertaken,
   shouldReplace,
@@ -7,30 +8,57 @@ import {
 } from '../../../src/banks/guard/replacement.ts';
 
 describe('a kept list replaces the cached one', () => {
-  const cached = { receivedAtMs: 100, sentAtMs: 950 };
+  const cached = { receivedAtMs: 100, sentAtMs: 950, countedFromMs: 950 };
   test.each<[string, Parameters<typeof shouldReplace>[0], Parameters<typeof shouldReplace>[1], Replacement]>([
-    ['when nothing is cached', undefined, { receivedAtMs: 1, sentAtMs: -8_999 }, 'younger'],
-    ['when it is younger', cached, { receivedAtMs: 101, sentAtMs: 951 }, 'younger'],
-    ['not when it is as old', cached, { receivedAtMs: 101, sentAtMs: 950 }, 'no'],
-    ['not when it is older', cached, { receivedAtMs: 99, sentAtMs: 949 }, 'no'],
-    ['when it is younger, whatever its clock said', cached, { receivedAtMs: 1, sentAtMs: 951 }, 'younger'],
-    ['not when it is the same, measured again', cached, { receivedAtMs: 100, sentAtMs: 951 }, 'no'],
+    [
+      'when nothing is cached',
+      undefined,
+      { receivedAtMs: 1, sentAtMs: -8_999, countedFromMs: -8_999 },
+      'younger',
+    ],
+    ['when it is younger', cached, { receivedAtMs: 101, sentAtMs: 951, countedFromMs: 951 }, 'younger'],
+    ['not when it is as old', cached, { receivedAtMs: 101, sentAtMs: 950, countedFromMs: 950 }, 'no'],
+    ['not when it is older', cached, { receivedAtMs: 99, sentAtMs: 949, countedFromMs: 949 }, 'no'],
+    [
+      'when it is younger, whatever its clock said',
+      cached,
+      { receivedAtMs: 1, sentAtMs: 951, countedFromMs: 951 },
+      'younger',
+    ],
+    [
+      'not when it is the same, measured again',
+      cached,
+      { receivedAtMs: 100, sentAtMs: 951, countedFromMs: 951 },
+      'no',
+    ],
     [
       'when an operator accepted it',
       cached,
-      { receivedAtMs: 99, sentAtMs: 949, acceptedAtMs: 1 },
+      { receivedAtMs: 99, sentAtMs: 949, countedFromMs: 949, acceptedAtMs: 1 },
       'accepted',
     ],
     [
       'when an operator accepted it later',
       { ...cached, acceptedAtMs: 5 },
-      { receivedAtMs: 99, sentAtMs: 949, acceptedAtMs: 6 },
+      { receivedAtMs: 99, sentAtMs: 949, countedFromMs: 949, acceptedAtMs: 6 },
       'accepted',
+    ],
+    [
+      'not when it is younger only by what its store reports',
+      cached,
+      { receivedAtMs: 101, sentAtMs: 951, countedFromMs: 950 },
+      'no',
+    ],
+    [
+      'not when it is younger, and an operator accepted the cached one later',
+      { ...cached, acceptedAtMs: 6 },
+      { receivedAtMs: 101, sentAtMs: 951, countedFromMs: 951, acceptedAtMs: 5 },
+      'no',
     ],
     [
       'not for a decision that the cached one has inherited',
       { ...cached, acceptedAtMs: 6 },
-      { receivedAtMs: 99, sentAtMs: 949, acceptedAtMs: 6 },
+      { receivedAtMs: 99, sentAtMs: 949, countedFromMs: 949, acceptedAtMs: 6 },
       'no',
     ],
   ])('%s', (_name, held, kept, verdict) => {
@@ -58,10 +86,19 @@ test('times from a distant future are brought back, and a decision from there is
 
 test('an answer is overtaken by what another replica got later, or an operator accepted, and by nothing else', () => {
   const question = { askedAtMs: 1_000, acceptedAtMs: 5 };
-  const cached = { receivedAtMs: 1, sentAtMs: 1_000, acceptedAtMs: 5 };
+  const cached = { sentAtMs: 1_000, acceptedAtMs: 5 };
   expect(isOvertaken(question, undefined)).toBe(false);
   expect(isOvertaken(question, cached)).toBe(false);
   expect(isOvertaken(question, { ...cached, sentAtMs: 1_001 })).toBe(true);
   expect(isOvertaken(question, { ...cached, sentAtMs: 0, acceptedAtMs: 6 })).toBe(true);
   expect(isOvertaken({ askedAtMs: 1_000, acceptedAtMs: undefined }, { ...cached, sentAtMs: 0 })).toBe(true);
+});
+
+test('an age is what the store reports, but not below what the clocks say, and a list from the future is stale', () => {
+  const age = (receivedAtMs: number, reportedMs?: number): number =>
+    ageOf({ receivedAtMs }, reportedMs, 1_000_000, 10_000);
+  expect([age(999_000, 1_500), age(999_000, 500), age(997_500, 500)]).toEqual([1_500, 500, 1_500]);
+  expect([age(1_060_000, 500), age(1_060_001, 500)]).toEqual([500, 10_001]);
+  expect([age(997_500), age(1_001_000), age(1_001_001)]).toEqual([2_500, 0, 10_001]);
+  expect(age(999_900, -5)).toBe(0);
 });

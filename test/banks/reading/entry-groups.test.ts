@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { entryGroups, type Group } from '../../../src/banks/reading/entry-groups.ts';
+import { mayHaveLongNumber } from '../../../src/banks/reading/numbers.ts';
 
 // How a list is cut, which saves time. What is read in the end is in list-reader.test.ts.
 
@@ -17,7 +18,7 @@ test('entries are taken together up to 16 KiB', () => {
 test.each([
   ['[123456789012345,-12345.1234567890]', false],
   ['[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9]', false],
-  ['[true,false,null,"1e5",{"e":1},"12345678901234567890"]', false],
+  ['[true,false,null,{"e":1},"12345678000195"]', false],
   ['[1234567890123456]', true],
   ['[0.1234567890123456]', true],
   ['[12345678.12345678]', true],
@@ -25,6 +26,8 @@ test.each([
   ['[0000000000000000]', true],
   ['[1e5]', true],
   ['[1E5]', true],
-])('%s has a number that a double may not hold: %p', (text, hasLongNumber) => {
-  expect(groupsOf(text)).toEqual([expect.objectContaining({ hasLongNumber })]);
+  // Looked at in vain.
+  ['["12345678901234567890"]', true],
+])('%s may have a number that a double does not hold: %p', (text, mayHave) => {
+  expect(mayHaveLongNumber(text)).toBe(mayHave);
 });
