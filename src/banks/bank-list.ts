@@ -131,7 +131,8 @@ export const createBankList = (options: BankListOptions): BankList => {
     }),
     restore: async (saved, reportedAgeMs) => {
       const isTaken = await restore(saved, reportedAgeMs);
-      if (isTaken) loading.on('replaced');
+      // A list that ends no failure must not put off the next attempt.
+      if (isTaken && !failures.current().failure) loading.on('replaced');
       return isTaken;
     },
     refresh: (accept = []) => loading.refresh(accept),

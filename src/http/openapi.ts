@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import type { HeldList } from '../banks/cached-list.ts';
-import { observeFields, type JsonType, type ObservedField } from '../banks/reading/profile.ts';
+import { countFilled, JSON_TYPES, type JsonType, type ListProfile } from '../banks/reading/profile.ts';
 import type { Config } from '../config/config.ts';
 import { sendJsonText } from './health.ts';
 import template from './openapi.json' with { type: 'json' };
@@ -163,3 +163,25 @@ const TEMPLATE = JSON.stringify({
     '/readyz': withProblems(readiness, ['not_ready', 'draining']),
   },
 });
+
+/** What frontends can rely on, as long as the guard keeps it. */
+interface ObservedField {
+  readonly name: string;
+  /** The JSON types that its values have, in the order of {@link JSON_TYPES}; none where no entry has it. */
+  readonly types: readonly JsonType[];
+  /** Some entries lack it: it is null there, or absent where BANK_FIELDS is unset. */
+  readonly isNullable: boolean;
+}
+
+/** The published fields of a list, in the order in which they were first seen. */
+export const observeFields = (list: {
+  readonly profile: ListProfile;
+  readonly count: number;
+}): ObservedField[] =>
+  [...list.profile].map(([name, field]) => ({
+    name,
+    types: JSON_TYPES.filter(
+      (type) => field.filled[type] > 0 || (type === 'string' && field.emptyStrings > 0),
+    ),
+    isNullable: countFilled(field) + field.emptyStrings < list.count,
+  }));

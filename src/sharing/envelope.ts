@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SavedList } from '../banks/cached-list.ts';
 import { isJsonObject } from '../banks/reading/entry.ts';
 import { readList, type ListContract } from '../banks/reading/list-reader.ts';
+import type { Config } from '../config/config.ts';
 import { StoreError } from './list-store.ts';
 
 // The format of a saved list: versioned, tied to the configuration that produced it, with a checksum. It contains the
@@ -15,25 +16,17 @@ const FORMAT = 'banks-bff/list';
 /** Incremented with each change that an older reader would misunderstand. */
 export const ENVELOPE_VERSION = 1;
 
-/** The settings that a list depends on. It is used only where they are the same; none is a secret. */
-export interface Provenance {
-  readonly environment: string;
-  readonly baseUrl: URL;
-  /** The published names and their sources; undefined: all. */
-  readonly fields: ListContract['fields'];
-  readonly requiredFields: readonly string[];
-}
+/**
+ * A short identifier of the settings that a list depends on, equal where lists can be exchanged: the provider, the published
+ * fields and the required ones. None is a secret.
+ */
+export const provenanceId = ({ environment, baseUrl, fields, requiredFields }: Provenance): string => {
+  const names = fields?.map(({ name, from }) => [name, from]) ?? null;
+  return digest(JSON.stringify([environment, baseUrl.href, names, requiredFields])).slice(0, 22);
+};
 
-/** A short identifier of these settings, equal where lists can be exchanged. */
-export const provenanceId = ({ environment, baseUrl, fields, requiredFields }: Provenance): string =>
-  digest(
-    JSON.stringify([
-      environment,
-      baseUrl.href,
-      fields?.map(({ name, from }) => [name, from]) ?? null,
-      requiredFields,
-    ]),
-  ).slice(0, 22);
+type Provenance = Pick<Config['provider'], 'environment' | 'baseUrl'> &
+  Pick<ListContract, 'fields' | 'requiredFields'>;
 
 export interface EnvelopeOptions {
   /** From {@link provenanceId}. */

@@ -1,8 +1,10 @@
 import type { Clock } from '../clock.ts';
+import { InvalidValue } from '../config/values.ts';
 import { withDeadline } from '../deadline.ts';
+import { codeOf } from '../error-code.ts';
+import { SecretFileError } from '../secrets/secret-file.ts';
 import { StoreError, type StoreEvent } from './list-store.ts';
 import { loadRedisClient, type CreateRedisClient, type RedisClient } from './redis-client.ts';
-import { DeadlineError, describeRedisError, isWrongType } from './redis-errors.ts';
 
 // One connection to Redis at a time, which is replaced after every failure. Reconnecting is done here, with a
 // new client each time: the address is read anew, so that a rotated password takes effect; a connection counts only after
@@ -163,3 +165,42 @@ const establish = async (
 /** The delay before attempt number `failedAttempts` + 1; `random` is in [0, 1). */
 const reconnectDelayMs = (failedAttempts: number, random: number): number =>
   Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);
+
+// What went wrong with Redis, in our words, with the code of Redis, Node or OpenSSL. Their messages are never repeated:
+// they may quote the address, the user or a command.
+
+class DeadlineError extends Error {
+  override readonly name = 'DeadlineError';
+}
+
+/** For example `refuses the user or the password (WRONGPASS); the service continues without it`. */
+const describeRedisError = (error: unknown): string => {
+  if (error instanceof DeadlineError) return `does not answer in time; ${CONSEQUENCE}`;
+  if (error instanceof SecretFileError) return `cannot be used: ${error.message}; ${CONSEQUENCE}`;
+  if (error instanceof InvalidValue)
+    return `cannot be used: CACHE_REDIS_URL_FILE ${error.message}; ${CONSEQUENCE}`;
+  if (isWrongType(error)) return 'does not contain a saved list; ignored';
+  const code = codeOf(error) || replyCodeOf(error);
+  return `${REASONS[code] ?? 'cannot be used'} (${code || 'connection lost'}); ${CONSEQUENCE}`;
+};
+
+const CONSEQUENCE = 'the service continues without it';
+
+const REASONS: Readonly<Record<string, string>> = {
+  WRONGPASS: 'refuses the user or the password',
+  NOAUTH: 'requires a password',
+  NOPERM: 'denies this user a command that is needed',
+  OOM: 'is full',
+  READONLY: 'is read-only',
+  MASTERDOWN: 'is failing over',
+  LOADING: 'is loading its data',
+  ECONNREFUSED: 'refuses the connection',
+  ENOTFOUND: 'has an unknown host name',
+};
+
+/** Redis starts an error reply with a code in capitals, such as `WRONGPASS invalid username-password pair`. */
+const replyCodeOf = (error: unknown): string =>
+  error instanceof Error ? (/^([A-Z]{2,20})\b/.exec(error.message)?.[1] ?? '') : '';
+
+/** Whether there is a value of another type under a key: a fault of the data, not of the connection. */
+const isWrongType = (error: unknown): boolean => replyCodeOf(error) === 'WRONGTYPE';

@@ -1,9 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import type { SecretSource } from '../config/reader.ts';
+import { passwordsIn, toRedisUrl } from '../config/values.ts';
+import { createSecretFile } from '../secrets/secret-file.ts';
 import { createEnvelope, provenanceId } from './envelope.ts';
 import type { ListStore, SharedStore, StoreEvent } from './list-store.ts';
 import { createRedisStore } from './redis-store.ts';
-import { createRedisUrl } from './redis-url.ts';
 import type { RedisConnectionOptions } from './redis-connection.ts';
 import { createSnapshotFile, type Files } from './snapshot-file.ts';
 
@@ -49,4 +51,23 @@ export const createStores = ({ cache, provider, banks }: Config, options: Stores
   const stores: ListStore[] =
     snapshotFile === undefined ? [] : [createSnapshotFile(snapshotFile, envelope, options.files)];
   return { stores: sharedStore ? [...stores, sharedStore] : stores, sharedStore };
+};
+
+/**
+ * Gives the address of Redis. A file is read again each time, so a new password is used at the next connection; it is
+ * passed to `addSecret` before it is used. @throws {SecretFileError | InvalidValue} if the file has no usable address
+ */
+const createRedisUrl = (
+  source: SecretSource,
+  addSecret: StoresOptions['addSecret'],
+): (() => Promise<string>) => {
+  if ('reveal' in source) return () => Promise.resolve(source.reveal());
+  const variable = 'CACHE_REDIS_URL_FILE';
+  const rule = { bearer: false, minChars: 1 };
+  const readText = createSecretFile({ variable, path: source.path, rule, addSecret: () => undefined });
+  return async () => {
+    const url = toRedisUrl(await readText()).reveal();
+    for (const password of passwordsIn(url)) addSecret(variable, password);
+    return url;
+  };
 };

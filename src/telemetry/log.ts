@@ -1,7 +1,7 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { HeldList } from '../banks/cached-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
-import { compareLists } from '../banks/list-change.ts';
+import { compareLists } from './list-change.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import {
   countRejected,

@@ -85,3 +85,15 @@ test('a list that another replica loaded puts off the next load', async () => {
   expect([loads.length, clock.waits().length]).toEqual([1, 1]);
   list.stop();
 });
+
+test('a stale list from a store does not put off the next attempt', async () => {
+  const { clock, loads, list, saved } = start();
+  list.start();
+  loads[0]?.fail(new LoadError('unavailable', 'the provider fails (503)'));
+  await eventually(() => list.status().failing !== undefined);
+  clock.advance(1_000);
+  const { nextLoadInMs } = list.status();
+  expect(await list.restore(saved(SHORT, 1.5 * HOUR), 1.5 * HOUR)).toBe(true);
+  expect(list.status().nextLoadInMs).toBe(nextLoadInMs);
+  list.stop();
+});

@@ -8,8 +8,8 @@ export const GROUPS = {
     tests: ['test/banks/freshness.test.ts', 'test/banks/cached-list.test.ts'],
   },
   'list-change': {
-    files: ['src/banks/list-change.ts'],
-    tests: ['test/banks/list-change.test.ts'],
+    files: ['src/telemetry/list-change.ts'],
+    tests: ['test/telemetry/list-change.test.ts'],
   },
   admission: {
     files: ['src/banks/{admission,load-error}.ts'],
@@ -20,7 +20,7 @@ export const GROUPS = {
     tests: ['test/banks/guard/*.test.ts'],
   },
   schedule: {
-    files: ['src/banks/loading/schedule.ts', 'src/banks/loading/failures.ts', 'src/banks/loading/alarm.ts'],
+    files: ['src/banks/loading/schedule.ts', 'src/banks/loading/failures.ts', 'src/banks/loading/loading.ts'],
     tests: ['test/banks/loading/*.test.ts'],
   },
   reading: {

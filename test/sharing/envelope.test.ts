@@ -158,7 +158,7 @@ describe('is refused', () => {
 
 describe('settings', () => {
   const SETTINGS = {
-    environment: 'sandbox',
+    environment: 'sandbox' as const,
     baseUrl: new URL('https://a.example'),
     fields: CONTRACT.fields,
     requiredFields: ['id'],

@@ -2,9 +2,8 @@ import { nearestName } from '../../nearest-name.ts';
 import { LoadError } from '../load-error.ts';
 import { countRejected, type FieldRule } from '../reading/entry.ts';
 import type { ReadList } from '../reading/list-reader.ts';
-import { findDrift, type ProfiledList } from './drift.ts';
+import { findDrift, isMoreThanShare, type ProfiledList } from './drift.ts';
 import { showableNames, showName } from './field-names.ts';
-import { isMoreThanShare } from './share.ts';
 
 // May a loaded list replace the cached one? Pure: counts in, and a LoadError out if the list is too suspicious.
 

@@ -20,17 +20,12 @@ export interface FailingLoads {
   readonly attempts: number;
 }
 
-export interface FailureRecord {
-  add(failure: LoadError): void;
-  /** A load succeeded. */
-  clear(): void;
-  current(): LoadFailures;
-}
+export type FailureRecord = ReturnType<typeof createFailureRecord>;
 
-export const createFailureRecord = (clock: Clock): FailureRecord => {
+export const createFailureRecord = (clock: Clock) => {
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
   return {
-    add: (failure) => {
+    add: (failure: LoadError): void => {
       const atMs = clock.wallMs();
       const { sinceMs = atMs, attempts = 0 } = current.failing ?? {};
       current = {
@@ -39,9 +34,10 @@ export const createFailureRecord = (clock: Clock): FailureRecord => {
         lastFailure: { kind: failure.kind, atMs },
       };
     },
-    clear: () => {
+    /** A load succeeded. */
+    clear: (): void => {
       current = { ...current, failure: undefined, failing: undefined };
     },
-    current: () => current,
+    current: (): LoadFailures => current,
   };
 };

@@ -14,6 +14,15 @@ import type { LoadOptions } from './load.ts';
  *   waiting  the other replicas decide whether this one loads
  *   loading  a question to the provider is out
  *   stopped  for good
+ *
+ *   start    the service is up
+ *   wanted   a request finds no list
+ *   forced   an operator wants a load, or wanted one while another was under way
+ *   due      the alarm went off
+ *   replaced a list came from a store
+ *   granted  it is this replica's turn,
+ *   spared   or there is nothing left to load
+ *   ended    the load has ended, whatever its result
  */
 export const TRANSITIONS = {
   new: { start: 'idle', wanted: 'waiting', forced: 'loading', stop: 'stopped' },
@@ -21,28 +30,10 @@ export const TRANSITIONS = {
   waiting: { granted: 'loading', spared: 'idle', forced: 'loading', stop: 'stopped' },
   loading: { ended: 'idle', stop: 'stopped' },
   stopped: {},
-} as const satisfies Record<string, Partial<Record<LoadingEvent, string>>>;
+} as const;
 
 export type LoadingState = keyof typeof TRANSITIONS;
-
-export type LoadingEvent =
-  /** The service is up. */
-  | 'start'
-  /** The alarm went off. */
-  | 'due'
-  /** A request finds no list. */
-  | 'wanted'
-  /** A list came from a store. */
-  | 'replaced'
-  /** An operator wants a load, or wanted one while another was under way. */
-  | 'forced'
-  /** It is this replica's turn, */
-  | 'granted'
-  /** or there is nothing left to load. */
-  | 'spared'
-  /** The load has ended, whatever its result. */
-  | 'ended'
-  | 'stop';
+type LoadingEvent = { [S in LoadingState]: keyof (typeof TRANSITIONS)[S] }[LoadingState];
 
 /**
  * Decides, before a load that nobody forced, whether this replica makes it. Waits at most about `patienceMs` for another

@@ -23,28 +23,6 @@ export const MAX_FIELD_NAME_LENGTH = 100;
 export const countFilled = (field: FieldProfile | undefined): number =>
   JSON_TYPES.reduce((sum, type) => sum + (field?.filled[type] ?? 0), 0);
 
-/** What frontends can rely on, as long as the guard keeps it. */
-export interface ObservedField {
-  readonly name: string;
-  /** The JSON types that its values have, in the order of {@link JSON_TYPES}; none where no entry has it. */
-  readonly types: readonly JsonType[];
-  /** Some entries lack it: it is null there, or absent where BANK_FIELDS is unset. */
-  readonly isNullable: boolean;
-}
-
-/** The published fields of a list, in the order in which they were first seen. */
-export const observeFields = (list: {
-  readonly profile: ListProfile;
-  readonly count: number;
-}): ObservedField[] =>
-  [...list.profile].map(([name, field]) => ({
-    name,
-    types: JSON_TYPES.filter(
-      (type) => field.filled[type] > 0 || (type === 'string' && field.emptyStrings > 0),
-    ),
-    isNullable: countFilled(field) + field.emptyStrings < list.count,
-  }));
-
 /** A field that no entry has. */
 export const newField = () => ({
   filled: { string: 0, number: 0, boolean: 0, object: 0, array: 0 },

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { findDrift } from '../../../src/banks/guard/drift.ts';
-import { percent } from '../../../src/banks/guard/share.ts';
+import { findDrift, percent } from '../../../src/banks/guard/drift.ts';
 import { readBanks } from '../../kit/read-banks.ts';
 
 /** A hundred entries, of which the first have the field `a` with these values; all have a `code`. */

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { entryGroups, type Group } from '../../../src/banks/reading/entry-groups.ts';
-import { mayHaveLongNumber } from '../../../src/banks/reading/numbers.ts';
+import { entryGroups, mayHaveLongNumber, type Group } from '../../../src/banks/reading/entry-groups.ts';
 
 // How a list is cut, which saves time. What is read in the end is in list-reader.test.ts.
 

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { readList } from '../../../src/banks/reading/list-reader.ts';
-import { countFilled, observeFields } from '../../../src/banks/reading/profile.ts';
+import { countFilled } from '../../../src/banks/reading/profile.ts';
+import { observeFields } from '../../../src/http/openapi.ts';
 import { readBanks } from '../../kit/read-banks.ts';
 
 test('values are counted by JSON type; null, missing and empty ones are not filled', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { compareLists } from '../../src/banks/list-change.ts';
+import { compareLists } from '../../src/telemetry/list-change.ts';
 import { readBanks } from '../kit/read-banks.ts';
 
 test('two lists are compared by what they publish', async () => {

@@ -1,4 +1,4 @@
-import type { ReadList } from './reading/list-reader.ts';
+import type { ReadList } from '../banks/reading/list-reader.ts';
 
 // What a new list changed: for operators, who want to know why their users see something else than yesterday.
 
