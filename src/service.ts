@@ -111,8 +111,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
       // The management port answers to the end: somebody may be watching the drain.
       await publicListener.drain({ noticeMs, graceMs: config.shutdownGraceMs });
-      managementPort.close();
-      await core.stop();
+      await Promise.all([managementPort.close(), core.stop()]);
       logger.info('stopped');
     },
   };

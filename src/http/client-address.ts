@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import type { Config } from '../config/config.ts';
-import type { RequestHead } from './hot/head.ts';
+import type { RequestHead } from './headers.ts';
 
 // The address that a request or a connection comes from, as far as proxies are trusted.
 

@@ -4,6 +4,9 @@ import helmet from 'helmet';
 
 // Headers as this service keeps them, the two ways to send them, and those that every answer has.
 
+/** What an answer and its log line depend on. */
+export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
+
 /** Names and values in turn, as `writeHead` takes them. */
 export type FlatHeaders = readonly string[];
 
@@ -12,11 +15,10 @@ export const setHeaders = (res: ServerResponse, headers: FlatHeaders): void => {
     res.setHeader(headers[index] ?? '', headers[index + 1] ?? '');
 };
 
-/** The head of an answer as node:http would write it, for the socket itself. Nothing is checked or added. */
-export const toHead = (status: number, headers: FlatHeaders): string => {
-  const lines = headers.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n`;
-};
+/** A status line and header lines as node:http would write them, for the socket itself. Nothing is checked or added. */
+export const toStatusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+export const toLines = (headers: FlatHeaders): string =>
+  headers.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');
 
 /**
  * Helmet's headers for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows. Helmet

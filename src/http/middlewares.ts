@@ -3,8 +3,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Cors } from './cors.ts';
 import { setHeaders, type FlatHeaders } from './headers.ts';
 import { PROBES } from './health.ts';
-import { hasUnwantedBody, isServerWide, refusalOf } from './listener/admission.ts';
-import type { PublicServer } from './listener/server.ts';
+import { hasUnwantedBody, isServerWide, refusalOf } from './server/refusals.ts';
+import type { BoundedServer } from './server/server.ts';
 import type { RequestLog } from './log/request-log.ts';
 import { sendProblem } from './problems.ts';
 
@@ -22,7 +22,7 @@ export const inFrontOf = (app: RequestListener, middlewares: readonly Middleware
 export interface AdmissionOptions {
   readonly cors: Cors;
   readonly securityHeaders: FlatHeaders;
-  readonly server: Pick<PublicServer, 'isOverCapacity' | 'isUsedUp'>;
+  readonly server: Pick<BoundedServer, 'isOverCapacity'>;
   readonly isDraining: () => boolean;
 }
 
@@ -38,9 +38,9 @@ export const createAdmission =
     if (cors.varies) res.setHeader('Vary', 'Origin');
 
     const refusal = refusalOf(req);
-    const isOverCapacity = server.isOverCapacity(req.socket);
+    const isOverCapacity = server.isOverCapacity(req);
     // Announces the end of the connection with its last answer: a client that reused it would lose its request.
-    if (refusal || isOverCapacity || server.isUsedUp(req.socket) || isDraining() || hasUnwantedBody(req))
+    if (refusal || isOverCapacity || isDraining() || hasUnwantedBody(req))
       res.setHeader('Connection', 'close');
 
     if (refusal) sendProblem(res, refusal);

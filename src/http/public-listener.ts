@@ -6,11 +6,11 @@ import { createPrepareAnswers } from './banks/answers.ts';
 import { createClientAddress, createIsProxy } from './client-address.ts';
 import { createCors } from './cors.ts';
 import { createSecurityHeaders } from './headers.ts';
-import { createHotPath } from './hot/path.ts';
-import type { DrainOptions } from './listener/drain.ts';
-import { LIMITS } from './listener/limits.ts';
-import { createPublicServer, listen } from './listener/server.ts';
 import { createRequestLog } from './log/request-log.ts';
+import type { DrainOptions } from './server/drain.ts';
+import { createHotPath } from './server/hot-path.ts';
+import { LIMITS } from './server/limits.ts';
+import { createBoundedServer } from './server/server.ts';
 import type { RequestEvent } from '../telemetry/events.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and the Express application
@@ -62,7 +62,7 @@ export const createPublicListener = (config: Config, options: PublicListenerOpti
       variesByOrigin: cors.varies,
     }),
   };
-  const server = createPublicServer({
+  const server = createBoundedServer({
     commonHeaders: [...securityHeaders, ...cors.headers(undefined)],
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
@@ -76,7 +76,7 @@ export const createPublicListener = (config: Config, options: PublicListenerOpti
       const { createPublicApp } = await import('./app.ts');
       server.serve(createPublicApp({ ...shared, server, fields: config.banks.fields }));
     },
-    listen: () => listen(server.server, config.listen),
+    listen: () => server.listen(config.listen),
     drain: (times) => server.drain(times),
   };
 };

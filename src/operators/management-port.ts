@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts';
 import { createCors } from '../http/cors.ts';
-import { LIMITS, type Limits } from '../http/listener/limits.ts';
-import { createPublicServer, listen } from '../http/listener/server.ts';
 import { createSecurityHeaders } from '../http/headers.ts';
+import { MANAGEMENT_LIMITS } from '../http/server/limits.ts';
+import { createBoundedServer } from '../http/server/server.ts';
 import type { OperatorsAppOptions } from './app.ts';
 
 // The management port: bounded as the public one is, for fewer clients. It is for operators; no other origin is allowed.
@@ -15,16 +15,13 @@ export interface ManagementPort {
   /** Resolves with the address; undefined with `MANAGEMENT_PORT=off`. Rejects with Node's error, such as EADDRINUSE. */
   listen(): Promise<string | undefined>;
   /** Closes it now, with every connection. */
-  close(): void;
+  close(): Promise<void>;
 }
-
-/** Prometheus, probes, some open status pages; and the wrong tokens that wait for their answer. */
-const MANAGEMENT_LIMITS: Limits = { ...LIMITS, connections: 100, spareConnections: 20 };
 
 export const createManagementPort = (config: Config, options: ManagementPortOptions): ManagementPort => {
   const cors = createCors([]);
   const securityHeaders = createSecurityHeaders(cors);
-  const server = createPublicServer({
+  const server = createBoundedServer({
     limits: MANAGEMENT_LIMITS,
     commonHeaders: securityHeaders,
     onRefusal: (refusal) => options.logger.info(refusal, 'request refused'),
@@ -35,7 +32,7 @@ export const createManagementPort = (config: Config, options: ManagementPortOpti
       const { createOperatorsApp } = await import('./app.ts');
       server.serve(createOperatorsApp(config, { ...options, cors, securityHeaders, server }));
     },
-    listen: async () => config.management.listen && listen(server.server, config.management.listen),
+    listen: async () => config.management.listen && server.listen(config.management.listen),
     close: () => server.close(),
   };
 };

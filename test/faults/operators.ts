@@ -43,8 +43,8 @@ export const operators: readonly Fault[] = [
     tests: PORT,
   },
   {
-    file: 'src/http/listener/server.ts',
-    code: '      for (const [socket] of connections) socket.destroy();\n',
+    file: 'src/http/server/server.ts',
+    code: '      for (const { socket } of places) socket.destroy();\n',
     fault: '',
     effect: 'an open status page keeps the process alive after the stop',
     tests: ['test/service.test.ts', 'test/operators/app.test.ts', 'test/process.test.ts'],

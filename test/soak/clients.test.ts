@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
-import { LIMITS } from '../../src/http/listener/limits.ts';
+import { LIMITS } from '../../src/http/server/limits.ts';
 import { p99 } from '../kit/p99.ts';
 import {
   startEmulatorProcess,

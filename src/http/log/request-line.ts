@@ -4,7 +4,7 @@ import { isServable } from '../../banks/freshness.ts';
 import type { Redaction } from '../../secrets/redaction.ts';
 import type { RequestEvent } from '../../telemetry/events.ts';
 import { PROBES } from '../health.ts';
-import type { RequestHead } from '../hot/head.ts';
+import type { RequestHead } from '../headers.ts';
 
 // One log line per request: its identifiers, how important it is, and its text where pino does not write it.
 

@@ -5,7 +5,7 @@ import type { Freshness } from '../../banks/freshness.ts';
 import type { Redaction } from '../../secrets/redaction.ts';
 import type { RequestEvent } from '../../telemetry/events.ts';
 import type { ClientAddress } from '../client-address.ts';
-import type { RequestHead } from '../hot/head.ts';
+import type { RequestHead } from '../headers.ts';
 import {
   createIdentify,
   createToText,

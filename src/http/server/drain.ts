@@ -1,9 +1,8 @@
-import type { Server } from 'node:http';
+import type { Server } from 'node:net';
 import type { Clock } from '../../clock.ts';
-import type { Phase } from '../connection/connection.ts';
-import type { Connections } from './connections.ts';
+import { phaseOf, type Connection, type Phase } from './connection.ts';
 
-// Shuts down a listener without losing a request.
+// Shuts down a server without losing a request.
 
 export interface DrainOptions {
   /** How long new requests are still accepted, so that load balancers can see the 503 of /readyz first. */
@@ -12,26 +11,22 @@ export interface DrainOptions {
   readonly graceMs: number;
 }
 
-export interface Draining {
-  readonly server: Server;
-  readonly connections: Connections;
-  readonly clock: Clock;
-}
-
 /**
  * Closes `server` without losing a request. It continues to serve for `noticeMs`: closing at once could close an idle
  * keep-alive connection just when its client reuses it. Meanwhile every response says `Connection: close`, so that clients
  * close their connections.
  */
 export const drain = async (
-  { server, connections, clock }: Draining,
+  server: Server,
+  connections: Iterable<Connection>,
+  clock: Clock,
   { noticeMs, graceMs }: DrainOptions,
 ): Promise<void> => {
-  const destroyAll = (...phases: Phase[]): void => {
-    for (const [socket, { connection }] of connections)
-      if (phases.includes(connection.phase())) socket.destroy();
+  const destroyAll = (...phases: readonly Phase[]): void => {
+    for (const connection of connections)
+      if (phases.length === 0 || phases.includes(phaseOf(connection))) connection.socket.destroy();
   };
-  const cancelCutOff = clock.after(graceMs, () => destroyAll('idle', 'receiving', 'answering'));
+  const cancelCutOff = clock.after(graceMs, () => destroyAll());
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
   // A request that is arriving gets a little more time.

@@ -2,23 +2,24 @@ import { afterEach, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { LIMITS, type Limits } from '../../../src/http/listener/limits.ts';
-import type { ParserRefusal } from '../../../src/http/listener/parser-errors.ts';
-import { createPublicServer, listen, type PublicServer } from '../../../src/http/listener/server.ts';
+import { LIMITS, type Limits } from '../../../src/http/server/limits.ts';
+import type { ParserRefusal } from '../../../src/http/server/refusals.ts';
+import { createBoundedServer, type BoundedServer } from '../../../src/http/server/server.ts';
 import { sendRaw } from '../../kit/raw-http.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 import { eventually } from '../../kit/rig.ts';
+import { connectionsOf } from '../../kit/server-sockets.ts';
 import { watchTimers } from '../../kit/timers.ts';
 
 // The listener by itself, with limits that pass while a test looks on.
 
-let running: PublicServer | undefined;
+let running: BoundedServer | undefined;
 let refusals: ParserRefusal[] = [];
 const clock = createManualClock();
 
 const start = async (limits: Partial<Limits>, app?: RequestListener): Promise<string> => {
   refusals = [];
-  running = createPublicServer({
+  running = createBoundedServer({
     hotPath: () => 'other',
     clock,
     commonHeaders: [],
@@ -27,11 +28,10 @@ const start = async (limits: Partial<Limits>, app?: RequestListener): Promise<st
   });
   const server = running;
   server.serve(app ?? ((_req, res) => res.end('welcome')));
-  return listen(running.server, { port: 0, host: '127.0.0.1' });
+  return running.listen({ port: 0, host: '127.0.0.1' });
 };
 afterEach(async () => {
-  running?.server.closeAllConnections();
-  await new Promise((resolve) => running?.server.close(resolve));
+  await running?.close();
 });
 
 const open = async (url: string): Promise<Socket> => {
@@ -40,15 +40,6 @@ const open = async (url: string): Promise<Socket> => {
   await once(socket, 'connect');
   return socket;
 };
-const connected = async (isRight: (count: number) => boolean): Promise<void> => {
-  let count = -1;
-  const look = (): boolean => {
-    running?.server.getConnections((_error, now) => (count = now));
-    return count >= 0 && isRight(count);
-  };
-  await eventually(look);
-};
-
 test('a head that does not arrive in time gets a 408 and a log line', async () => {
   const url = await start({ headersTimeoutMs: 50 });
   const [answer] = await sendRaw(url, 'GET /banks HTTP/1.1\r\nHost: a', { keepOpen: true });
@@ -60,7 +51,7 @@ test('a head that does not arrive in time gets a 408 and a log line', async () =
 });
 
 test('a body that dribbles in is cut off with its connection, without a second answer', async () => {
-  const url = await start({ headersTimeoutMs: 50, requestTimeoutMs: 100 });
+  const url = await start({ requestTimeoutMs: 100 });
   const head = 'POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n';
   const answers = await sendRaw(url, `${head}half`, { keepOpen: true });
   expect(answers.map(({ status }) => status)).toEqual([200]);
@@ -76,7 +67,7 @@ test('a reader that takes nothing is cut off, and one that reads on is not', asy
   let bytes = 0;
   for await (const chunk of response.body ?? []) bytes += chunk.length;
   expect(bytes).toBe(body.length);
-  await connected((count) => count <= 1);
+  await eventually(() => connectionsOf(url) <= 1);
   expect(stalled.bytesRead).toBeLessThan(body.length);
 });
 
@@ -107,17 +98,17 @@ test('a drain waits for the request under way, and not for connections that neve
   const halfSent = await open(url);
   halfSent.write('GET / HTTP/1.1\r\nHost:');
   const answer = fetch(url);
-  await connected((count) => count >= 3);
+  await eventually(() => connectionsOf(url) >= 3);
   await eventually(() => pending !== undefined);
 
   let drained = false;
   const drain = running?.drain({ noticeMs: 3_000, graceMs: 10_000 }).then(() => (drained = true));
   clock.advance(2_999);
-  await connected((count) => count === 3);
+  await eventually(() => connectionsOf(url) === 3);
   clock.advance(1);
-  await connected((count) => count === 2);
+  await eventually(() => connectionsOf(url) === 2);
   clock.advance(1_000);
-  await connected((count) => count === 1);
+  await eventually(() => connectionsOf(url) === 1);
   expect(drained).toBe(false);
   pending?.end('late');
   expect(await (await answer).text()).toBe('late');
@@ -129,11 +120,11 @@ test('a drain ends with SHUTDOWN_GRACE, whatever a client does', async () => {
   const hanging = await open(url);
   hanging.resume().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   await eventually(() => hanging.bytesWritten > 0);
-  await connected((count) => count >= 1);
+  await eventually(() => connectionsOf(url) >= 1);
   const drain = running?.drain({ noticeMs: 0, graceMs: 10_000 });
   clock.advance(0);
   clock.advance(10_000);
   await drain;
-  await connected((count) => count === 0);
+  await eventually(() => connectionsOf(url) === 0);
   expect(clock.waits()).toEqual([]);
 });

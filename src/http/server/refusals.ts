@@ -1,10 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { toLines, toStatusLine, type FlatHeaders } from '../headers.ts';
+import { problemAnswer, type ProblemCode } from '../problems.ts';
 import { MAX_DROPPED_BODY_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
-import type { ProblemCode } from '../problems.ts';
 
-// What Node's parser accepts and this service does not: pure functions of one request's head.
+// Which requests are refused, whatever they ask for: what Node's parser accepts and this service does not, and what never
+// becomes a request: broken, or late, or CONNECT. The latter get the same problem+json as any other error.
 
-/** Why this request is refused, whatever it asks for; undefined: it is not. */
+/** Why this request is refused; undefined: it is not. */
 export const refusalOf = (req: IncomingMessage): ProblemCode | undefined => {
   const { url = '', method, headers, rawHeaders, httpVersion } = req;
   if (rawHeaders.length > 2 * MAX_HEADERS) return 'headers_too_large';
@@ -46,3 +50,40 @@ const countHosts = (rawHeaders: readonly string[]): number => {
   }
   return count;
 };
+
+/** One request that never became one, for the log. */
+export interface ParserRefusal {
+  readonly status: number;
+  readonly code: ProblemCode;
+  readonly requestId: string;
+}
+
+/** Makes what answers such a request on its socket: the last answer there. */
+export const createWriteRefusal =
+  (commonHeaders: FlatHeaders, onRefusal: (refusal: ParserRefusal) => void) =>
+  (socket: Socket, code: ProblemCode): void => {
+    const requestId = randomUUID();
+    const { status, headers, body } = problemAnswer(code);
+    onRefusal({ status, code, requestId });
+    // Of all methods, only CONNECT is refused here.
+    const allow = code === 'method_not_allowed' ? ['Allow', 'GET, HEAD, OPTIONS'] : [];
+    const own = ['X-Request-Id', requestId, ...allow, ...headers];
+    const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
+    socket.write(`${toStatusLine(status)}${toLines([...commonHeaders, ...own, ...last])}\r\n${body}`);
+  };
+
+/** Which refusal an error of Node's parser is. */
+export const codeOfParserError = (
+  error: NodeJS.ErrnoException & { readonly rawPacket?: unknown },
+): ProblemCode => {
+  if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 'payload_too_large';
+  if (error.code === 'HPE_HEADER_OVERFLOW')
+    return isLongTarget(error.rawPacket) ? 'uri_too_long' : 'headers_too_large';
+  return 'bad_request';
+};
+
+/** The parser counts the target as part of the header section; a request line that does not end tells them apart. */
+const isLongTarget = (packet: unknown): boolean =>
+  Buffer.isBuffer(packet) &&
+  /^[A-Z]+ /.test(packet.toString('latin1', 0, 32)) &&
+  !packet.subarray(0, MAX_TARGET_LENGTH).includes('\n');

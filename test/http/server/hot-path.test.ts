@@ -250,14 +250,14 @@ describe('a head that arrives in pieces', () => {
   };
 
   test.each([
-    ['two', [REQUEST.slice(0, 100), REQUEST.slice(100)], 0],
-    ['two, cut in its last bytes', [REQUEST.slice(0, -1), REQUEST.slice(-1)], 0],
-    ['two, the second with another request', [REQUEST.slice(0, 100), REQUEST.slice(100) + REQUEST], 0],
-    ['three', [REQUEST.slice(0, 100), REQUEST.slice(100, 200), REQUEST.slice(200)], 1],
-  ])('%s', async (_what, pieces, byNode) => {
+    ['two', [REQUEST.slice(0, 100), REQUEST.slice(100)]],
+    ['two, cut in its last bytes', [REQUEST.slice(0, -1), REQUEST.slice(-1)]],
+    ['two, the second with another request', [REQUEST.slice(0, 100), REQUEST.slice(100) + REQUEST]],
+    ['three', [REQUEST.slice(0, 100), REQUEST.slice(100, 200), REQUEST.slice(200)]],
+  ])("is node:http's, and only it: %s", async (_what, pieces) => {
     const before = nodeRequestsOf(hot);
     expect(await sendPieces(pieces)).toBe('HTTP/1.1 200 OK');
-    expect(nodeRequestsOf(hot) - before).toBe(byNode);
+    expect(nodeRequestsOf(hot) - before).toBe(1);
   });
 });
 

@@ -1,0 +1,287 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { ProblemCode } from '../problems.ts';
+import type { HotPath } from './hot-path.ts';
+import { KEEP_ALIVE_MARGIN_MS, LINGER_MS, type Limits } from './limits.ts';
+import { createNodeStream } from './node-http.ts';
+import type { createBacklog, createTurns } from './pipelines.ts';
+
+// One connection, from its first byte to its last. What is read is passed on in pieces, each up to the end of one head, and
+// the next piece waits until the client has taken the answer to the one before. So a connection has one request in work at a
+// time, as in nginx and Go's net/http; node:http alone would parse a whole read at once, which can hold 2,000 requests of about
+// 9 kB of heap each. A cut cannot change the meaning: who gets the pieces gets the same bytes in the same order.
+//
+//   hot ──── a piece that is not ordinary ────> node
+//   hot <─── answered, and no part of another ── node
+//   hot, node ── the last answer is written ──> closed
+
+export interface Connection extends Place {
+  readonly socket: Socket;
+  readonly shared: Shared;
+  /**
+   * `hot`: the next piece is for the hot path; nothing is in work. `node`: node:http has the connection, as `stream`. `closed`:
+   * the last answer is on its way, and what still arrives is discarded.
+   */
+  state: 'hot' | 'node' | 'closed';
+  /** What has been read and not passed on. */
+  rest: Buffer;
+  /** Nothing follows `rest`: the client has closed its side. */
+  restEnds: boolean;
+  stream: Duplex | undefined;
+  /** node:http's answer to the newest request on `stream`. */
+  response: ServerResponse | undefined;
+  isAnswering: boolean;
+  /** The last bytes that `stream` got, in which the end of a head may have begun; empty after such an end. */
+  tail: Buffer;
+  hasHadRequest: boolean;
+  /** When it was opened, or got its newest request. */
+  lastUsedMs: number;
+  /** When it became idle, began to receive a request, or was closed. */
+  sinceMs: number;
+  /** How much the client had taken when it was last seen to take something, and when that was. */
+  taken: { bytes: number; atMs: number };
+}
+
+/** What was decided when it was accepted: see places.ts. */
+export interface Place {
+  /** What the bound per address counts it for; undefined behind a proxy. */
+  readonly client: string | undefined;
+  /** Only to be answered 503, or a probe. */
+  readonly isOverCapacity: boolean;
+}
+
+/** What all connections of a server have in common. */
+export interface Shared {
+  /** Answers ordinary requests; without it node:http answers all. */
+  readonly hotPath: HotPath | undefined;
+  readonly limits: Limits;
+  readonly turns: ReturnType<typeof createTurns<Connection>>;
+  readonly backlog: ReturnType<typeof createBacklog>;
+  /** Gives `stream` to node:http as a connection. */
+  readonly connectNode: (stream: Duplex, connection: Connection) => void;
+  /** Writes the refusal of a request that never became one. */
+  readonly writeRefusal: (socket: Socket, code: ProblemCode) => void;
+}
+
+export const openConnection = (socket: Socket, shared: Shared, place: Place): Connection => {
+  const nowMs = performance.now();
+  const connection: Connection = {
+    ...place,
+    socket,
+    shared,
+    state: 'hot',
+    rest: NOTHING,
+    restEnds: false,
+    stream: undefined,
+    response: undefined,
+    isAnswering: false,
+    tail: NOTHING,
+    hasHadRequest: false,
+    lastUsedMs: nowMs,
+    sinceMs: nowMs,
+    taken: { bytes: -1, atMs: nowMs },
+  };
+  socket
+    .on('data', (chunk: Buffer) => {
+      connection.rest = connection.rest.length === 0 ? chunk : Buffer.concat([connection.rest, chunk]);
+      passOn(connection);
+    })
+    .on('end', () => {
+      connection.restEnds = true;
+      passOn(connection);
+    })
+    // It is then closed, and 'close' does the rest.
+    .on('error', () => undefined)
+    .once('close', () => {
+      forget(connection);
+      connection.stream?.destroy();
+    });
+  return connection;
+};
+
+/**
+ * `arriving`: just accepted, its first request may be on its way. `idle`: between two requests. `receiving`: in the middle of
+ * one. `answering`: the client waits, or does not read. `closing`: it has the last answer.
+ */
+export type Phase = 'arriving' | 'idle' | 'receiving' | 'answering' | 'closing';
+
+export const phaseOf = (connection: Connection): Phase => {
+  const { state, socket, rest, response, shared, hasHadRequest } = connection;
+  if (connection.isAnswering || socket.writableLength > 0 || rest.length > 0) return 'answering';
+  if (state === 'closed') return 'closing';
+  if (state === 'node' && !response?.req.complete) return 'receiving';
+  const isArriving = !hasHadRequest && performance.now() - connection.lastUsedMs < shared.limits.arrivalMs;
+  return isArriving ? 'arriving' : 'idle';
+};
+
+/** Passes on the next piece, if nothing is in work, and arranges that the one after it follows. */
+export const passOn = (connection: Connection): void => {
+  const { state, socket, shared, rest, isOverCapacity } = connection;
+  // What still arrives after the last answer is discarded.
+  if (state === 'closed' || socket.destroyed) connection.rest = NOTHING;
+  else if (rest.length > 0 && !isInWork(connection)) {
+    const piece = nextPiece(connection);
+    connection.rest = piece.length < rest.length ? rest.subarray(piece.length) : NOTHING;
+    const outcome = state === 'hot' && !isOverCapacity ? shared.hotPath?.(piece, socket) : 'other';
+    if (outcome === 'answered' || outcome === 'answered_last') {
+      connection.hasHadRequest = true;
+      connection.lastUsedMs = connection.sinceMs = performance.now();
+      if (outcome === 'answered_last') close(connection);
+    } else giveToNode(connection, piece);
+  }
+  waitForNext(connection);
+};
+
+/** Whether something must end before the next piece: an answer, the client's reading of one, or node:http's of a piece. */
+const isInWork = (connection: Connection): boolean =>
+  isNodeAtWork(connection) || connection.socket.writableLength > 0;
+
+const isNodeAtWork = ({ isAnswering, stream }: Connection): boolean =>
+  isAnswering || (stream !== undefined && stream.readableLength > 0);
+
+/** Reads on if nothing is left. Otherwise reads no more until what is left has been passed on, and arranges for that. */
+const waitForNext = (connection: Connection): void => {
+  const { state, socket, shared, rest, stream } = connection;
+  if (state === 'closed') return;
+  if (rest.length > 0) {
+    socket.pause();
+    shared.backlog.hold(socket, rest.buffer.byteLength);
+    if (!isInWork(connection)) shared.turns.add(connection);
+    // node:http's work leads back here when it ends.
+    else if (!isNodeAtWork(connection)) socket.write('', () => passOn(connection));
+    return;
+  }
+  shared.backlog.release(socket);
+  if (!connection.restEnds) socket.resume();
+  else if (state === 'hot') close(connection);
+  else if (!isNodeAtWork(connection)) {
+    connection.restEnds = false;
+    stream?.push(null);
+  }
+};
+
+/** What has been read up to the end of the next head, or all of it if no head ends. */
+const nextPiece = ({ rest, tail }: Connection): Buffer => {
+  if (tail.length > 0) {
+    const end = Buffer.concat([tail, rest.subarray(0, END_LENGTH - 1)]).indexOf(END_OF_HEAD);
+    if (end >= 0) return rest.subarray(0, end + END_LENGTH - tail.length);
+  }
+  const end = rest.indexOf(END_OF_HEAD);
+  return end < 0 ? rest : rest.subarray(0, end + END_LENGTH);
+};
+
+const giveToNode = (connection: Connection, piece: Buffer): void => {
+  // Whatever follows a complete request is another one.
+  if (connection.state === 'hot' || connection.response?.req.complete) {
+    connection.response = undefined;
+    connection.sinceMs = performance.now();
+  }
+  connection.state = 'node';
+  connection.stream ??= openStream(connection);
+  const end = Buffer.concat([connection.tail, piece.subarray(-END_LENGTH)]).subarray(-END_LENGTH);
+  connection.tail = end.equals(END_OF_HEAD) ? NOTHING : end.subarray(1 - END_LENGTH);
+  connection.stream.push(piece);
+  settle(connection);
+};
+
+const openStream = (connection: Connection): Duplex => {
+  const { socket, shared } = connection;
+  const stream = createNodeStream(socket, {
+    // It is asked for more before it has passed on what it has.
+    read: () => {
+      if (connection.rest.length > 0 || connection.restEnds) shared.turns.add(connection);
+    },
+    end: () => close(connection),
+    destroy: () => {
+      if (connection.state === 'node' && connection.stream === stream) socket.destroy();
+    },
+  });
+  shared.connectNode(stream, connection);
+  return stream;
+};
+
+/** To be called with each response that node:http begins on the connection's stream. */
+export const onNodeRequest = (connection: Connection, response: ServerResponse): void => {
+  connection.hasHadRequest = true;
+  connection.lastUsedMs = performance.now();
+  connection.response = response;
+  connection.isAnswering = true;
+  response.once('close', () => {
+    connection.isAnswering = false;
+    settle(connection);
+    waitForNext(connection);
+  });
+};
+
+/** Takes the connection back when its request is answered and complete, and nothing of another one has been passed on. */
+const settle = (connection: Connection): void => {
+  const { state, stream, isAnswering, response, tail } = connection;
+  if (state !== 'node' || isAnswering || stream?.writableEnded || !response?.req.complete) return;
+  connection.sinceMs = performance.now();
+  // At the end of a head node:http's parser now expects a request. Elsewhere only the parser knows what it expects.
+  if (tail.length > 0) return;
+  connection.state = 'hot';
+  connection.stream = connection.response = undefined;
+  stream?.destroy();
+};
+
+/** Answers that what has arrived is no request that can be answered, and closes the connection. */
+export const refuse = (connection: Connection, code: ProblemCode): void => {
+  const { state, socket, shared, isAnswering, response } = connection;
+  if (state === 'closed' || !socket.writable) return;
+  if (isAnswering) response?.once('close', () => close(connection));
+  else {
+    // One request, one answer: if this is about the content of one, it has its answer.
+    if (!response || response.req.complete) shared.writeRefusal(socket, code);
+    close(connection);
+  }
+};
+
+/**
+ * Ends our side, and lets `endOverdue` close the connection if the client does not. Closing at once with unread bytes would reset
+ * it, and the client would lose the last answer (RFC 9112 section 9.6).
+ */
+const close = (connection: Connection): void => {
+  if (connection.state === 'closed') return;
+  forget(connection);
+  connection.sinceMs = performance.now();
+  connection.socket.end();
+  connection.socket.resume();
+};
+
+const forget = (connection: Connection): void => {
+  const { socket, shared } = connection;
+  connection.state = 'closed';
+  connection.rest = NOTHING;
+  shared.turns.remove(connection);
+  shared.backlog.release(socket);
+};
+
+/** Ends what takes too long. To be called every `checkIntervalMs`. */
+export const endOverdue = (connection: Connection, nowMs: number): void => {
+  const { socket, shared, taken, response, hasHadRequest } = connection;
+  const { limits } = shared;
+  if (socket.writableLength > 0) {
+    const bytes = socket.bytesWritten - socket.writableLength;
+    if (bytes !== taken.bytes) connection.taken = { bytes, atMs: nowMs };
+    else if (nowMs - taken.atMs >= limits.slowReaderMs) socket.destroy();
+    // The client gets its time to close once it has everything.
+    if (connection.state === 'closed') connection.sinceMs = nowMs;
+    return;
+  }
+  const passedMs = nowMs - connection.sinceMs;
+  const phase = phaseOf(connection);
+  if (phase === 'closing') {
+    if (passedMs >= LINGER_MS) socket.destroy();
+  } else if (phase === 'idle' && hasHadRequest) {
+    if (passedMs >= limits.keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS) socket.destroy();
+  } else if (phase !== 'answering') {
+    if (passedMs >= (response ? limits.requestTimeoutMs : limits.headersTimeoutMs))
+      refuse(connection, 'request_timeout');
+  }
+};
+
+const NOTHING = Buffer.alloc(0);
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const END_LENGTH = END_OF_HEAD.length;

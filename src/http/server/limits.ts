@@ -1,0 +1,64 @@
+// What a client may take, and what goes wrong without each bound. None is configurable: a deployment that needs
+// another value has a load balancer that sets it.
+
+export const LIMITS = {
+  /** For a request's header section. A client that sends slower holds a connection and a parser for nothing. */
+  headersTimeoutMs: 10_000,
+  /** For the whole request. It has no content to wait for; Node's 5 min would let a body dribble in. */
+  requestTimeoutMs: 15_000,
+  /**
+   * For an idle connection. Longer than the 60 s for which load balancers (AWS ALB, nginx) keep theirs: the side
+   * that closes first must be the client, or a request that is on its way is lost.
+   */
+  keepAliveTimeoutMs: 65_000,
+  /** A client that takes nothing of its answer for so long is cut off. What the system holds counts as taken. */
+  slowReaderMs: 60_000,
+  /** How often these times are checked: they are late by at most this. */
+  checkIntervalMs: 1_000,
+  /** Open connections, those over capacity apart. */
+  connections: 2_000,
+  /** Of them, from one address that is not a trusted proxy's (see client-address.ts). */
+  connectionsPerAddress: 1_000,
+  /** More connections, which get one short answer: of /healthz or /readyz for probes, a 503 for others. */
+  spareConnections: 100,
+  /**
+   * For so long the first request of a new connection may be on its way, and the connection does not make room for another
+   * one: a probe that arrives at a full service would lose its place to the next client before it can be read.
+   */
+  arrivalMs: 250,
+  /** Requests, over all connections, that have been read and wait for their client to take the answer before them. */
+  backlogBytes: 16 * 1024 * 1024,
+};
+
+/** Tests replace them by smaller ones. */
+export type Limits = Readonly<typeof LIMITS>;
+
+/** The management port's: Prometheus, probes, some open status pages; and the wrong tokens that wait for their answer. */
+export const MANAGEMENT_LIMITS: Limits = { ...LIMITS, connections: 100, spareConnections: 20 };
+
+/** Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times as much. */
+export const HIGH_WATER_MARK_BYTES = 16 * 1024;
+
+/** How long pipelined requests may hold one turn of the event loop, and with it every other client. */
+export const PIPELINE_SLICE_MS = 0.25;
+
+/** Node's own default, stated. Browsers with large cookies stay below 8 KiB; the memory of 4,000 parsers is bounded. */
+export const MAX_HEADER_BYTES = 16 * 1024;
+
+/** Node silently drops headers beyond its limit, which can change a request's meaning; so such requests are refused. */
+export const MAX_HEADERS = 100;
+
+/** RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service ignores queries. */
+export const MAX_TARGET_LENGTH = 8_000;
+
+/**
+ * A body on GET means nothing here. So much of one is read and dropped to keep the connection; after an answer to a
+ * request with more, or with no stated length, the connection is closed.
+ */
+export const MAX_DROPPED_BODY_BYTES = 64 * 1024;
+
+/** How long a connection is still read after a refusal: closing on unread bytes resets it, and the answer is lost. */
+export const LINGER_MS = 1_000;
+
+/** As in node:http: a request sent at the last advertised moment still finds the connection open. */
+export const KEEP_ALIVE_MARGIN_MS = 1_000;

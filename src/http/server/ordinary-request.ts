@@ -1,0 +1,133 @@
+import type { Socket } from 'node:net';
+import type { RequestHead } from '../headers.ts';
+import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
+import { HOST } from './refusals.ts';
+
+// Reads ordinary requests for /banks and no others, in one pass over the bytes. It is not a parser: it accepts less than RFC 9112
+// allows. Node's parser reads each request that it accepts with the same meaning, and decides about everything else. So no
+// body, second request or malformed header can slip through here.
+
+/** The headers that the answer, the log line, the connection or the content depends on. */
+const NO_HEADERS = {
+  host: undefined,
+  connection: undefined,
+  origin: undefined,
+  'accept-encoding': undefined,
+  'if-match': undefined,
+  'if-none-match': undefined,
+  'if-modified-since': undefined,
+  'if-unmodified-since': undefined,
+  'x-request-id': undefined,
+  'x-forwarded-for': undefined,
+  traceparent: undefined,
+  'content-length': undefined,
+} as const;
+type HeaderName = keyof typeof NO_HEADERS;
+type Headers = Record<HeaderName, string | undefined>;
+
+/** With any of these a request has content, wants another protocol, or may end the connection. */
+const SPECIAL = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
+
+export interface OrdinaryRequest extends RequestHead {
+  readonly headers: Readonly<Headers>;
+  /** Whether the client wants the connection to end with the answer. */
+  readonly isLast: boolean;
+}
+
+/** Gives the request, if `bytes` is one whole ordinary request. Otherwise leave it to Node's parser. */
+export const readOrdinaryRequest = (bytes: Buffer, socket: Socket): OrdinaryRequest | undefined => {
+  if (bytes.length > LONGEST) return undefined;
+  const isHead = bytes[0] === H;
+  const pathEnd = skip(bytes, 0, isHead ? 'HEAD /banks' : 'GET /banks');
+  const hasQuery = bytes[pathEnd] === QUESTION_MARK;
+  const targetEnd = hasQuery ? endOf(bytes, pathEnd, OF_QUERY) : pathEnd;
+  const versionAt = skip(bytes, targetEnd, ' HTTP/1.');
+  const isHttp10 = bytes[versionAt] === ZERO;
+  let at = skip(bytes, versionAt, isHttp10 ? '0\r\n' : '1\r\n');
+  const headers: Headers = { ...NO_HEADERS };
+  for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
+    at = count < MAX_HEADERS ? readHeader(bytes, at, headers) : NOT_ORDINARY;
+  if (skip(bytes, at, '\r\n') !== bytes.length || !headers.host || !HOST.test(headers.host)) return undefined;
+
+  // Java's HttpClient, before Java 19, and Reactor Netty say of a GET that it has no content.
+  if (headers['content-length'] !== undefined && headers['content-length'] !== '0') return undefined;
+  const connection = headers.connection?.toLowerCase();
+  const isLast = connection === 'close' || (connection === undefined && isHttp10);
+  if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive'))) return undefined;
+  const url = hasQuery ? bytes.toString('latin1', pathEnd - '/banks'.length, targetEnd) : '/banks';
+  if (url.length > MAX_TARGET_LENGTH) return undefined;
+  return { method: isHead ? 'HEAD' : 'GET', url, headers, socket, isLast };
+};
+
+/** Node does not count exactly by bytes: near the limit, leave it to Node. */
+const LONGEST = MAX_HEADER_BYTES / 2;
+
+// The functions below give the offset after what they read, or NOT_ORDINARY.
+
+const NOT_ORDINARY = -1;
+
+/** Reads one line into `headers`, if its header is one of them. */
+const readHeader = (bytes: Buffer, start: number, headers: Headers): number => {
+  const nameEnd = endOf(bytes, start, OF_NAME);
+  if (nameEnd === start || bytes[nameEnd] !== COLON) return NOT_ORDINARY;
+  const name = significantName(bytes, start, nameEnd);
+  // Node trims and joins unusual characters in ways of its own, which matters only where the value does.
+  const valueEnd = endOf(bytes, nameEnd + 1, name === undefined ? TEXT : PRINTABLE);
+  if (name !== undefined) {
+    // With two headers of one name, Node joins them, takes the first or refuses them, depending on the name.
+    if (name === 'special' || headers[name] !== undefined) return NOT_ORDINARY;
+    headers[name] = bytes.toString('latin1', nameEnd + 1, valueEnd).trim();
+  }
+  return skip(bytes, valueEnd, '\r\n');
+};
+
+const significantName = (bytes: Buffer, start: number, end: number): HeaderName | 'special' | undefined => {
+  for (const { name, letters } of NAMES_BY_LENGTH[end - start] ?? []) {
+    let index = 0;
+    // Changes `A` to `a`, and leaves `-` as it is.
+    while (index < letters.length && ((bytes[start + index] ?? 0) | 0x20) === letters[index]) index += 1;
+    if (index === letters.length) return name;
+  }
+  return undefined;
+};
+
+const skip = (bytes: Buffer, start: number, expected: string): number => {
+  if (start < 0 || start + expected.length > bytes.length) return NOT_ORDINARY;
+  for (let index = 0; index < expected.length; index += 1)
+    if (bytes[start + index] !== expected.charCodeAt(index)) return NOT_ORDINARY;
+  return start + expected.length;
+};
+
+/** The offset of the first byte from `start` on that is not one of `characters`. */
+const endOf = (bytes: Buffer, start: number, characters: Uint8Array): number => {
+  let at = start;
+  while (at < bytes.length && characters[bytes[at] ?? 0] === 1) at += 1;
+  return at;
+};
+
+/** For each byte, 1 if it is one of the characters that `pattern` matches. */
+const charactersOf = (pattern: RegExp): Uint8Array =>
+  Uint8Array.from({ length: 256 }, (_, byte) => Number(pattern.test(String.fromCharCode(byte))));
+
+/** RFC 9110 section 5.6.2's tchar. */
+const OF_NAME = charactersOf(/[\w!#$%&'*+.^`|~-]/);
+const PRINTABLE = charactersOf(/[ -~]/);
+/** Also tabs and what is not ASCII, as in cookies and the names of cities. */
+const TEXT = charactersOf(/[\t -~\x80-\xff]/);
+/** Printable, but neither a space nor `#`. */
+const OF_QUERY = charactersOf(/[!"$-~]/);
+
+const CR = 0x0d;
+const ZERO = 0x30;
+const COLON = 0x3a;
+const QUESTION_MARK = 0x3f;
+const H = 0x48;
+
+const isHeaderName = (name: string): name is HeaderName => name in NO_HEADERS;
+const NAMES = [...Object.keys(NO_HEADERS), ...SPECIAL].map((text) => ({
+  name: isHeaderName(text) ? text : ('special' as const),
+  letters: Buffer.from(text),
+}));
+const NAMES_BY_LENGTH = Array.from({ length: 20 }, (_, length) =>
+  NAMES.filter(({ letters }) => letters.length === length),
+);

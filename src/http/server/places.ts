@@ -1,0 +1,61 @@
+import { clientOf } from '../client-address.ts';
+import { phaseOf, type Connection, type Phase, type Place } from './connection.ts';
+import type { Limits } from './limits.ts';
+
+// Which connections are open, and which are closed when there are too many. As in nginx, an idle connection makes room for
+// a new one; a request under way never does, nor one that is still on its way on a connection just accepted: newcomers that
+// arrive together would close each other, and none of them would get an answer.
+
+/** `isProxy`: whether connections from this address are a proxy's, and so many clients'. */
+export const createPlaces = (limits: Limits, isProxy: (address: string) => boolean) => {
+  const ordinary = new Set<Connection>();
+  /** Those over capacity. */
+  const spare = new Set<Connection>();
+
+  const remove = (connection: Connection): void => {
+    ordinary.delete(connection);
+    spare.delete(connection);
+  };
+  const evict = (connection: Connection): void => {
+    remove(connection);
+    connection.socket.destroy();
+  };
+  /** Closes the one that has been idle for longest; whether there was one. */
+  const evictIdle = (connections: Iterable<Connection>): boolean => {
+    let unused: Connection | undefined;
+    for (const connection of connections) {
+      const isOlder = !unused || connection.lastUsedMs < unused.lastUsedMs;
+      if (isOlder && !connection.isOverCapacity && UNUSED.has(phaseOf(connection))) unused = connection;
+    }
+    if (unused) evict(unused);
+    return unused !== undefined;
+  };
+  const hasRoomFor = (client: string): boolean => {
+    if (ordinary.size + spare.size < limits.connectionsPerAddress) return true;
+    const own = [...ordinary, ...spare].filter((connection) => connection.client === client);
+    return own.length < limits.connectionsPerAddress || evictIdle(own);
+  };
+
+  return {
+    /** Makes room for a connection from `address`; undefined: there is none, and it must be closed unread. */
+    admit: (address: string): Place | undefined => {
+      const client = isProxy(address) ? undefined : clientOf(address);
+      if (client !== undefined && !hasRoomFor(client)) return undefined;
+      const isOverCapacity = ordinary.size >= limits.connections && !evictIdle(ordinary);
+      // A spare place is for one short answer. Its request comes at once, so the oldest connection may go.
+      const [oldest] = spare;
+      if (isOverCapacity && oldest && spare.size >= limits.spareConnections) evict(oldest);
+      return { client, isOverCapacity };
+    },
+    add: (connection: Connection): void => {
+      (connection.isOverCapacity ? spare : ordinary).add(connection);
+      connection.socket.once('close', () => remove(connection));
+    },
+    *[Symbol.iterator](): IterableIterator<Connection> {
+      yield* ordinary;
+      yield* spare;
+    },
+  };
+};
+
+const UNUSED: ReadonlySet<Phase> = new Set<Phase>(['idle', 'closing']);
