@@ -33,8 +33,8 @@ export const http: readonly Fault[] = [
   },
   {
     file: 'src/http/server/places.ts',
-    code: 'connection.lastUsedMs < unused.lastUsedMs',
-    fault: 'connection.lastUsedMs > unused.lastUsedMs',
+    code: 'connection.lastUsedMs >= unused.lastUsedMs',
+    fault: 'connection.lastUsedMs <= unused.lastUsedMs',
     effect: 'the connection that was used last makes room, not the one unused for longest',
     tests: LISTENER,
   },

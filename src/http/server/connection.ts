@@ -260,8 +260,8 @@ const forget = (connection: Connection): void => {
 
 /** Ends what takes too long. To be called every `checkIntervalMs`. */
 export const endOverdue = (connection: Connection, nowMs: number): void => {
-  const { socket, shared, taken, response, hasHadRequest } = connection;
-  const { limits } = shared;
+  const { socket, taken, response, hasHadRequest } = connection;
+  const { limits } = connection.shared;
   if (socket.writableLength > 0) {
     const bytes = socket.bytesWritten - socket.writableLength;
     if (bytes !== taken.bytes) connection.taken = { bytes, atMs: nowMs };

@@ -13,13 +13,11 @@ import { readOrdinaryRequest } from './ordinary-request.ts';
 // takes only requests that ordinary-request.ts can read with certainty and that can be answered at once. A table of tests
 // compares the bytes of both paths.
 
-/** Answers the request that `bytes` are, if it can. */
-export type HotPath = (bytes: Buffer, socket: Socket) => Outcome;
-
 /**
- * `answered_last`: the connection must end with the answer. `other`: not answered, node:http has to do it.
+ * Answers the request that `bytes` are, if it can. `answered_last`: the connection must end with the answer. `other`: not answered,
+ * node:http has to do it.
  */
-export type Outcome = 'answered' | 'answered_last' | 'other';
+export type HotPath = (bytes: Buffer, socket: Socket) => 'answered' | 'answered_last' | 'other';
 
 export interface HotPathOptions {
   readonly list: BankList;
@@ -53,18 +51,17 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     const requestId = requestLog.identify(request);
     const finished = requestLog.watch(request, requestId, stateOf(served));
     const isModified = verdict === 'proceed';
+    const status = isModified ? 200 : 304;
     const corsLines = linesOf(cors.headers(headers.origin));
     const lines = linesOf(isModified ? answer.headers : answer.notModifiedHeaders);
-    const start = isModified ? START_OF_OK : START_OF_NOT_MODIFIED;
     // One system call for both.
     socket.cork();
     socket.write(
-      `${start}${requestId}\r\n${securityLines}${corsLines}${lines}${lastLines(isLast)}`,
+      `${START[status]}${requestId}\r\n${securityLines}${corsLines}${lines}${lastLines(isLast)}`,
       'latin1',
     );
     if (isModified && request.method === 'GET') socket.write(answer.body);
     socket.uncork();
-    const status = isModified ? 200 : 304;
     const contentBytes = isModified ? answer.body.length : 0;
     // The system has usually taken all of it at once. If not, an empty write ends after all others.
     if (socket.writableLength === 0) finished(status, contentBytes, socket.writable);
@@ -73,8 +70,7 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
   };
 };
 
-const START_OF_OK = `${toStatusLine(200)}X-Request-Id: `;
-const START_OF_NOT_MODIFIED = `${toStatusLine(304)}X-Request-Id: `;
+const START = { 200: `${toStatusLine(200)}X-Request-Id: `, 304: `${toStatusLine(304)}X-Request-Id: ` };
 
 /** Makes the lines of the same headers once. */
 const createLinesOf = (): ((headers: FlatHeaders) => string) => {

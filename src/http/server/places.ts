@@ -1,5 +1,5 @@
 import { clientOf } from '../client-address.ts';
-import { phaseOf, type Connection, type Phase, type Place } from './connection.ts';
+import { phaseOf, type Connection, type Place } from './connection.ts';
 import type { Limits } from './limits.ts';
 
 // Which connections are open, and which are closed when there are too many. As in nginx, an idle connection makes room for
@@ -24,8 +24,9 @@ export const createPlaces = (limits: Limits, isProxy: (address: string) => boole
   const evictIdle = (connections: Iterable<Connection>): boolean => {
     let unused: Connection | undefined;
     for (const connection of connections) {
-      const isOlder = !unused || connection.lastUsedMs < unused.lastUsedMs;
-      if (isOlder && !connection.isOverCapacity && UNUSED.has(phaseOf(connection))) unused = connection;
+      if (connection.isOverCapacity || (unused && connection.lastUsedMs >= unused.lastUsedMs)) continue;
+      const phase = phaseOf(connection);
+      if (phase === 'idle' || phase === 'closing') unused = connection;
     }
     if (unused) evict(unused);
     return unused !== undefined;
@@ -57,5 +58,3 @@ export const createPlaces = (limits: Limits, isProxy: (address: string) => boole
     },
   };
 };
-
-const UNUSED: ReadonlySet<Phase> = new Set<Phase>(['idle', 'closing']);

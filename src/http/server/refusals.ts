@@ -42,14 +42,9 @@ export const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
 /** With a valid authority: Node's old parser, with which Express routes, takes any and prints a warning. */
 const isAbsoluteForm = (url: string): boolean => /^https?:\/\/[^/?#]/i.test(url) && URL.canParse(url);
 
-const countHosts = (rawHeaders: readonly string[]): number => {
-  let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count;
-};
+const countHosts = (rawHeaders: readonly string[]): number =>
+  rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
+    .length;
 
 /** One request that never became one, for the log. */
 export interface ParserRefusal {

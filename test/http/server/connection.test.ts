@@ -12,6 +12,7 @@ import type { HotPath } from '../../../src/http/server/hot-path.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 import { sendRaw } from '../../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../../kit/rig.ts';
+import { connectionsOf } from '../../kit/server-sockets.ts';
 
 // Connections between the hot path and Node: who reads, when a connection changes hands, and how it ends.
 
@@ -184,6 +185,28 @@ describe('the listener', () => {
     await once(socket, 'close');
     // One second of margin, which node:http grants too.
     expect(performance.now() - answeredAtMs).toBeGreaterThan(1_000);
+  });
+
+  test('a client that takes its last answer slowly gets all of it', async () => {
+    const body = Buffer.alloc(32 * 1024 * 1024);
+    const last: HotPath = (bytes, socket) => {
+      const content = bytes.includes('/large') ? body : 'small';
+      socket.write(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${content.length}\r\n\r\n`);
+      socket.write(content);
+      return 'answered_last';
+    };
+    const url = await start({}, { hotPath: last });
+    const slow = await open(url);
+    slow.socket.pause().write(HOT.replace('/hot', '/large'));
+    // Another, which keeps its side open after its last answer, is closed when it has had the time for that.
+    const lingering = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
+    lingering.resume().write(HOT);
+    await once(lingering, 'end');
+    await eventually(() => connectionsOf(url) === 1);
+    slow.socket.resume();
+    await once(slow.socket, 'close');
+    expect(slow.received().length).toBeGreaterThan(body.length);
+    lingering.destroy();
   });
 
   test('a drain closes idle connections after its notice, on both paths', async () => {
