@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Route } from 'playwright-core';
 import { describeInBrowser } from '../kit/browser.ts';
 import { eventually } from '../kit/rig.ts';
 import { createStage } from './stage.ts';
@@ -166,6 +167,84 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(await failure().isVisible()).toBe(false);
       expect((await stage.tree())[0]).toBe('combobox "Banco de destino" required');
       expect(await stage.find('341')).toContain('341');
+    });
+
+    describe('it comes by itself once nothing is in the way any more', () => {
+      const refused = { 'access-control-allow-origin': 'https://another.example' };
+      const OUTAGES: [string, (route: Route) => Promise<void> | void][] = [
+        ['no answer', (route) => route.abort('connectionrefused')],
+        ['a request that hangs', () => undefined],
+        ['a 503 without Retry-After', (route) => route.fulfill({ status: 503, headers: allowed() })],
+        [
+          'a 503 with a long one',
+          (route) => route.fulfill({ status: 503, headers: { ...allowed(), 'retry-after': '3600' } }),
+        ],
+        ['a 200 that is no list', (route) => route.fulfill({ status: 200, headers: allowed(), body: '{}' })],
+        ['a refused origin', (route) => route.fulfill({ status: 200, headers: refused, body: '[]' })],
+      ];
+      const allowed = () => ({
+        'access-control-allow-origin': stage.origin,
+        'access-control-expose-headers': 'retry-after',
+      });
+      /** A visit during an outage, with the page's time in the hand of the test. */
+      const openDuring = async (outage: (route: Route) => Promise<void> | void) => {
+        await stage.start();
+        await stage.open();
+        await stage.page.clock.install();
+        await stage.page.route('**/banks', outage);
+        await stage.page.reload();
+      };
+      const attempts = () => stage.requests.filter((request) => request.url().endsWith('/banks')).length;
+
+      test.each(OUTAGES)('after %s, however long that was', async (_name, outage) => {
+        await openDuring(outage);
+        await stage.page.clock.runFor(20_000);
+        await stage.settled('failed');
+        expect(await stage.ask('picker.validity.valueMissing')).toBe(true);
+        const before = attempts();
+        await stage.page.clock.runFor(3_600_000);
+        // At first after a second, later twice a minute: neither never nor all the time.
+        expect(attempts() - before).toBeGreaterThan(50);
+        expect(attempts() - before).toBeLessThan(300);
+        await stage.settled('failed');
+        await stage.page.unroute('**/banks');
+        // The rest of the wait, and of a request that hangs.
+        await stage.page.clock.runFor(30_000);
+        await Promise.race([
+          stage.settled('loaded'),
+          stage.page.clock.runFor(30_000).then(() => stage.settled('loaded')),
+        ]);
+        expect(await failure().isVisible()).toBe(false);
+        expect((await stage.find('341'))[0]).toBe('341');
+      });
+
+      test.each([
+        ['the browser is online again', "window.dispatchEvent(new Event('online'))"],
+        ['the page is visible again', "document.dispatchEvent(new Event('visibilitychange'))"],
+        ['somebody comes to the field', '(document.activeElement.blur(), picker.focus())'],
+        ['the form is submitted', 'picker.form.requestSubmit()'],
+      ])('and at once when %s', async (_name, event) => {
+        await openDuring((route) =>
+          route.fulfill({ status: 503, headers: { ...allowed(), 'retry-after': '60' } }),
+        );
+        await stage.settled('failed');
+        const before = attempts();
+        await stage.page.unroute('**/banks');
+        await stage.ask(`void ${event}`);
+        expect(attempts()).toBe(before);
+        await stage.page.clock.runFor(1_000);
+        await stage.ask(`void ${event}`);
+        await stage.settled('loaded');
+        expect(attempts()).toBe(before + 1);
+      });
+
+      test('also when the browser is online again while a request hangs', async () => {
+        await openDuring(() => undefined);
+        await stage.page.clock.runFor(6_000);
+        await stage.page.unroute('**/banks');
+        await stage.ask("void window.dispatchEvent(new Event('online'))");
+        await stage.settled('loaded');
+      });
     });
 
     test('the button retries at once and keeps the typed text', async () => {

@@ -58,6 +58,7 @@ export class BankPickerElement extends Base {
     onInput: () => this.#onInput(),
     onCommit: () => this.#onCommit(),
     onRetry: () => this.#load(),
+    onWanted: () => this.#loader.hurry(),
     onSubmit: () => this.#submit(),
   });
   #loader = createLoader({
@@ -79,7 +80,10 @@ export class BankPickerElement extends Base {
   constructor() {
     super();
     this.#shadow.adoptedStyleSheets = [styleSheet()];
-    this.addEventListener('invalid', () => this.#picker.setError(this.validationMessage));
+    this.addEventListener('invalid', () => {
+      this.#picker.setError(this.validationMessage);
+      this.#loader.hurry();
+    });
     this.addEventListener('focusin', () => this.#label());
   }
 

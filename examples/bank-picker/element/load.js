@@ -1,4 +1,4 @@
-// Requests the list from the service, checks the response, and retries when the service says so. It sends no credentials and
+// Requests the list from the service, checks the response, and tries again until it has one. It sends no credentials and
 // leaves caching to the browser: within max-age a new visit needs no request.
 
 /**
@@ -13,68 +13,115 @@
  * @property {'failed'} kind
  * @property {string} code the service's problem code, or one of those that the README lists
  * @property {string} requestId what operators can find the request by; '' where there was no answer
- * @property {number | undefined} retryAfterSeconds when the service says that asking again can help
+ * @property {number | undefined} retryAfterSeconds when the service asks to be asked again
  * @typedef {Loading | Loaded | Failed} Status
  */
 
 /** The service answers within its PROVIDER_TIMEOUT, by default 5 s; after this time something else is wrong. */
 const LONGEST_WAIT_MS = 20_000;
 
-/** The longest delay that a timer takes; beyond it, 24.8 days, browsers would fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Between attempts: twice as long after each, up to this, and at random the upper half of it, so that pages spread. */
+const FIRST_DELAY_MS = 1_000;
+const LONGEST_DELAY_MS = 30_000;
+
+/** An event that promises a connection is followed at once, but a flapping one must not hammer the service. */
+const SHORTEST_GAP_MS = 1_000;
+
+/** A request that has taken this long may have been sent over a network that is gone. */
+const PATIENCE_MS = 5_000;
 
 /**
- * Keeps a list loaded. `onStatus` gets each change; `onCountdown` the whole seconds that are left until the next
- * attempt, once a second.
+ * Keeps asking for a list until it is loaded, whatever is in the way. `onStatus` gets each change; `onCountdown` the
+ * whole seconds that are left until the next attempt, once a second.
  * @param {{ onStatus: (status: Status) => void, onCountdown: (seconds: number) => void }} listener
  */
 export const createLoader = ({ onStatus, onCountdown }) => {
-  /** Ends what is under way: the request, its timeout and the countdown. */
+  /** Ends what is under way: the request, or the wait for the next. */
   let stop = () => {};
+  /** Asks now; nothing while there is nothing to load. */
+  let hurry = () => {};
 
-  const load = async (/** @type {string} */ url, /** @type {FieldNames} */ fields) => {
+  /**
+   * @param {string} url
+   * @param {FieldNames} fields
+   * @param {number} failures in a row so far
+   */
+  const attempt = async (url, fields, failures) => {
     stop();
-    const controller = new AbortController();
-    const { signal } = controller;
-    const timeout = setTimeout(() => controller.abort(), LONGEST_WAIT_MS);
-    let isStopped = false;
+    const startedAtMs = performance.now();
+    const ended = new AbortController();
+    const request = new AbortController();
+    const timeout = setTimeout(() => request.abort(), LONGEST_WAIT_MS);
+    /** @type {(() => void) | undefined} */
+    let stopWaiting;
     stop = () => {
-      isStopped = true;
       clearTimeout(timeout);
-      controller.abort();
+      ended.abort();
+      request.abort();
+      stopWaiting?.();
+      hurry = () => {};
     };
+    hurry = () => {
+      const isHidden = document.visibilityState === 'hidden';
+      // Also in place of a request that hangs: it may have been sent over a network that is gone.
+      if (!isHidden && performance.now() - startedAtMs >= SHORTEST_GAP_MS)
+        void attempt(url, fields, failures);
+    };
+    window.addEventListener('online', hurry, { signal: ended.signal });
+    document.addEventListener('visibilitychange', hurry, { signal: ended.signal });
+
     onStatus({ kind: 'loading' });
-    const status = await fetchBanks(url, fields, signal);
+    const status = await fetchBanks(url, fields, request.signal);
     clearTimeout(timeout);
-    if (isStopped) return;
+    if (ended.signal.aborted) return;
+    if (status.kind === 'loaded') stop();
     onStatus(status);
-    if (status.kind === 'failed' && status.retryAfterSeconds !== undefined) {
-      stop = countDown(status.retryAfterSeconds, onCountdown, () => void load(url, fields));
-    }
+    // A listener may have asked for another list.
+    if (ended.signal.aborted || status.kind === 'loaded') return;
+    stopWaiting = countDown(
+      delayMs(status, failures),
+      onCountdown,
+      () => void attempt(url, fields, failures + 1),
+    );
   };
 
   return {
-    load: (/** @type {string} */ url, /** @type {FieldNames} */ fields) => void load(url, fields),
+    load: (/** @type {string} */ url, /** @type {FieldNames} */ fields) => void attempt(url, fields, 0),
+    /** Somebody waits for the list: asks now, unless that has just been done. */
+    hurry: () => hurry(),
     stop: () => stop(),
   };
 };
 
 /**
+ * A proxy's Retry-After of an hour would block a form for longer than the outage, so it is bounded as well.
+ * @param {Failed} failed
+ * @param {number} failures
+ */
+const delayMs = ({ retryAfterSeconds }, failures) => {
+  if (retryAfterSeconds !== undefined) return Math.min(retryAfterSeconds * 1_000, LONGEST_DELAY_MS);
+  const most = Math.min(FIRST_DELAY_MS * 2 ** failures, LONGEST_DELAY_MS);
+  return most * (0.5 + Math.random() / 2);
+};
+
+/**
  * Counts by the clock, since browsers slow the timers of hidden pages down. Returns what ends it.
- * @param {number} seconds
+ * @param {number} delay
  * @param {(left: number) => void} onTick
  * @param {() => void} onEnd
  */
-const countDown = (seconds, onTick, onEnd) => {
-  const endsAtMs = performance.now() + Math.min(seconds * 1_000, LONGEST_TIMER_MS);
-  onTick(seconds);
-  const timer = setInterval(() => {
-    const left = Math.ceil((endsAtMs - performance.now()) / 1_000);
-    if (left > 0) return onTick(left);
-    clearInterval(timer);
-    onEnd();
-  }, 1_000);
-  return () => clearInterval(timer);
+const countDown = (delay, onTick, onEnd) => {
+  const endsAtMs = performance.now() + delay;
+  /** @type {ReturnType<typeof setTimeout>} */
+  let timer;
+  const tick = () => {
+    const leftMs = endsAtMs - performance.now();
+    if (leftMs <= 0) return onEnd();
+    onTick(Math.ceil(leftMs / 1_000));
+    timer = setTimeout(tick, leftMs % 1_000 || 1_000);
+  };
+  tick();
+  return () => clearTimeout(timer);
 };
 
 /**

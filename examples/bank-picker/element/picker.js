@@ -15,6 +15,7 @@ import { createSearch, isItsNumber, isNamed, popularFirst } from './search.js';
  * @property {() => void} onInput the bank has changed, or the text
  * @property {() => void} onCommit the change is final
  * @property {() => void} onRetry people ask for another attempt to load
+ * @property {() => void} onWanted people want to choose while the list is missing
  * @property {() => void} onSubmit Enter was pressed in a closed field
  */
 
@@ -27,7 +28,7 @@ const ANNOUNCE_AFTER_MS = 250;
  * @param {Strings} words
  * @param {Listener} listener
  */
-export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubmit }) => {
+export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWanted, onSubmit }) => {
   const parts = createParts(shadow);
   const { root, label, input, clear, show, field, popup, count, list: listbox } = parts;
   const list = createList(parts);
@@ -60,7 +61,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
   /** Brings every part in line with the variables above; the only place that does. */
   const render = () => {
     const isLoaded = status.kind === 'loaded';
-    const isFailed = status.kind === 'failed';
+    // Also during the next attempts: the field does not come and go with them.
+    const isFailed = !parts.failure.hidden;
     const isOpen = list.isOpen();
     const isListed = isOpen && isLoaded && list.size() > 0;
     root.lang = strings.lang;
@@ -127,7 +129,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
   };
 
   const open = () => {
-    if (list.isOpen() || input.disabled || status.kind === 'failed') return;
+    if (list.isOpen() || input.disabled || input.readOnly) return;
     find();
     list.open();
     render();
@@ -247,7 +249,10 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onSubm
   });
   input.addEventListener('change', (event) => event.stopPropagation());
   input.addEventListener('click', open);
-  input.addEventListener('focus', () => bank && input.select());
+  input.addEventListener('focus', () => {
+    if (bank) input.select();
+    if (status.kind === 'failed') onWanted();
+  });
   input.addEventListener('blur', () => {
     list.close();
     settle();
