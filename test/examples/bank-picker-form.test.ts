@@ -121,11 +121,56 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.box().isDisabled()).toBe(false);
   });
 
-  test('a value that is not in the list is shown for correction', async () => {
+  test('a bank that has left the list is told, and does not lock the form', async () => {
     await stage.start();
     await visit('name="bank" value="99999999"');
-    expect(await stage.box().inputValue()).toBe('99999999');
-    expect(await stage.ask('[picker.value, picker.validity.badInput]')).toEqual(['', true]);
+    const note = () => stage.page.locator('#note').textContent();
+    expect(await note()).toBe('O banco 99999999 não está mais na lista. Escolha outro.');
+    expect(await stage.box().inputValue()).toBe('');
+    expect(await stage.ask('[picker.value, picker.checkValidity()]')).toEqual(['', true]);
+    await stage.ask(
+      "void picker.addEventListener('missing', ({ detail }) => { globalThis.heard = detail; })",
+    );
+    await stage.ask("void Object.assign(picker, { required: true, value: '12345678' })");
+    expect(await stage.ask('[heard, picker.validity.valueMissing, picker.validity.badInput]')).toEqual([
+      '12345678',
+      true,
+      false,
+    ]);
+    await choose('341');
+    expect([await note(), await stage.ask('picker.checkValidity()')]).toEqual([
+      'Código 341 · ISPB 60701190',
+      true,
+    ]);
+  });
+
+  test('keeps its width in a form that gives it only as much as it needs', async () => {
+    await stage.start();
+    await visit(
+      '',
+      (picker) => `<form style="display: flex; align-items: start">${picker}<button>Ir</button></form>`,
+    );
+    const widths = () =>
+      stage.ask<number[]>(`['.field', '.popup'].map((part) =>
+        picker.shadowRoot.querySelector(part).getBoundingClientRect().width)`);
+    const [width] = await widths();
+    await stage.box().fill('itau');
+    expect(await widths()).toEqual([width, width]);
+    await stage.box().press('Enter');
+    expect((await widths())[0]).toBe(width);
+    await stage.box().fill('nenhum');
+    await stage.box().press('Tab');
+    expect((await widths())[0]).toBe(width);
+    // The list follows a field that changes its width for a reason of the page's.
+    await stage.box().fill('itau');
+    await stage.ask("void (picker.style.width = '500px')");
+    await stage.page.waitForFunction(
+      "document.querySelector('bank-picker').shadowRoot.querySelector('.popup').offsetWidth === 500",
+    );
+    await stage.startCold();
+    await stage.ask(`void (picker.style.width = '', picker.src = '${stage.rig.url}/banks')`);
+    await stage.settled('failed');
+    expect((await widths())[0]).toBe(width);
   });
 
   test('a value is kept while the list cannot be loaded', async () => {

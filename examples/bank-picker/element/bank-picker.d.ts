@@ -28,6 +28,10 @@ export interface BankPickerStrings {
   found: (count: number) => string;
   none: string;
   noneHint: string;
+  /** Stands beside an old name by which a bank was found: the last year of that name. */
+  until: (year: number) => string;
+  /** Told where a value was set that no bank of the list has. */
+  vanished: (value: string) => string;
   /** What screen readers hear when a bank has been chosen. */
   selected: (name: string) => string;
   /** Validity messages: nothing chosen though required; text that is no bank. */
@@ -66,6 +70,8 @@ export interface BankPickerEventMap {
   change: CustomEvent<Bank | null>;
   /** The list is there; the detail is the number of banks. Does not bubble. */
   load: CustomEvent<number>;
+  /** A value was set that no bank of the list has; the detail is that value. Does not bubble. */
+  missing: CustomEvent<string>;
   /** The list did not come; does not bubble. */
   error: CustomEvent<BankPickerFailure>;
 }
@@ -89,8 +95,8 @@ export class BankPickerElement extends HTMLElement {
   nameField: string;
   idField: string;
   /**
-   * The chosen bank's id, '' for none. It can be set before the list is there; an id that the list does not have is
-   * then shown as text to be corrected. Setting it fires no event.
+   * The chosen bank's id, '' for none. It can be set before the list is there. An id that the list does not have is
+   * told to the user and becomes ''; `missing` tells the page. Otherwise setting it fires no event.
    */
   value: string;
   /** What the form's reset goes back to: the `value` attribute. */

@@ -250,11 +250,13 @@ export class BankPickerElement extends Base {
   #select(/** @type {string} */ value) {
     const isLoaded = this.#picker.status().kind === 'loaded';
     const bank = value === '' ? undefined : this.#picker.banks().find(({ id }) => id === value);
+    const isMissing = isLoaded && !bank && value !== '';
     this.#awaited = isLoaded || bank ? '' : value;
-    this.#picker.select(bank ?? null, bank || !isLoaded ? undefined : value);
+    this.#picker.select(bank ?? null, isMissing ? value : '');
     this.#reported = this.value;
     this.#committed = this.value;
     this.#sync();
+    if (isMissing) this.#emit('missing', value, false);
   }
 
   #onInput() {

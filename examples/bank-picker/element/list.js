@@ -136,6 +136,9 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
       opened = undefined;
       popup.classList.remove('open');
       if (popup.isConnected) popup.hidePopover?.();
+      const resizes = new ResizeObserver(place);
+      resizes.observe(field);
+      signal.addEventListener('abort', () => resizes.disconnect());
     },
   };
 };

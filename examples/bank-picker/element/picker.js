@@ -50,6 +50,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   let error = '';
   let name = '';
   let placeholder = '';
+  /** The value that a program has set and no bank has. */
+  let vanished = '';
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let announcement;
 
@@ -75,8 +77,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
     parts.note.hidden = !parts.failure.hidden;
     parts.note.classList.toggle('wrong', error !== '');
-    parts.note.textContent =
-      error || (bank ? numbersOf(bank) : status.kind === 'loading' ? strings.loading : '');
+    parts.note.classList.toggle('vanished', error === '' && vanished !== '');
+    parts.note.textContent = error || noteOf();
 
     // Read-only instead of disabled: it keeps the focus, and screen readers can still find out why.
     input.readOnly = isFailed;
@@ -90,8 +92,9 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     show.setAttribute('aria-expanded', String(isListed));
     show.setAttribute('aria-label', strings.show);
     clear.setAttribute('aria-label', strings.clear);
-    show.hidden = isFailed;
-    clear.hidden = input.value === '' || isFailed || input.disabled;
+    // Hidden without being taken out: the field keeps its width.
+    show.classList.toggle('away', isFailed);
+    clear.classList.toggle('away', input.value === '' || isFailed || input.disabled);
     for (const it of [show, clear]) it.disabled = input.disabled;
 
     listbox.setAttribute('aria-label', strings.banks);
@@ -106,6 +109,12 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
   const numbersOf = (/** @type {Bank} */ { code, id }) =>
     [code && `${strings.code} ${code}`, isIspb(id) && `ISPB ${id}`].filter(Boolean).join(' · ');
+
+  const noteOf = () => {
+    if (bank) return numbersOf(bank);
+    if (status.kind === 'loading') return strings.loading;
+    return vanished && strings.vanished(vanished);
+  };
 
   /** Whether the list shows all banks: nothing is asked for. A chosen bank's own text is no query. */
   const isAll = () => bank !== null || input.value.trim() === '';
@@ -140,13 +149,14 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     render();
   };
 
-  /** Takes a bank, or none, with the text that stands for it. */
-  const take = (/** @type {Bank | null} */ next, text = textOf(next)) => {
+  /** Takes a bank, or none. */
+  const take = (/** @type {Bank | null} */ next) => {
     bank = next;
     before = null;
     error = '';
-    input.value = text;
+    input.value = textOf(next);
   };
+    vanished = '';
 
   const choose = (/** @type {Bank} */ next) => {
     take(next);
@@ -251,6 +261,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   input.addEventListener('click', open);
   input.addEventListener('focus', () => {
     if (bank) input.select();
+    vanished = '';
     if (status.kind === 'failed') onWanted();
   });
   input.addEventListener('blur', () => {
@@ -308,9 +319,15 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
       render();
     },
 
-    /** Shows what a program has chosen: a bank, or `text` that stands for none. */
-    select: (/** @type {Bank | null} */ next, text = textOf(next)) => {
-      take(next, text);
+    /**
+     * Shows what a program has chosen: a bank, or none. `missing` is a value that no bank of the list has.
+     * @param {Bank | null} next
+     * @param {string} missing
+     */
+    select: (next, missing) => {
+      take(next);
+      vanished = missing;
+      if (missing) announce(strings.vanished(missing));
       if (list.isOpen()) find();
       render();
     },

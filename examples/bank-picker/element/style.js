@@ -164,6 +164,10 @@ input::placeholder {
   color: var(--muted);
 }
 
+.icon.away {
+  visibility: hidden;
+}
+
 .icon:hover {
   color: var(--ink);
 }
@@ -301,10 +305,11 @@ input::placeholder {
 
   .numbers {
     display: grid;
-    grid-template-columns: 3em 7.75em;
+    grid-template-columns: minmax(3em, auto) minmax(7.75em, auto);
     align-items: baseline;
     text-align: start;
   }
+    white-space: nowrap;
 }
 
 mark {
@@ -356,6 +361,17 @@ mark {
 
 .note.wrong {
   color: var(--danger);
+/* A form that lays its fields out in a row takes their width from the field alone, not from these texts. */
+.note,
+.outdated,
+.failure {
+  contain: inline-size;
+}
+
+.note.vanished {
+  color: var(--warning);
+}
+
   font-weight: 600;
 }
 
