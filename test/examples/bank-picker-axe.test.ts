@@ -97,7 +97,7 @@ describeInBrowser('the bank picker, for assistive technology', () => {
       await stage.visit();
       await stage.find('nubank');
       const buttons = ['button "Limpar"', 'button "Mostrar bancos" expanded'];
-      const others = ['option "Nu Invest NU INVESTIMENTOS S.A. - CTVM 140 ISPB 62169875"', NEXT];
+      const others = ['option "Nubank Investimentos NU INVESTIMENTOS S.A. - CTVM 140 ISPB 62169875"', NEXT];
       const found = 'combobox "Banco de destino" = "nubank" focused required expanded';
       const nubank = 'option "Nubank NU PAGAMENTOS - IP 260 ISPB 18236120"';
       expect(await stage.tree()).toEqual([found, ...buttons, 'listbox "Bancos"', nubank, ...others]);

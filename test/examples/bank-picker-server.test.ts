@@ -26,6 +26,11 @@ test('only the page and the element are served', async () => {
   const imported = [
     'bank-picker',
     'load',
+    'marks',
+    'matching',
+    'ranking',
+    'spelling',
+    'words',
     'picker',
     'list',
     'parts',

@@ -46,53 +46,55 @@ describeInBrowser('the bank picker, in use', () => {
       await press('Backspace');
       await press('ArrowDown');
       await press('ArrowDown');
-      expect(await activeCode()).toBe('652');
+      expect(await activeCode()).toBe('184');
       await press('Enter');
-      expect([await expanded(), await code(), await text()]).toEqual([
-        'false',
-        '652',
-        'ITAÚ UNIBANCO HOLDING S.A.',
-      ]);
-      expect(await note()).toBe('Código 652 · ISPB 60872504');
-      await expectAnnounced('Banco selecionado: ITAÚ UNIBANCO HOLDING S.A.');
+      expect([await expanded(), await code(), await text()]).toEqual(['false', '184', 'BCO ITAÚ BBA S.A.']);
+      expect(await note()).toBe('Código 184 · ISPB 17298092');
+      await expectAnnounced('Banco selecionado: BCO ITAÚ BBA S.A.');
 
       await press('ArrowDown');
       expect([await activeCode(), await stage.options().first().getAttribute('aria-setsize')]).toEqual([
-        '652',
+        '184',
         '513',
       ]);
       expect(await stage.page.getByRole('option', { selected: true }).isVisible()).toBe(true);
       await press('Escape');
-      expect(await code()).toBe('652');
+      expect(await code()).toBe('184');
     });
 
-    test('Tab and Enter choose a typed code or the active option', async () => {
+    test('Enter chooses the active option or the first one, but a guess only when it is active', async () => {
       await stage.start();
       await stage.visit();
-      await stage.box().focus();
-      await type('341');
-      await press('Tab');
-      expect([await code(), await text()]).toEqual(['341', 'ITAÚ UNIBANCO S.A.']);
-      await stage.box().fill('033');
-      await press('Enter');
-      expect(await code()).toBe('033');
-      await stage.box().fill('nubank');
-      await press('Enter');
-      expect(await code()).toBe('260');
-      await stage.box().fill('bradesco');
-      await press('ArrowDown');
-      await press('Tab');
-      expect(await code()).toBe('237');
+      const entered = async (typed: string) => {
+        await stage.box().fill(typed);
+        await press('Enter');
+        return [await code(), await activeCode()];
+      };
+      expect(await entered('033')).toEqual(['033', null]);
+      expect(await entered('nubank')).toEqual(['260', null]);
+      expect(await entered('nub')).toEqual(['260', null]);
+      expect(await entered('bb')).toEqual(['001', null]);
+      for (const guess of ['bradezco', 'br', 'bradesco exclusive']) {
+        expect(await entered(guess)).toEqual([null, '237']);
+        await press('Enter');
+        expect(await code()).toBe('237');
+      }
     });
 
-    test('Enter moves to the first bank if several match', async () => {
+    test('Tab chooses the active option, the bank that the text names, or the only one', async () => {
       await stage.start();
       await stage.visit();
-      await stage.box().fill('bra');
-      await press('Enter');
-      expect([await activeCode(), await code()]).toEqual(['237', null]);
-      await press('Enter');
-      expect(await code()).toBe('237');
+      const left = async (typed: string, ...keys: string[]) => {
+        await stage.box().fill(typed);
+        for (const key of [...keys, 'Tab']) await press(key);
+        return [await code(), await text()];
+      };
+      expect(await left('341')).toEqual(['341', 'ITAÚ UNIBANCO S.A.']);
+      expect(await left('nubank')).toEqual(['260', 'NU PAGAMENTOS - IP']);
+      expect(await left('itauban')).toEqual(['479', 'BCO ITAUBANK S.A.']);
+      expect(await left('bra', 'ArrowDown')).toEqual(['237', 'BCO BRADESCO S.A.']);
+      for (const unclear of ['nub', 'intermedium', 'celcoin'])
+        expect(await left(unclear)).toEqual([null, unclear]);
     });
 
     test('Escape restores the chosen bank and discards nothing', async () => {

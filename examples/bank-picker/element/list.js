@@ -3,6 +3,7 @@ import { createGroup, createOption } from './parts.js';
 // The list under the field: its options, the active one, and where on the screen it is.
 
 /**
+ * @typedef {import('./bank-picker.js').BankPickerStrings} Strings
  * @typedef {import('./parts.js').Parts} Parts
  * @typedef {import('./search.js').Bank} Bank
  * @typedef {import('./search.js').Hit} Hit
@@ -19,26 +20,30 @@ const GAP_PX = 6;
 const LEAST_HEIGHT_PX = 176;
 
 export const createList = (/** @type {Parts} */ { input, field, popup, list }) => {
-  /** @type {readonly { hit: Hit, group: number }[]} */
-  let rows = [];
-  /** @type {HTMLElement[]} the options drawn so far, the first of `rows` */
+  /** @type {readonly Hit[]} */
+  let hits = [];
+  /** How many hits come before the end of each group. @type {readonly number[]} */
+  let ends = [];
+  /** @type {HTMLElement[]} the options drawn so far, the first of `hits` */
   let options = [];
   /** @type {HTMLElement[]} */
   let groups = [];
   /** @type {Bank | null} */
   let chosen = null;
-  /** Index in `rows`; -1 while the text field itself is active. */
+  /** @type {Strings | undefined} */
+  let words;
+  /** Index in `hits`; -1 while the text field itself is active. */
   let active = -1;
   /** @type {AbortController | undefined} ends the listeners that an open list needs */
   let opened;
 
   const drawUpTo = (/** @type {number} */ wanted) => {
-    const until = Math.min(rows.length, Math.ceil(wanted / BATCH) * BATCH);
-    for (const { hit, group } of rows.slice(options.length, until)) {
+    const until = Math.min(hits.length, Math.ceil(wanted / BATCH) * BATCH);
+    for (const hit of hits.slice(options.length, until)) {
       const index = options.length;
-      const where = { id: `option-${index}`, position: index + 1, total: rows.length };
-      const option = createOption(hit, { ...where, isChosen: hit.bank === chosen });
-      const parent = groups[group] ?? list;
+      const where = { id: `option-${index}`, position: index + 1, total: hits.length };
+      const option = createOption(hit, { ...where, isChosen: hit.bank === chosen }, words);
+      const parent = groups[ends.findIndex((end) => index < end)] ?? list;
       if (parent !== list && parent.parentElement !== list) list.append(parent);
       parent.append(option);
       options.push(option);
@@ -86,29 +91,35 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
 
   return {
     isOpen: () => opened !== undefined,
-    active: () => rows[active]?.hit.bank,
-    size: () => rows.length,
+    active: () => hits[active]?.bank,
+    size: () => hits.length,
 
     /** Replaces the options. None is active, except the chosen bank where it is among them. */
-    fill: (/** @type {readonly Group[]} */ parts, /** @type {Bank | null} */ bank) => {
+    fill: (
+      /** @type {readonly Group[]} */ parts,
+      /** @type {Bank | null} */ bank,
+      /** @type {Strings} */ strings,
+    ) => {
       chosen = bank;
-      rows = parts.flatMap(({ hits }, group) => hits.map((hit) => ({ hit, group })));
+      words = strings;
+      hits = parts.flatMap((part) => part.hits);
+      ends = parts.map((_, at) => parts.slice(0, at + 1).reduce((sum, part) => sum + part.hits.length, 0));
       groups = parts.flatMap(({ title }, index) => (title ? [createGroup(`group-${index}`, title)] : []));
       options = [];
       list.replaceChildren();
       list.scrollTop = 0;
       drawUpTo(1);
-      activate(bank ? rows.findIndex(({ hit }) => hit.bank === bank) : -1);
+      activate(bank ? hits.findIndex((hit) => hit.bank === bank) : -1);
     },
 
     /** `to` gets the active index, -1 for none, and the last one; it gives the one to be active. */
     move: (/** @type {(index: number, last: number) => number} */ to) => {
-      if (rows.length > 0) activate(to(active, rows.length - 1));
+      if (hits.length > 0) activate(to(active, hits.length - 1));
     },
 
     bankAt: (/** @type {EventTarget | null} */ target) => {
       const option = target instanceof Element ? target.closest('[role=option]') : null;
-      return option ? rows[options.findIndex((it) => it === option)]?.hit.bank : undefined;
+      return option ? hits[options.findIndex((it) => it === option)]?.bank : undefined;
     },
 
     open: () => {
@@ -125,6 +136,9 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
       window.addEventListener('resize', place, { signal });
       window.visualViewport?.addEventListener('resize', place, { signal });
       window.visualViewport?.addEventListener('scroll', place, { signal });
+      const resizes = new ResizeObserver(place);
+      resizes.observe(field);
+      signal.addEventListener('abort', () => resizes.disconnect());
       // The active option was chosen while nothing had a height.
       activate(active);
     },
@@ -136,9 +150,6 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
       opened = undefined;
       popup.classList.remove('open');
       if (popup.isConnected) popup.hidePopover?.();
-      const resizes = new ResizeObserver(place);
-      resizes.observe(field);
-      signal.addEventListener('abort', () => resizes.disconnect());
     },
   };
 };

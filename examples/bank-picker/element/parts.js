@@ -1,9 +1,10 @@
-import { pieces } from './search.js';
+import { pieces } from './marks.js';
 
 // What the picker is made of: elements with their roles and relations, and no behaviour. Every text becomes a text
 // node, so nothing that the network sends can be markup, and pages may require Trusted Types.
 
 /**
+ * @typedef {import('./bank-picker.js').BankPickerStrings} Strings
  * @typedef {import('./search.js').Hit} Hit
  * @typedef {import('./search.js').Span} Span
  * @typedef {ReturnType<typeof createParts>} Parts
@@ -24,6 +25,7 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
     autocapitalize: 'none',
     spellcheck: 'false',
     enterkeyhint: 'done',
+    maxlength: '160',
   });
   const clear = button('clear', 'm6 6 8 8m0-8-8 8');
   const show = button('show', 'm5 7.5 5 5 5-5');
@@ -101,9 +103,12 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
 /**
  * @param {Hit} hit
  * @param {{ id: string, position: number, total: number, isChosen: boolean }} place `position` counts from 1
+ * @param {Strings | undefined} strings
  */
-export const createOption = ({ bank, brand, marks }, { id, position, total, isChosen }) =>
-  element(
+export const createOption = ({ bank, explain }, { id, position, total, isChosen }, strings) => {
+  const { brand, until, marks } = explain();
+  const years = until && strings ? [' ', element('span', { class: 'until' }, [strings.until(until)])] : [];
+  return element(
     'div',
     {
       id,
@@ -116,7 +121,9 @@ export const createOption = ({ bank, brand, marks }, { id, position, total, isCh
     },
     [
       element('div', { class: 'name' }, [
-        ...(brand ? [element('bdi', { class: 'brand' }, marked(brand, marks.brand)), ' '] : []),
+        ...(brand
+          ? [element('bdi', { class: 'brand' }, [...marked(brand, marks.brand), ...years]), ' ']
+          : []),
         element('bdi', {}, marked(bank.name, marks.name)),
       ]),
       ' ',
@@ -127,6 +134,7 @@ export const createOption = ({ bank, brand, marks }, { id, position, total, isCh
       ]),
     ],
   );
+};
 
 /**
  * A part of the list with a heading.

@@ -1,7 +1,7 @@
 import { createList } from './list.js';
 import { createNotices } from './notices.js';
 import { createParts, isIspb } from './parts.js';
-import { createSearch, isItsNumber, isNamed, popularFirst } from './search.js';
+import { createSearch, popularFirst } from './search.js';
 
 // A field in which one bank is chosen: an editable combobox with list autocomplete, by the pattern of the ARIA
 // Authoring Practices. Focus never leaves the text field; aria-activedescendant names the active option.
@@ -18,6 +18,9 @@ import { createSearch, isItsNumber, isNamed, popularFirst } from './search.js';
  * @property {() => void} onWanted people want to choose while the list is missing
  * @property {() => void} onSubmit Enter was pressed in a closed field
  */
+
+/** Fewer letters do not say which bank is meant, whatever stands first in the list. */
+const FEWEST_LETTERS = 3;
 
 /** Screen readers drop a message that comes while a key is being spoken. */
 const ANNOUNCE_AFTER_MS = 250;
@@ -39,7 +42,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   let status = { kind: 'loading' };
   /** @type {readonly Bank[]} */
   let banks = [];
-  /** @type {(query: string) => Hit[]} */
+  /** @type {(query: string) => readonly Hit[]} */
   let search = () => [];
   /** @type {Bank | null} */
   let bank = null;
@@ -47,11 +50,11 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   let before = null;
   /** What was typed before the list failed to come; the field comes back with it. */
   let draft = '';
+  /** The value that a program has set and no bank has. */
+  let vanished = '';
   let error = '';
   let name = '';
   let placeholder = '';
-  /** The value that a program has set and no bank has. */
-  let vanished = '';
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let announcement;
 
@@ -107,21 +110,21 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     count.textContent = isLoaded ? strings.found(list.size()) : strings.loading;
   };
 
-  const numbersOf = (/** @type {Bank} */ { code, id }) =>
-    [code && `${strings.code} ${code}`, isIspb(id) && `ISPB ${id}`].filter(Boolean).join(' · ');
-
   const noteOf = () => {
     if (bank) return numbersOf(bank);
     if (status.kind === 'loading') return strings.loading;
     return vanished && strings.vanished(vanished);
   };
 
+  const numbersOf = (/** @type {Bank} */ { code, id }) =>
+    [code && `${strings.code} ${code}`, isIspb(id) && `ISPB ${id}`].filter(Boolean).join(' · ');
+
   /** Whether the list shows all banks: nothing is asked for. A chosen bank's own text is no query. */
   const isAll = () => bank !== null || input.value.trim() === '';
 
   const find = () => {
     const hits = search(isAll() ? '' : input.value);
-    list.fill(isAll() ? grouped(hits) : [{ title: '', hits }], bank);
+    list.fill(isAll() ? grouped(hits) : [{ title: '', hits }], bank, strings);
     if (status.kind !== 'loaded') return;
     const message = isAll() ? strings.available : strings.found;
     announce(hits.length > 0 ? message(hits.length) : strings.none);
@@ -153,10 +156,10 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   const take = (/** @type {Bank | null} */ next) => {
     bank = next;
     before = null;
+    vanished = '';
     error = '';
     input.value = textOf(next);
   };
-    vanished = '';
 
   const choose = (/** @type {Bank} */ next) => {
     take(next);
@@ -174,12 +177,19 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     onCommit();
   };
 
-  /** What Enter takes: the active option, the only one, or the one that the text names. */
+  /** What Enter takes: the active option, or the first one if the text has no error in it. */
   const meant = () => {
-    const text = input.value;
-    const [first, ...others] = isAll() ? [] : search(text);
-    const isClear = first && (others.length === 0 || isNamed(first.bank, text));
-    return list.active() ?? (isClear ? first.bank : undefined);
+    const [first] = isAll() ? [] : search(input.value);
+    const isClear = first?.kind === 'named' || input.value.trim().length >= FEWEST_LETTERS;
+    return list.active() ?? (first && first.kind !== 'guessed' && isClear ? first.bank : undefined);
+  };
+
+  /** What leaving the field takes: the bank that the text names, or the only one that it finds. */
+  const certain = () => {
+    const [first, ...others] = isAll() ? [] : search(input.value);
+    const isOnly =
+      first?.kind === 'found' && others.length === 0 && input.value.trim().length >= FEWEST_LETTERS;
+    return first && (first.kind === 'named' || isOnly) ? first.bank : undefined;
   };
 
   const activate = (/** @type {(index: number, last: number) => number} */ to) => {
@@ -196,8 +206,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   /** What becomes of the text that people have left in the field. */
   const settle = () => {
     const text = bank ? '' : input.value.trim();
-    const typed = text ? banks.find((it) => isItsNumber(it, text)) : undefined;
-    if (typed) return choose(typed);
+    const next = certain();
+    if (next) return choose(next);
     if (text === '') before = null;
     else if (status.kind === 'loaded') error = strings.incomplete;
     render();
@@ -251,6 +261,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     event.stopPropagation();
     before = bank ?? before;
     bank = null;
+    vanished = '';
     error = '';
     find();
     list.open();
@@ -261,7 +272,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   input.addEventListener('click', open);
   input.addEventListener('focus', () => {
     if (bank) input.select();
-    vanished = '';
     if (status.kind === 'failed') onWanted();
   });
   input.addEventListener('blur', () => {

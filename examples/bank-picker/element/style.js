@@ -266,9 +266,11 @@ input::placeholder {
   font-weight: 600;
 }
 
-.brand + bdi {
+.brand + bdi,
+.until {
   color: var(--muted);
   font-size: 0.875em;
+  font-weight: 400;
 }
 
 .chosen .name::after {
@@ -307,9 +309,9 @@ input::placeholder {
     display: grid;
     grid-template-columns: minmax(3em, auto) minmax(7.75em, auto);
     align-items: baseline;
+    white-space: nowrap;
     text-align: start;
   }
-    white-space: nowrap;
 }
 
 mark {
@@ -359,8 +361,6 @@ mark {
   font-variant-numeric: tabular-nums;
 }
 
-.note.wrong {
-  color: var(--danger);
 /* A form that lays its fields out in a row takes their width from the field alone, not from these texts. */
 .note,
 .outdated,
@@ -372,6 +372,8 @@ mark {
   color: var(--warning);
 }
 
+.note.wrong {
+  color: var(--danger);
   font-weight: 600;
 }
 

@@ -1,0 +1,120 @@
+import { isNumber, mostErrorsIn, SHORTEST, TIER, tierWithErrors } from './matching.js';
+import { placedWordsIn, soundOf, wordsIn } from './spelling.js';
+import { EMPTY, isEmpty, LONG_FORMS } from './words.js';
+
+// Why a bank is a hit: the name that explains it, and which characters matched. Only for the hits that are drawn.
+
+/**
+ * @typedef {import('./search.js').Bank} Bank
+ * @typedef {import('./search.js').Explanation} Explanation
+ * @typedef {import('./search.js').Field} Field
+ * @typedef {import('./search.js').Span} Span
+ * @typedef {import('./matching.js').Candidate} Candidate
+ * @typedef {import('./matching.js').Name} Name
+ */
+
+/**
+ * @param {Candidate} candidate
+ * @param {readonly string[]} words
+ * @param {Name | undefined} found
+ * @returns {Explanation}
+ */
+export const explain = ({ bank, names }, words, found) => {
+  const inName = placedWordsIn(bank.name);
+  const brand = names.find(({ kind }) => kind === 'brand')?.text ?? '';
+  const isSaid = wordsIn(brand).every((word) => EMPTY.has(word) || inName.some((it) => it.word === word));
+  const text = found?.text ?? (isSaid ? '' : brand);
+  /** @type {Record<Field, Span[]>} */
+  const marks = { name: [], brand: [], code: [], id: [] };
+  for (const word of words) {
+    const where =
+      markNumber(bank, word) ??
+      markWord(
+        [
+          ['name', inName],
+          ['brand', placedWordsIn(text)],
+        ],
+        word,
+      );
+    if (where) marks[where.field].push(where.span);
+  }
+  return { brand: text, until: found?.until ?? 0, marks };
+};
+
+/**
+ * @param {Bank} bank
+ * @param {string} word
+ * @returns {{ field: Field, span: Span } | undefined}
+ */
+const markNumber = ({ code, id }, word) => {
+  if (!isNumber(word)) return undefined;
+  const digits = word.replace(/^0+(?=\d)/, '');
+  if (code !== '' && Number(code) === Number(word) && word.length < 8) {
+    return {
+      field: 'code',
+      span: [Math.max(0, code.length - Math.max(word.length, digits.length)), code.length],
+    };
+  }
+  if (code.startsWith(word)) return { field: 'code', span: [0, word.length] };
+  if (word.length < SHORTEST.ispb) return undefined;
+  if (id.startsWith(word)) return { field: 'id', span: [0, word.length] };
+  return word.padStart(8, '0') === id || word.startsWith(id)
+    ? { field: 'id', span: [0, id.length] }
+    : undefined;
+};
+
+/**
+ * The first word that matches, best kind of match first. Its characters are marked, or all of it if they cannot be
+ * told apart: it was found by its long form or with an error, or folding changed its length.
+ * @param {readonly (readonly ['name' | 'brand', ReturnType<typeof placedWordsIn>])[]} texts
+ * @param {string} typed
+ * @returns {{ field: Field, span: Span } | undefined}
+ */
+const markWord = (texts, typed) => {
+  const sound = soundOf(typed);
+  /** @type {((word: string) => boolean)[]} */
+  const tests = [(word) => word === typed];
+  if (typed.length > 1 || !EMPTY.has(typed)) tests.push((word) => word.startsWith(typed));
+  tests.push((word) => LONG_FORMS.get(word)?.some((form) => form.startsWith(typed)) === true);
+  if (typed.length >= SHORTEST.error && !isEmpty(typed)) {
+    tests.push((word) => {
+      const other = soundOf(word);
+      return sound === other || tierWithErrors(sound, other, mostErrorsIn(sound)) < TIER.none;
+    });
+  }
+  if (typed.length >= SHORTEST.inside) tests.push((word) => word.includes(typed));
+  for (const test of tests) {
+    for (const [field, words] of texts) {
+      const found = words.find(({ word }) => test(word));
+      if (!found) continue;
+      const { word, start, end } = found;
+      const at = word.indexOf(typed);
+      const isPlain = at >= 0 && word.length === end - start;
+      return { field, span: isPlain ? [start + at, start + at + typed.length] : [start, end] };
+    }
+  }
+  return undefined;
+};
+
+/**
+ * Cuts `text` into marked and unmarked pieces, in order. Spans that overlap, or have only spaces between them, become one.
+ * @param {string} text
+ * @param {readonly Span[]} spans
+ * @returns {{ text: string, marked: boolean }[]}
+ */
+export const pieces = (text, spans) => {
+  const result = [];
+  let at = 0;
+  for (const [start, end] of spans.toSorted((a, b) => a[0] - b[0])) {
+    if (end <= at) continue;
+    const last = result.at(-1);
+    if (last?.marked && text.slice(at, start).trim() === '') last.text += text.slice(at, end);
+    else {
+      if (start > at) result.push({ text: text.slice(at, start), marked: false });
+      result.push({ text: text.slice(Math.max(start, at), end), marked: true });
+    }
+    at = end;
+  }
+  if (at < text.length) result.push({ text: text.slice(at), marked: false });
+  return result;
+};

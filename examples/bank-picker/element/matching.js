@@ -1,0 +1,238 @@
+import { BRANDS, FORMER_NAMES } from './brands.js';
+import { errorsIn, lacksAtMost, lettersOf, soundOf, wordsIn } from './spelling.js';
+import { EMPTY, LONG_FORMS } from './words.js';
+
+// Which banks have a word, and how well. The words of all names are indexed: a key costs one pass over the different
+// words, however many banks have them.
+
+/**
+ * @typedef {import('./search.js').Bank} Bank
+ * @typedef {{ readonly text: string, readonly kind: 'list' | 'brand' | 'alias' | 'former', readonly until: number }} Name
+ * @typedef {object} Candidate a bank, prepared for the search
+ * @property {Bank} bank
+ * @property {readonly Name[]} names the list's, the brand, the others
+ * @property {number} fame its place in the table of brands; the table's length for those that are not in it
+ * @typedef {'word' | 'phrase' | 'beginning'} Role
+ *   `phrase`: a whole name in one word; `beginning`: one that people begin to type the name with
+ * @typedef {{ readonly candidate: number, readonly name: number, readonly role: Role }} Place where a spelling occurs
+ * @typedef {object} Spelling a word, or a whole name in one word
+ * @property {string} text
+ * @property {number} letters
+ * @property {string} sound
+ * @property {Place[]} places
+ * @typedef {object} Vocabulary
+ * @property {readonly Spelling[]} spellings
+ * @property {Int32Array} soundLetters of each: one look at them rules most out
+ * @property {ReadonlyMap<string, readonly Spelling[]>} byFirstLetter
+ * @typedef {object} Matches of one word with all candidates
+ * @property {Uint8Array} tiers by candidate
+ * @property {Uint8Array} names by candidate: which of its names matched
+ * @property {Uint8Array} begins by candidate: 1 where a name of it begins with the word
+ * @property {number} count of candidates that match
+ */
+
+/** How good a match is; a hit is as good as its worst word. */
+export const TIER = {
+  whole: 0,
+  /** One or two letters with which the name of a well-known bank begins; or another of its names. */
+  beginning: 1,
+  otherBeginning: 2,
+  word: 3,
+  start: 4,
+  ispb: 5,
+  sound: 6,
+  error: 7,
+  inside: 8,
+  errors: 9,
+  none: 255,
+};
+
+/** Fewer digits would find an ISPB nearly everywhere, fewer letters the inside of too many words. */
+export const SHORTEST = { ispb: 3, inside: 4, error: 3, errorInStart: 5, errors: 6 };
+
+export const isNumber = (/** @type {string} */ word) => /^\d+$/.test(word);
+
+const ROWS = new Map(BRANDS.map(([ispb, ...names], fame) => [ispb, { names, fame }]));
+
+/** @type {Map<string, [text: string, until: number][]>} */
+const FORMER = new Map();
+for (const [ispb, text, until] of FORMER_NAMES)
+  FORMER.set(ispb, [...(FORMER.get(ispb) ?? []), [text, until]]);
+
+/** @returns {Candidate} */
+export const toCandidate = (/** @type {Bank} */ bank) => {
+  const { names: [brand, ...aliases] = [], fame = BRANDS.length } = ROWS.get(bank.id) ?? {};
+  /** @type {Name[]} */
+  const names = [{ text: bank.name, kind: 'list', until: 0 }];
+  if (brand) names.push({ text: brand, kind: 'brand', until: 0 });
+  for (const text of aliases) names.push({ text, kind: 'alias', until: 0 });
+  for (const [text, until] of FORMER.get(bank.id) ?? []) names.push({ text, kind: 'former', until });
+  return { bank, names, fame };
+};
+
+/** @returns {Vocabulary} */
+export const vocabularyOf = (/** @type {readonly Candidate[]} */ candidates) => {
+  /** @type {Map<string, Spelling>} */
+  const spellings = new Map();
+  /** @type {Map<string, Spelling[]>} */
+  const byFirstLetter = new Map();
+  const add = (/** @type {readonly string[]} */ words, /** @type {Place} */ place) => {
+    const text = words.join('');
+    let spelling = spellings.get(text);
+    if (!spelling) {
+      // Sounds are joined, since in a list each word is in many names.
+      const sound = words.length === 1 ? soundOf(text) : words.map(soundsLike).join('');
+      spelling = { text, letters: lettersOf(text), sound, places: [] };
+      spellings.set(text, spelling);
+      const sameLetter = byFirstLetter.get(text.charAt(0));
+      if (sameLetter) sameLetter.push(spelling);
+      else byFirstLetter.set(text.charAt(0), [spelling]);
+    }
+    spelling.places.push(place);
+  };
+  const soundsLike = (/** @type {string} */ word) => spellings.get(word)?.sound ?? soundOf(word);
+  for (const [candidate, { names }] of candidates.entries()) {
+    for (const [name, { text, kind }] of names.entries()) {
+      const words = wordsIn(text);
+      if (words.length === 0) continue;
+      for (const word of words) {
+        for (const form of [word, ...(LONG_FORMS.get(word) ?? [])])
+          add([form], { candidate, name, role: 'word' });
+      }
+      const core = words.filter((word) => !EMPTY.has(word));
+      add(core.length > 0 ? core : words, { candidate, name, role: 'beginning' });
+      // In a brand "Banco" is part of it, as in Banco do Brasil; in the list it begins every second name.
+      if (kind !== 'list') add(words, { candidate, name, role: 'beginning' });
+      if (core.some((word) => LONG_FORMS.has(word))) {
+        add(
+          core.map((word) => LONG_FORMS.get(word)?.[0] ?? word),
+          { candidate, name, role: 'phrase' },
+        );
+      }
+    }
+  }
+  const all = [...spellings.values()];
+  return {
+    spellings: all,
+    soundLetters: Int32Array.from(all, ({ sound }) => lettersOf(sound)),
+    byFirstLetter,
+  };
+};
+
+/** @returns {Matches} */
+const noMatches = (/** @type {number} */ candidates) => ({
+  tiers: new Uint8Array(candidates).fill(TIER.none),
+  names: new Uint8Array(candidates),
+  begins: new Uint8Array(candidates),
+  count: 0,
+});
+
+/**
+ * Keeps the better match of a candidate, and of equal ones that with the name that stands first.
+ * @param {Matches} matches
+ * @param {Place} place
+ * @param {number} tier
+ */
+const note = (matches, { candidate, name, role }, tier) => {
+  const { tiers, names, begins } = matches;
+  const before = tiers[candidate] ?? TIER.none;
+  if (role !== 'word') begins[candidate] = 1;
+  if (tier > before || (tier === before && name >= (names[candidate] ?? 0))) return;
+  if (before === TIER.none) matches.count += 1;
+  tiers[candidate] = tier;
+  names[candidate] = name;
+};
+
+/**
+ * @param {string} word
+ * @param {readonly Candidate[]} candidates
+ * @param {Vocabulary} vocabulary
+ */
+export const findExactly = (word, candidates, vocabulary) => {
+  const matches = noMatches(candidates.length);
+  const isShort = word.length <= 2;
+  for (const { text, places } of vocabulary.byFirstLetter.get(word.charAt(0)) ?? []) {
+    if (!text.startsWith(word)) continue;
+    const isEqual = text.length === word.length;
+    const isEmpty = EMPTY.has(text) && (!isEqual || word.length === 1);
+    for (const place of places) {
+      // "ban" begins every second name, and "s" is in every S.A.
+      if (isEmpty && place.role === 'word') continue;
+      const { names = [], fame = 0 } = candidates[place.candidate] ?? {};
+      const isKnown = fame < BRANDS.length;
+      let tier = isEqual ? TIER.word : TIER.start;
+      const kind = names[place.name]?.kind;
+      if (isEqual && place.role !== 'word' && (!isShort || (isKnown && kind !== 'list'))) tier = TIER.whole;
+      else if (isShort && isKnown && place.role === 'beginning') {
+        tier = kind === 'list' || kind === 'brand' ? TIER.beginning : TIER.otherBeginning;
+      }
+      note(matches, place, tier);
+    }
+  }
+  if (isNumber(word)) findNumber(word, candidates, matches);
+  return matches;
+};
+
+/**
+ * @param {string} digits
+ * @param {readonly Candidate[]} candidates
+ * @param {Matches} matches
+ */
+const findNumber = (digits, candidates, matches) => {
+  // 33 and 0033 are how people say 033, and spreadsheets drop an ISPB's zeros. A CNPJ begins with the ISPB.
+  const code = digits.length < 8 ? digits.replace(/^0+(?=\d{3})/, '').padStart(3, '0') : '';
+  const ids = [digits];
+  if (digits.length > 3) ids.push(digits.padStart(8, '0'));
+  if (digits.length > 8) ids.push(digits.slice(0, 8), digits.padStart(14, '0').slice(0, 8));
+  for (const [candidate, { bank }] of candidates.entries()) {
+    const place = /** @type {const} */ ({ candidate, name: 0, role: 'word' });
+    if ((bank.code !== '' && bank.code.padStart(3, '0') === code) || ids.includes(bank.id)) {
+      note(matches, place, TIER.whole);
+    } else if (bank.code.startsWith(digits)) note(matches, place, TIER.start);
+    else if (digits.length >= SHORTEST.ispb && bank.id.startsWith(digits)) note(matches, place, TIER.ispb);
+  }
+};
+
+/**
+ * @param {string} word
+ * @param {readonly Candidate[]} candidates
+ * @param {Vocabulary} vocabulary
+ */
+export const findLoosely = (word, candidates, vocabulary) => {
+  const matches = noMatches(candidates.length);
+  if (isNumber(word) || word.length < SHORTEST.error) return matches;
+  const letters = lettersOf(word);
+  const sound = soundOf(word);
+  const soundLetters = lettersOf(sound);
+  const most = mostErrorsIn(sound);
+  for (let at = 0; at < vocabulary.spellings.length; at += 1) {
+    const spelling = vocabulary.spellings[at];
+    if (!spelling || !lacksAtMost(most, soundLetters, vocabulary.soundLetters[at] ?? 0)) continue;
+    let tier = spelling.sound === sound ? TIER.sound : tierWithErrors(sound, spelling.sound, most);
+    const mayBeInside = tier > TIER.inside && word.length >= SHORTEST.inside;
+    if (mayBeInside && lacksAtMost(0, letters, spelling.letters) && spelling.text.includes(word))
+      tier = TIER.inside;
+    if (tier < TIER.none) for (const place of spelling.places) note(matches, place, tier);
+  }
+  return matches;
+};
+
+export const mostErrorsIn = (/** @type {string} */ sound) => (sound.length < SHORTEST.errors ? 1 : 2);
+
+/**
+ * How good a match two sounds are.
+ * @param {string} typed
+ * @param {string} word
+ * @param {number} most errors
+ */
+export const tierWithErrors = (typed, word, most) => {
+  if (typed.length < SHORTEST.error || word.length < SHORTEST.error) return TIER.none;
+  const hasSameStart = typed[0] === word[0];
+  const mayBeStart = hasSameStart && typed.length >= SHORTEST.errorInStart;
+  if (!mayBeStart && Math.abs(typed.length - word.length) > most) return TIER.none;
+  const { whole, start } = errorsIn(typed, word, most);
+  if (hasSameStart && (whole === 1 || (start <= 1 && mayBeStart))) return TIER.error;
+  // People begin a name right more often than not.
+  const isClose = hasSameStart ? whole === 2 : whole === 1 && typed.length > SHORTEST.error;
+  return isClose ? TIER.errors : TIER.none;
+};

@@ -1,0 +1,130 @@
+import { BRANDS } from './brands.js';
+import { TIER } from './matching.js';
+
+// The order of the hits, as numbers: a list of 50,000 banks is sorted at each key.
+
+/**
+ * @typedef {import('./matching.js').Candidate} Candidate
+ * @typedef {import('./matching.js').Matches} Matches
+ * @typedef {object} Tables what the words of a query match
+ * @property {readonly Matches[]} needed
+ * @property {readonly Matches[]} joined all words in one
+ * @property {readonly Matches[]} optional
+ * @property {readonly Matches[]} kinds those of the optional ones that say what the bank is
+ */
+
+/** Where no bank has every word: who has less than this share of what the best one has is no hit. */
+const LEAST_SHARE = 0.8;
+
+/** Rarer words do not say more about which bank is meant. */
+const MOST_RARITY = 6;
+
+/** The first word is more often the name than the others are. */
+const FIRST_WORD = 1.3;
+
+/** What decides first, before fame and place in the list. */
+const CLASSES = { lesser: 4, matched: 32, parts: 10_000, mostParts: 2_000 };
+
+/**
+ * A candidate's place among the hits, the lowest first: its class, fame, whether its name begins with the query, index.
+ * @param {number} at
+ * @param {number} rankClass
+ * @param {boolean} begins
+ * @param {readonly Candidate[]} candidates
+ */
+const keyOf = (at, rankClass, begins, candidates) => {
+  const fame = candidates[at]?.fame ?? 0;
+  return ((rankClass * (BRANDS.length + 1) + fame) * 2 + Number(!begins)) * candidates.length + at;
+};
+
+const classOf = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
+  Math.floor(key / (candidates.length * 2 * (BRANDS.length + 1)));
+
+const tierOf = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
+  Math.floor(classOf(key, candidates) / (CLASSES.lesser * CLASSES.matched));
+
+/**
+ * The candidates with every needed word, or with all words written as one.
+ * @param {Tables} tables
+ * @param {readonly Candidate[]} candidates
+ */
+export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
+  /** @type {number[]} */
+  const keys = [];
+  let best = TIER.none;
+  for (let at = 0; at < candidates.length; at += 1) {
+    let [tier, matched, name, begins] = [0, 0, 0, 0];
+    for (const table of needed) {
+      const own = table.tiers[at] ?? TIER.none;
+      // One of several words is no whole name.
+      tier = Math.max(tier, needed.length > 1 ? Math.max(TIER.word, own) : own);
+      if (own === TIER.none) continue;
+      matched += 1;
+      name ||= table.names[at] ?? 0;
+      begins ||= table.begins[at] ?? 0;
+    }
+    if (tier < TIER.word && kinds.some(({ tiers }) => tiers[at] === TIER.none)) tier = TIER.word;
+    for (const table of joined) {
+      const own = table.tiers[at] ?? TIER.none;
+      if (own >= tier) continue;
+      tier = own;
+      name = table.names[at] ?? 0;
+      begins ||= table.begins[at] ?? 0;
+    }
+    if (tier === TIER.none) continue;
+    for (const table of optional) if ((table.tiers[at] ?? TIER.none) < TIER.none) matched += 1;
+    best = Math.min(best, tier);
+    const isFormer = candidates[at]?.names[name]?.kind === 'former';
+    const isMiddle = tier >= TIER.sound && begins === 0;
+    const lesser = tier * CLASSES.lesser + Number(isFormer) * 2 + Number(isMiddle);
+    const rankClass = lesser * CLASSES.matched + (CLASSES.matched - 1 - matched);
+    keys.push(keyOf(at, rankClass, begins > 0, candidates));
+  }
+  return best < TIER.sound ? keys.filter((key) => tierOf(key, candidates) < TIER.sound) : keys;
+};
+
+/**
+ * The candidates with those words that say most about which bank is meant.
+ * @param {readonly Matches[]} needed
+ * @param {readonly Candidate[]} candidates
+ */
+export const rankParts = (needed, candidates) => {
+  const scores = new Float64Array(candidates.length);
+  for (const [index, { tiers, names, count }] of needed.entries()) {
+    const rarity = Math.min(MOST_RARITY, Math.max(1, Math.log2(candidates.length / count)));
+    const weight = rarity * (index === 0 ? FIRST_WORD : 1);
+    for (let at = 0; at < candidates.length; at += 1) {
+      const tier = tiers[at] ?? TIER.none;
+      if (tier > TIER.error) continue;
+      const isFormer = candidates[at]?.names[names[at] ?? 0]?.kind === 'former';
+      const quality = tier === TIER.whole ? 1.1 : tier < TIER.start ? 1 : tier < TIER.sound ? 0.8 : 0.6;
+      scores[at] = (scores[at] ?? 0) + weight * (isFormer ? 0.8 : 1) * quality;
+    }
+  }
+  const best = scores.reduce((most, score) => Math.max(most, score), 0);
+  /** @type {number[]} */
+  const keys = [];
+  if (best === 0) return keys;
+  for (const [at, score] of scores.entries()) {
+    if (score < best * LEAST_SHARE) continue;
+    const rankClass = CLASSES.parts + Math.round(CLASSES.mostParts * (1 - score / best));
+    keys.push(keyOf(at, rankClass, false, candidates));
+  }
+  return keys;
+};
+
+/** Whether a hit has all words without an error, in a name that the bank has today. */
+export const isRegular = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
+  tierOf(key, candidates) < TIER.sound &&
+  Math.floor(classOf(key, candidates) / CLASSES.matched) % CLASSES.lesser === 0;
+
+/** Whether the first hit is what the query names: it alone, or it as the well-known one. */
+export const namedIn = (
+  /** @type {Float64Array} */ sorted,
+  /** @type {readonly Candidate[]} */ candidates,
+) => {
+  const [first = Infinity, second = Infinity] = sorted;
+  if (!isRegular(first, candidates) || tierOf(first, candidates) !== TIER.whole) return false;
+  const isKnown = (candidates[first % candidates.length]?.fame ?? 0) < BRANDS.length;
+  return isKnown || !isRegular(second, candidates) || tierOf(second, candidates) !== TIER.whole;
+};
