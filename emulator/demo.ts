@@ -15,6 +15,9 @@ const HOST = '127.0.0.1';
 const MANAGEMENT_PORT = 3001;
 const CONTROL_PORT = 4001;
 
+/** Where Vite shows a page while it is written, and after it was built: the examples run as they are. */
+const VITE_ORIGINS = ['http://localhost:5173', 'http://localhost:4173'];
+
 /** The demo reads five variables. It ignores PROVIDER_*: real credentials must not be sent to the emulator. */
 // oxlint-disable-next-line node/no-process-env -- a program of its own
 const { env } = process;
@@ -33,7 +36,7 @@ const run = async (): Promise<void> => {
     MANAGEMENT_PORT: env['MANAGEMENT_PORT'] || String(await freePortFrom(MANAGEMENT_PORT)),
     LOG_LEVEL: env['LOG_LEVEL'],
     CACHE_TTL,
-    CORS_ORIGINS: withOrigin(env['CORS_ORIGINS'], new URL(picker.url).origin),
+    CORS_ORIGINS: withOrigins(env['CORS_ORIGINS'], [new URL(picker.url).origin, ...VITE_ORIGINS]),
     PROVIDER_ENVIRONMENT: 'sandbox',
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
     PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
@@ -91,9 +94,10 @@ const freePortFrom = async (first: number): Promise<number> => {
   return first;
 };
 
-const withOrigin = (origins: string | undefined, origin: string): string => {
-  if (!origins) return origin;
-  return origins.trim() === '*' ? origins : `${origin},${origins}`;
+const withOrigins = (origins: string | undefined, own: readonly string[]): string => {
+  if (!origins) return own.join(',');
+  const others = origins.split(',').filter((origin) => !own.includes(origin.trim()));
+  return origins.trim() === '*' ? origins : [...own, ...others].join(',');
 };
 
 /** Whether a log line reports an ordinary request or the start, which the guide describes. */

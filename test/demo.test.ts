@@ -57,7 +57,7 @@ const until = async (isWanted: () => Promise<boolean>): Promise<void> => {
 test('every printed address answers, and the page may read the list', async () => {
   const demo = await startAndRead({ CORS_ORIGINS: 'https://app.example' });
   const picker = demo.url('Bank picker');
-  for (const origin of [picker, 'https://app.example']) {
+  for (const origin of [picker, 'http://localhost:5173', 'http://localhost:4173', 'https://app.example']) {
     // oxlint-disable-next-line no-await-in-loop
     const list = await fetch(demo.url('Bank list'), { headers: { Origin: origin } });
     expect(list.headers.get('access-control-allow-origin')).toBe(origin);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,21 +13,41 @@ const FOLDER = 'examples/bank-picker/element';
 const modules = readdirSync(FOLDER).filter((name) => name.endsWith('.js'));
 const read = (name: string): string => readFileSync(`${FOLDER}/${name}`, 'utf8');
 
+const manifest: { version: string; exports: Record<string, Record<string, string>> } = JSON.parse(
+  read('package.json'),
+);
+const run = promisify(execFile);
+
 const scratch = mkdtempSync(join(tmpdir(), 'bank-picker-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-test('it has no dependencies', () => {
+test('it is packed with all that it imports, its types and its licence, and has no dependencies', async () => {
+  const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: FOLDER });
+  const packed = [...stdout.matchAll(/"path": "([^"]+)"/g)].map(([, path = '']) => path);
+  expect(packed.toSorted()).toEqual(
+    ['LICENSE', 'README.md', 'bank-picker.d.ts', 'package.json', 'react.d.ts', ...modules].toSorted(),
+  );
   const imported = modules.flatMap((name) =>
     [...read(name).matchAll(/^(?:import|export)[^;]*? from '([^']+)'/gm)].map(([, from = '']) => from),
   );
   expect(imported.length).toBeGreaterThan(0);
-  expect(imported.filter((from) => !modules.includes(from.replace('./', '')))).toEqual([]);
-  const manifest: unknown = JSON.parse(read('package.json'));
-  expect(manifest).not.toHaveProperty('dependencies');
-  expect(manifest).toMatchObject({ main: 'bank-picker.js', types: 'bank-picker.d.ts' });
+  expect(imported.filter((from) => !packed.includes(from.replace('./', '')))).toEqual([]);
+  expect(Object.keys(manifest)).not.toContain('dependencies');
 });
 
-test('it is about 13 kB, minified and compressed', async () => {
+test('each line of its README that imports it names an entry of the package', () => {
+  const entries = [...read('README.md').matchAll(/^import '(banks-bff-picker[^']*)'/gm)].map(
+    ([, it = '']) => it,
+  );
+  expect(new Set(entries)).toEqual(new Set(['banks-bff-picker', 'banks-bff-picker/react']));
+  const files = entries.flatMap((it) =>
+    Object.values(manifest.exports[it.replace('banks-bff-picker', '.')] ?? { missing: it }),
+  );
+  expect(files.filter((file) => !existsSync(join(FOLDER, file)))).toEqual([]);
+  expect(read('README.md')).toContain(`banks-bff-picker-${manifest.version}.tgz`);
+});
+
+test('it is at most 20 kB, minified and compressed, as its README says', async () => {
   const minified = await Promise.all(
     modules.map(
       async (name) =>
@@ -35,13 +55,13 @@ test('it is about 13 kB, minified and compressed', async () => {
           .code,
     ),
   );
-  const bytes = gzipSync(minified.join('\n'), { level: 9 }).length;
-  expect(bytes).toBeLessThan(13_500);
-  expect(read('README.md')).toContain('13 kB');
+  const kilobytes = gzipSync(minified.join('\n'), { level: 9 }).length / 1_000;
+  expect(read('README.md')).toContain(`${Math.ceil(kilobytes)} kB minified and compressed`);
+  expect(kilobytes).toBeLessThanOrEqual(20);
 });
 
 test('a server that renders pages can import it', async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, [
+  const { stdout } = await run(process.execPath, [
     '--input-type=module',
     '--eval',
     `import { BankPickerElement } from './${FOLDER}/bank-picker.js'; console.log(typeof BankPickerElement);`,
@@ -76,7 +96,7 @@ test('its types work in a TypeScript page', async () => {
     '--module',
     'esnext',
   ];
-  const compile = promisify(execFile)('npx', [
+  const compile = run('npx', [
     'tsc',
     ...flags,
     '--types',

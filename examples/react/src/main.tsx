@@ -1,4 +1,4 @@
-import 'banks-bff-picker';
+import 'banks-bff-picker/react';
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 

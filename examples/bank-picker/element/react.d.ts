@@ -1,9 +1,21 @@
-import type { BankPickerElement } from 'banks-bff-picker';
 import type { DetailedHTMLProps, HTMLAttributes } from 'react';
+import type { BankPickerElement } from './bank-picker.js';
+
+// `<bank-picker>` in JSX, for React 19 and what is built on it. At run time this entry is the element itself.
 
 type Properties = Pick<
   BankPickerElement,
-  'src' | 'name' | 'value' | 'label' | 'required' | 'disabled' | 'strings'
+  | 'src'
+  | 'name'
+  | 'value'
+  | 'label'
+  | 'placeholder'
+  | 'required'
+  | 'disabled'
+  | 'codeField'
+  | 'nameField'
+  | 'idField'
+  | 'strings'
 >;
 
 declare module 'react' {
