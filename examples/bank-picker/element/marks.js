@@ -74,7 +74,9 @@ const markWord = (texts, typed) => {
   const sound = soundOf(typed);
   /** @type {((word: string) => boolean)[]} */
   const tests = [(word) => word === typed];
-  if (typed.length > 1 || !EMPTY.has(typed)) tests.push((word) => word.startsWith(typed));
+  if (typed.length > 1 || !EMPTY.has(typed)) {
+    tests.push((word) => word.startsWith(typed) && !EMPTY.has(word));
+  }
   tests.push((word) => LONG_FORMS.get(word)?.some((form) => form.startsWith(typed)) === true);
   if (typed.length >= SHORTEST.error && !isEmpty(typed)) {
     tests.push((word) => {

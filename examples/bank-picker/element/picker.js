@@ -95,9 +95,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     show.setAttribute('aria-expanded', String(isListed));
     show.setAttribute('aria-label', strings.show);
     clear.setAttribute('aria-label', strings.clear);
-    // Hidden without being taken out: the field keeps its width.
-    show.classList.toggle('away', isFailed);
-    clear.classList.toggle('away', input.value === '' || isFailed || input.disabled);
+    show.hidden = isFailed;
+    clear.hidden = input.value === '' || isFailed || input.disabled;
     for (const it of [show, clear]) it.disabled = input.disabled;
 
     listbox.setAttribute('aria-label', strings.banks);

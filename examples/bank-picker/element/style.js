@@ -98,6 +98,9 @@ label {
   align-items: center;
   min-height: var(--bank-picker-height, 3.25em);
   overflow: hidden;
+  /* In a form that lays its fields out in a row: as wide whatever is in it. */
+  contain: inline-size;
+  contain-intrinsic-inline-size: 18em;
   border: 1px solid var(--control);
   border-radius: var(--radius);
   background: var(--surface);
@@ -164,10 +167,6 @@ input::placeholder {
   color: var(--muted);
 }
 
-.icon.away {
-  visibility: hidden;
-}
-
 .icon:hover {
   color: var(--ink);
 }
@@ -220,6 +219,7 @@ input::placeholder {
   padding: 0.375em;
   overflow-y: auto;
   overscroll-behavior: contain;
+  scrollbar-color: var(--control) transparent;
 }
 
 .heading {
@@ -361,7 +361,6 @@ mark {
   font-variant-numeric: tabular-nums;
 }
 
-/* A form that lays its fields out in a row takes their width from the field alone, not from these texts. */
 .note,
 .outdated,
 .failure {
