@@ -1,0 +1,93 @@
+// Package banks finds banks by code or ISPB in a service of yours. One conditional request per CACHE_TTL keeps the list
+// current.
+package banks
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+type Bank struct{ Code, ISPB, Name string }
+
+type Banks struct {
+	url, file, etag string
+	leastWait       time.Duration
+	byKey           atomic.Pointer[map[string]Bank]
+}
+
+var client = http.Client{Timeout: 10 * time.Second}
+var ttl = regexp.MustCompile(`ttl=(\d+)`)
+
+// Open starts from the list in file, which keeps the last one; on day 0 it is one that came with the program, if there is
+// one. It asks no more often than every leastWait, such as time.Minute.
+func Open(url, file string, leastWait time.Duration) *Banks {
+	banks := &Banks{url: url, file: file, leastWait: leastWait}
+	banks.byKey.Store(&map[string]Bank{})
+	wait := time.Duration(0)
+	if text, err := os.ReadFile(file); err != nil || banks.use(text) != nil {
+		wait = banks.refresh()
+	}
+	go func() {
+		for {
+			time.Sleep(wait)
+			wait = banks.refresh()
+		}
+	}()
+	return banks
+}
+
+// Find finds a bank by its code or ISPB.
+func (banks *Banks) Find(codeOrISPB string) (Bank, bool) {
+	bank, found := (*banks.byKey.Load())[codeOrISPB]
+	return bank, found
+}
+
+func (banks *Banks) use(text []byte) error {
+	var list []Bank
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	byKey := make(map[string]Bank, 2*len(list))
+	for _, bank := range list {
+		byKey[bank.Code], byKey[bank.ISPB] = bank, bank
+	}
+	banks.byKey.Store(&byKey)
+	return nil
+}
+
+// refresh asks once, and returns the time until the list will have been renewed, or the service wants to be asked again.
+func (banks *Banks) refresh() time.Duration {
+	request, err := http.NewRequest("GET", banks.url, nil)
+	if err != nil {
+		return banks.leastWait
+	}
+	if banks.etag != "" {
+		request.Header.Set("If-None-Match", banks.etag)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return banks.leastWait
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if response.StatusCode == 200 && err == nil && banks.use(text) == nil {
+		banks.etag = response.Header.Get("ETag")
+		// Without it the next start only lacks a list.
+		_ = os.WriteFile(banks.file, text, 0o600)
+	}
+	wait := response.Header.Get("Retry-After")
+	if found := ttl.FindStringSubmatch(response.Header.Get("Cache-Status")); found != nil {
+		wait = found[1]
+	}
+	seconds, _ := strconv.Atoi(wait)
+	if asked := time.Duration(seconds) * time.Second; asked > banks.leastWait {
+		return asked
+	}
+	return banks.leastWait
+}

@@ -1,0 +1,61 @@
+import { readFile, writeFile } from 'node:fs/promises';
+
+// Finds banks by code or ISPB in a service of yours. One conditional request per CACHE_TTL keeps the list current.
+
+export interface Bank {
+  readonly code: string;
+  readonly ispb: string;
+  readonly name: string;
+}
+
+/** Asks no more often, and so often while there is no answer. */
+const LEAST_WAIT_MS = 60_000;
+
+/**
+ * @param file keeps the last list for the next start; on day 0 it is one that came with the program, if there is one
+ * @returns a function that finds a bank by its code or ISPB
+ */
+export const openBanks = async (
+  url: string,
+  file: string,
+  leastWaitMs = LEAST_WAIT_MS,
+): Promise<(codeOrIspb: string) => Bank | undefined> => {
+  let banks = new Map<string, Bank>();
+  let etag: string | undefined;
+
+  const use = (text: string): void => {
+    const list: readonly Bank[] = JSON.parse(text);
+    banks = new Map(
+      list.flatMap((bank) => [
+        [bank.code, bank],
+        [bank.ispb, bank],
+      ]),
+    );
+  };
+
+  /** Asks once. @returns milliseconds until the list will have been renewed, or until the service wants to be asked again */
+  const refresh = async (): Promise<number> => {
+    const response = await fetch(url, {
+      headers: etag === undefined ? {} : { 'If-None-Match': etag },
+      signal: AbortSignal.timeout(10_000),
+    });
+    const text = await response.text();
+    if (response.status === 200) {
+      use(text);
+      etag = response.headers.get('ETag') ?? undefined;
+      await writeFile(file, text);
+    }
+    const [, ttl] = /ttl=(\d+)/.exec(response.headers.get('Cache-Status') ?? '') ?? [];
+    return 1_000 * Number(ttl ?? response.headers.get('Retry-After'));
+  };
+  const keepCurrent = async (): Promise<void> => {
+    const waitMs = await refresh().catch(() => 0);
+    // The timer alone does not keep the program running.
+    setTimeout(() => void keepCurrent(), Math.max(waitMs, leastWaitMs)).unref();
+  };
+
+  await readFile(file, 'utf8').then(use, () => undefined);
+  const first = keepCurrent();
+  if (banks.size === 0) await first;
+  return (codeOrIspb) => banks.get(codeOrIspb);
+};
