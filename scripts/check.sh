@@ -19,7 +19,8 @@ uses() {
   left_out="$left_out  $tests: $1 is not installed"$'\n'
 }
 uses 'pages in a browser' chromium chromium-browser google-chrome
-uses 'a caching proxy' nginx
+uses 'a cache in front' nginx
+uses 'a cache in front' varnishd
 uses 'the way through a forward proxy' tinyproxy
 uses 'sharing between replicas' redis-server valkey-server
 uses 'the alert rules' promtool

@@ -1,17 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
-import { onFreePort } from '../kit/free-port.ts';
-import { runProgram, type Program } from '../kit/program.ts';
+import { startNginx, type CachingProxy } from '../kit/caching-proxy.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
-// nginx as a caching proxy in front of the service, and a real Chromium in front of nginx, on a page of another origin.
+// nginx as a caching proxy in front of the service, and a real Chromium in front of nginx, on a page of another origin. What
+// caches do by themselves: deploy/caches.test.ts.
 
 const NGINX = '/usr/sbin/nginx';
 const CHROMIUM = '/usr/bin/chromium';
@@ -26,12 +23,10 @@ if (!isInstalled && !isRequired) {
 const suite = isInstalled || isRequired ? describe : describe.skip;
 
 let rig: Rig;
-let folder: string;
-let nginx: Program;
+let nginx: CachingProxy;
 let frontend: Server;
 let browser: Browser;
 let page: Page;
-let proxyUrl = '';
 let frontendUrl = '';
 
 const portOf = (server: Server): number => {
@@ -50,7 +45,7 @@ beforeAll(async () => {
   frontendUrl = `http://127.0.0.1:${portOf(frontend)}`;
   rig = await startRig({ env: { CORS_ORIGINS: frontendUrl, BROWSER_MAX_AGE: '2s' } });
   await eventually(() => rig.service.list.served() !== undefined);
-  await startNginx();
+  nginx = await startNginx(rig.url);
   browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -68,98 +63,18 @@ beforeAll(async () => {
 afterAll(async () => {
   if (!isInstalled && !isRequired) return;
   await browser.close();
-  nginx.child.kill('SIGTERM');
-  await nginx.exit;
+  await nginx.close();
   frontend.close();
   await rig.close();
-  await rm(folder, { recursive: true });
 });
 
-const startNginx = async (): Promise<void> => {
-  folder = await mkdtemp(join(tmpdir(), 'banks-nginx-'));
-  await mkdir(join(folder, 'cache'));
-  // nginx cannot tell which port it got.
-  await onFreePort(async (port) => {
-    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-      (kind) => `${kind}_temp_path ${folder}/${kind};`,
-    );
-    await writeFile(
-      join(folder, 'nginx.conf'),
-      `${process.getuid?.() === 0 ? 'user root;' : ''} daemon off; pid ${folder}/pid; error_log ${folder}/error.log; worker_processes 1;
-    events { worker_connections 256; }
-    http {
-      access_log off; ${temporary.join(' ')}
-      proxy_cache_path ${folder}/cache keys_zone=banks:1m;
-      server {
-        listen 127.0.0.1:${port};
-        location / {
-          proxy_pass ${rig.url};
-          proxy_http_version 1.1;
-          proxy_set_header Connection "";
-          proxy_cache banks;
-          proxy_cache_revalidate on;
-          proxy_cache_background_update on;
-          add_header X-Proxy $upstream_cache_status always;
-        }
-      }
-    }`,
-    );
-    nginx = runProgram(NGINX, {
-      args: ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')],
-    });
-    let hasEnded = false;
-    void nginx.exit.then(() => (hasEnded = true));
-    // It writes its process id once it listens.
-    await eventually(() => hasEnded || existsSync(join(folder, 'pid')));
-    if (hasEnded) throw new Error(`nginx ended: ${nginx.output()}`);
-    proxyUrl = `http://127.0.0.1:${port}`;
-  });
-};
-
-/** What the proxy says about a response: MISS, HIT, STALE, REVALIDATED or, meanwhile, UPDATING. */
-const viaProxy = async (fields: Readonly<Record<string, string>> = {}) => {
-  const response = await fetch(`${proxyUrl}/banks`, { headers: { 'Accept-Encoding': 'br', ...fields } });
-  await response.arrayBuffer();
-  return { status: response.status, headers: response.headers, proxy: response.headers.get('x-proxy') };
-};
-
 suite('behind nginx and in Chromium', () => {
-  test('nginx caches each encoding and each origin separately, and revalidates with a 304', async () => {
-    const origin = { Origin: frontendUrl };
-    expect((await viaProxy(origin)).proxy).toBe('MISS');
-    const hit = await viaProxy(origin);
-    expect(hit.proxy).toBe('HIT');
-    expect(hit.headers.get('content-encoding')).toBe('br');
-    const gzipped = await viaProxy({ ...origin, 'Accept-Encoding': 'gzip' });
-    expect(gzipped.proxy).toBe('MISS');
-    expect(gzipped.headers.get('content-encoding')).toBe('gzip');
-    const stranger = await viaProxy({ Origin: 'https://evil.example.com' });
-    expect(stranger.headers.has('access-control-allow-origin')).toBe(false);
-    expect((await viaProxy(origin)).headers.get('access-control-allow-origin')).toBe(frontendUrl);
-  });
-
   const requestLines = (): Record<string, unknown>[] =>
     rig
       .log()
       .split('\n')
       .filter((line) => line.includes('"msg":"request"') && line.includes('/banks'))
       .map((line): Record<string, unknown> => ({ ...Object(JSON.parse(line)) }));
-
-  test('after max-age nginx serves the old list at once and revalidates it in the background with a 304', async () => {
-    const origin = { Origin: frontendUrl };
-    await viaProxy(origin);
-    const before = requestLines().length;
-    let stale: string | null = '';
-    const untilStale = async (): Promise<void> => {
-      stale = (await viaProxy(origin)).proxy;
-      if (stale === 'HIT' || stale === 'MISS') await new Promise((resolve) => setTimeout(resolve, 100));
-    };
-    for (let tries = 0; tries < 50 && !['STALE', 'UPDATING'].includes(stale ?? ''); tries += 1)
-      await untilStale();
-    expect(['STALE', 'UPDATING']).toContain(stale);
-    await eventually(() => requestLines().length > before);
-    expect(requestLines().at(-1)).toMatchObject({ status: 304, bytes: 0 });
-  }, 15_000);
 
   /** Fetches in the page, and returns what a frontend sees. */
   const inPage = (url: string, cache: 'default' | 'no-cache' | 'no-store' = 'default') =>
@@ -175,7 +90,7 @@ suite('behind nginx and in Chromium', () => {
     );
 
   test('a page of the allowed origin can read the list and the exposed headers through the proxy', async () => {
-    expect(await inPage(`${proxyUrl}/banks`)).toEqual({
+    expect(await inPage(`${nginx.url}/banks`)).toEqual({
       status: 200,
       count: 513,
       etag: expect.stringMatching(/^"/),

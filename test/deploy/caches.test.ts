@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import {
+  describeWithNginx,
+  describeWithVarnish,
+  startNginx,
+  startVarnish,
+  type CachingProxy,
+} from '../kit/caching-proxy.ts';
+import { eventually, startRig, type Rig } from '../kit/rig.ts';
+
+// Real caches in front of the service: what docs/network.md says of them, and of CDNs that work alike.
+
+const [ALLOWED, OTHER, STRANGER] = [
+  'https://a.example.com',
+  'https://b.example.com',
+  'https://evil.example.com',
+];
+
+const CACHES = {
+  nginx: { suite: describeWithNginx, start: startNginx, encodings: ['br', 'br', null], copies: 3 },
+  // It keeps gzip only, and decompresses for a client that does not take it.
+  Varnish: { suite: describeWithVarnish, start: startVarnish, encodings: [null, 'gzip', null], copies: 1 },
+};
+
+for (const [name, { suite, start, encodings, copies }] of Object.entries(CACHES)) {
+  suite(`behind ${name}`, () => {
+    let open: { rig: Rig; cache: CachingProxy };
+    let listed: { rig: Rig; cache: CachingProxy };
+    const begin = async (origins: string): Promise<typeof open> => {
+      const rig = await startRig({ env: { CORS_ORIGINS: origins, BROWSER_MAX_AGE: '2s' } });
+      await eventually(() => rig.service.list.served() !== undefined);
+      return { rig, cache: await start(rig.url) };
+    };
+    beforeAll(async () => {
+      open = await begin('*');
+      listed = await begin(`${ALLOWED},${OTHER}`);
+    }, 60_000);
+    afterAll(async () => {
+      for (const { rig, cache } of [open, listed]) {
+        await cache.close();
+        await rig.close();
+      }
+    });
+
+    /** A query string makes each test begin without a copy: the service ignores it, and caches do not. */
+    let tests = 0;
+    const clientOf = ({ rig, cache }: typeof open) => {
+      const url = `${cache.url}/banks?${(tests += 1)}`;
+      const before = rig.log().length;
+      return {
+        get: async (headers: Readonly<Record<string, string>> = {}): Promise<Response> => {
+          const response = await fetch(url, { headers: { 'Accept-Encoding': 'gzip', ...headers } });
+          // As undici does it for a page: it decompresses.
+          if (response.status === 200) expect(await response.json()).toHaveLength(513);
+          return response;
+        },
+        /** The statuses with which the service answered what came through. */
+        asked: (): string[] =>
+          [
+            ...rig
+              .log()
+              .slice(before)
+              .matchAll(/"path":"\/banks","status":(\d+)/g),
+          ].map(([, status = '']) => status),
+      };
+    };
+    const allowedOrigin = ({ headers }: Response): string | null =>
+      headers.get('access-control-allow-origin');
+
+    test('CORS_ORIGINS=*: one copy serves the pages of every origin', async () => {
+      const { get, asked } = clientOf(open);
+      for (const headers of [{}, { Origin: ALLOWED }, { Origin: OTHER }, { Origin: STRANGER }]) {
+        const response = await get(headers);
+        expect(allowedOrigin(response)).toBe('*');
+        expect(response.headers.get('vary')).toBe('Accept-Encoding');
+      }
+      expect(asked()).toEqual(['200']);
+    });
+
+    test('a list in CORS_ORIGINS: a copy for each origin, and no other page gets the headers of an allowed one', async () => {
+      const { get, asked } = clientOf(listed);
+      for (let round = 0; round < 2; round += 1) {
+        for (const origin of [ALLOWED, OTHER, STRANGER]) {
+          const response = await get({ Origin: origin });
+          expect(allowedOrigin(response)).toBe(origin === STRANGER ? null : origin);
+          expect(response.headers.get('vary')).toMatch(/\bOrigin\b/);
+        }
+      }
+      expect(asked()).toEqual(['200', '200', '200']);
+    });
+
+    test('a conditional request is answered by the cache with 304, and the headers of the 200', async () => {
+      const { get, asked } = clientOf(open);
+      const full = await get();
+      const etag = full.headers.get('etag') ?? '';
+      const unchanged = await get({ 'If-None-Match': etag });
+      expect(unchanged.status).toBe(304);
+      expect(unchanged.headers.get('etag')).toBe(etag);
+      for (const header of ['cache-control', 'vary'])
+        expect([header, unchanged.headers.get(header)]).toEqual([header, full.headers.get(header)]);
+      expect(asked()).toEqual(['200']);
+    });
+
+    test('each client gets an encoding that it takes', async () => {
+      const { get, asked } = clientOf(open);
+      const seen: (string | null)[] = [];
+      for (const accepted of ['br', 'gzip, br', 'identity'])
+        seen.push((await get({ 'Accept-Encoding': accepted })).headers.get('content-encoding'));
+      expect(seen).toEqual(encodings);
+      expect(asked()).toHaveLength(copies);
+    });
+
+    test('after max-age the old copy is served at once, and revalidated in the background with a 304', async () => {
+      const { get, asked } = clientOf(open);
+      await get();
+      for (let tries = 0; tries < 100 && asked().length < 2; tries += 1) {
+        await get();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      expect(asked()).toEqual(['200', '304']);
+    }, 20_000);
+  });
+}
