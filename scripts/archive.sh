@@ -13,9 +13,6 @@ tree=$staging/banks-bff-$version
 mkdir "$tree"
 
 cp --parents -R package.json LICENSE CHANGELOG.md .env.example dist/src deploy/systemd "$tree"
-# What the compiler does not copy to dist/: the status page's style and script.
-find src -type f ! -name '*.ts' -exec cp --parents {} "$tree" \;
-
 # What `npm ci --omit=dev` would install, from what `npm ci` installed and checked.
 node --print 'Object.entries(require("./package-lock.json").packages)
   .flatMap(([path, { dev }]) => (path === "" || dev ? [] : [path])).join("\n")' |
