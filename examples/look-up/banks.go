@@ -78,8 +78,10 @@ func (banks *Banks) refresh() time.Duration {
 	text, err := io.ReadAll(response.Body)
 	if response.StatusCode == 200 && err == nil && banks.use(text) == nil {
 		banks.etag = response.Header.Get("ETag")
-		// Without it the next start only lacks a list.
-		_ = os.WriteFile(banks.file, text, 0o600)
+		// Never half written: the next start reads it. Without it that only lacks a list.
+		if os.WriteFile(banks.file+".new", text, 0o600) == nil {
+			_ = os.Rename(banks.file+".new", banks.file)
+		}
 	}
 	wait := response.Header.Get("Retry-After")
 	if found := ttl.FindStringSubmatch(response.Header.Get("Cache-Status")); found != nil {

@@ -1,6 +1,7 @@
 """Finds banks by code or ISPB in a service of yours. One conditional request per CACHE_TTL keeps the list current."""
 
 import json
+import os
 import re
 import threading
 import time
@@ -36,8 +37,10 @@ class Banks:
                 headers, text = response.headers, response.read().decode()
             self._use(text)
             self._etag = headers["ETag"]
-            with open(self._file, "w", encoding="utf-8") as saved:
+            # Never half written: the next start reads it.
+            with open(self._file + ".new", "w", encoding="utf-8") as saved:
                 saved.write(text)
+            os.replace(self._file + ".new", self._file)
         except urllib.error.HTTPError as error:  # 304 too
             headers = error.headers
         ttl = re.search(r"ttl=(\d+)", headers["Cache-Status"] or "")

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 
 // Finds banks by code or ISPB in a service of yours. One conditional request per CACHE_TTL keeps the list current.
 
@@ -43,7 +43,9 @@ export const openBanks = async (
     if (response.status === 200) {
       use(text);
       etag = response.headers.get('ETag') ?? undefined;
-      await writeFile(file, text);
+      // Never half written: the next start reads it.
+      await writeFile(`${file}.new`, text);
+      await rename(`${file}.new`, file);
     }
     const [, ttl] = /ttl=(\d+)/.exec(response.headers.get('Cache-Status') ?? '') ?? [];
     return 1_000 * Number(ttl ?? response.headers.get('Retry-After'));
