@@ -1,5 +1,5 @@
 import { checkConfig } from '../config/environment.ts';
-import { printable } from '../telemetry/printable.ts';
+import { printable } from '../telemetry/pretty.ts';
 import type { CommandContext } from './command-line.ts';
 
 /** Prints each variable with its source and its value, then every problem. Connects to nothing. @returns 0 if valid */

@@ -10,10 +10,8 @@ import {
   type RejectedEntries,
 } from '../banks/reading/entry.ts';
 import type { LogLevel } from '../config/values.ts';
-import type { TokenEvent } from '../provider/client-credentials.ts';
-import type { StoreEvent } from '../sharing/list-store.ts';
 import type { ServiceEvent } from './events.ts';
-import { listNames } from './printable.ts';
+import { listNames } from './pretty.ts';
 
 // The log for operators: one line for each change of state of the list, a store or the token, and none for the retries in
 // between.
@@ -29,8 +27,9 @@ export interface EventLogOptions {
 /** Writes a line for each event that changes a state. */
 export const createEventLog = (logger: Logger, options: EventLogOptions): ((event: ServiceEvent) => void) => {
   const logList = createListLog(logger, options);
-  const logStore = createStoreLog(logger);
-  const logToken = createTokenLog(logger);
+  const failingStores = new Set<string>();
+  /** What the newest line on the token said; undefined: that it works. */
+  let failingToken: string | undefined;
   return (event) => {
     switch (event.type) {
       case 'list-renewed':
@@ -39,14 +38,32 @@ export const createEventLog = (logger: Logger, options: EventLogOptions): ((even
         logList(event);
         break;
       case 'store-empty':
-      case 'store-failed':
-      case 'store-recovered':
-        logStore(event);
+        logger.info({ store: event.store }, `${event.store}: no saved list yet`);
         break;
+      case 'store-failed': {
+        const { store, reason } = event;
+        if (!failingStores.has(store)) logger.warn({ store }, `${store}: ${reason}`);
+        failingStores.add(store);
+        break;
+      }
+      case 'store-recovered': {
+        const { store } = event;
+        if (failingStores.delete(store)) logger.info({ store }, `${store}: works again`);
+        break;
+      }
       case 'token-renewed':
-      case 'token-renewal-failed':
-        logToken(event);
+        if (failingToken) logger.info('token: recovered');
+        else logger.debug('token: renewed');
+        failingToken = undefined;
         break;
+      case 'token-renewal-failed': {
+        const { error, validForMs } = event;
+        const use = validForMs > 0 ? 'the current token stays in use' : 'there is no valid token';
+        const message = `token: renewal failed: ${error.message}; ${use}`;
+        if (failingToken !== message) logger.warn({ kind: error.kind }, message);
+        failingToken = message;
+        break;
+      }
       case 'provider-called':
       case 'request-finished':
         // The load that made the call is logged, and http/log/ has written the request's line.
@@ -136,40 +153,4 @@ const logRejected = (logger: Logger, rejected: RejectedEntries, before: Rejected
   const reasons = Object.fromEntries(Object.entries(rejected).filter(([, entries]) => entries > 0));
   if (count > 0) logger.warn({ rejected: count, reasons }, 'list: unusable entries were rejected');
   else logger.info({ rejected: 0 }, 'list: all entries are usable again');
-};
-
-const createStoreLog = (logger: Logger) => {
-  const failing = new Set<string>();
-  return (event: StoreEvent): void => {
-    const { store } = event;
-    switch (event.type) {
-      case 'store-empty':
-        logger.info({ store }, `${store}: no saved list yet`);
-        break;
-      case 'store-failed':
-        if (!failing.has(store)) logger.warn({ store }, `${store}: ${event.reason}`);
-        failing.add(store);
-        break;
-      case 'store-recovered':
-        if (failing.delete(store)) logger.info({ store }, `${store}: works again`);
-        break;
-    }
-  };
-};
-
-const createTokenLog = (logger: Logger) => {
-  let failing: string | undefined;
-  return (event: TokenEvent): void => {
-    if (event.type === 'token-renewed') {
-      if (failing) logger.info('token: recovered');
-      else logger.debug('token: renewed');
-      failing = undefined;
-      return;
-    }
-    const { error, validForMs } = event;
-    const use = validForMs > 0 ? 'the current token stays in use' : 'there is no valid token';
-    const message = `token: renewal failed: ${error.message}; ${use}`;
-    if (failing !== message) logger.warn({ kind: error.kind }, message);
-    failing = message;
-  };
 };

@@ -107,15 +107,15 @@ export const operators: readonly Fault[] = [
   },
   {
     file: 'src/telemetry/log.ts',
-    code: '      failing = undefined;\n',
+    code: '        failingToken = undefined;\n',
     fault: '',
     effect: 'after one failed renewal every renewal of the token is logged as a recovery',
     tests: ['test/telemetry/event-log.test.ts'],
   },
   {
     file: 'src/telemetry/log.ts',
-    code: '        failing.add(store);\n',
-    fault: '        failing.has(store);\n',
+    code: '        failingStores.add(store);\n',
+    fault: '',
     effect: 'each failed write is logged, and no recovery',
     tests: ['test/telemetry/event-log.test.ts'],
   },
