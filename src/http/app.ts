@@ -9,14 +9,14 @@ import {
   createResource,
   inFrontOf,
   toProblem,
-  type AdmissionOptions,
+  type RequestAdmissionOptions,
 } from './middlewares.ts';
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 
 // The public port's application: which resources exist. It does not listen, and it reads no body and no query string.
 
-export interface PublicAppOptions extends BanksRouteOptions, HealthOptions, AdmissionOptions {
+export interface PublicAppOptions extends BanksRouteOptions, HealthOptions, RequestAdmissionOptions {
   readonly requestLog: RequestLog;
   readonly fields: Config['banks']['fields'];
 }

@@ -19,7 +19,7 @@ export const inFrontOf = (app: RequestListener, middlewares: readonly Middleware
     app,
   );
 
-export interface AdmissionOptions {
+export interface RequestAdmissionOptions {
   readonly cors: Cors;
   readonly securityHeaders: FlatHeaders;
   readonly server: Pick<BoundedServer, 'isOverCapacity'>;
@@ -31,7 +31,7 @@ export interface AdmissionOptions {
  * router parses the target with Node's old URL parser, which accepts malformed targets and prints a warning (DEP0170).
  */
 export const createAdmission =
-  ({ cors, securityHeaders, server, isDraining }: AdmissionOptions): Middleware =>
+  ({ cors, securityHeaders, server, isDraining }: RequestAdmissionOptions): Middleware =>
   (req, res, next) => {
     setHeaders(res, securityHeaders);
     setHeaders(res, cors.headers(req.headers.origin));

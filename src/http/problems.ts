@@ -4,12 +4,6 @@ import type { LoadErrorKind } from '../banks/load-error.ts';
 // Every error answer of the service: a closed table of codes, sent as problem+json (RFC 9457). Nothing in an answer
 // comes from an error object, the provider or the request.
 
-interface Problem {
-  readonly status: number;
-  readonly title: string;
-  readonly detail: string;
-}
-
 const PROBLEMS = {
   bad_request: {
     status: 400,
@@ -124,7 +118,7 @@ const PROBLEMS = {
     title: 'The provider did not answer in time',
     detail: 'The banking provider gave no complete answer in time, and there is no earlier list to serve.',
   },
-} as const satisfies Record<string, Problem>;
+} as const satisfies Record<string, { status: number; title: string; detail: string }>;
 
 export type ProblemCode = keyof typeof PROBLEMS;
 

@@ -30,7 +30,7 @@ export const createLogDestination = (fd: number): LogDestination => {
   let inFlight = 0;
   /** The wait for more lines, or for a full pipe; undefined while bytes are written or none wait. */
   let pause: NodeJS.Timeout | undefined;
-  let retryMs = FIRST_RETRY_MS;
+  let retryMs = FIRST_PAUSE_MS;
   let onIdle = (): void => undefined;
 
   const writeAfter = (ms: number): void => void (pause = setTimeout(writeNow, ms).unref());
@@ -53,10 +53,10 @@ export const createLogDestination = (fd: number): LogDestination => {
     inFlight = 0;
     if (isFull(error)) {
       writeAfter(retryMs);
-      retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS);
+      retryMs = Math.min(2 * retryMs, LONGEST_PAUSE_MS);
       return;
     }
-    retryMs = FIRST_RETRY_MS;
+    retryMs = FIRST_PAUSE_MS;
     start = error ? end : start + written;
     if (start < end) {
       if (isPartial) writeNow();
@@ -102,7 +102,7 @@ export const writeWithin = (fd: number, bytes: Buffer, withinMs: number): void =
       at += writeSync(fd, bytes, at);
     } catch (error) {
       if (!isFull(error) || performance.now() > giveUpAtMs) return;
-      Atomics.wait(NOTHING_TO_WAIT_FOR, 0, 0, PAUSE_MS);
+      Atomics.wait(NOTHING_TO_WAIT_FOR, 0, 0, SYNC_PAUSE_MS);
     }
   }
 };
@@ -126,9 +126,9 @@ const isFull = (error: unknown): boolean => codeOf(error) === 'EAGAIN' || codeOf
 /** Short enough for a person who watches the log. */
 const GATHER_MS = 10;
 /** A pipe holds 64 KiB. A reader that keeps up has emptied it by then. */
-const FIRST_RETRY_MS = 1;
+const FIRST_PAUSE_MS = 1;
 /** For a reader that has stopped. */
-const LONGEST_RETRY_MS = 100;
+const LONGEST_PAUSE_MS = 100;
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
-const PAUSE_MS = 10;
+const SYNC_PAUSE_MS = 10;
 const NOTHING_TO_WAIT_FOR = new Int32Array(new SharedArrayBuffer(4));

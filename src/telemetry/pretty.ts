@@ -6,11 +6,11 @@ import type { DestinationStream } from 'pino';
 /** Writes each JSON line to `destination` as text. Terminal escape sequences in a line are made harmless. */
 export const pretty = <D extends DestinationStream>(destination: D): D => ({
   ...destination,
-  write: (line: string) => destination.write(toText(line)),
+  write: (line: string) => destination.write(toPrettyText(line)),
 });
 
-const toText = (line: string): string => {
-  const entry = parse(line);
+const toPrettyText = (line: string): string => {
+  const entry = parseLine(line);
   if (!entry) return `${printable(line.trimEnd())}\n`;
   const { level, time, msg, ...facts } = entry;
   const timeOfDay = String(time).slice(11, 19);
@@ -38,7 +38,7 @@ const indent = (timeOfDay: string, lines: readonly string[]): string =>
 
 const format = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-const parse = (line: string): Readonly<Record<string, unknown>> | undefined => {
+const parseLine = (line: string): Readonly<Record<string, unknown>> | undefined => {
   try {
     const entry: unknown = JSON.parse(line);
     return typeof entry === 'object' && entry !== null ? { ...entry } : undefined;

@@ -41,22 +41,22 @@ export const createRequestDurations = (): RequestDurations => {
       tally.sum += seconds;
     },
     exposition: () => {
-      const lines = [`# HELP ${NAME} ${HELP}`, `# TYPE ${NAME} histogram`];
+      const lines = [`# HELP ${DURATIONS_NAME} ${DURATIONS_HELP}`, `# TYPE ${DURATIONS_NAME} histogram`];
       for (const { labels, counts, sum } of all()) {
         let count = 0;
         for (const [bucket, inBucket] of counts.entries()) {
           count += inBucket;
-          lines.push(`${NAME}_bucket{le="${BOUNDS[bucket] ?? '+Inf'}",${labels}} ${count}`);
+          lines.push(`${DURATIONS_NAME}_bucket{le="${BOUNDS[bucket] ?? '+Inf'}",${labels}} ${count}`);
         }
-        lines.push(`${NAME}_sum{${labels}} ${sum}`, `${NAME}_count{${labels}} ${count}`);
+        lines.push(`${DURATIONS_NAME}_sum{${labels}} ${sum}`, `${DURATIONS_NAME}_count{${labels}} ${count}`);
       }
       return `${lines.join('\n')}\n`;
     },
   };
 };
 
-const NAME = 'banks_http_request_duration_seconds';
-const HELP =
+const DURATIONS_NAME = 'banks_http_request_duration_seconds';
+const DURATIONS_HELP =
   'Requests to the public listener, by route, method and status class; aborted: the client disconnected';
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5];
 

@@ -121,7 +121,7 @@ export const operators: readonly Fault[] = [
   },
   {
     file: 'src/telemetry/log-stream.ts',
-    code: '    retryMs = FIRST_RETRY_MS;\n',
+    code: '    retryMs = FIRST_PAUSE_MS;\n',
     fault: '',
     effect: 'after one stall of the log’s reader it gets ten pieces a second for ever',
     tests: ['test/telemetry/log-stream.test.ts'],

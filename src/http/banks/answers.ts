@@ -45,7 +45,7 @@ export const createPrepareAnswers = ({
   variesByOrigin,
 }: PrepareOptions): PrepareAnswers => {
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';
-  let last: Made | undefined;
+  let last: Prepared | undefined;
 
   return (served) => {
     const ttl = Math.floor(served.freshForMs / 1_000);
@@ -68,7 +68,7 @@ export const createPrepareAnswers = ({
 };
 
 /** The answers and all that they depend on. */
-interface Made {
+interface Prepared {
   readonly list: HeldList;
   readonly ttl: number;
   readonly failureKind: string | undefined;

@@ -15,10 +15,10 @@ export interface CachePolicy {
  * by one TTL; `stale-if-error` is for the outage and takes all that is left.
  */
 export const cacheControl = (freshForMs: number, policy: CachePolicy): string => {
-  const maxAge = toSeconds(Math.max(0, Math.min(policy.browserMaxAgeMs, freshForMs)));
+  const maxAge = toWholeSeconds(Math.max(0, Math.min(policy.browserMaxAgeMs, freshForMs)));
   const leftMs = Math.max(0, policy.maxStaleMs + Math.min(0, freshForMs));
-  const whileRevalidate = toSeconds(Math.min(policy.ttlMs, leftMs));
-  return `public, max-age=${maxAge}, stale-while-revalidate=${whileRevalidate}, stale-if-error=${toSeconds(leftMs)}`;
+  const whileRevalidate = toWholeSeconds(Math.min(policy.ttlMs, leftMs));
+  return `public, max-age=${maxAge}, stale-while-revalidate=${whileRevalidate}, stale-if-error=${toWholeSeconds(leftMs)}`;
 };
 
 /** `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success has followed. */
@@ -27,8 +27,8 @@ export const cacheStatus = (
   failureKind: string | undefined,
 ): string => {
   const detail = freshForMs < 0 ? `; detail=${failureKind ?? 'renewing'}` : '';
-  return `banks-bff; hit; ttl=${toSeconds(freshForMs)}${detail}`;
+  return `banks-bff; hit; ttl=${toWholeSeconds(freshForMs)}${detail}`;
 };
 
-/** Whole seconds, rounded down: a promise about the future must not be longer than the truth. */
-const toSeconds = (ms: number): number => Math.floor(ms / 1_000);
+/** Rounded down: a promise about the future must not be longer than the truth. */
+const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);

@@ -13,20 +13,20 @@ export type Negotiate = (acceptEncoding: string | undefined) => Encoding;
  * clients that do not send it do not decode either.
  */
 export const createNegotiate = (): Negotiate => {
-  const known = new LRUCache<string, Encoding>({ max: REMEMBERED });
+  const known = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
   return (acceptEncoding) => {
     if (!acceptEncoding) return 'identity';
     const remembered = known.get(acceptEncoding);
     if (remembered) return remembered;
     const encoding = negotiate(acceptEncoding);
-    if (acceptEncoding.length <= REMEMBERED_LENGTH) known.set(acceptEncoding, encoding);
+    if (acceptEncoding.length <= MAX_REMEMBERED_LENGTH) known.set(acceptEncoding, encoding);
     return encoding;
   };
 };
 
 /** Browsers and tools send about a dozen different values, none longer than 60 characters; a client can invent others. */
-const REMEMBERED = 200;
-const REMEMBERED_LENGTH = 200;
+const MAX_REMEMBERED = 200;
+const MAX_REMEMBERED_LENGTH = 200;
 
 const negotiate = (acceptEncoding: string): Encoding => {
   // The alias of RFC 9110 section 8.4.1.3.

@@ -12,13 +12,13 @@ export interface AnswerValidators {
   readonly lastModifiedMs: number;
 }
 
-export type Verdict = 'proceed' | 'not_modified' | 'precondition_failed';
+export type PreconditionVerdict = 'proceed' | 'not_modified' | 'precondition_failed';
 
 /** Evaluates the conditions in the order of section 13.2.2. */
 export const evaluatePreconditions = (
   headers: IncomingHttpHeaders,
   validators: AnswerValidators,
-): Verdict => {
+): PreconditionVerdict => {
   const { etag, lastModifiedMs } = validators;
   const ifMatch = headers['if-match'];
   if (ifMatch !== undefined) {
