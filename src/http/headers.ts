@@ -38,6 +38,8 @@ export const createSecurityHeaders = ({
     },
     crossOriginResourcePolicy: { policy: resourcePolicy },
     referrerPolicy: { policy: 'no-referrer' },
+    // The service speaks plain HTTP (RFC 6797 section 7.2). Whoever ends TLS decides for the host name and its subdomains.
+    strictTransportSecurity: false,
     xFrameOptions: { action: 'deny' },
   })(req, res, (error) => {
     if (error) throw error;
