@@ -150,7 +150,7 @@ export const createOracle = (provider: Provider, lateness: Lateness): Oracle => 
     const left = Math.max(0, MAX_STALE_S + Math.min(0, ttl));
     const expected =
       `public, max-age=${Math.max(0, Math.min(BROWSER_MAX_AGE_S, ttl))}, ` +
-      `stale-while-revalidate=${Math.min(TTL_S, left)}, stale-if-error=${left}`;
+      `stale-while-revalidate=${Math.min(TTL_S, BROWSER_MAX_AGE_S, left)}, stale-if-error=${left}`;
     if (answer.header('cache-control') !== expected)
       return `Cache-Control: ${answer.header('cache-control')}, not ${expected}`;
     // ttl is rounded down: the list was received in this period, and the provider must have sent it then.

@@ -11,13 +11,13 @@ export interface CachePolicy {
 /**
  * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that obeys it shows a
  * list older than TTL + max stale: `max-age` ends with the freshness, and what may be added to it (RFC 5861) ends
- * where this service would refuse. A background revalidation is for the page that is opened again, so it is bounded
- * by one TTL; `stale-if-error` is for the outage and takes all that is left.
+ * where this service would refuse. `stale-while-revalidate` is at most as long as `max-age` can be, so that no browser
+ * shows a replaced list for longer than twice BROWSER_MAX_AGE; `stale-if-error` is for the outage and takes all that is left.
  */
 export const cacheControl = (freshForMs: number, policy: CachePolicy): string => {
   const maxAge = toWholeSeconds(Math.max(0, Math.min(policy.browserMaxAgeMs, freshForMs)));
   const leftMs = Math.max(0, policy.maxStaleMs + Math.min(0, freshForMs));
-  const whileRevalidate = toWholeSeconds(Math.min(policy.ttlMs, leftMs));
+  const whileRevalidate = toWholeSeconds(Math.min(policy.ttlMs, policy.browserMaxAgeMs, leftMs));
   return `public, max-age=${maxAge}, stale-while-revalidate=${whileRevalidate}, stale-if-error=${toWholeSeconds(leftMs)}`;
 };
 
