@@ -143,7 +143,9 @@ export const createOracle = (provider: Provider, lateness: Lateness): Oracle => 
 
   const judgeAge = (answer: Answer, version: Version, when: When): string | undefined => {
     const [, seconds, detail] =
-      /^banks-bff; hit; ttl=(-?\d+)(; detail=[a-z_]+)?$/.exec(answer.header('cache-status') ?? '') ?? [];
+      /^banks-bff; (?:hit|fwd=miss(?:; collapsed)?); ttl=(-?\d+)(; detail=[a-z_]+)?$/.exec(
+        answer.header('cache-status') ?? '',
+      ) ?? [];
     const ttl = Number(seconds);
     if (seconds === undefined || (detail !== undefined) !== ttl < 0)
       return `Cache-Status: ${answer.header('cache-status')}`;

@@ -25,4 +25,6 @@ export interface RequestEvent {
   readonly aborted: boolean;
   /** Of a request for the list: the state of what was served, or why nothing could be; undefined for any other answer. */
   readonly listState: Freshness | undefined;
+  /** Of a request for the list: whether it waited for a load, because there was none to serve. */
+  readonly waited: boolean;
 }

@@ -57,9 +57,10 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   const requestDurations = createRequestDurations();
 
   const onRequest = (event: RequestEvent): void => {
-    const { route, answeredBy, method, status, durationMs, aborted, listState } = event;
+    const { route, answeredBy, method, status, durationMs, aborted, listState, waited } = event;
     counters.requests(answeredBy);
     if (listState && !aborted) counters.served(listState);
+    if (waited) counters.waits(status < 500 ? 'served' : 'failed');
     const methodLabel = METHODS.has(method) ? method : 'other';
     const statusLabel = aborted ? 'aborted' : statusClass(status);
     requestDurations.observe(route, methodLabel, statusLabel, durationMs / 1_000);
@@ -215,6 +216,12 @@ const defineCounters = (registry: Registry, stores: readonly StoreName[]) => {
       'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
       'state',
       STATES,
+    ),
+    waits: counter(
+      'banks_list_waits_total',
+      'Requests that waited for a load because there was no list to serve, by outcome: served or failed',
+      'outcome',
+      ['served', 'failed'],
     ),
     requests: counter(
       'banks_http_requests_total',

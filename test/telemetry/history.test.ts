@@ -16,6 +16,7 @@ const REQUEST = {
   bytes: 1,
   aborted: false,
   listState: 'fresh',
+  waited: false,
 } as const;
 
 const setUp = () => {

@@ -13,6 +13,7 @@ const REQUEST: RequestEvent = {
   aborted: false,
   answeredBy: 'hot_path',
   listState: 'fresh',
+  waited: false,
 };
 
 const NO_LIST: ListStatus = {

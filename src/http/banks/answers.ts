@@ -1,7 +1,7 @@
 import type { BankList } from '../../banks/bank-list.ts';
 import type { HeldList, ServedList } from '../../banks/cached-list.ts';
 import type { Encoding, Representation } from '../../banks/representation.ts';
-import { cacheControl, cacheStatus, type CachePolicy } from './cache-headers.ts';
+import { cacheControl, cacheStatus, type CachePolicy, type Found } from './cache-headers.ts';
 import type { FlatHeaders } from '../headers.ts';
 import type { AnswerValidators } from './preconditions.ts';
 
@@ -29,8 +29,8 @@ export interface PreparedAnswer {
   readonly notModifiedHeaders: FlatHeaders;
 }
 
-/** Gives the same object as long as nothing in it has changed. */
-export type PrepareAnswers = (served: ServedList) => PerEncoding<PreparedAnswer>;
+/** Gives the same object as long as nothing in it has changed. `found` is a hit unless given. */
+export type PrepareAnswers = (served: ServedList, found?: Found) => PerEncoding<PreparedAnswer>;
 
 export interface PrepareOptions {
   readonly list: Pick<BankList, 'status'>;
@@ -47,22 +47,22 @@ export const createPrepareAnswers = ({
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';
   let last: Prepared | undefined;
 
-  return (served) => {
+  return (served, found = 'hit') => {
     const ttl = Math.floor(served.freshForMs / 1_000);
     const failureKind = served.freshForMs < 0 ? list.status().failure?.kind : undefined;
-    if (last?.list === served.list && last.ttl === ttl && last.failureKind === failureKind)
-      return last.answers;
+    const isSame = last?.list === served.list && last.ttl === ttl && last.failureKind === failureKind;
+    if (last && isSame && last.found === found) return last.answers;
     const changing = [
       'Cache-Control',
       cacheControl(served.freshForMs, cachePolicy),
       'Cache-Status',
-      cacheStatus(served, failureKind),
+      cacheStatus(served, failureKind, found),
     ];
     const { representations, changedAtMs } = served.list;
     const answers = mapEncodings<Representation, PreparedAnswer>(representations, (representation) =>
       prepareAnswer(representation, changedAtMs, vary, changing),
     );
-    last = { list: served.list, ttl, failureKind, answers };
+    last = { list: served.list, ttl, failureKind, found, answers };
     return answers;
   };
 };
@@ -72,6 +72,7 @@ interface Prepared {
   readonly list: HeldList;
   readonly ttl: number;
   readonly failureKind: string | undefined;
+  readonly found: Found;
   readonly answers: PerEncoding<PreparedAnswer>;
 }
 

@@ -21,14 +21,20 @@ export const cacheControl = (freshForMs: number, policy: CachePolicy): string =>
   return `public, max-age=${maxAge}, stale-while-revalidate=${whileRevalidate}, stale-if-error=${toWholeSeconds(leftMs)}`;
 };
 
+/** How a request came to the list: it was there, or the request waited for a load, its own or one that it shared. */
+export type Found = 'hit' | 'miss' | 'collapsed';
+
 /** `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success has followed. */
 export const cacheStatus = (
   { freshForMs }: Pick<ServedList, 'freshForMs'>,
   failureKind: string | undefined,
+  found: Found,
 ): string => {
   const detail = freshForMs < 0 ? `; detail=${failureKind ?? 'renewing'}` : '';
-  return `banks-bff; hit; ttl=${toWholeSeconds(freshForMs)}${detail}`;
+  return `banks-bff; ${FOUND_MEMBERS[found]}; ttl=${toWholeSeconds(freshForMs)}${detail}`;
 };
+
+const FOUND_MEMBERS = { hit: 'hit', miss: 'fwd=miss', collapsed: 'fwd=miss; collapsed' } as const;
 
 /** Rounded down: a promise about the future must not be longer than the truth. */
 const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);

@@ -5,6 +5,7 @@ import { LoadError } from '../../banks/load-error.ts';
 import { createNegotiate } from './encodings.ts';
 import { evaluatePreconditions } from './preconditions.ts';
 import { stateOf, type PrepareAnswers } from './answers.ts';
+import type { Found } from './cache-headers.ts';
 import type { RequestLog } from '../log/request-log.ts';
 import { PROBLEM_OF_LOAD_ERROR, sendProblem } from '../problems.ts';
 
@@ -20,8 +21,8 @@ export interface BanksRouteOptions {
 export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRouteOptions) => {
   const negotiate = createNegotiate();
 
-  const answer = (req: IncomingMessage, res: ServerResponse, served: ServedList): void => {
-    const answers = prepareAnswers(served);
+  const answer = (req: IncomingMessage, res: ServerResponse, served: ServedList, found: Found): void => {
+    const answers = prepareAnswers(served, found);
     const choice = answers[negotiate(req.headers['accept-encoding'])] ?? answers.identity;
     switch (evaluatePreconditions(req.headers, choice.validators)) {
       case 'proceed':
@@ -38,9 +39,19 @@ export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRout
     }
   };
 
+  /** How many requests wait for a load now. */
+  let waiting = 0;
+
   return async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     let served = list.served();
+    let found: Found = 'hit';
     if (!served) {
+      const { state, nextLoadInMs, failure } = list.status();
+      const isUnderWay = waiting > 0 || (state === 'empty' && nextLoadInMs === 0);
+      found = isUnderWay ? 'collapsed' : 'miss';
+      // While retries are backing off there is an answer at once.
+      requestLog.note(req, { waited: isUnderWay || failure === undefined });
+      waiting += 1;
       try {
         served = await list.arrival();
       } catch (error) {
@@ -49,8 +60,10 @@ export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRout
         res.setHeader('Retry-After', Math.max(1, Math.ceil(list.status().nextLoadInMs / 1_000)));
         sendProblem(res, PROBLEM_OF_LOAD_ERROR[LoadError.from(error).kind]);
         return;
+      } finally {
+        waiting -= 1;
       }
     }
-    answer(req, res, served);
+    answer(req, res, served, found);
   };
 };

@@ -28,9 +28,10 @@ export interface RequestLog {
   /** In front of Express: sets `X-Request-Id`, and logs the request once it is finished. */
   readonly middleware: (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
   /**
-   * For Express: the route that answers, a constant of the code; and the state of the list that was served or could not be.
+   * For Express: the route that answers, a constant of the code; the state of the list that was served or could not be; and
+   * whether the request waited for it.
    */
-  note(req: IncomingMessage, known: Partial<Pick<RequestEvent, 'route' | 'listState'>>): void;
+  note(req: IncomingMessage, known: Partial<Omit<Known, 'answeredBy'>>): void;
   /** For the hot path: the identifier for the answer's `X-Request-Id`. */
   readonly identify: Identify;
   /** For the hot path, when a request for /banks begins: what logs it once it is finished. */
@@ -62,9 +63,9 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     return (known: Known, status: number, contentBytes: number, isTaken: boolean): RequestLine => {
       const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
       const bytes = method === 'HEAD' ? 0 : contentBytes;
-      const { route, answeredBy, listState } = known;
+      const { route, answeredBy, listState, waited } = known;
       const facts = { method, status, durationMs, bytes, aborted: !isTaken };
-      emit?.({ type: 'request-finished', route, answeredBy, listState, ...facts });
+      emit?.({ type: 'request-finished', route, answeredBy, listState, waited, ...facts });
       const aborted = isTaken ? undefined : true;
       return { requestId, method, path, status, durationMs, bytes, ip, traceId, aborted };
     };
@@ -74,7 +75,7 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     middleware: (req, res, next) => {
       const requestId = identify(req);
       res.setHeader('X-Request-Id', requestId);
-      const known: Known = { answeredBy: 'node_http', route: 'other', listState: undefined };
+      const known: Known = { answeredBy: 'node_http', route: 'other', listState: undefined, waited: false };
       noted.set(req, known);
       const end = begin(req, requestId);
       res.once('close', () => {
@@ -92,7 +93,7 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     watch: (head, requestId, listState) => {
       const end = begin(head, requestId);
       const isClientsId = head.headers['x-request-id'] !== undefined;
-      const known: Known = { answeredBy: 'hot_path', route: '/banks', listState };
+      const known: Known = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
       return (status, contentBytes, isTaken) => {
         const line = end(known, status, contentBytes, isTaken);
         if (logger.isLevelEnabled('info')) destination.write(toText(line, isClientsId));
@@ -102,7 +103,7 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
 };
 
 /** What a request's event says besides what is read from its head. */
-type Known = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState'>;
+type Known = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited'>;
 
 /** Gives each request a logger, `req.log`, whose lines have its identifier. */
 const createGiveLogger = (logger: Logger) =>

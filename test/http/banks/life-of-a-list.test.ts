@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import type { Emulator } from '../../../emulator/emulator.ts';
 import { sendRaw } from '../../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../../kit/rig.ts';
 
@@ -41,6 +43,53 @@ describe('over the life of a list', () => {
     const after = await head();
     expect(after?.get('last-modified')).toBe(before?.get('last-modified'));
     expect(after?.get('etag')).toBe(before?.get('etag'));
+  });
+
+  /** Requests of which the provider answers the call only once they wait. */
+  const waitFor = async (count: number, answerCall: (res: ServerResponse) => void) => {
+    const waiting = Array.from({ length: count }, () => fetch(`${rig.url}/banks`));
+    // They wait once later requests have been answered.
+    for (let others = 0; others < 3; others += 1) await fetch(`${rig.url}/healthz`);
+    await eventually(() => calls.length > 0);
+    for (const res of calls.splice(0)) answerCall(res);
+    return Promise.all(waiting);
+  };
+  const calls: ServerResponse[] = [];
+  const holdCalls = (emulator: Emulator) => emulator.respondWith((_req, res) => void calls.push(res));
+  const sendList = (res: ServerResponse) =>
+    res.setHeader('content-type', 'application/json').end('[{"code":"1","ispb":"2","name":"A"}]');
+  const waits = async (outcome: string): Promise<number> => {
+    const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+    return Number(new RegExp(`banks_list_waits_total{outcome="${outcome}"} (\\d+)`).exec(text)?.[1]);
+  };
+
+  test('requests that wait for a list say so and whether they share a load, and are counted', async () => {
+    rig = await startRig({ before: holdCalls });
+    const first = await waitFor(2, sendList);
+    for (const { headers } of first)
+      expect(headers.get('cache-status')).toBe('banks-bff; fwd=miss; collapsed; ttl=3600');
+    while ((await waits('served')) < 2);
+    const later = await fetch(`${rig.url}/banks`);
+    expect(later.headers.get('cache-status')).toBe('banks-bff; hit; ttl=3600');
+
+    // The machine slept until the list had expired: the first request causes the load.
+    rig.clock.skip(30 * 86_400_000);
+    const second = await waitFor(2, sendList);
+    expect(second.map(({ headers }) => String(headers.get('cache-status'))).toSorted()).toEqual([
+      'banks-bff; fwd=miss; collapsed; ttl=3600',
+      'banks-bff; fwd=miss; ttl=3600',
+    ]);
+    while ((await waits('served')) < 4);
+    expect(await waits('failed')).toBe(0);
+  });
+
+  test('requests that wait in vain are counted, and those that are told at once are not', async () => {
+    rig = await startRig({ before: holdCalls });
+    const answers = await waitFor(2, (res) => res.writeHead(503).end());
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
+    while ((await waits('failed')) < 2);
+    expect(await waits('failed')).toBe(2);
   });
 
   test('an error is never stored', async () => {
