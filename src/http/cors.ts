@@ -7,6 +7,8 @@ import type { FlatHeaders } from './headers.ts';
 export interface Cors {
   /** The headers from which a browser learns whether a page of `origin` may read the answer. The same array each time. */
   headers(origin: string | undefined): FlatHeaders;
+  /** Whether the request comes from a page of an origin that is not allowed: its browser will not show it the answer. */
+  refuses(origin: string | undefined): boolean;
   /** The further headers of the answer to a preflight; empty for any other request. */
   preflightHeaders(req: IncomingMessage): FlatHeaders;
   /** Whether the answers differ by origin, so that each must have `Vary: Origin`, refusals included. */
@@ -22,6 +24,7 @@ export const createCors = (origins: Config['corsOrigins']): Cors => {
     allowed.get(isOpen ? '*' : (origin ?? '')) ?? NO_HEADERS;
   return {
     headers,
+    refuses: (origin) => origin !== undefined && headers(origin) === NO_HEADERS,
     preflightHeaders: ({ method, headers: requestHeaders }) => {
       const isPreflight =
         method === 'OPTIONS' &&

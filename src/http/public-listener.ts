@@ -54,6 +54,7 @@ export const createPublicListener = (config: Config, options: PublicListenerOpti
       destination: options.logDestination,
       redact: options.redact,
       clientAddress: createClientAddress(config.trustProxy),
+      cors,
       emit,
     }),
     prepareAnswers: createPrepareAnswers({

@@ -27,4 +27,6 @@ export interface RequestEvent {
   readonly listState: Freshness | undefined;
   /** Of a request for the list: whether it waited for a load, because there was none to serve. */
   readonly waited: boolean;
+  /** Whether it came from a page of an origin that CORS_ORIGINS does not allow. */
+  readonly isRefusedOrigin: boolean;
 }

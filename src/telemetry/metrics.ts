@@ -57,10 +57,11 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   const requestDurations = createRequestDurations();
 
   const onRequest = (event: RequestEvent): void => {
-    const { route, answeredBy, method, status, durationMs, aborted, listState, waited } = event;
+    const { route, answeredBy, method, status, durationMs, aborted, listState } = event;
     counters.requests(answeredBy);
     if (listState && !aborted) counters.served(listState);
-    if (waited) counters.waits(status < 500 ? 'served' : 'failed');
+    if (event.waited) counters.waits(status < 500 ? 'served' : 'failed');
+    if (event.isRefusedOrigin) counters.corsRefusals(method === 'OPTIONS' ? 'preflight' : 'request');
     const methodLabel = METHODS.has(method) ? method : 'other';
     const statusLabel = aborted ? 'aborted' : statusClass(status);
     requestDurations.observe(route, methodLabel, statusLabel, durationMs / 1_000);
@@ -222,6 +223,12 @@ const defineCounters = (registry: Registry, stores: readonly StoreName[]) => {
       'Requests that waited for a load because there was no list to serve, by outcome: served or failed',
       'outcome',
       ['served', 'failed'],
+    ),
+    corsRefusals: counter(
+      'banks_cors_refusals_total',
+      'Requests from pages of origins that CORS_ORIGINS does not allow: preflights, and requests without one',
+      'kind',
+      ['preflight', 'request'],
     ),
     requests: counter(
       'banks_http_requests_total',

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
 import { sendRaw } from '../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
@@ -124,4 +125,29 @@ test('a preflight is answered for the allowed origin and for no other', async ()
   const plain = await ask('OPTIONS /banks', `Origin: ${FRONTEND}`);
   expect(plain.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
   expect(plain.headers.has('access-control-allow-methods')).toBe(false);
+});
+
+test.each(['on', 'off'])('pages of other origins are counted, with HOT_PATH=%s', async (hotPath) => {
+  rig = await startRig({ env: { CORS_ORIGINS: FRONTEND, HOT_PATH: hotPath } });
+  await eventually(() => rig.service.list.served() !== undefined);
+  await ask('GET /banks', `Origin: ${FRONTEND}`);
+  await ask('GET /banks');
+  await ask('GET /banks', `Origin: ${STRANGER}`);
+  await ask('GET /banks', 'Origin: null');
+  await ask('OPTIONS /banks', `Origin: ${FRONTEND}`, PREFLIGHT);
+  await ask('OPTIONS /banks', `Origin: ${STRANGER}`, PREFLIGHT);
+  const refusals = async (kind: string): Promise<number> => {
+    const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+    return Number(new RegExp(`banks_cors_refusals_total{kind="${kind}"} (\\d+)`).exec(text)?.[1]);
+  };
+  while ((await refusals('preflight')) < 1);
+  expect([await refusals('preflight'), await refusals('request')]).toEqual([1, 2]);
+});
+
+test('docs/api.md names the headers that a preflight allows', async () => {
+  await start(FRONTEND);
+  const { headers } = await ask('OPTIONS /banks', `Origin: ${FRONTEND}`, PREFLIGHT);
+  const [, sentence = ''] = /a preflight allows: ([^.]*)\./.exec(readFileSync('docs/api.md', 'utf8')) ?? [];
+  const named = [...sentence.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
+  expect(named).toEqual(headers.get('access-control-allow-headers')?.split(', '));
 });

@@ -17,6 +17,7 @@ const REQUEST = {
   aborted: false,
   listState: 'fresh',
   waited: false,
+  isRefusedOrigin: false,
 } as const;
 
 const setUp = () => {

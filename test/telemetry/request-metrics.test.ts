@@ -14,6 +14,7 @@ const REQUEST: RequestEvent = {
   answeredBy: 'hot_path',
   listState: 'fresh',
   waited: false,
+  isRefusedOrigin: false,
 };
 
 const NO_LIST: ListStatus = {

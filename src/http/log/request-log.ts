@@ -7,6 +7,7 @@ import { isServable, type Freshness } from '../../banks/freshness.ts';
 import type { Redaction } from '../../secrets/redaction.ts';
 import type { RequestEvent } from '../../telemetry/events.ts';
 import type { ClientAddress } from '../client-address.ts';
+import type { Cors } from '../cors.ts';
 import { PROBES } from '../health.ts';
 import type { RequestHead } from '../headers.ts';
 
@@ -20,6 +21,8 @@ export interface RequestLogOptions {
   readonly destination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
+  /** Which pages may read the answers; by default every page may. */
+  readonly cors?: Pick<Cors, 'refuses'>;
   /** Is given every finished request, whatever the log's level. */
   readonly emit?: (event: RequestEvent) => void;
 }
@@ -45,7 +48,7 @@ export interface RequestLog {
 export type LogFinished = (status: number, contentBytes: number, isTaken: boolean) => void;
 
 export const createRequestLog = (options: RequestLogOptions): RequestLog => {
-  const { logger, destination, redact, clientAddress, emit } = options;
+  const { logger, destination, redact, clientAddress, cors, emit } = options;
   const identify = createIdentify();
   const toText = createToText(redact);
   const giveLogger = createGiveLogger(logger);
@@ -59,13 +62,14 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
     const path = pathOf(head);
     const ip = clientAddress(head)?.slice(0, MAX_ADDRESS_CHARS);
     const traceId = traceIdOf(head);
+    const isRefusedOrigin = cors?.refuses(head.headers.origin) ?? false;
     /** Emits the event and gives the line: the one place where either is made. */
     return (known: Known, status: number, contentBytes: number, isTaken: boolean): RequestLine => {
       const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
       const bytes = method === 'HEAD' ? 0 : contentBytes;
       const { route, answeredBy, listState, waited } = known;
       const facts = { method, status, durationMs, bytes, aborted: !isTaken };
-      emit?.({ type: 'request-finished', route, answeredBy, listState, waited, ...facts });
+      emit?.({ type: 'request-finished', route, answeredBy, listState, waited, isRefusedOrigin, ...facts });
       const aborted = isTaken ? undefined : true;
       return { requestId, method, path, status, durationMs, bytes, ip, traceId, aborted };
     };
