@@ -26,3 +26,10 @@ export const systemClock: Clock = {
   },
   turn: () => setImmediate(),
 };
+
+/** The date of a wall-clock time. A clock, or a saved time, can be beyond the years that a Date can hold: then the last one. */
+export const toDate = (wallMs: number): Date =>
+  new Date(Math.max(-LARGEST_DATE_MS, Math.min(LARGEST_DATE_MS, wallMs)));
+
+/** ECMA-262, section 21.4.1.1: about 273,790 years before and after 1970. */
+const LARGEST_DATE_MS = 8.64e15;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
+import { toDate } from '../clock.ts';
 import { sendProblem } from './problems.ts';
 
 // The probes: alive (/healthz) and able to serve (/readyz).
@@ -44,7 +45,7 @@ export const createReadyz =
   };
 
 const toIso = (wallMs: number | undefined): string | null =>
-  wallMs === undefined ? null : new Date(wallMs).toISOString();
+  wallMs === undefined ? null : toDate(wallMs).toISOString();
 
 /** Answers with `value` as JSON, which no cache may store. */
 export const sendJson = (res: ServerResponse, value: unknown): void =>

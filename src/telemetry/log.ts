@@ -9,6 +9,7 @@ import {
   REJECTION_REASONS,
   type RejectedEntries,
 } from '../banks/reading/entry.ts';
+import { toDate } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
 import type { ServiceEvent } from './events.ts';
 import { listNames } from './pretty.ts';
@@ -17,7 +18,7 @@ import { listNames } from './pretty.ts';
 // between.
 
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
-  pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  pino({ level, base: null, timestamp: () => `,"time":"${toDate(Date.now()).toISOString()}"` }, destination);
 
 export interface EventLogOptions {
   /** Whether BANK_FIELDS is set; otherwise one line suggests a value made of the observed fields. */
@@ -121,7 +122,7 @@ const createListLog = (logger: Logger, { fieldsAreChosen }: EventLogOptions) => 
           logRenewal(list, previous);
           break;
         }
-        const facts = { count: list.count, receivedAt: new Date(list.receivedAtMs).toISOString() };
+        const facts = { count: list.count, receivedAt: toDate(list.receivedAtMs).toISOString() };
         logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[state]}`);
         logged = { state };
         break;

@@ -1,6 +1,7 @@
 import type { BankList } from '../../banks/bank-list.ts';
 import type { HeldList, ServedList } from '../../banks/cached-list.ts';
 import type { Encoding, Representation } from '../../banks/representation.ts';
+import { toDate } from '../../clock.ts';
 import { cacheControl, cacheStatus, type CachePolicy, type Found } from './cache-headers.ts';
 import type { FlatHeaders } from '../headers.ts';
 import type { AnswerValidators } from './preconditions.ts';
@@ -97,7 +98,7 @@ const prepareAnswer = (
       'Content-Length',
       String(body.length),
       'Last-Modified',
-      new Date(lastModifiedMs).toUTCString(),
+      toDate(lastModifiedMs).toUTCString(),
       ...validating,
     ],
   };

@@ -4,6 +4,7 @@ import { isIPv4 } from 'node:net';
 import type { DestinationStream, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../../banks/freshness.ts';
+import { toDate } from '../../clock.ts';
 import type { Redaction } from '../../secrets/redaction.ts';
 import type { RequestEvent } from '../../telemetry/events.ts';
 import type { ClientAddress } from '../client-address.ts';
@@ -206,7 +207,7 @@ const createIsoTime = (): (() => string) => {
     const nowMs = Date.now();
     if (nowMs !== lastMs) {
       lastMs = nowMs;
-      text = new Date(nowMs).toISOString();
+      text = toDate(nowMs).toISOString();
     }
     return text;
   };
