@@ -35,11 +35,9 @@ if [ "${1:-}" != --without-tests ]; then
   npm test
 fi
 
-step 'Format, lint, types, unused code, the OpenAPI document'
-npm run format:check
+step 'Lint, unused code, format, types, the OpenAPI document'
 npm run lint
 npm run types
-npm run unused
 npm run lint:openapi
 
 step 'The demo starts, answers and stops on Ctrl-C'

@@ -3,7 +3,7 @@ import {
   USAGE,
   LAST_LINES_MS,
   parseCommandLine,
-  type Command,
+  type ProgramCommand,
   type ServeContext,
 } from './commands/command-line.ts';
 import { stackOf } from './error-code.ts';
@@ -61,7 +61,7 @@ const context: ServeContext = {
 };
 
 /** Each command is loaded only when it is used. */
-const run = async (name: Command): Promise<number> => {
+const run = async (name: ProgramCommand): Promise<number> => {
   switch (name) {
     case 'serve':
       return (await import('./commands/serve.ts')).serve(context);

@@ -12,10 +12,10 @@ const COMMANDS = {
   'check-config': 'print the effective configuration and its problems',
 } as const;
 
-export type Command = keyof typeof COMMANDS;
+export type ProgramCommand = keyof typeof COMMANDS;
 
 export type CommandLine =
-  | { readonly kind: 'command'; readonly name: Command }
+  | { readonly kind: 'command'; readonly name: ProgramCommand }
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
   /** `problem` is one line that names the argument and what is allowed. */
@@ -24,7 +24,7 @@ export type CommandLine =
 /** @param args the arguments after the program's name */
 export const parseCommandLine = (args: readonly string[]): CommandLine => {
   const [name = 'serve', ...others] = args.filter((arg) => !Object.hasOwn(OPTIONS, arg));
-  if (!isCommand(name)) return usageError(name);
+  if (!isProgramCommand(name)) return usageError(name);
   if (others[0] !== undefined) return usageError(others[0]);
   const options = Object.entries(OPTIONS).filter(([option]) => args.includes(option));
   return options[0] ? { kind: options[0][1] } : { kind: 'command', name };
@@ -44,7 +44,7 @@ const usageError = (argument: string): CommandLine => {
 
 const MAX_SHOWN_CHARS = 40;
 
-const isCommand = (name: string): name is Command => Object.hasOwn(COMMANDS, name);
+const isProgramCommand = (name: string): name is ProgramCommand => Object.hasOwn(COMMANDS, name);
 
 export const USAGE = `Serves a banking provider's bank list to browsers.
 

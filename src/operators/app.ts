@@ -12,7 +12,7 @@ import {
   createResource,
   inFrontOf,
   toProblem,
-  type AdmissionOptions,
+  type RequestAdmissionOptions,
 } from '../http/middlewares.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { Redaction } from '../secrets/redaction.ts';
@@ -26,7 +26,7 @@ import type { DrainTimes } from './status-page/verdict.ts';
 // The routes of the management port: what must not be public. It is on loopback by default, and what it can change takes a
 // token all the same.
 
-export interface OperatorsAppOptions extends Omit<AdmissionOptions, 'isDraining'> {
+export interface OperatorsAppOptions extends Omit<RequestAdmissionOptions, 'isDraining'> {
   readonly list: BankList;
   readonly version: string;
   /** When the drain under way ends; undefined: there is none. */

@@ -15,7 +15,7 @@ import { describeWithPromtool } from '../kit/promtool.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { findFreePort } from '../kit/free-port.ts';
 
-// The rehearsal of all alerts (`npm run rehearse:alerts`): a real Prometheus with the deployed rules scrapes the built service
+// The rehearsal of all alerts: a real Prometheus with the deployed rules scrapes the built service
 // while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window of the token alert, and
 // CACHE_TTL.
 
