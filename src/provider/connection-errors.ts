@@ -11,11 +11,10 @@ export type Peer = 'the provider' | 'the token endpoint';
 export const toConnectionError = (error: unknown, peer: Peer, { protocol }: URL): LoadError => {
   if (error instanceof LoadError) return error;
   const code = codeNote(error);
-  if (isParserError(error)) return new LoadError('malformed', `the answer is not HTTP${code}`);
-  // undici ends a connection on which it reads 100 (Continue) or an upgrade that was not asked for. RFC 9110 section 15.2
-  // wants a client to go on to the final answer; undici cannot, and other interim answers do no harm.
-  if (error instanceof Error && error.message === 'bad response' && codeOf(error) === 'UND_ERR_SOCKET')
-    return new LoadError('malformed', `${peer} sent an interim answer (100) that nobody asked for`);
+  if (isParserError(error)) return new LoadError('malformed', `the answer is not ${framingOf(error)}${code}`);
+  const interim = interimOf(error);
+  if (interim)
+    return new LoadError('malformed', `${peer} sent an interim answer (${interim}) that nobody asked for`);
   const refusal = protocol === 'https:' ? tlsRefusal(codeOf(error), peer) : undefined;
   return new LoadError('unreachable', `${refusal ?? `no connection to ${peer}`}${code}`);
 };
@@ -26,6 +25,8 @@ export type ProxyVariable = 'HTTPS_PROXY' | 'HTTP_PROXY';
 /** `error` as the reason for having no answer from the proxy. */
 export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError => {
   if (error instanceof LoadError) return error;
+  const interim = interimOf(error);
+  if (interim) return toRefusal(interim, variable);
   const problem = isParserError(error)
     ? 'what answers is not an HTTP proxy, in'
     : 'no connection to the proxy in';
@@ -35,6 +36,11 @@ export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError
 /** The proxy's answer that it opens no tunnel. */
 export const toRefusal = (status: number, variable: ProxyVariable): LoadError => {
   const proxy = `the proxy in ${variable}`;
+  if (status < 200)
+    return new LoadError(
+      'proxy_unreachable',
+      `${proxy} sent an interim answer (${status}) that nobody asked for`,
+    );
   // With a server error the proxy reports on the way behind it: it tried, and found nobody there.
   if (status >= 500) return new NoWayOnward('unreachable', `${proxy} cannot connect any further (${status})`);
   // Proxies that are not sure about their own name for it answer 401.
@@ -50,9 +56,25 @@ class NoWayOnward extends LoadError {
   readonly code = 'PROXY_CANNOT_CONNECT';
 }
 
+/**
+ * The interim answer with which undici ends a connection: 100 (Continue), or an upgrade that was not asked for. Only its message
+ * says so. RFC 9110 section 15.2 wants a client to go on to the final answer; undici skips all others, except after CONNECT.
+ */
+const interimOf = (error: unknown): number | undefined => {
+  if (!(error instanceof Error) || codeOf(error) !== 'UND_ERR_SOCKET') return undefined;
+  return error.message === 'bad response' ? 100 : error.message === 'bad upgrade' ? 101 : undefined;
+};
+
 /** Something answers, but not in HTTP. undici's parser errors have a code or not, depending on the byte. */
 const isParserError = (error: unknown): boolean =>
-  (error instanceof Error && error.name === 'HTTPParserError') || /HPE_|HEADERS_OVERFLOW/.test(codeOf(error));
+  (error instanceof Error && error.name === 'HTTPParserError') ||
+  /HPE_|HEADERS_OVERFLOW|CONTENT_LENGTH_MISMATCH|ERR_ASSERTION/.test(codeOf(error));
+
+/** RFC 9112 section 6.3: an answer has Content-Length once, or Transfer-Encoding. */
+const framingOf = (error: unknown): string =>
+  error instanceof Error && /content-length/i.test(error.message)
+    ? 'valid HTTP: it gives its length twice (Content-Length, Transfer-Encoding)'
+    : 'HTTP';
 
 /** What the alerts (RFC 8446 section 6.2) of a server mean. OpenSSL names them by version. */
 const tlsRefusal = (code: string, peer: Peer): string | undefined => {

@@ -151,12 +151,13 @@ const asTunnel = <C extends Dispatcher>(
     }).catch((error: unknown) => {
       throw toProxyError(error, variable);
     });
-    if (tunnel.statusCode !== 200) {
+    if (Math.floor(tunnel.statusCode / 100) !== 2) {
       tunnel.socket.on('error', () => undefined).destroy();
       throw toRefusal(tunnel.statusCode, variable);
     }
     onOpen(variable);
-    return tunnel;
+    // Every 2xx opens the tunnel; undici knows 200 only.
+    return { ...tunnel, statusCode: 200 };
   };
   return Object.assign(client, { connect: openTunnel });
 };

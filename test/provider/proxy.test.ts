@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
-import { createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import supertest from 'supertest';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -240,6 +240,39 @@ test('the proxy gets the decoded user and password and a User-Agent, and nothing
       'user-agent': 'banks-bff/0.0.0-test',
     },
   ]);
+});
+
+/** A proxy that answers CONNECT with `head`, and then really is a tunnel. */
+const startTunnel = async (head: string): Promise<number> => {
+  const proxy = createHttpServer()
+    .on('connect', (_request: IncomingMessage, socket: Socket) => {
+      const onward = connect(front.port, '127.0.0.1');
+      for (const end of [socket, onward]) end.on('error', () => undefined);
+      socket.write(head);
+      socket.pipe(onward).pipe(socket);
+    })
+    .listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  closers.push(() => proxy.close());
+  return portOf(proxy);
+};
+
+test.each([
+  'HTTP/1.1 201 Tunnel Created\r\n\r\n',
+  'HTTP/1.1 204 No Content\r\n\r\n',
+  'HTTP/1.1 299 Fine\r\nVia: a proxy\r\n\r\n',
+])('every 2xx of a proxy opens the tunnel: %j', async (head) => {
+  await startProvider();
+  const rig = await startService({ HTTPS_PROXY: `127.0.0.1:${await startTunnel(head)}` });
+  await getBanks(rig).expect(200);
+  expect(front.clients).toEqual(['the service']);
+});
+
+test.each(['100 Continue', '103 Early Hints'])('an interim answer of a proxy is told: %s', async (status) => {
+  await startProvider();
+  const port = await startTunnel(`HTTP/1.1 ${status}\r\n\r\nHTTP/1.1 200 OK\r\n\r\n`);
+  const rig = await startService({ HTTPS_PROXY: `127.0.0.1:${port}` });
+  await expectFailure(rig, 'proxy_unreachable', /proxy in HTTPS_PROXY sent an interim answer \(10[03]\)/);
 });
 
 test('a proxy that answers something else than HTTP is a failure of the proxy', async () => {
