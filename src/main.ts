@@ -1,21 +1,32 @@
 #!/usr/bin/env node
-import {
-  USAGE,
-  LAST_LINES_MS,
-  parseCommandLine,
-  type ProgramCommand,
-  type ServeContext,
-} from './commands/command-line.ts';
-import { stackOf } from './error-code.ts';
-import { createRedaction } from './secrets/redaction.ts';
-import { createLogDestination, openNonBlocking, writeWithin } from './telemetry/log-stream.ts';
-import { pretty } from './telemetry/pretty.ts';
-import { readVersion } from './version.ts';
+import { constants } from 'node:os';
+import type { ProgramCommand, ServeContext, StopSignal } from './commands/command-line.ts';
 
 // The process: its arguments, environment, signals, output and exit status. Nothing else touches these.
 
+/** The first signal that asks the process to stop. A second one means now. */
+const stopSignal = new Promise<StopSignal>((resolve) => {
+  let isStopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      if (isStopping) process.exit(1);
+      isStopping = true;
+      resolve(signal);
+    });
+});
 // Without a listener Node would open its debugger on port 9229, for anybody who can connect to it.
 process.on('SIGUSR1', () => undefined);
+// It means nothing here, but would end the process. SIGQUIT does so, with a core dump where those are allowed.
+process.on('SIGUSR2', () => undefined);
+
+// Loaded only now: as process 1 of a container the process does not even get a signal that it does not listen for.
+const { LAST_LINES_MS, parseCommandLine, USAGE } = await import('./commands/command-line.ts');
+const { stackOf } = await import('./error-code.ts');
+const { createRedaction } = await import('./secrets/redaction.ts');
+const { createLogDestination, openNonBlocking, writeWithin } = await import('./telemetry/log-stream.ts');
+const { pretty } = await import('./telemetry/pretty.ts');
+const { readVersion } = await import('./version.ts');
+
 process.on('uncaughtException', (error) => exitAfter(`banks-bff: unexpected error. ${stackOf(error)}`));
 
 const redaction = createRedaction();
@@ -46,18 +57,7 @@ const context: ServeContext = {
     process.on('exit', () => log.flushSync(LAST_LINES_MS));
     return process.stdout.isTTY ? pretty(log) : log;
   },
-  stopSignal: () =>
-    new Promise((resolve) => {
-      let isStopping = false;
-      for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-        process.on(signal, () => {
-          // A second signal means now.
-          if (isStopping) process.exit(1);
-          isStopping = true;
-          resolve(signal);
-        });
-      }
-    }),
+  stopSignal,
 };
 
 /** Each command is loaded only when it is used. */
@@ -85,6 +85,9 @@ switch (request.kind) {
     process.exitCode = 2;
     break;
   case 'command':
+    // Only the service stops in an orderly way. The status is that of a shell for a program that a signal ended.
+    if (request.name !== 'serve')
+      void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
     process.exitCode = await run(request.name);
     // What could not be closed in time must not keep the service running. Other commands end once their output is read.
     if (request.name === 'serve') process.exit();

@@ -153,7 +153,7 @@ test('a .env file is read, and the environment has precedence', async () => {
   await emulator.close();
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   '%s ends the process with status 0, after the responses in progress',
   async (signal) => {
     const emulator = await startEmulator();
@@ -174,3 +174,41 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     await emulator.close();
   },
 );
+
+describe('a signal that comes before anything is loaded', () => {
+  /** Sends the process `signal` as soon as it listens for SIGUSR1, which it does before it loads anything. */
+  const runSignalled = (signal: string, programArgs: string[] = []): Program => {
+    const code = `process.on('newListener', (name) => {
+      if (name === 'SIGUSR1') process.kill(process.pid, '${signal}');
+    });`;
+    const program = runNode(MAIN, {
+      args: ['--import', `data:text/javascript,${encodeURIComponent(code)}`],
+      env: {
+        ...SERVICE,
+        PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
+        PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+      },
+      cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
+      programArgs,
+    });
+    programs.push(program);
+    return program;
+  };
+
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])(
+    'is remembered: %s ends the service with status 0, without waiting for a load balancer',
+    async (signal) => {
+      const { exit, output } = runSignalled(signal);
+      expect(await exit).toBe(0);
+      expect(output()).toMatch(/"noticeMs":0,.*"draining"/);
+      expect(output()).toContain('"stopped"');
+    },
+  );
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])('ends another command: %s with status %i', async (signal, status) => {
+    expect(await runSignalled(signal, ['doctor']).exit).toBe(status);
+  });
+});

@@ -79,7 +79,7 @@ test('SIGTERM while the snapshot is being written drains as usual', async () => 
   await rm(directory, { recursive: true });
 });
 
-test('SIGUSR1 opens no debugger, and the service goes on', async () => {
+test('SIGUSR1 opens no debugger, SIGUSR2 does nothing, and the service goes on', async () => {
   const debuggerPort = await findFreePort();
   emulator = await startEmulator();
   service = await startProcess({
@@ -90,6 +90,7 @@ test('SIGUSR1 opens no debugger, and the service goes on', async () => {
   });
   child = service.child;
   child.kill('SIGUSR1');
+  child.kill('SIGUSR2');
   const [url = ''] = service.urls();
   for (let count = 0; count < 50; count += 1) {
     expect((await fetch(`${url}/healthz`)).status).toBe(200);

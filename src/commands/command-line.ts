@@ -80,9 +80,11 @@ export interface ServeContext extends CommandContext {
   readonly openLog: () => LogDestination;
   /** Writes to standard error, within a bounded time. */
   readonly writeError: (text: string) => void;
-  /** Resolves with the first signal that asks the process to stop. From the call on, it no longer ends the process. */
-  readonly stopSignal: () => Promise<'SIGTERM' | 'SIGINT'>;
+  /** Resolves with the first signal that asks the process to stop, also one that came before anything was loaded. */
+  readonly stopSignal: Promise<StopSignal>;
 }
+
+export type StopSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 
 /** How long the end may wait for a reader of the log's last lines, in milliseconds, and again for an error's text. */
 export const LAST_LINES_MS = 250;

@@ -21,22 +21,26 @@ interface Started {
   readonly service: Service;
   readonly config: Config;
   readonly log: LogDestination;
-  readonly signal: Promise<'SIGTERM' | 'SIGINT'>;
+  /** Whether the signal to stop came before the service could answer. */
+  readonly isTooLate: boolean;
 }
 
 const start = async (context: ServeContext): Promise<Started> => {
   const config = await readConfig(context.env);
   const log = context.openLog();
   const service = createService(config, { ...context, logDestination: log });
-  const signal = context.stopSignal();
-  await Promise.race([service.start(), signal]);
-  return { service, config, log, signal };
+  const isTooLate = await Promise.race([
+    context.stopSignal.then(() => true),
+    service.start().then(() => false),
+  ]);
+  return { service, config, log, isTooLate };
 };
 
 /** Waits for the signal, then stops. */
-const stop = async ({ service, config, log, signal }: Started, context: ServeContext): Promise<number> => {
+const stop = async ({ service, config, log, isTooLate }: Started, context: ServeContext): Promise<number> => {
   // After Ctrl-C a person is waiting, and no load balancer needs time to notice.
-  const noticeMs = (await signal) === 'SIGINT' ? 0 : config.shutdownGraceMs / 3;
+  const isSudden = (await context.stopSignal) === 'SIGINT' || isTooLate;
+  const noticeMs = isSudden ? 0 : config.shutdownGraceMs / 3;
   const longestMs = Math.min(config.shutdownGraceMs + STOP_MARGIN_MS, LONGEST_TIMER_MS);
   const timeout = new Promise<'timeout'>((resolve) => setTimeout(resolve, longestMs, 'timeout'));
   if ((await Promise.race([service.stop({ noticeMs }), timeout])) === 'timeout') {
