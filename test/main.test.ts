@@ -44,17 +44,46 @@ describe('an invalid configuration', () => {
     expect(output()).not.toContain('SECRET');
   });
 
-  test('includes a port that is in use', async () => {
-    const emulator = await startEmulator();
-    const { exit, output } = run({
-      ...SERVICE,
-      PORT: new URL(emulator.baseUrl).port,
-      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-      PROVIDER_ACCESS_TOKEN: 'token',
-    });
+  test.each(['PORT', 'MANAGEMENT_PORT'])(
+    'includes a port that is in use, and says which: %s',
+    async (name) => {
+      const emulator = await startEmulator();
+      const { port } = new URL(emulator.baseUrl);
+      const { exit, output } = run({
+        ...SERVICE,
+        [name]: port,
+        PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+        PROVIDER_ACCESS_TOKEN: 'token',
+      });
+      expect(await exit).toBe(1);
+      expect(output()).toContain(`cannot start. ${name}: ${port} is already in use`);
+      await emulator.close();
+    },
+  );
+
+  test('includes what is wrong with lines of .env', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+    writeFileSync(
+      join(cwd, '.env'),
+      [
+        '# A comment = "with a quote',
+        'CACHE_MAX_STALE: 7d',
+        'CACHE_TTL=5m',
+        'export LOG_LEVEL = warn # a comment',
+        "NO_PROXY='localhost",
+        'NO_PROXY=within quotes',
+        "'",
+        'CACHE_TTL="6m"',
+        'BROWSER_MAX_AGE 5m',
+      ].join('\n'),
+    );
+    const { exit, output } = run({ ...SERVICE, PROVIDER_ACCESS_TOKEN: 'token' }, cwd);
     expect(await exit).toBe(1);
-    expect(output()).toMatch(/PORT or MANAGEMENT_PORT: \d+ is already in use/);
-    await emulator.close();
+    expect(output().match(/^ {2}\.env.*$/gm)).toEqual([
+      '  .env line 2: is not NAME=value; write = after the name',
+      '  .env line 8: gives CACHE_TTL, as line 3 does; keep one of them',
+      '  .env line 9: is not NAME=value; write = after the name',
+    ]);
   });
 
   test('includes a token file that does not exist', async () => {

@@ -11,10 +11,18 @@ const STOP_MARGIN_MS = 2_000;
 
 /** Runs the service until a signal stops it. @returns 0 once it has stopped; 1 if it cannot start, or stop in time */
 export const serve = async (context: ServeContext): Promise<number> => {
-  const started = await start(context).catch((error: unknown) =>
-    context.writeError(`banks-bff cannot start. ${explain(error)}`),
-  );
-  return started ? stop(started, context) : 1;
+  const cannotStart = (why: string): number => {
+    context.writeError(`banks-bff cannot start. ${why}`);
+    return 1;
+  };
+  let config: Config;
+  try {
+    config = await readConfig(context.env);
+  } catch (error) {
+    return cannotStart(error instanceof ConfigError ? error.message : stackOf(error));
+  }
+  const started = await start(config, context).catch((error: unknown) => explain(error, config));
+  return typeof started === 'string' ? cannotStart(started) : stop(started, context);
 };
 
 interface Started {
@@ -25,8 +33,7 @@ interface Started {
   readonly isTooLate: boolean;
 }
 
-const start = async (context: ServeContext): Promise<Started> => {
-  const config = await readConfig(context.env);
+const start = async (config: Config, context: ServeContext): Promise<Started> => {
   const log = context.openLog();
   const service = createService(config, { ...context, logDestination: log });
   const isTooLate = await Promise.race([
@@ -52,13 +59,14 @@ const stop = async ({ service, config, log, isTooLate }: Started, context: Serve
 };
 
 /** Why the service cannot start, and what to change. */
-const explain = (error: unknown): string => {
-  if (error instanceof ConfigError) return error.message;
+const explain = (error: unknown, config: Config): string => {
+  const port = typeof error === 'object' && error !== null && 'port' in error ? Number(error.port) : NaN;
+  const variable = port === config.listen.port ? 'PORT' : 'MANAGEMENT_PORT';
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return `PORT or MANAGEMENT_PORT: ${portOf(error)} is already in use; choose another one, or stop the program that uses it`;
+      return `${variable}: ${port} is already in use; choose another one, or stop the program that uses it`;
     case 'EACCES':
-      return `PORT or MANAGEMENT_PORT: this user may not listen on ${portOf(error)}; choose one above 1023`;
+      return `${variable}: this user may not listen on ${port}; choose one above 1023`;
     case 'EADDRNOTAVAIL':
     case 'EAFNOSUPPORT':
     case 'EAI_AGAIN':
@@ -69,6 +77,3 @@ const explain = (error: unknown): string => {
       return stackOf(error);
   }
 };
-
-const portOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'port' in error ? String(error.port) : 'the port';

@@ -7,9 +7,9 @@ import {
   type SecretSource,
 } from './reader.ts';
 import { passwordsIn, type LogLevel, type PublishedField } from './values.ts';
-import { closestVariable, isUnknownVariable, type VariableName } from './variables.ts';
+import { closestVariable, isUnknownVariable, OTHER_NAMES, type VariableName } from './variables.ts';
 
-// The environment as the service uses it: text in, a typed and frozen Config out, or every problem at once. It never
+// The environment as the service uses it: text in, a typed, read-only Config out, or every problem at once. It never
 // touches the process or a file, and no problem repeats a value: a misplaced secret must not reach a log.
 
 export interface Config {
@@ -101,11 +101,13 @@ export const parseConfig = (env: Environment, fileProblems: readonly ConfigProbl
   const { environment, baseUrl, token } = provider;
   if (reader.problems.length > 0 || !environment || !baseUrl || !token)
     throw new ConfigError(reader.problems);
-  return Object.freeze({ ...config, provider: { ...provider, environment, baseUrl, token } });
+  return { ...config, provider: { ...provider, environment, baseUrl, token } };
 };
 
 const reportUnknownVariables = (env: Environment, { report }: VariableReader): void => {
-  for (const name of Object.keys(env).filter((key) => env[key] && isUnknownVariable(key))) {
+  const isMeantForOthers = (name: string): boolean => Boolean(env[OTHER_NAMES[name] ?? '']);
+  for (const name of Object.keys(env)) {
+    if (!env[name] || !isUnknownVariable(name) || isMeantForOthers(name)) continue;
     const closest = closestVariable(name);
     const wayOut = closest ? `did you mean ${closest}?` : '.env.example lists them all';
     report(name, `is not a variable of this service; ${wayOut}`);

@@ -60,10 +60,11 @@ const readSources = async (environment: ProcessEnvironment) => {
 const checkSecretFiles = async (env: Environment): Promise<readonly ConfigProblem[]> => {
   const checks = VARIABLE_NAMES.map(async (name): Promise<ConfigProblem[]> => {
     if (VARIABLES[name].file !== 'secret' || !env[name]) return [];
-    return readRegularFile(env[name], MAX_SECRET_BYTES).then(
-      () => [],
-      (error: unknown) => [{ variables: [name], text: describeUnreadable(error, MAX_SECRET_BYTES) }],
+    const text = await readRegularFile(env[name], MAX_SECRET_BYTES).then(
+      () => undefined,
+      (error: unknown) => describeUnreadable(error, MAX_SECRET_BYTES),
     );
+    return text === undefined ? [] : [{ variables: [name], text }];
   });
   return (await Promise.all(checks)).flat();
 };
@@ -80,13 +81,38 @@ const checkTls = (env: Environment): Promise<readonly ConfigProblem[]> =>
 
 const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProblem[] }> => {
   try {
-    return { dotEnv: parseEnv(await readTextFile('.env', MAX_DOT_ENV_BYTES)), problems: [] };
+    const text = await readTextFile('.env', MAX_DOT_ENV_BYTES);
+    return { dotEnv: parseEnv(text), problems: checkLines(text) };
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return { dotEnv: {}, problems: [] };
     const text = `cannot be read (${describeReadError(error)}); make it a readable, regular file in UTF-8, or remove it`;
     return { dotEnv: {}, problems: [{ variables: ['.env'], text }] };
   }
 };
+
+/** Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the last of two values. */
+const checkLines = (text: string): ConfigProblem[] => {
+  // A quoted value may have several lines. Only its line breaks stay, so that the lines keep their numbers.
+  const unquoted = text.replaceAll(
+    QUOTED,
+    (quoted, start: string) => start + quoted.replaceAll(/[^\n]/g, ''),
+  );
+  const lineOf = new Map<string, number>();
+  return unquoted.split('\n').flatMap((line, index) => {
+    if (/^\s*(?:#|$)/.test(line)) return [];
+    const variables = [`.env line ${index + 1}`];
+    const name = ASSIGNMENT.exec(line)?.[1];
+    if (name === undefined) return [{ variables, text: 'is not NAME=value; write = after the name' }];
+    const first = lineOf.get(name);
+    lineOf.set(name, first ?? index + 1);
+    return first === undefined
+      ? []
+      : [{ variables, text: `gives ${name}, as line ${first} does; keep one of them` }];
+  });
+};
+
+const ASSIGNMENT = /^\s*(?:export\s+)?([\w.-]+)\s*=/;
+const QUOTED = /^([ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*=[ \t]*)(["'`])[^]*?\2/gm;
 
 /** Far more than all variables take. */
 const MAX_DOT_ENV_BYTES = 262_144;

@@ -216,14 +216,25 @@ export const toFieldNames = (text: string): string[] =>
 
 export const toOrigins = (text: string): '*' | string[] => {
   if (text === '*') return text;
-  return itemsOf(text).map((origin) => {
-    if (!URL.canParse(origin) || !/^https?:/.test(origin) || new URL(origin).origin !== origin) {
+  const origins = itemsOf(text);
+  for (const [index, origin] of origins.entries()) {
+    const problem = originProblem(origin);
+    if (problem)
       throw new InvalidValue(
-        'must be *, or exact origins such as https://app.example.com,http://localhost:5173',
+        `has ${problem} in entry ${index + 1}; it must be *, or exact origins such as https://app.example.com,http://localhost:5173`,
       );
-    }
-    return origin;
-  });
+  }
+  return origins;
+};
+
+/** What keeps `text` from being an origin as browsers send it (RFC 6454 section 6.2). */
+const originProblem = (text: string): string | undefined => {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'no address with http:// or https://';
+  if (/^https?:\/\/[^/?#]*[/?#]/i.test(text)) return 'a slash or a path after the host';
+  if (text.includes('@')) return 'user info';
+  return new URL(text).origin === text
+    ? undefined
+    : 'capital letters or a default port, which browsers leave out,';
 };
 
 /** The number of proxies in front, or their addresses. `true` would believe every client's X-Forwarded-For. */

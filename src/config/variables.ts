@@ -96,11 +96,23 @@ const PREFIXES = ['PROVIDER_', 'CACHE_', 'BANK_', 'GUARD_', 'MANAGEMENT_'];
 const SHORTEST_SIMILAR_NAME = 8;
 const MOST_LETTERS_APART = 2;
 
+/** What other programs call the same thing. It is no mistake where ours is set too: then it is meant for one of them. */
+export const OTHER_NAMES: Readonly<Record<string, VariableName>> = {
+  BROWSER_CACHE_MAX_AGE: 'BROWSER_MAX_AGE',
+  CORS_ALLOW_ORIGINS: 'CORS_ORIGINS',
+  CORS_ALLOWED_ORIGINS: 'CORS_ORIGINS',
+  REDIS_URL: 'CACHE_REDIS_URL',
+  SHUTDOWN_TIMEOUT: 'SHUTDOWN_GRACE',
+  TRUST_PROXIES: 'TRUST_PROXY',
+  TRUSTED_PROXIES: 'TRUST_PROXY',
+};
+
 /** A variable of other programs that is two letters away from one of ours. */
 const NOT_OURS = 'FTP_PROXY';
 
-/** The variable of this service that `name` probably means: the closest one, one or two letters away. */
+/** The variable of this service that `name` probably means: it is one or two letters away, or what others call it. */
 export const closestVariable = (name: string): VariableName | undefined =>
+  OTHER_NAMES[name] ??
   closest(VARIABLE_NAMES, (known) => {
     if (Math.abs(known.length - name.length) > MOST_LETTERS_APART) return Infinity;
     const letters = lettersApart(name, known);

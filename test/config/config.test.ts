@@ -131,6 +131,46 @@ test.each(['10.0.0.0/8', '2001:db8::/32', '::ffff:10.0.0.1', 'fe80::1%eth0', '12
   },
 );
 
+describe('one mistake is one problem', () => {
+  test.each<[string, Environment, RegExp]>([
+    ['a path with a line break', { MANAGEMENT_TOKEN_FILE: '/a\nb' }, /^MANAGEMENT_TOKEN_FILE: has a control/],
+    [
+      'a token file with one',
+      { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: '/a\nb' },
+      /^PROVIDER_ACCESS_TOKEN_FILE: has a control/,
+    ],
+    [
+      'a client id with one',
+      {
+        PROVIDER_ACCESS_TOKEN: '',
+        PROVIDER_TOKEN_URL: 'http://a',
+        PROVIDER_CLIENT_ID: 'a\nb',
+        PROVIDER_CLIENT_SECRET: 'x',
+      },
+      /^PROVIDER_CLIENT_ID: has a control/,
+    ],
+  ])('%s', (_what, env, problem) => {
+    expect(problemsOf({ ...SANDBOX, ...env })).toEqual([expect.stringMatching(problem)]);
+  });
+});
+
+describe('of CORS_ORIGINS the wrong entry is told, and what is wrong with it', () => {
+  test.each([
+    ['https://www.example.com/', 'has a slash or a path after the host in entry 1'],
+    ['https://a.example, https://b.example/app', 'has a slash or a path after the host in entry 2'],
+    ['https://a.example,b.example', 'has no address with http:// or https:// in entry 2'],
+    ['https://a.example,*', 'has no address with http:// or https:// in entry 2'],
+    ['https://user@a.example', 'has user info in entry 1'],
+    ['https://A.example', 'has capital letters or a default port, which browsers leave out, in entry 1'],
+    ['https://a.example:443', 'has capital letters or a default port, which browsers leave out, in entry 1'],
+    ['https://a.example?', 'has a slash or a path after the host in entry 1'],
+  ])('%s', (origins, problem) => {
+    expect(problemsOf({ ...SANDBOX, CORS_ORIGINS: origins })).toEqual([
+      expect.stringContaining(`CORS_ORIGINS: ${problem}; it must be *, or exact origins`),
+    ]);
+  });
+});
+
 describe('a name that is close to one of our variables', () => {
   test.each([
     ['CORS_ORIGIN', 'CORS_ORIGINS'],
@@ -141,6 +181,12 @@ describe('a name that is close to one of our variables', () => {
     ['LOG_LEVEL_2', 'LOG_LEVEL'],
     ['HTTP_PROXYS', 'HTTP_PROXY'],
     ['HTTPS_PROXYS', 'HTTPS_PROXY'],
+    ['CORS_ALLOWED_ORIGINS', 'CORS_ORIGINS'],
+    ['CORS_ALLOW_ORIGINS', 'CORS_ORIGINS'],
+    ['TRUST_PROXIES', 'TRUST_PROXY'],
+    ['BROWSER_CACHE_MAX_AGE', 'BROWSER_MAX_AGE'],
+    ['SHUTDOWN_TIMEOUT', 'SHUTDOWN_GRACE'],
+    ['REDIS_URL', 'CACHE_REDIS_URL'],
   ])('%s is a problem that suggests %s', (name, suggestion) => {
     expect(problemsOf({ ...SANDBOX, [name]: 'value' })).toEqual([
       `${name}: is not a variable of this service; did you mean ${suggestion}?`,
@@ -160,6 +206,11 @@ describe('a name that is close to one of our variables', () => {
   ])('%s is not', (name) => {
     expect(problemsOf({ ...SANDBOX, [name]: 'value' })).toEqual([]);
   });
+});
+
+test('a name that others use is theirs where ours is set', () => {
+  const env = { ...SANDBOX, REDIS_URL: 'redis://other', CACHE_REDIS_URL: 'redis://ours' };
+  expect(problemsOf(env)).toEqual([]);
 });
 
 describe('the address of a proxy', () => {
