@@ -86,6 +86,29 @@ describe('an invalid configuration', () => {
     ]);
   });
 
+  test('includes a secret of the demo in production, in a variable or a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+    const file = join(folder, 'token');
+    writeFileSync(file, 'emulator-access-token\n');
+    const production = {
+      ...SERVICE,
+      PROVIDER_ENVIRONMENT: 'production',
+      PROVIDER_PRODUCTION_BASE_URL: 'https://127.0.0.1:9',
+      MANAGEMENT_TOKEN: 'demo-management-token',
+    };
+    for (const [name, token] of [
+      ['PROVIDER_ACCESS_TOKEN', 'emulator-access-token'],
+      ['PROVIDER_ACCESS_TOKEN_FILE', file],
+    ] as const) {
+      const { exit, output } = run({ ...production, [name]: token });
+      // oxlint-disable-next-line no-await-in-loop -- one process after the other
+      expect(await exit).toBe(1);
+      expect(output()).toMatch(new RegExp(`^ {2}${name}: is the one of the demo`, 'm'));
+      expect(output()).toMatch(/^ {2}MANAGEMENT_TOKEN: is the one of the demo/m);
+      expect(output()).toContain('has 2 problems:');
+    }
+  });
+
   test('includes a token file that does not exist', async () => {
     const { exit, output } = run({
       ...SERVICE,

@@ -1,3 +1,4 @@
+import { demoProblem } from '../secrets/secret.ts';
 import { readProvider, type ProviderConfig } from './provider.ts';
 import {
   createReader,
@@ -7,7 +8,13 @@ import {
   type SecretSource,
 } from './reader.ts';
 import { passwordsIn, type LogLevel, type PublishedField } from './values.ts';
-import { closestVariable, isUnknownVariable, OTHER_NAMES, type VariableName } from './variables.ts';
+import {
+  closestVariable,
+  isUnknownVariable,
+  OTHER_NAMES,
+  SECRET_VARIABLES,
+  type VariableName,
+} from './variables.ts';
 
 // The environment as the service uses it: text in, a typed, read-only Config out, or every problem at once. It never
 // touches the process or a file, and no problem repeats a value: a misplaced secret must not reach a log.
@@ -77,6 +84,11 @@ export const parseConfig = (env: Environment, fileProblems: readonly ConfigProbl
   if (env['NODE_DEBUG'])
     reader.report('NODE_DEBUG', 'makes Node print what passes through it, secrets included; unset it');
   const provider = readProvider(reader);
+  if (provider.environment === 'production')
+    for (const name of SECRET_VARIABLES) {
+      const problem = demoProblem(env[name] ?? '');
+      if (problem) reader.report(name, problem);
+    }
   const config = {
     ...readListeners(reader),
     banks: readBanks(reader, provider.environment),

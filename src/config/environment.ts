@@ -1,7 +1,7 @@
 import { parseEnv } from 'node:util';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, describeUnreadable, readRegularFile, readTextFile } from '../regular-file.ts';
-import { MAX_SECRET_BYTES } from '../secrets/secret.ts';
+import { demoProblem, MAX_SECRET_BYTES } from '../secrets/secret.ts';
 import { checkTlsFiles } from '../secrets/tls-files.ts';
 import { ConfigError, parseConfig, type Config } from './config.ts';
 import { effectiveVariables, type ConfigProblem, type Environment } from './reader.ts';
@@ -58,10 +58,11 @@ const readSources = async (environment: ProcessEnvironment) => {
 };
 
 const checkSecretFiles = async (env: Environment): Promise<readonly ConfigProblem[]> => {
+  const isProduction = env['PROVIDER_ENVIRONMENT'] === 'production';
   const checks = VARIABLE_NAMES.map(async (name): Promise<ConfigProblem[]> => {
     if (VARIABLES[name].file !== 'secret' || !env[name]) return [];
     const text = await readRegularFile(env[name], MAX_SECRET_BYTES).then(
-      () => undefined,
+      (bytes) => (isProduction ? demoProblem(bytes.toString()) : undefined),
       (error: unknown) => describeUnreadable(error, MAX_SECRET_BYTES),
     );
     return text === undefined ? [] : [{ variables: [name], text }];

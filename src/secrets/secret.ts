@@ -30,6 +30,15 @@ export const ruleIn = (environment: 'sandbox' | 'production' | undefined, rule: 
 /** Anybody on the network can try to guess it; 16 random letters and digits are 95 bits. */
 export const MANAGEMENT_TOKEN_RULE: SecretRule = { bearer: true, minChars: 16 };
 
+/** The secrets of the emulator and of the compose file: everybody knows them, and a list made with them is no real one. */
+const DEMO_SECRETS = ['emulator-access-token', 'emulator-secret', 'demo-management-token'];
+
+/** What is wrong with `secret` in production, if it is one of the demo's. */
+export const demoProblem = (secret: string): string | undefined =>
+  DEMO_SECRETS.includes(secret.trim())
+    ? 'is the one of the demo, which everybody knows; production needs one of its own'
+    : undefined;
+
 /** What is wrong with `secret`, without quoting it; undefined if nothing is. */
 export const secretProblem = (secret: string, { minChars, bearer }: SecretRule): string | undefined => {
   if (Buffer.byteLength(secret) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;

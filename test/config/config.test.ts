@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { ConfigError, describeProblem, parseConfig, secretsOf } from '../../src/config/config.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
 import { createClientAddress } from '../../src/http/client-address.ts';
 import { MALFORMED, MARK, PRODUCTION, SANDBOX } from '../kit/malformed.ts';
 
@@ -130,6 +131,20 @@ test.each(['10.0.0.0/8', '2001:db8::/32', '::ffff:10.0.0.1', 'fe80::1%eth0', '12
     expect(() => createClientAddress(trustProxy)).not.toThrow();
   },
 );
+
+test('the secrets of the demo are refused in production, and only there', () => {
+  const compose = (name: string): string => readFileSync(`deploy/compose/${name}`, 'utf8').trim();
+  expect(compose('emulator-access-token')).toBe(DEFAULT_ACCESS_TOKEN);
+  for (const [name, value] of [
+    ['PROVIDER_ACCESS_TOKEN', DEFAULT_ACCESS_TOKEN],
+    ['MANAGEMENT_TOKEN', compose('management-token')],
+  ] as const) {
+    expect(problemsOf({ ...SANDBOX, [name]: value })).toEqual([]);
+    expect(problemsOf({ ...PRODUCTION, [name]: value })).toEqual([
+      expect.stringMatching(new RegExp(`^${name}: is the one of the demo, which everybody knows`)),
+    ]);
+  }
+});
 
 describe('one mistake is one problem', () => {
   test.each<[string, Environment, RegExp]>([
