@@ -4,6 +4,7 @@ import { isIP, isIPv6 } from 'node:net';
 import type { RequestHandler } from 'express';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { clientOf } from '../http/client-address.ts';
 import type { Middleware } from '../http/middlewares.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { Redaction } from '../secrets/redaction.ts';
@@ -85,15 +86,14 @@ export interface TokenCheckOptions {
 
 /** How long a wrong token waits for its 401. */
 const WRONG_TOKEN_DELAY_MS = 1_000;
-/** With so many wrong tokens waiting, the next request is refused unread: four guesses a second from one address. */
-const MAX_WAITING_PER_ADDRESS = 4;
-/** And 32 a second in all; for each, one connection and one timer are held. */
+/** With so many wrong tokens waiting, the next wrong one of that client is refused at once, and its connection closed. */
+const MAX_WAITING_PER_CLIENT = 4;
+/** And so many in all; for each, one connection and one timer are held. */
 const MAX_WAITING = 32;
 
 /**
- * Lets a request through that carries the token (RFC 6750 section 2.1). A wrong one gets its 401 after a delay. While
- * too many wrong ones wait, no token from their address is checked, not even the right one: a quick answer would
- * reveal it. That ends a second after the last wrong token, and other addresses do not notice.
+ * Lets a request through that carries the token (RFC 6750 section 2.1), whatever others send. A wrong one gets its 401
+ * after a delay. It is the length of the token that keeps it from being guessed; the delay keeps guessing cheap for us.
  */
 export const createTokenCheck = ({ token, clock, onRefusal }: TokenCheckOptions): RequestHandler => {
   const waiting = createWaiting(clock);
@@ -108,47 +108,47 @@ export const createTokenCheck = ({ token, clock, onRefusal }: TokenCheckOptions)
       return;
     }
     const [, given] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
-    // First, so that nothing can happen between the check of `waiting` and the wait.
-    const expected = await token();
-    // The socket's address, and not that of X-Forwarded-For, which anybody can choose.
-    const address = req.socket.remoteAddress ?? '';
-    if (given !== undefined && waiting.isFull(address)) {
-      onRefusal('too_many_attempts');
-      res.setHeader('Retry-After', Math.ceil(WRONG_TOKEN_DELAY_MS / 1_000));
-      // Fewer guesses a connection, and no queue of them behind this one.
-      res.setHeader('Connection', 'close');
-      sendProblem(res, 'too_many_attempts');
-      return;
-    }
-    if (given !== undefined && isSame(given, expected)) {
+    if (given !== undefined && isSame(given, await token())) {
       next();
       return;
     }
-    onRefusal(given === undefined ? 'no_token' : 'wrong_token');
+    // The socket's address, and not that of X-Forwarded-For, which anybody can choose.
+    const client = clientOf(req.socket.remoteAddress ?? '');
     const refuse = (): void => {
       res.setHeader('WWW-Authenticate', 'Bearer');
       sendProblem(res, 'unauthorized');
     };
     // A request without a token is not a guess.
-    if (given === undefined) refuse();
-    else waiting.add(address, refuse);
+    if (given === undefined) {
+      onRefusal('no_token');
+      refuse();
+    } else if (waiting.isFull(client)) {
+      onRefusal('too_many_attempts');
+      res.setHeader('Retry-After', Math.ceil(WRONG_TOKEN_DELAY_MS / 1_000));
+      // Fewer guesses a connection, and no queue of them behind this one.
+      res.setHeader('Connection', 'close');
+      sendProblem(res, 'too_many_attempts');
+    } else {
+      onRefusal('wrong_token');
+      waiting.add(client, refuse);
+    }
   };
 };
 
 /** The refusals that wait. One whose client has gone still takes its place, or going away would be a way to hurry. */
 const createWaiting = (clock: Clock) => {
-  const byAddress = new Map<string, number>();
+  const byClient = new Map<string, number>();
   let total = 0;
-  const countOf = (address: string): number => byAddress.get(address) ?? 0;
+  const countOf = (client: string): number => byClient.get(client) ?? 0;
   return {
-    isFull: (address: string): boolean => total >= MAX_WAITING || countOf(address) >= MAX_WAITING_PER_ADDRESS,
-    add: (address: string, refuse: () => void): void => {
+    isFull: (client: string): boolean => total >= MAX_WAITING || countOf(client) >= MAX_WAITING_PER_CLIENT,
+    add: (client: string, refuse: () => void): void => {
       total += 1;
-      byAddress.set(address, countOf(address) + 1);
+      byClient.set(client, countOf(client) + 1);
       clock.after(WRONG_TOKEN_DELAY_MS, () => {
         total -= 1;
-        if (countOf(address) > 1) byAddress.set(address, countOf(address) - 1);
-        else byAddress.delete(address);
+        if (countOf(client) > 1) byClient.set(client, countOf(client) - 1);
+        else byClient.delete(client);
         refuse();
       });
     },
