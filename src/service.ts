@@ -64,7 +64,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   const { logger, metrics, history } = telemetry;
 
   let drain: DrainTimes | undefined;
-  const shared = { list, version, clock, logger, logDestination };
+  const shared = { list, stores: telemetry.stores, version, clock, logger, logDestination };
   const publicListener = createPublicListener(config, {
     ...shared,
     isDraining: () => drain !== undefined,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import { toDate } from '../clock.ts';
+import type { StoreState } from '../telemetry/store-states.ts';
 import { sendProblem } from './problems.ts';
 
 // The probes: alive (/healthz) and able to serve (/readyz).
@@ -9,6 +10,7 @@ export const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/re
 
 export interface HealthOptions {
   readonly list: BankList;
+  readonly stores: () => readonly StoreState[];
   readonly environment: string;
   readonly version: string;
   readonly isDraining: () => boolean;
@@ -16,11 +18,13 @@ export interface HealthOptions {
 
 /** `GET /healthz`: 200 whenever the process can answer, whatever the provider does. */
 export const createHealthz =
-  ({ list, environment, version }: HealthOptions) =>
+  ({ list, stores, environment, version }: HealthOptions) =>
   (_req: IncomingMessage, res: ServerResponse): void => {
     const { state, held, ageMs, failing, lastFailure } = list.status();
+    const states = stores();
+    const isWell = state === 'fresh' && !failing && states.every((store) => !store.failing);
     sendJson(res, {
-      status: state === 'fresh' && !failing ? 'pass' : 'warn',
+      status: isWell ? 'pass' : 'warn',
       environment,
       version,
       list: {
@@ -28,10 +32,17 @@ export const createHealthz =
         count: held?.count ?? 0,
         ageSeconds: ageMs === undefined ? null : Math.round(ageMs / 1_000),
         lastSuccess: toIso(held?.receivedAtMs),
+        lastChanged: toIso(held?.changedAtMs),
         lastFailure: lastFailure?.kind ?? null,
         lastFailureAt: toIso(lastFailure?.atMs),
         failingSince: toIso(failing?.sinceMs),
       },
+      stores: Object.fromEntries(
+        states.map((store) => [
+          store.name,
+          { works: store.failing === undefined, failingSince: toIso(store.failing?.sinceMs) },
+        ]),
+      ),
     });
   };
 

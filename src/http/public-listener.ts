@@ -12,12 +12,14 @@ import { createHotPath } from './server/hot-path.ts';
 import { LIMITS } from './server/limits.ts';
 import { createBoundedServer } from './server/server.ts';
 import type { RequestEvent } from '../telemetry/events.ts';
+import type { StoreState } from '../telemetry/store-states.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and the Express application
 // for the others.
 
 export interface PublicListenerOptions {
   readonly list: BankList;
+  readonly stores: () => readonly StoreState[];
   readonly version: string;
   readonly isDraining: () => boolean;
   readonly clock: Clock;
@@ -39,11 +41,12 @@ export interface PublicListener {
 }
 
 export const createPublicListener = (config: Config, options: PublicListenerOptions): PublicListener => {
-  const { list, version, isDraining, clock, logger, emit } = options;
+  const { list, stores, version, isDraining, clock, logger, emit } = options;
   const cors = createCors(config.corsOrigins);
   const securityHeaders = createSecurityHeaders(cors);
   const shared = {
     list,
+    stores,
     version,
     environment: config.provider.environment,
     isDraining,

@@ -18,6 +18,7 @@ import { sendProblem } from '../http/problems.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { History } from '../telemetry/history.ts';
 import type { ManagementRefusal, Metrics } from '../telemetry/metrics.ts';
+import type { StoreState } from '../telemetry/store-states.ts';
 import { createHostCheck, createTokenCheck, readManagementToken } from './authorization.ts';
 import { createRefresh } from './refresh.ts';
 import { createStatusPage } from './status-page/status-page.ts';
@@ -28,6 +29,7 @@ import type { DrainTimes } from './status-page/verdict.ts';
 
 export interface OperatorsAppOptions extends Omit<RequestAdmissionOptions, 'isDraining'> {
   readonly list: BankList;
+  readonly stores: () => readonly StoreState[];
   readonly version: string;
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
@@ -41,9 +43,9 @@ export interface OperatorsAppOptions extends Omit<RequestAdmissionOptions, 'isDr
 }
 
 export const createOperatorsApp = (config: Config, options: OperatorsAppOptions): RequestListener => {
-  const { list, version, drain, clock, redaction, metrics, history } = options;
+  const { list, stores, version, drain, clock, redaction, metrics, history } = options;
   const isDraining = (): boolean => drain() !== undefined;
-  const health = { list, version, environment: config.provider.environment, isDraining };
+  const health = { list, stores, version, environment: config.provider.environment, isDraining };
   const onRefusal = (reason: ManagementRefusal): void => metrics.onManagementRefusal(reason);
   const token = readManagementToken(config, redaction);
   // These requests are logged and not counted: they are not users'.

@@ -8,14 +8,17 @@ import type { ServiceEvent } from './events.ts';
 import { createHistory, type History } from './history.ts';
 import { createEventLog, createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { createStoreStates, type StoreState } from './store-states.ts';
 
-// The log, the metrics and the history, which receive every event of the service.
+// The log, the metrics, the history and the states of the stores, which receive every event of the service.
 
 export interface Telemetry {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly history: History;
-  /** Passes `event` to all three. */
+  /** The state of each configured store. */
+  readonly stores: () => readonly StoreState[];
+  /** Passes `event` to all of them. */
   readonly emit: (event: ServiceEvent) => void;
 }
 
@@ -43,10 +46,12 @@ export const createTelemetry = (config: Config, options: TelemetryOptions): Tele
     version,
   });
   const history = createHistory({ clock, ageMs: () => status().ageMs });
+  const states = createStoreStates(stores, clock);
   const emit = (event: ServiceEvent): void => {
     log(event);
     metrics.onEvent(event);
     history.onEvent(event);
+    states.onEvent(event);
   };
-  return { logger, metrics, history, emit };
+  return { logger, metrics, history, stores: () => states.current(), emit };
 };

@@ -119,6 +119,13 @@ describeInBrowser('the status page', () => {
       enter: () => start({ before: (emulator) => emulator.behave('some-unusable') }),
       says: /without 26 rejected entries/,
     },
+    'with a failing store': {
+      enter: async () => {
+        await start({ env: { CACHE_SNAPSHOT_FILE: '/nowhere/list' } });
+        await eventually(() => rig.messages().some((message) => message.includes('cannot be written')));
+      },
+      says: /but the snapshot file fails/,
+    },
     'in production': {
       enter: () =>
         start({ env: { PROVIDER_ENVIRONMENT: 'production', PROVIDER_PRODUCTION_BASE_URL: NOBODY } }),
@@ -163,6 +170,39 @@ describeInBrowser('the status page', () => {
     expect(await page.title()).toMatch(/^! .*cannot be renewed/);
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Metrics');
     expect(complaints).toEqual([]);
+  });
+
+  test('selected text does not keep what is no longer true; a selected command stays selected', async () => {
+    await start();
+    await open();
+    await page.clock.install();
+    await page.reload();
+    const select = (selector: string) =>
+      page.evaluate(`document.getSelection().selectAllChildren(document.querySelector('${selector}'))`);
+    const renewUntil = async (text: RegExp): Promise<void> => {
+      await page.clock.runFor(6_000);
+      await page.locator('#headline', { hasText: text }).waitFor();
+    };
+    await select('main');
+    await fail('unavailable');
+    await renewUntil(/cannot be renewed/);
+    expect(await page.locator('#advice').innerText()).toContain('What is wrong');
+
+    await rig.emulator.behave('refuse');
+    rig.clock.next();
+    await eventually(() => rig.service.list.status().failing?.attempts === 2);
+    await page.clock.runFor(6_000);
+    await page.locator('code', { hasText: 'doctor' }).waitFor();
+    await select('code');
+    rig.clock.skip(8 * 24 * HOUR_MS);
+    await renewUntil(/the cached list has expired/);
+    expect(await page.locator('#meaning').innerText()).toContain('Users have been getting errors since');
+    expect(await page.evaluate('String(document.getSelection())')).toBe('node dist/src/main.js doctor');
+
+    await select('#facts');
+    await page.route('**/*', (route) => route.abort());
+    await renewUntil(/No contact/);
+    expect(await page.locator('#meaning').innerText()).toContain('has not answered since');
   });
 
   test('without contact it turns grey, withdraws its verdict, and recovers by itself', async () => {

@@ -5,7 +5,7 @@ import { FAILURE_KINDS, type Action, type ShellCommand } from '../../failure-kin
 import { formatCount, formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
-import { judge, noContact, type FaultReport, type PageVerdict, type Situation } from './verdict.ts';
+import { judge, noContact, STORES, type FaultReport, type PageVerdict, type Situation } from './verdict.ts';
 
 // The page's HTML. The script looks its parts up by id.
 
@@ -79,14 +79,19 @@ const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const s
 >;
 
 const renderVerdict = (
-  { severity, headline, meaning, problem, actions }: PageVerdict,
+  { severity, headline, meaning, problems, actions }: PageVerdict,
   commands: Commands,
 ): Html =>
   html` <section class="verdict" id="verdict" data-severity="${severity}">
     <h1><span id="headline" role="status">${headline}</span></h1>
     <div id="meaning">${meaning.map((paragraph) => html`<p>${paragraph}</p>`)}</div>
     <div id="advice">
-      ${problem && renderProblem(problem)}
+      ${
+        problems.length === 0
+          ? undefined
+          : html`<h2>What is wrong</h2>
+              ${problems.map(renderProblem)}`
+      }
       ${
         actions.length === 0
           ? undefined
@@ -99,8 +104,7 @@ const renderVerdict = (
   </section>`;
 
 const renderProblem = ({ summary, history, details }: FaultReport): Html =>
-  html`<h2>What is wrong</h2>
-    <p>${summary}</p>
+  html`<p>${summary}</p>
     ${history === undefined ? undefined : html`<p class="failing">${history}</p>`}
     ${details === undefined ? undefined : html`<p class="details">Details: ${details}.</p>`}`;
 
@@ -113,6 +117,7 @@ const renderAction = (action: Action, commands: Commands): Html => {
 const renderFacts = (content: PageContent): Html =>
   html` <dl class="facts" id="facts">
     ${servedFact(content)} ${ageFact(content)} ${nextLoadFact(content)} ${failureFact(content)}
+    ${storeFacts(content)}
   </dl>`;
 
 const fact = (term: string, value: string | Html, note: string | Html): Html =>
@@ -131,8 +136,8 @@ const servedFact = ({ status: { held, state, failure }, fields }: PageContent): 
   return fact('Users get', formatCount(held.count, 'bank', 'banks'), `${names}${note}`);
 };
 
-const ageFact = ({ status: { ageMs, state }, policy, nowMs }: PageContent): Html => {
-  if (ageMs === undefined) return fact('Age of the list', 'no list', 'since the start');
+const ageFact = ({ status: { ageMs, state, held }, policy, nowMs }: PageContent): Html => {
+  if (ageMs === undefined || !held) return fact('Age of the list', 'no list', 'since the start');
   const overdueMs = ageMs - policy.ttlMs;
   const note =
     state === 'fresh'
@@ -140,8 +145,21 @@ const ageFact = ({ status: { ageMs, state }, policy, nowMs }: PageContent): Html
       : state === 'stale'
         ? `renewal overdue for ${formatDuration(overdueMs)}`
         : `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
-  return fact('Age of the list', formatDuration(ageMs), html`from ${time(nowMs - ageMs, nowMs)}, ${note}`);
+  const changed = html`The content last changed ${formatDuration(nowMs - held.changedAtMs)} ago
+  (${time(held.changedAtMs, nowMs)}).`;
+  return fact(
+    'Age of the list',
+    formatDuration(ageMs),
+    html`from ${time(nowMs - ageMs, nowMs)}, ${note}. ${changed}`,
+  );
 };
+
+const storeFacts = ({ stores, nowMs }: PageContent): Html[] =>
+  stores.map(({ name, failing }) =>
+    failing
+      ? fact(STORES[name].title, 'fails', html`since ${time(failing.sinceMs, nowMs)}`)
+      : fact(STORES[name].title, 'works', STORES[name].purpose),
+  );
 
 const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent): Html => {
   const term = failure ? 'Next attempt' : 'Next renewal';

@@ -31,6 +31,7 @@ export const createStatusPage = (
     const now = {
       nowMs: options.wallMs(),
       status: options.list.status(),
+      stores: options.stores(),
       minutes: options.minutes(),
       drain: options.drain(),
       commands: commandsFor(req, isRefreshEnabled),

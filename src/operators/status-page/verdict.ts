@@ -8,13 +8,13 @@ import {
   type RejectionReason,
 } from '../../banks/reading/entry.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
+import type { StoreState } from '../../telemetry/store-states.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
 // What the service's state means for its users, what is wrong and what to do. Pure; knows no HTML.
 
 export interface PageVerdict extends UsersGet {
-  /** Undefined when nothing is wrong. */
-  readonly problem?: FaultReport;
+  readonly problems: readonly FaultReport[];
   readonly actions: readonly Action[];
 }
 
@@ -35,6 +35,7 @@ export interface FaultReport {
 
 export interface Situation {
   readonly status: ListStatus;
+  readonly stores: readonly StoreState[];
   readonly policy: FreshnessPolicy;
   /** Undefined unless the service is shutting down. */
   readonly drain: DrainTimes | undefined;
@@ -51,7 +52,7 @@ export interface DrainTimes {
 
 export const judge = (situation: Situation): PageVerdict => {
   const { drain, nowMs } = situation;
-  const verdict = judgeList(situation);
+  const verdict = withFailingStores(judgeList(situation), situation);
   if (!drain) return verdict;
   const connections =
     nowMs < drain.acceptsUntilMs
@@ -80,6 +81,7 @@ export const noContact = (asOf: string): PageVerdict => ({
   meaning: [
     `The management port has not answered since ${asOf} UTC. Users may still get the list, because /banks is on another port. Everything below is as of ${asOf} UTC.`,
   ],
+  problems: [],
   actions: [
     'Check that the process is running, and that your tunnel or port forwarding is still open.',
     'This page keeps trying and recovers automatically.',
@@ -92,6 +94,7 @@ const FIRST_LOAD: PageVerdict = {
   meaning: [
     'There is no cached list yet. Requests for /banks wait for it, at most for PROVIDER_TIMEOUT; after that they get an error.',
   ],
+  problems: [],
   actions: ['Nothing yet. This page updates automatically.'],
 };
 
@@ -99,6 +102,7 @@ const CURRENT: PageVerdict = {
   severity: 'ok',
   headline: 'Users get the current list.',
   meaning: ['Every request is answered from the cached list, and renewals succeed.'],
+  problems: [],
   actions: [],
 };
 
@@ -109,13 +113,17 @@ const USERS_GET: Readonly<Record<Freshness, (situation: Situation) => UsersGet>>
     headline: 'Users get errors: there is no cached list.',
     meaning: ['No list has been loaded since this instance started, and no saved one could be used.'],
   }),
-  expired: ({ status: { ageMs = 0 }, policy }) => ({
-    severity: 'error',
-    headline: 'Users get errors: the cached list has expired.',
-    meaning: [
-      `The cached list is ${formatDuration(ageMs)} old. It could be served for ${formatDuration(policy.ttlMs + policy.maxStaleMs)} (CACHE_TTL plus CACHE_MAX_STALE). Users get errors until a load succeeds.`,
-    ],
-  }),
+  expired: ({ status: { ageMs = 0 }, policy, nowMs }) => {
+    const longestMs = policy.ttlMs + policy.maxStaleMs;
+    const expiredForMs = ageMs - longestMs;
+    return {
+      severity: 'error',
+      headline: 'Users get errors: the cached list has expired.',
+      meaning: [
+        `Users have been getting errors since ${formatTime(nowMs - expiredForMs, nowMs)} (${formatDuration(expiredForMs)}), and will until a load succeeds. The cached list is ${formatDuration(ageMs)} old. It could be served for ${formatDuration(longestMs)} (CACHE_TTL plus CACHE_MAX_STALE).`,
+      ],
+    };
+  },
   stale: ({ status: { ageMs = 0 }, policy, nowMs }) => {
     const leftMs = policy.ttlMs + policy.maxStaleMs - ageMs;
     return {
@@ -138,7 +146,7 @@ const USERS_GET: Readonly<Record<Freshness, (situation: Situation) => UsersGet>>
   }),
 };
 
-const whatIsWrong = ({ status, nowMs }: Situation): Pick<PageVerdict, 'problem' | 'actions'> => {
+const whatIsWrong = ({ status, nowMs }: Situation): Pick<PageVerdict, 'problems' | 'actions'> => {
   const { failure, failing } = status;
   if (!failure) return OVERDUE;
   const { summary, actions } = FAILURE_KINDS[failure.kind];
@@ -146,13 +154,13 @@ const whatIsWrong = ({ status, nowMs }: Situation): Pick<PageVerdict, 'problem' 
   const history =
     failing &&
     `Failing since ${formatTime(failing.sinceMs, nowMs)} (${formatDuration(nowMs - failing.sinceMs)}), ${formatCount(failing.attempts, 'attempt', 'attempts')}${httpStatus}.`;
-  return { problem: { summary, history, details: failure.message }, actions };
+  return { problems: [{ summary, history, details: failure.message }], actions };
 };
 
-const OVERDUE: Pick<PageVerdict, 'problem' | 'actions'> = {
-  problem: {
-    summary: 'The renewal is overdue, and no load has failed: this machine may have been suspended.',
-  },
+const OVERDUE: Pick<PageVerdict, 'problems' | 'actions'> = {
+  problems: [
+    { summary: 'The renewal is overdue, and no load has failed: this machine may have been suspended.' },
+  ],
   actions: ['Nothing yet: a load is in progress or about to start. This page updates automatically.'],
 };
 
@@ -168,7 +176,7 @@ const judgeEntries = (entries: RejectedEntries): PageVerdict => {
     meaning: [
       'Every request is answered from the cached list. Users cannot find the banks that are missing.',
     ],
-    problem: { summary: `The provider sent entries that cannot be published: ${counts}.` },
+    problems: [{ summary: `The provider sent entries that cannot be published: ${counts}.` }],
     actions: [
       'Tell the provider. The entries return automatically with the first list in which they are usable.',
     ],
@@ -183,4 +191,68 @@ const REJECTION_TEXTS: Readonly<Record<RejectionReason, string>> = {
   altered_number: 'with a number that browsers would read as another one',
   unsafe_key: 'with the key __proto__',
   duplicate: 'identical to an earlier entry',
+};
+
+/** The verdict on the list, with what a failing store adds to it. */
+const withFailingStores = (verdict: PageVerdict, { stores, nowMs }: Situation): PageVerdict => {
+  const failed = stores.flatMap(({ name, failing }) =>
+    failing ? [{ name, ...STORES[name], ...failing }] : [],
+  );
+  if (failed.length === 0) return verdict;
+  const isListWell = verdict.severity === 'ok';
+  const hasDoctor = verdict.actions.some(
+    (action) => typeof action === 'object' && action.command === 'doctor',
+  );
+  return {
+    severity: isListWell ? 'warning' : verdict.severity,
+    headline: isListWell
+      ? `Users get the current list, but ${failed.map(({ label }) => label).join(' and ')} ${failed.length === 1 ? 'fails' : 'fail'}.`
+      : verdict.headline,
+    meaning: [...verdict.meaning, ...failed.map(({ consequence }) => consequence)],
+    problems: [
+      ...verdict.problems,
+      ...failed.map(({ name, label, sinceMs, reason }) => ({
+        summary: `A store of the list cannot be used: ${label} (${name}).`,
+        history: `Failing since ${formatTime(sinceMs, nowMs)} (${formatDuration(nowMs - sinceMs)}).`,
+        details: reason,
+      })),
+    ],
+    actions: [...verdict.actions, ...failed.map(({ action }) => action), ...(hasDoctor ? [] : [TRY_STORES])],
+  };
+};
+
+const TRY_STORES: Action = {
+  text: 'The doctor tries each store, and says which step fails and what to do:',
+  command: 'doctor',
+};
+
+interface StoreTexts {
+  readonly title: string;
+  /** In a sentence. */
+  readonly label: string;
+  /** What it is for, while it works. */
+  readonly purpose: string;
+  /** What its failure means for users. */
+  readonly consequence: string;
+  readonly action: string;
+}
+
+export const STORES: Readonly<Record<StoreState['name'], StoreTexts>> = {
+  CACHE_REDIS_URL: {
+    title: 'Redis',
+    label: 'Redis',
+    purpose: 'shares the list between replicas',
+    consequence:
+      'Without Redis each replica loads the list by itself, and one that starts during an outage of the provider has no list, unless a snapshot file has it. Users notice nothing else.',
+    action: 'Check Redis and the network. The replicas share the list again as soon as it works.',
+  },
+  CACHE_SNAPSHOT_FILE: {
+    title: 'Snapshot file',
+    label: 'the snapshot file',
+    purpose: 'keeps the list across restarts',
+    consequence:
+      'Without the snapshot file a restart during an outage of the provider has no list, unless Redis has it. Users notice nothing else.',
+    action:
+      'Check the disk, and whether the service may write to the directory of CACHE_SNAPSHOT_FILE. The next renewal writes it again.',
+  },
 };

@@ -1,5 +1,6 @@
 // Renews the page in place: only the parts that have changed are replaced, so nothing flickers, scrolls or loses the
-// focus. Without an answer the page turns grey and says so. It does that in background tabs too: their titles are read.
+// focus. All of them change together: the page never shows two moments at once. Without an answer the page turns grey and
+// says so. It does that in background tabs too: their titles are read.
 
 const INTERVAL_MS = 5_000;
 const VERDICT = ['headline', 'meaning', 'advice'];
@@ -8,18 +9,24 @@ const REST = ['as-of', 'facts', 'plots'];
 const root = document.documentElement;
 let noContact = document.querySelector('template');
 
-/** Whether somebody is selecting text in `element`, such as a command. */
-const isSelected = (element) => {
+/** Calls `replace`. A command that somebody is about to copy stays selected, if it is still there. */
+const keepSelectedCommand = (replace) => {
   const selection = document.getSelection();
-  return selection && !selection.isCollapsed && selection.containsNode(element, true);
+  const commands = () => [...document.querySelectorAll('code')];
+  const selected = selection.isCollapsed
+    ? undefined
+    : commands().find((command) => selection.containsNode(command, true));
+  replace();
+  if (!selected || selected.isConnected) return;
+  const renewed = commands().find(({ textContent }) => textContent === selected.textContent);
+  if (renewed) selection.selectAllChildren(renewed);
 };
 
 const replaceParts = (source, ids, title) => {
   for (const id of ids) {
     const shown = document.getElementById(id);
     const renewed = source.getElementById(id);
-    if (shown.innerHTML === renewed.innerHTML || isSelected(shown)) continue;
-    shown.replaceChildren(...renewed.cloneNode(true).childNodes);
+    if (shown.innerHTML !== renewed.innerHTML) shown.replaceChildren(...renewed.cloneNode(true).childNodes);
   }
   document.getElementById('verdict').dataset.severity = source.getElementById('verdict').dataset.severity;
   document.title = title;
@@ -33,10 +40,10 @@ const renew = async () => {
     // Another version has other parts, and another script.
     if (next.documentElement.dataset.version !== root.dataset.version) return location.reload();
     noContact = next.querySelector('template');
-    replaceParts(next, [...VERDICT, ...REST], next.title);
+    keepSelectedCommand(() => replaceParts(next, [...VERDICT, ...REST], next.title));
     delete root.dataset.contact;
   } catch {
-    replaceParts(noContact.content, VERDICT, noContact.dataset.title);
+    keepSelectedCommand(() => replaceParts(noContact.content, VERDICT, noContact.dataset.title));
     root.dataset.contact = 'lost';
   }
 };
