@@ -98,8 +98,11 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     actions: [RUN_DOCTOR, 'Ask the provider whether the change is intended.'],
   },
   too_large: {
-    summary: 'The provider’s answer is larger than PROVIDER_MAX_BODY allows after decompression.',
-    actions: ['Ask the provider whether that is correct. If it is, raise PROVIDER_MAX_BODY (up to 256mb).'],
+    summary:
+      'The provider’s answer is larger than PROVIDER_MAX_BODY allows after decompression, or has more than 50,000 entries, or one above 64 KiB.',
+    actions: [
+      'See under “Details” which it is, and ask the provider whether that is correct. If it is, raise PROVIDER_MAX_BODY (up to 256mb); the other limits are fixed.',
+    ],
     step: 'content',
   },
   too_few: {

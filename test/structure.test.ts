@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   telemetry: 'secrets config banks provider sharing pino prom-client',
   http: 'secrets config banks telemetry express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
   operators: 'secrets config banks telemetry http express node:http pino',
-  doctor: 'secrets config banks provider undici',
+  doctor: 'secrets config banks provider undici redis',
   'core.ts': 'config banks provider sharing telemetry',
   'service.ts': 'secrets config banks core.ts telemetry http operators pino',
   commands: 'secrets config telemetry doctor service.ts',

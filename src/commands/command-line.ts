@@ -8,7 +8,7 @@ import { printable } from '../telemetry/pretty.ts';
 
 const COMMANDS = {
   serve: 'run the service; the default',
-  doctor: 'make one request to the provider and report each step',
+  doctor: 'make one request to the provider, try stores and ports, and report each step',
   'check-config': 'print the effective configuration and its problems',
 } as const;
 

@@ -3,16 +3,21 @@ import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
 import { observe } from '../doctor/observe.ts';
 import { render } from '../doctor/report.ts';
+import { trySurroundings } from '../doctor/surroundings.ts';
 import type { CommandContext } from './command-line.ts';
 
-/** Makes one exchange with the provider and reports each step. @returns 0 if this configuration can serve a list */
+/**
+ * Makes one exchange with the provider, tries the stores and the ports, and reports each step.
+ * @returns 0 if everything that is configured works
+ */
 export const doctor = async ({ env, redaction, write }: CommandContext): Promise<number> => {
   try {
     const config = await readConfig(env);
     for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
-    const report = diagnose(config, await observe(config, redaction));
+    const observation = await observe(config, redaction);
+    const report = diagnose(config, observation, await trySurroundings(config, redaction));
     write(render(report));
-    return report.served ? 0 : 1;
+    return report.failed.length === 0 ? 0 : 1;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const lines = error.problems.map((problem) => `FAIL  configuration  ${describeProblem(problem)}`);

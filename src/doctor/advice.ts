@@ -7,7 +7,7 @@ import { banksUrl } from '../provider/exchange.ts';
 import type { MissingField } from './bank-fields.ts';
 import type { Contact, Observation } from './observe.ts';
 import { findLists, signOfPages, type Survey } from './survey.ts';
-import { SYMPTOMS } from './symptoms.ts';
+import { fillIn, findRow, SYMPTOMS } from './symptoms.ts';
 import { ms, percentFilled } from './units.ts';
 
 // Why an exchange failed and what to do about it: the symptom that it shows, looked up in the table of symptoms, or else the
@@ -52,21 +52,16 @@ export const advise = ({ kind }: LoadError, evidence: Evidence): Advice => {
       : { url: baseUrl, variable: baseUrlVariable(evidence.config), contact: provider };
   const symptom = isAboutToken
     ? symptomOfToken(kind, endpoint, evidence)
-    : (symptomOfContact(kind, endpoint) ?? SYMPTOM_OF_ANSWER[kind]?.(evidence));
-  const { step, likely, next } = rowOf(symptom) ?? adviceOnKind(kind);
-  const fill = (text: string): string =>
-    text.replaceAll(/\{(\w+)\}/g, (_, word: string) => WORDS[word]?.(endpoint, evidence) ?? '');
-  return { step: isAboutToken ? 'token' : step, likely: fill(likely), next: fill(next) };
+    : (symptomOfContact(kind, endpoint, evidence) ?? SYMPTOM_OF_ANSWER[kind]?.(evidence));
+  const { step, likely, next } = (symptom && findRow(SYMPTOMS, symptom)) || adviceOnKind(kind);
+  const words = wordsOf(endpoint, evidence);
+  const isStep = (name: string): boolean => name === (isAboutToken ? 'token' : step);
+  return {
+    step: EXCHANGE_STEPS.find(isStep) ?? 'list',
+    likely: fillIn(likely, words),
+    next: fillIn(next, words),
+  };
 };
-
-const ROWS = Object.entries(SYMPTOMS).map(([key, text]) => {
-  const step = EXCHANGE_STEPS.find((name) => key.startsWith(`${name}: `)) ?? 'list';
-  const [likely = '', next = ''] = text.trim().split(/\n\s*/);
-  return { step, symptoms: key.slice(step.length + 2).split(', '), likely, next };
-});
-
-const rowOf = (symptom: string | undefined) =>
-  ROWS.find(({ symptoms }) => symptoms.some((name) => name === symptom));
 
 /** What everybody is told about the kind, without what concerns a running service. */
 const adviceOnKind = (kind: LoadErrorKind): Advice => {
@@ -79,40 +74,49 @@ const adviceOnKind = (kind: LoadErrorKind): Advice => {
 const toClause = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 
 /** What stands for the words in braces. */
-const WORDS: Readonly<Record<string, (endpoint: Endpoint, evidence: Evidence) => string>> = {
-  variable: ({ variable }) => variable,
-  host: ({ url }) => url.host,
-  hostname: ({ url }) => url.hostname,
-  port: ({ url: { port, protocol } }) => port || (protocol === 'https:' ? '443' : '80'),
-  banksUrl: ({ url }) => banksUrl(url).href,
-  headAfter: ({ contact }) => ms(contact.head?.afterMs ?? 0),
-  environment: (_, { config }) => config.provider.environment,
-  members: (_, { observation: { answer }, json }) =>
-    [findLists(json).join(' or '), signOfPages(answer?.link, json)].filter(Boolean).join('; '),
-  hints: (_, evidence) =>
-    entryHints(evidence).join('; ') || 'the entries have nothing in the published fields',
-};
+const wordsOf = ({ url, variable, contact }: Endpoint, evidence: Evidence) => ({
+  variable: () => variable,
+  host: () => url.host,
+  hostname: () => url.hostname,
+  port: () => url.port || (url.protocol === 'https:' ? '443' : '80'),
+  banksUrl: () => banksUrl(url).href,
+  headAfter: () => ms(contact.head?.afterMs ?? 0),
+  environment: () => evidence.config.provider.environment,
+  timeout: () => ms(evidence.config.provider.timeoutMs),
+  members: () => {
+    const { observation, json } = evidence;
+    return [findLists(json).join(' or '), signOfPages(observation.answer?.link, json)]
+      .filter(Boolean)
+      .join('; ');
+  },
+  hints: () => entryHints(evidence).join('; ') || 'the entries have nothing in the published fields',
+});
 
-const symptomOfToken = (
-  kind: LoadErrorKind,
-  endpoint: Endpoint,
-  { config }: Evidence,
-): string | undefined => {
-  if (config.provider.token.kind !== 'client-credentials') return 'unusable file';
+const symptomOfToken = (kind: LoadErrorKind, endpoint: Endpoint, evidence: Evidence): string | undefined => {
+  if (evidence.config.provider.token.kind !== 'client-credentials') return 'unusable file';
   // The proxy's failures are explained by their kind.
   if (kind === 'proxy_unreachable' || kind === 'proxy_refused') return undefined;
-  const noAnswer = symptomOfContact(kind, endpoint);
+  const noAnswer = symptomOfContact(kind, endpoint, evidence);
   if (noAnswer !== undefined) return noAnswer;
   const status = endpoint.contact.head?.status;
   if (status === 400 || status === 401) return 'client rejected';
   return kind === 'rate_limited' || kind === 'unavailable' ? 'endpoint failed' : 'not a token endpoint';
 };
 
+/** Less than a connection with TLS around the world may take. */
+const SHORT_TIMEOUT_MS = 1_000;
+
 /** Why there is no connection or no complete answer; undefined where that is not what failed. */
-const symptomOfContact = (kind: LoadErrorKind, { contact, url }: Endpoint): string | undefined => {
+const symptomOfContact = (
+  kind: LoadErrorKind,
+  { contact, url }: Endpoint,
+  { config }: Evidence,
+): string | undefined => {
+  const { timeoutMs } = config.provider;
   const { connection, head, connectError, lostBy } = contact;
   if (kind === 'timeout') {
-    if (!connection) return 'connecting timed out';
+    if (!connection)
+      return timeoutMs < SHORT_TIMEOUT_MS ? 'connecting timed out early' : 'connecting timed out';
     return head ? 'not complete in time' : 'no answer in time';
   }
   if (kind !== 'unreachable') return undefined;
@@ -120,7 +124,8 @@ const symptomOfContact = (kind: LoadErrorKind, { contact, url }: Endpoint): stri
   const [, alert] = /_(ALERT_\w+)$/.exec((connection ? lostBy : connectError) ?? '') ?? [];
   const scheme = url.protocol === 'https:' ? 'https' : 'http';
   const seen = [alert, connection ? `closed over ${scheme}` : connectError];
-  return seen.find(rowOf) ?? (scheme === 'https' ? 'no handshake' : 'no connection');
+  const known = seen.find((symptom) => symptom !== undefined && findRow(SYMPTOMS, symptom));
+  return known ?? (scheme === 'https' ? 'no handshake' : 'no connection');
 };
 
 /** What is wrong with the provider's answer, where its kind alone says too little. */
@@ -128,7 +133,7 @@ const SYMPTOM_OF_ANSWER: Readonly<Partial<Record<LoadErrorKind, (evidence: Evide
   unauthorized: ({ config }) => `401 with a ${config.provider.token.kind} token`,
   unexpected_status: ({ config, observation }) => {
     const status = observation.provider.head?.status ?? 0;
-    const hasPath = /\/(api|v\d+|banks)(\/|$)/.test(config.provider.baseUrl.pathname);
+    const hasPath = /\/(api|v1|banks)(\/|$)/.test(config.provider.baseUrl.pathname);
     if (status === 404) return hasPath ? '404 with a path' : '404';
     if (status === 403) return '403';
     if (status >= 400) return 'another 4xx';
@@ -142,6 +147,7 @@ const SYMPTOM_OF_ANSWER: Readonly<Partial<Record<LoadErrorKind, (evidence: Evide
     if (!isUtf8(answer.body)) return 'not UTF-8';
     return text === '' ? 'empty' : 'damaged';
   },
+  too_large: ({ observation }) => (observation.answer ? 'beyond a fixed limit' : 'too large'),
   not_a_list: ({ json }) => (findLists(json).length > 0 ? 'in an envelope' : 'none'),
   unusable_entries: ({ survey }) => (survey.duplicates > 0 ? 'alike' : 'unusable'),
 };

@@ -7,13 +7,14 @@ import { EXCHANGE_STEPS, type ExchangeStep } from '../failure-kinds.ts';
 import { advise, entryHints, type Evidence } from './advice.ts';
 import { findMissing, suggestLines, type SuggestedLine } from './bank-fields.ts';
 import type { Observation } from './observe.ts';
+import type { SurroundingStep } from './obstacles.ts';
 import { signOfPages, surveyEntries, type FieldSeen } from './survey.ts';
 import { ms, size } from './units.ts';
 
 // What the exchange showed, step by step in words, up to the first failure. Pure: an observation in, a report out.
 
 export interface Step {
-  readonly name: ExchangeStep | 'configuration';
+  readonly name: 'configuration' | ExchangeStep | 'clock' | SurroundingStep;
   /** `note`: it works, but somebody should look at it. */
   readonly verdict: 'ok' | 'note' | 'FAIL';
   readonly message: string;
@@ -29,9 +30,16 @@ export interface Report {
   readonly suggestions: readonly SuggestedLine[];
   /** The list that would be served; undefined if this configuration cannot serve one. */
   readonly served: ServedList | undefined;
+  /** The steps that failed. */
+  readonly failed: readonly Step['name'][];
 }
 
-export const diagnose = (config: Config, observation: Observation): Report => {
+/** @param surroundings the steps that do not concern the provider */
+export const diagnose = (
+  config: Config,
+  observation: Observation,
+  surroundings: readonly Step[] = [],
+): Report => {
   const { answer, outcome } = observation;
   const published = config.banks.fields;
   const json = answer && jsonOf(answer.body);
@@ -43,12 +51,16 @@ export const diagnose = (config: Config, observation: Observation): Report => {
     0,
     EXCHANGE_STEPS.findIndex((name) => name === failed?.name),
   );
+  const steps = [
+    describeConfiguration(config),
+    ...(failed ? passed : EXCHANGE_STEPS).map((name) => describeStep(name, evidence)),
+    ...(failed ? [failed] : []),
+    ...describeClock(observation),
+    ...surroundings,
+  ];
   return {
-    steps: [
-      describeConfiguration(config),
-      ...(failed ? passed : EXCHANGE_STEPS).map((name) => describeStep(name, evidence)),
-      ...(failed ? [failed] : []),
-    ],
+    steps,
+    failed: steps.filter(({ verdict }) => verdict === 'FAIL').map(({ name }) => name),
     fields: survey.fields,
     published,
     suggestions: suggestLines(published, missing, survey.fields),
@@ -76,6 +88,26 @@ const describeConfiguration = ({ provider, banks }: Config): Step => ({
     `${provider.environment}, ${provider.baseUrl.href}, at most ${provider.timeoutMs} ms and ` +
     `${size(provider.maxBodyBytes)}; ${banks.fields ? `publishes ${banks.fields.length} fields` : 'publishes every field'}`,
 });
+
+/** The provider's `Date` has whole seconds, and answers travel. */
+const MAX_CLOCK_ERROR_SECONDS = 5;
+
+/** This machine's clock compared with the provider's; nothing where it sent no time. */
+const describeClock = ({ provider }: Observation): Step[] => {
+  const aheadMs = provider.head?.clockAheadMs;
+  if (aheadMs === undefined) return [];
+  const seconds = Math.round(Math.abs(aheadMs) / 1_000);
+  if (seconds <= MAX_CLOCK_ERROR_SECONDS)
+    return [{ name: 'clock', verdict: 'ok', message: "agrees with the provider's" }];
+  return [
+    {
+      name: 'clock',
+      verdict: 'note',
+      message: `${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the provider's`,
+      next: 'synchronise the clock of this machine (NTP): certificates, tokens and the ages of shared lists depend on it; if it is right, tell the provider',
+    },
+  ];
+};
 
 const describeStep = (name: ExchangeStep, evidence: Evidence): Step => {
   const [message, next] = DESCRIBE[name](evidence);

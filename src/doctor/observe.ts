@@ -27,7 +27,12 @@ export interface Contact {
   readonly lostBy?: string;
   readonly isThroughProxy?: boolean;
   /** The head of the last answer. */
-  readonly head?: { readonly status: number; readonly afterMs: number };
+  readonly head?: {
+    readonly status: number;
+    readonly afterMs: number;
+    /** By how much this machine's clock is ahead of the time in the answer's `Date`, if it has one. */
+    readonly clockAheadMs: number | undefined;
+  };
 }
 
 export interface Observation {
@@ -108,8 +113,11 @@ const watchConnections = (
       onSeen({ connectError: String(memberAt(message, 'error', 'code')) }),
     'undici:request:error': (message: unknown) =>
       onSeen({ lostBy: String(memberAt(message, 'error', 'code')) }),
-    'undici:request:headers': (message: unknown) =>
-      onSeen({ head: { status: Number(memberAt(message, 'response', 'statusCode')), afterMs: elapsedMs() } }),
+    'undici:request:headers': (message: unknown) => {
+      const status = Number(memberAt(message, 'response', 'statusCode'));
+      const clockAheadMs = clockAhead(memberAt(message, 'response', 'headers'));
+      onSeen({ head: { status, afterMs: elapsedMs(), clockAheadMs } });
+    },
   };
   for (const [channel, watcher] of Object.entries(watchers)) subscribe(channel, watcher);
   return () => {
@@ -121,6 +129,18 @@ const describeTls = (socket: TLSSocket) => ({
   protocol: socket.getProtocol() ?? 'TLS',
   validUntilMs: Date.parse(socket.getPeerCertificate().valid_to),
 });
+
+/** @param headers names and values in turns, as bytes */
+const clockAhead = (headers: unknown): number | undefined => {
+  const texts = Array.isArray(headers) ? headers.map(String) : [];
+  const valueOf = (wanted: string): string | undefined =>
+    texts.find((_, index) => index % 2 === 1 && texts[index - 1]?.toLowerCase() === wanted);
+  const sentMs = Date.parse(valueOf('date') ?? '');
+  // A cache repeats the time of the first answer, and says how old that is (RFC 9111 section 5.1).
+  return Number.isNaN(sentMs)
+    ? undefined
+    : systemClock.wallMs() - sentMs - 1_000 * Number(valueOf('age') ?? 0);
+};
 
 /** The member of `value` at this path, if it is there. */
 const memberAt = (value: unknown, ...path: readonly string[]): unknown =>

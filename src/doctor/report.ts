@@ -5,16 +5,19 @@ import { percentFilled, size } from './units.ts';
 
 // The report as people read it on a terminal: plain text, one line for each step.
 
-export const render = ({ steps, fields, published, suggestions, served }: Report): string => {
+export const render = ({ steps, fields, published, suggestions, served, failed }: Report): string => {
   const lines = steps.flatMap(renderStep);
   if (fields.length > 0) lines.push('', ...renderFields(fields, published));
   lines.push(...suggestions.flatMap(({ label, line }) => ['', label, `  ${line}`]));
-  const verdict = served
-    ? `This configuration can serve a list: ${served.list.count} banks, ` +
-      `${size(served.list.representations.identity.body.length)} plain and ` +
-      `${size(served.list.representations.br.body.length)} in Brotli.`
-    : 'This configuration cannot serve a list.';
-  return [...lines, '', verdict, ''].join('\n');
+  return [...lines, '', ...renderVerdict(served, failed), ''].join('\n');
+};
+
+const renderVerdict = (served: Report['served'], failed: Report['failed']): string[] => {
+  if (!served) return ['This configuration cannot serve a list.'];
+  const { count, representations } = served.list;
+  const sizes = `${size(representations.identity.body.length)} plain and ${size(representations.br.body.length)} in Brotli`;
+  const works = `This configuration can serve a list: ${count} banks, ${sizes}.`;
+  return failed.length === 0 ? [works] : [works, `But not all of it works: ${failed.join(', ')}.`];
 };
 
 const renderStep = ({ verdict, name, message, likely, next }: Step): string[] => [

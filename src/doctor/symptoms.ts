@@ -1,12 +1,30 @@
 import type { ExchangeStep } from '../failure-kinds.ts';
 
-/**
- * What can be seen of a failed exchange beyond its kind: by the step and the symptoms, the likely cause and, on a line of its
- * own, what to do next. Symptoms in capitals are codes of Node, OpenSSL and TLS. Words in braces are filled in.
- */
-export const SYMPTOMS: Readonly<Record<`${ExchangeStep}: ${string}`, string>> = {
+// What the doctor can tell from a symptom. A table has a row for each: its key has the step and the symptoms, its text the
+// likely cause and, on a line of its own, what to do next. Symptoms in capitals are codes of Node, OpenSSL, TLS and Redis.
+// Words in braces are filled in.
+
+export type AdviceTable<Step extends string> = Readonly<Record<`${Step}: ${string}`, string>>;
+
+/** The row of `table` for `symptom` at `step`, or at any step; undefined if there is none. */
+export const findRow = (table: AdviceTable<string>, symptom: string, step?: string) => {
+  for (const [key, text] of Object.entries(table)) {
+    const [rowStep = '', symptoms = ''] = key.split(': ');
+    if ((step ?? rowStep) !== rowStep || !symptoms.split(', ').includes(symptom)) continue;
+    const [likely = '', next = ''] = text.trim().split(/\n\s*/);
+    return { step: rowStep, likely, next };
+  }
+  return undefined;
+};
+
+/** `text` with `{name}` replaced by the word of that name. */
+export const fillIn = (text: string, words: Readonly<Record<string, () => string>>): string =>
+  text.replaceAll(/\{(\w+)\}/g, (_, name: string) => words[name]?.() ?? '');
+
+/** Of a failed exchange, beyond its kind. */
+export const SYMPTOMS: AdviceTable<ExchangeStep> = {
   'token: unusable file': `
-    the file is empty, or has a second line or a space
+    the file is empty, has a second line or a space, or begins with the word Bearer
     write the token, and nothing else, into the file of PROVIDER_ACCESS_TOKEN_FILE`,
   'token: client rejected': `
     the id, the secret or the scope is wrong, or belongs to the other environment
@@ -30,6 +48,9 @@ export const SYMPTOMS: Readonly<Record<`${ExchangeStep}: ${string}`, string>> = 
   'address: EHOSTUNREACH, ENETUNREACH, ETIMEDOUT, UND_ERR_CONNECT_TIMEOUT': `
     there is no route: a firewall, a VPN that is not connected, or an address of another network
     ask your network team to open the route to {host}`,
+  'address: connecting timed out early': `
+    PROVIDER_TIMEOUT, {timeout}, is too short to connect over a network
+    raise PROVIDER_TIMEOUT to some seconds (its default is 5s), and run this again`,
   'address: connecting timed out': `
     a firewall silently drops what is sent there, or the DNS server does not answer
     ask your network team to open the route to that address`,
@@ -105,6 +126,12 @@ export const SYMPTOMS: Readonly<Record<`${ExchangeStep}: ${string}`, string>> = 
   'content: not complete in time': `
     the answer began after {headAfter} and did not end: the provider or the network is slow
     raise PROVIDER_TIMEOUT; if that does not help, ask the provider`,
+  'content: too large': `
+    the list is larger than PROVIDER_MAX_BODY allows after decompression, or it is not a list
+    raise PROVIDER_MAX_BODY (up to 256mb) and run this again to see what it is`,
+  'content: beyond a fixed limit': `
+    more than 50,000 entries, an entry above 64 KiB, or more published content than PROVIDER_MAX_BODY: see above which
+    check that {variable} has the list of banks, and ask the provider; of these limits only PROVIDER_MAX_BODY can be raised`,
   'content: cut short': `
     the connection ended in the middle of the answer, or its compression is damaged
     run this again; if the failure persists, ask the provider, or the operator of a proxy in between`,

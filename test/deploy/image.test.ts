@@ -41,6 +41,9 @@ const sandbox = (): Environment => ({
   PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
   PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
   BANK_FIELDS: 'code,ispb,name',
+  // The doctor tries them.
+  PORT: '0',
+  MANAGEMENT_PORT: '0',
 });
 
 test('the image has no compiler, no source and no tests', () => {

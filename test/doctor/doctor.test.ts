@@ -20,7 +20,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 interface Result {
   readonly status: number;
   readonly text: string;
-  /** The names of the steps with this verdict, in their order. */
+  /** The names of the steps of the exchange with this verdict, in their order. */
   readonly steps: (verdict: 'ok' | 'note' | 'FAIL') => string[];
 }
 
@@ -37,7 +37,13 @@ const doctor = async (env: Env): Promise<Result> => {
   const { exit, output } = runNode(resolve('dist/src/main.js'), {
     programArgs: ['doctor'],
     cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
-    env: { PROVIDER_ENVIRONMENT: 'sandbox', BANK_FIELDS: 'code,ispb,name', ...env },
+    env: {
+      PROVIDER_ENVIRONMENT: 'sandbox',
+      BANK_FIELDS: 'code,ispb,name',
+      PORT: '0',
+      MANAGEMENT_PORT: '0',
+      ...env,
+    },
   });
   const status = await exit;
   const text = output();
@@ -49,7 +55,9 @@ const doctor = async (env: Env): Promise<Result> => {
     status: status ?? NaN,
     text,
     steps: (verdict) =>
-      [...text.matchAll(new RegExp(`^${verdict} +(\\S+)`, 'gm'))].map(([, name = '']) => name),
+      [...text.matchAll(new RegExp(`^${verdict} +(\\S+)`, 'gm'))]
+        .map(([, name = '']) => name)
+        .filter((name) => !SURROUNDINGS.includes(name)),
   };
 };
 
@@ -63,6 +71,9 @@ const fixedToken = ({ baseUrl }: Emulator): Env => ({
   PROVIDER_SANDBOX_BASE_URL: baseUrl,
   PROVIDER_ACCESS_TOKEN: TOKEN,
 });
+
+/** Steps that do not concern the exchange; see surroundings.test.ts. */
+const SURROUNDINGS = ['clock', 'port', 'management'];
 
 const ALL_STEPS = ['configuration', 'token', 'address', 'TLS', 'status', 'content', 'list', 'entries'];
 
@@ -362,6 +373,52 @@ describe('the address', () => {
       PROVIDER_SANDBOX_BASE_URL: `${emulator.baseUrl}/api/v1`,
     });
     expect(text).toContain('contains a part of the path that is added to it: /api/v1/banks');
+  });
+});
+
+describe('what used to be explained wrongly:', () => {
+  test('a base address with another version has no part of the path given twice', async () => {
+    const emulator = await emulate();
+    const { text } = await doctor({
+      ...fixedToken(emulator),
+      PROVIDER_SANDBOX_BASE_URL: `${emulator.baseUrl}/v2`,
+    });
+    expect(text).not.toContain('contains a part of the path');
+    expect(text).toMatch(/there is no bank list at http:\S+\/v2\/api\/v1\/banks/);
+  });
+
+  test('a time-out that no network can meet is not a firewall', async () => {
+    const { text } = await doctor({
+      // Reserved for documentation (RFC 5737): nobody answers.
+      PROVIDER_SANDBOX_BASE_URL: 'http://192.0.2.1',
+      PROVIDER_ACCESS_TOKEN: TOKEN,
+      PROVIDER_TIMEOUT: '50ms',
+    });
+    expect(text).not.toContain('firewall silently drops');
+    expect(text).toMatch(/PROVIDER_TIMEOUT, 50 ms, is too short|there is no route/);
+  });
+
+  test('of a token file that begins with Bearer it is said before the provider is asked', async () => {
+    const emulator = await emulate();
+    const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'token');
+    writeFileSync(path, `Bearer ${TOKEN}\n`);
+    const { text, steps } = await doctor({
+      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+      PROVIDER_ACCESS_TOKEN_FILE: path,
+    });
+    expect({ failed: steps('FAIL'), calls: emulator.listCalls() }).toEqual({ failed: ['token'], calls: 0 });
+    expect(text).toContain('or begins with the word Bearer');
+  });
+
+  test.each([
+    ['entries', Array.from({ length: 50_001 }, (_, code) => ({ code: String(code) }))],
+    ['an entry', [{ code: 'a'.repeat(70_000) }]],
+  ])('a list with too large %s is not helped by PROVIDER_MAX_BODY', async (_what, banks) => {
+    const emulator = await emulate({ banks });
+    const { text, steps } = await doctor({ ...fixedToken(emulator), BANK_FIELDS: 'code' });
+    expect(steps('FAIL')).toEqual(['content']);
+    expect(text).not.toContain('raise PROVIDER_MAX_BODY');
+    expect(text).toContain('more than 50,000 entries, an entry above 64 KiB');
   });
 });
 

@@ -34,6 +34,8 @@ const doctor = async (env: Environment) => {
       PROVIDER_ENVIRONMENT: 'sandbox',
       PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
       BANK_FIELDS: 'code,ispb,name',
+      PORT: '0',
+      MANAGEMENT_PORT: '0',
       ...env,
     },
   });

@@ -1,0 +1,211 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { findFreePort } from '../kit/free-port.ts';
+import { runNode } from '../kit/program.ts';
+import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { eventually, startRig } from '../kit/rig.ts';
+
+// The doctor about what the service uses besides the provider: stores, ports and the clock.
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const emulate = async (): Promise<Emulator> => {
+  const emulator = await startEmulator();
+  closers.push(() => emulator.close());
+  return emulator;
+};
+
+const doctor = async (env: Environment, emulator?: Emulator) => {
+  const { baseUrl } = emulator ?? (await emulate());
+  const { exit, output } = runNode(resolve('dist/src/main.js'), {
+    programArgs: ['doctor'],
+    cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
+    env: {
+      PROVIDER_ENVIRONMENT: 'sandbox',
+      PROVIDER_SANDBOX_BASE_URL: baseUrl,
+      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+      BANK_FIELDS: 'code,ispb,name',
+      PORT: '0',
+      MANAGEMENT_PORT: '0',
+      ...env,
+    },
+  });
+  const status = await exit;
+  const text = output();
+  const stepAt = (name: string): string =>
+    new RegExp(`^\\S+ +${name} .*(?:\\n {6}.*)*`, 'm').exec(text)?.[0] ?? '';
+  return { status, text, stepAt };
+};
+
+/** The provider's list is fine, `step` is not: it has a cause and what to do, and the exit status tells. */
+const expectFailure = (
+  { status, text, stepAt }: Awaited<ReturnType<typeof doctor>>,
+  step: string,
+  message: RegExp,
+  next: RegExp,
+): void => {
+  expect(stepAt(step)).toMatch(/^FAIL/);
+  expect(stepAt(step)).toMatch(message);
+  expect(stepAt(step)).toMatch(/^ {6}likely +\S/m);
+  expect(stepAt(step)).toMatch(new RegExp(`^ {6}next .*${next.source}`, 'm'));
+  expect(text).toContain(`But not all of it works: ${step}.`);
+  expect(status).toBe(1);
+};
+
+const folder = (): string => mkdtempSync(join(tmpdir(), 'banks-bff-'));
+
+describe('the snapshot file', () => {
+  const at = (path: string) => doctor({ CACHE_SNAPSHOT_FILE: path });
+
+  test('that does not exist yet, is empty or is ours is fine, and stays as it is', async () => {
+    const path = join(folder(), 'list');
+    expect((await at(path)).stepAt('snapshot')).toMatch(/^ok .* has no list yet, and its directory can be/);
+    expect(readdirSync(join(path, '..'))).toEqual([]);
+    writeFileSync(path, '');
+    expect((await at(path)).status).toBe(0);
+
+    const rig = await startRig({ env: { CACHE_SNAPSHOT_FILE: path } });
+    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+    await rig.close();
+    const saved = readFileSync(path);
+    expect(saved).not.toHaveLength(0);
+    const { status, stepAt } = await at(path);
+    expect(status).toBe(0);
+    expect(stepAt('snapshot')).toMatch(/^ok .* has a saved list/);
+    expect(readFileSync(path)).toEqual(saved);
+    expect(readdirSync(join(path, '..'))).toEqual(['list']);
+  });
+
+  test('whose directory is missing or cannot be written, a directory and a foreign file are failures', async () => {
+    const inside = folder();
+    mkdirSync(join(inside, 'directory'));
+    writeFileSync(join(inside, 'notes.txt'), 'mine');
+    expectFailure(await at(join(inside, 'missing', 'list')), 'snapshot', /\(ENOENT\)/, /create it/);
+    // Nobody can create files there, root included.
+    expectFailure(await at('/sys/list'), 'snapshot', /cannot be written/, /\S/);
+    expectFailure(await at(join(inside, 'directory')), 'snapshot', /NOT_A_REGULAR/, /name a file/);
+    expectFailure(await at(join(inside, 'notes.txt')), 'snapshot', /not a saved list/, /name another one/);
+    expect(readFileSync(join(inside, 'notes.txt'), 'utf8')).toBe('mine');
+  });
+});
+
+describeWithRedis('Redis', () => {
+  const SECRET = 'SECRET-password';
+  const start = async (...options: string[]): Promise<RedisServer> => {
+    const redis = await startRedis(options);
+    closers.push(() => redis.kill());
+    return redis;
+  };
+  const at = async (url: string) => {
+    const result = await doctor({ CACHE_REDIS_URL: url });
+    expect(result.text).not.toContain(SECRET);
+    return result;
+  };
+
+  test('that works is passed in every respect, and nothing of it is left behind', async () => {
+    const redis = await start();
+    const { status, stepAt } = await at(redis.url);
+    expect(status).toBe(0);
+    expect(stepAt('redis')).toMatch(/^ok .* logged in; wrote, took a lease and heard a message/);
+    expect(await redis.command('KEYS banks-bff:*:lease')).toBe('*0\r\n');
+  });
+
+  test('that is not there, hangs, or is something else is a failure', async () => {
+    const nowhere = `redis://user:${SECRET}@127.0.0.1:${await findFreePort()}`;
+    expectFailure(await at(nowhere), 'redis', /connecting .*\(ECONNREFUSED\)/, /check host and port/);
+    const redis = await start();
+    redis.stall();
+    expectFailure(await at(redis.url), 'redis', /connecting .*\(TIMEOUT\)/, /ask your network team/);
+    redis.resume();
+    const { baseUrl } = await emulate();
+    expectFailure(
+      await at(baseUrl.replace('http:', 'redis:')),
+      'redis',
+      /connecting/,
+      /check CACHE_REDIS_URL/,
+    );
+  });
+
+  test('that refuses the user, a write, a lease or a message is a failure that says which', async () => {
+    const redis = await start('--requirepass', SECRET);
+    const as = (user: string) => `redis://${user}127.0.0.1:${redis.port}`;
+    expectFailure(await at(as('')), 'redis', /\(NOAUTH\)/, /write it into the address/);
+    expectFailure(await at(as(':wrong@')), 'redis', /logging in fails \(WRONGPASS\)/, /check both/);
+    const allow = (rules: string) =>
+      redis.command(
+        `AUTH ${SECRET}\r\nACL SETUSER weak reset on >${SECRET} ~banks-bff:* &banks-bff:* ${rules}`,
+      );
+    const weak = as(`weak:${SECRET}@`);
+    await allow('+@all -set');
+    expectFailure(await at(weak), 'redis', /writing fails \(NOPERM\)/, /~banks-bff:\*/);
+    await allow('+@all -eval');
+    expectFailure(await at(weak), 'redis', /taking a lease fails \(NOPERM\)/, /allow it/);
+    await allow('+@all -publish');
+    expectFailure(await at(weak), 'redis', /sending a message fails \(NOPERM\)/, /allow it/);
+    await allow('+@read +@write +@scripting +@pubsub +@connection');
+    expect((await at(weak)).status).toBe(0);
+  });
+
+  test('that is read-only or full is a failure', async () => {
+    const primary = await start();
+    const replica = await start('--replicaof', '127.0.0.1', String(primary.port));
+    expectFailure(await at(replica.url), 'redis', /writing fails \(READONLY\)/, /primary/);
+    const full = await start('--maxmemory', '1');
+    expectFailure(await at(full.url), 'redis', /writing fails \(OOM\)/, /memory/);
+  });
+});
+
+describe('the ports', () => {
+  test('that are free are fine; one that another program uses is a failure of its own variable', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    closers.push(() => other.close());
+    const address = other.address();
+    const taken = String(typeof address === 'object' ? address?.port : 0);
+    const env = { HOST: '127.0.0.1' };
+    const first = await doctor({ ...env, PORT: taken });
+    expectFailure(first, 'port', new RegExp(`${taken} .*\\(EADDRINUSE\\)`), /set PORT to another/);
+    expect(first.stepAt('management')).toMatch(/^ok .* can be used/);
+    const second = await doctor({ ...env, MANAGEMENT_PORT: taken });
+    expectFailure(second, 'management', /\(EADDRINUSE\)/, /set MANAGEMENT_PORT to another/);
+    expectFailure(await doctor({ HOST: '192.0.2.1' }), 'port', /192\.0\.2\.1/, /set HOST to 0\.0\.0\.0/);
+    expect((await doctor({ MANAGEMENT_PORT: 'off' })).stepAt('management')).toBe('');
+  });
+
+  test('that the same service uses, which is running, are fine', async () => {
+    const rig = await startRig();
+    closers.push(() => rig.close());
+    const [PORT, MANAGEMENT_PORT] = [rig.url, rig.operatorsUrl].map((url) => new URL(url).port);
+    const { status, stepAt } = await doctor({ HOST: '127.0.0.1', PORT, MANAGEMENT_PORT });
+    expect(status).toBe(0);
+    expect(stepAt('port')).toContain('used by this service, which is running');
+    expect(stepAt('management')).toContain('used by this service, which is running');
+  });
+});
+
+test('a clock that differs from the provider’s is noted, with the direction', async () => {
+  const emulator = await emulate();
+  const list = JSON.stringify([{ code: '1', ispb: '2', name: '3' }]);
+  let headers: Record<string, string> = {};
+  emulator.respondWith((_req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json', ...headers }).end(list);
+  });
+  const at = (ms: number): string => new Date(Date.now() + ms).toUTCString();
+  const clock = async (): Promise<string> => (await doctor({}, emulator)).stepAt('clock');
+  expect(await clock()).toBe("ok    clock          agrees with the provider's");
+  headers = { date: at(-120_000) };
+  expect(await clock()).toMatch(/^note {2}clock +1[12]\d s ahead of the provider's\n {6}next +synchronise/);
+  headers = { date: at(120_000) };
+  expect(await clock()).toMatch(/^note {2}clock +1[12]\d s behind the provider's/);
+  headers = { date: at(-120_000), age: '120' };
+  expect(await clock()).toMatch(/^ok/);
+});
