@@ -38,7 +38,8 @@ describeInBrowser('the search of the bank picker', () => {
         );
         count += asked.length;
         for (const [index, { code, name, query }] of asked.entries()) {
-          if (!shown[index]?.includes(code)) missed.push(`${why}: ${query} is ${name}, not ${shown[index]}`);
+          if (!shown[index]?.includes(code))
+            missed.push(`${why}: ${query} is ${name}, not ${shown[index]?.join()}`);
         }
       }
     }

@@ -62,10 +62,9 @@ export const createLoader = ({ onStatus, onCountdown }) => {
       hurry = () => {};
     };
     hurry = () => {
-      const isHidden = document.visibilityState === 'hidden';
-      // Also in place of a request that hangs: it may have been sent over a network that is gone.
-      if (!isHidden && performance.now() - startedAtMs >= SHORTEST_GAP_MS)
-        void attempt(url, fields, failures);
+      const leastMs = stopWaiting ? SHORTEST_GAP_MS : PATIENCE_MS;
+      if (document.visibilityState === 'hidden' || performance.now() - startedAtMs < leastMs) return;
+      void attempt(url, fields, failures);
     };
     window.addEventListener('online', hurry, { signal: ended.signal });
     document.addEventListener('visibilitychange', hurry, { signal: ended.signal });

@@ -1,6 +1,6 @@
 import { BRANDS, FORMER_NAMES } from './brands.js';
 import { errorsIn, lacksAtMost, lettersOf, soundOf, wordsIn } from './spelling.js';
-import { EMPTY, LONG_FORMS } from './words.js';
+import { ABOUT, EMPTY, KINDS, LONG_FORMS } from './words.js';
 
 // Which banks have a word, and how well. The words of all names are indexed: a key costs one pass over the different
 // words, however many banks have them.
@@ -12,8 +12,8 @@ import { EMPTY, LONG_FORMS } from './words.js';
  * @property {Bank} bank
  * @property {readonly Name[]} names the list's, the brand, the others
  * @property {number} fame its place in the table of brands; the table's length for those that are not in it
- * @typedef {'word' | 'phrase' | 'beginning'} Role
- *   `phrase`: a whole name in one word; `beginning`: one that people begin to type the name with
+ * @typedef {'word' | 'phrase' | 'beginning' | 'alias'} Role
+ *   `phrase`: a whole name in one word; `beginning`: one that people begin to type; `alias`: the same, of an alias
  * @typedef {{ readonly candidate: number, readonly name: number, readonly role: Role }} Place where a spelling occurs
  * @typedef {object} Spelling a word, or a whole name in one word
  * @property {string} text
@@ -39,7 +39,8 @@ export const TIER = {
   otherBeginning: 2,
   word: 3,
   start: 4,
-  ispb: 5,
+  /** The beginning of an ISPB, or of a word of which names have many. */
+  weak: 5,
   sound: 6,
   error: 7,
   inside: 8,
@@ -100,9 +101,10 @@ export const vocabularyOf = (/** @type {readonly Candidate[]} */ candidates) => 
           add([form], { candidate, name, role: 'word' });
       }
       const core = words.filter((word) => !EMPTY.has(word));
-      add(core.length > 0 ? core : words, { candidate, name, role: 'beginning' });
+      const role = kind === 'alias' ? 'alias' : 'beginning';
+      add(core.length > 0 ? core : words, { candidate, name, role });
       // In a brand "Banco" is part of it, as in Banco do Brasil; in the list it begins every second name.
-      if (kind !== 'list') add(words, { candidate, name, role: 'beginning' });
+      if (kind !== 'list') add(words, { candidate, name, role });
       if (core.some((word) => LONG_FORMS.has(word))) {
         add(
           core.map((word) => LONG_FORMS.get(word)?.[0] ?? word),
@@ -136,11 +138,37 @@ const noMatches = (/** @type {number} */ candidates) => ({
 const note = (matches, { candidate, name, role }, tier) => {
   const { tiers, names, begins } = matches;
   const before = tiers[candidate] ?? TIER.none;
-  if (role !== 'word') begins[candidate] = 1;
+  if (role === 'phrase' || role === 'beginning') begins[candidate] = 1;
   if (tier > before || (tier === before && name >= (names[candidate] ?? 0))) return;
   if (before === TIER.none) matches.count += 1;
   tiers[candidate] = tier;
   names[candidate] = name;
+};
+
+/**
+ * @param {Place} place of a spelling that is the word
+ * @param {readonly Candidate[]} candidates
+ * @param {boolean} isShort one or two letters: they are the name of a well-known bank, or the beginning of one
+ */
+const tierOfEqual = ({ candidate, name, role }, candidates, isShort) => {
+  const { names = [], fame = 0 } = candidates[candidate] ?? {};
+  const isName = role !== 'word' && (!isShort || (fame < BRANDS.length && names[name]?.kind !== 'list'));
+  return isName ? TIER.whole : TIER.word;
+};
+
+/**
+ * @param {Place} place of a spelling that begins with the word
+ * @param {readonly Candidate[]} candidates
+ * @param {string} spelling
+ * @param {boolean} isShort
+ */
+const tierOfStart = ({ candidate, name, role }, candidates, spelling, isShort) => {
+  const { names = [], fame = 0 } = candidates[candidate] ?? {};
+  if (isShort && fame < BRANDS.length && (role === 'beginning' || role === 'alias')) {
+    return names[name]?.kind === 'brand' ? TIER.beginning : TIER.otherBeginning;
+  }
+  // "pag": PagBank before all that have "pagamentos" in their names.
+  return role === 'word' && KINDS.has(spelling) ? TIER.weak : TIER.start;
 };
 
 /**
@@ -158,15 +186,11 @@ export const findExactly = (word, candidates, vocabulary) => {
     for (const place of places) {
       // "ban" begins every second name, and "s" is in every S.A.
       if (isEmpty && place.role === 'word') continue;
-      const { names = [], fame = 0 } = candidates[place.candidate] ?? {};
-      const isKnown = fame < BRANDS.length;
-      let tier = isEqual ? TIER.word : TIER.start;
-      const kind = names[place.name]?.kind;
-      if (isEqual && place.role !== 'word' && (!isShort || (isKnown && kind !== 'list'))) tier = TIER.whole;
-      else if (isShort && isKnown && place.role === 'beginning') {
-        tier = kind === 'list' || kind === 'brand' ? TIER.beginning : TIER.otherBeginning;
-      }
-      note(matches, place, tier);
+      note(
+        matches,
+        place,
+        isEqual ? tierOfEqual(place, candidates, isShort) : tierOfStart(place, candidates, text, isShort),
+      );
     }
   }
   if (isNumber(word)) findNumber(word, candidates, matches);
@@ -189,7 +213,7 @@ const findNumber = (digits, candidates, matches) => {
     if ((bank.code !== '' && bank.code.padStart(3, '0') === code) || ids.includes(bank.id)) {
       note(matches, place, TIER.whole);
     } else if (bank.code.startsWith(digits)) note(matches, place, TIER.start);
-    else if (digits.length >= SHORTEST.ispb && bank.id.startsWith(digits)) note(matches, place, TIER.ispb);
+    else if (digits.length >= SHORTEST.ispb && bank.id.startsWith(digits)) note(matches, place, TIER.weak);
   }
 };
 
@@ -207,7 +231,11 @@ export const findLoosely = (word, candidates, vocabulary) => {
   const most = mostErrorsIn(sound);
   for (let at = 0; at < vocabulary.spellings.length; at += 1) {
     const spelling = vocabulary.spellings[at];
-    if (!spelling || !lacksAtMost(most, soundLetters, vocabulary.soundLetters[at] ?? 0)) continue;
+    if (!spelling) continue;
+    if (!lacksAtMost(most, soundLetters, vocabulary.soundLetters[at] ?? 0)) {
+      if (isInFront(spelling, word)) for (const place of spelling.places) note(matches, place, TIER.errors);
+      continue;
+    }
     let tier = spelling.sound === sound ? TIER.sound : tierWithErrors(sound, spelling.sound, most);
     const mayBeInside = tier > TIER.inside && word.length >= SHORTEST.inside;
     if (mayBeInside && lacksAtMost(0, letters, spelling.letters) && spelling.text.includes(word))
@@ -216,6 +244,12 @@ export const findLoosely = (word, candidates, vocabulary) => {
   }
   return matches;
 };
+
+/** "itaucard", "nubankcartao": a name with something behind it. */
+const isInFront = (/** @type {Spelling} */ { text }, /** @type {string} */ word) =>
+  text.length >= SHORTEST.inside &&
+  word.startsWith(text) &&
+  ![EMPTY, KINDS, ABOUT].some((words) => words.has(text));
 
 export const mostErrorsIn = (/** @type {string} */ sound) => (sound.length < SHORTEST.errors ? 1 : 2);
 

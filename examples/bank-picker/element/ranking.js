@@ -25,20 +25,25 @@ const FIRST_WORD = 1.3;
 /** What decides first, before fame and place in the list. */
 const CLASSES = { lesser: 4, matched: 32, parts: 10_000, mostParts: 2_000 };
 
+/** Well-known banks whose name begins with the query, other well-known ones, and the rest likewise. */
+const PLACES = 2 * BRANDS.length + 2;
+
 /**
- * A candidate's place among the hits, the lowest first: its class, fame, whether its name begins with the query, index.
+ * A candidate's place among the hits, the lowest first.
  * @param {number} at
  * @param {number} rankClass
  * @param {boolean} begins
  * @param {readonly Candidate[]} candidates
  */
 const keyOf = (at, rankClass, begins, candidates) => {
-  const fame = candidates[at]?.fame ?? 0;
-  return ((rankClass * (BRANDS.length + 1) + fame) * 2 + Number(!begins)) * candidates.length + at;
+  const fame = Math.min(candidates[at]?.fame ?? 0, BRANDS.length);
+  const place =
+    fame < BRANDS.length ? fame + (begins ? 0 : BRANDS.length) : 2 * BRANDS.length + (begins ? 0 : 1);
+  return (rankClass * PLACES + place) * candidates.length + at;
 };
 
 const classOf = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
-  Math.floor(key / (candidates.length * 2 * (BRANDS.length + 1)));
+  Math.floor(key / (candidates.length * PLACES));
 
 const tierOf = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
   Math.floor(classOf(key, candidates) / (CLASSES.lesser * CLASSES.matched));
@@ -53,28 +58,32 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
   const keys = [];
   let best = TIER.none;
   for (let at = 0; at < candidates.length; at += 1) {
-    let [tier, matched, name, begins] = [0, 0, 0, 0];
+    let [tier, matched, begins] = [0, 0, 0];
+    let isFormer = false;
+    const names = candidates[at]?.names ?? [];
     for (const table of needed) {
       const own = table.tiers[at] ?? TIER.none;
       // One of several words is no whole name.
       tier = Math.max(tier, needed.length > 1 ? Math.max(TIER.word, own) : own);
       if (own === TIER.none) continue;
       matched += 1;
-      name ||= table.names[at] ?? 0;
+      isFormer ||= names[table.names[at] ?? 0]?.kind === 'former';
       begins ||= table.begins[at] ?? 0;
     }
-    if (tier < TIER.word && kinds.some(({ tiers }) => tiers[at] === TIER.none)) tier = TIER.word;
+    // It is of another kind than the query says.
+    if (tier < TIER.word && kinds.some(({ tiers }) => tiers[at] === TIER.none)) {
+      tier = tier === TIER.whole ? TIER.word : TIER.start;
+    }
     for (const table of joined) {
       const own = table.tiers[at] ?? TIER.none;
       if (own >= tier) continue;
       tier = own;
-      name = table.names[at] ?? 0;
-      begins ||= table.begins[at] ?? 0;
+      isFormer = names[table.names[at] ?? 0]?.kind === 'former';
+      begins = table.begins[at] ?? 0;
     }
     if (tier === TIER.none) continue;
     for (const table of optional) if ((table.tiers[at] ?? TIER.none) < TIER.none) matched += 1;
     best = Math.min(best, tier);
-    const isFormer = candidates[at]?.names[name]?.kind === 'former';
     const isMiddle = tier >= TIER.sound && begins === 0;
     const lesser = tier * CLASSES.lesser + Number(isFormer) * 2 + Number(isMiddle);
     const rankClass = lesser * CLASSES.matched + (CLASSES.matched - 1 - matched);

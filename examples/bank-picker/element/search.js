@@ -33,7 +33,10 @@ import { ABOUT, isEmpty, KINDS } from './words.js';
  */
 
 /** "bancointer", "nextbank": tried without it where no bank has the word as it is. */
-const GLUED = [/^(?:banco|bco)(?:d[aeo]s?)?/, /(?:banco|bank|brasil)$/];
+const GLUED = [
+  { glued: /^(?:banco|bco)(?:d[aeo]s?)?/, least: 3 },
+  { glued: /(?:banco|bank|brasil)$/, least: 4 },
+];
 
 /**
  * Prepares `banks` once and returns the search over them, best hit first; an empty query finds all banks in the
@@ -66,9 +69,10 @@ export const createSearch = (banks) => {
     const exactly = (/** @type {string} */ word) =>
       recall(word, () => findExactly(word, candidates, vocabulary));
     const loosely = (/** @type {string} */ word) => {
-      const inner = GLUED.map((glued) => word.replace(glued, '')).filter(
-        (it) => it !== word && it.length > 2,
-      );
+      const inner = GLUED.flatMap(({ glued, least }) => {
+        const rest = word.replace(glued, '');
+        return rest !== word && rest.length >= least ? [rest] : [];
+      });
       const found = [word, ...inner].find((it) => exactly(it).count > 0);
       if (found) return exactly(found);
       const withErrors = (/** @type {string} */ it) =>
@@ -89,7 +93,7 @@ export const createSearch = (banks) => {
     let tables = { needed: needed.map(exactly), joined: [...joined].map(exactly), optional, kinds };
     let keys = rankWhole(tables, candidates);
     if (keys.length === 0) {
-      // Words that some banks have are not parts of one that is misspelt.
+      // Words that some banks have are hardly parts of one that is misspelt.
       const isJoined = words.length > 1 && core !== '' && tables.needed.some(({ count }) => count === 0);
       tables = { ...tables, needed: needed.map(loosely), joined: isJoined ? [loosely(core)] : [] };
       keys = rankWhole(tables, candidates);

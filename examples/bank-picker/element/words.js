@@ -2,24 +2,26 @@ import { soundOf } from './spelling.js';
 
 // Words that are in many names, or around them, and so say little about which bank is meant.
 
+const setOf = (/** @type {string} */ words) => new Set(words.trim().split(/\s+/));
+
 /** Words of which names have many, and which people add or leave out. */
-export const EMPTY = new Set(
-  `banco bancos bco bank do da de dos das e a o s sa ltda ip bm brasileiro multiplo cooperativo estado est
-   instituicao    scd cfi scfi sep scm scmepp ctvm cctvm ccvm cvm cvc dtvm cc scc`.split(/\s+/),
-);
+export const EMPTY = setOf(`
+  banco bancos bco bank do da de dos das e a o s sa ltda ip bm brasileiro multiplo estado est instituicao
+  scd cfi scfi sep scm scmepp ctvm cctvm ccvm cvm cvmc cvc dtvm cc scc
+`);
 
 /** What a bank is: never required, but who is something else is less what the query names. */
-export const KINDS = new Set(
-  `pagamento pagamentos financeira financiamento financiamentos investimento investimentos corretora corretoras
-   distribuidora cambio credito consignado digital sociedade cooperativa cooperativas central companhia cia
-   `.split(/\s+/),
-);
+export const KINDS = setOf(`
+  pagamento pagamentos financeira financiamento financiamentos investimento investimentos corretora corretoras
+  distribuidora titulos valores mobiliarios cambio consignado direto digital
+`);
 
 /** What people write around a name. */
-export const ABOUT = new Set(
-  `ispb codigo cod compe numero num nr n no cnpj conta corrente poupanca cartao pix ted doc chave agencia ag app site
-   www com`.split(/\s+/),
-);
+export const ABOUT = setOf(`
+  ispb codigo cod compe numero num nr n no cnpj conta corrente poupanca salario carteira cartao cartoes maquininha
+  emprestimo fatura pix ted doc chave agencia ag app site www com servicos credito sociedade companhia cia grupo
+  sistema cooperativa cooperativas cooperativo central inc empresa empresas pj mei pessoa fisica juridica
+`);
 
 /** The list abbreviates what people write out; both find it. The first form is the usual one. */
 export const LONG_FORMS = new Map(
@@ -31,9 +33,10 @@ export const LONG_FORMS = new Map(
     cc: ['cambio', 'corretora'],
     scc: ['cambio', 'corretora'],
     ccr: ['cooperativa', 'credito', 'rural'],
-    cctvm: ['corretora', 'cambio'],
-    ctvm: ['corretora'],
-    cvm: ['corretora'],
+    cctvm: ['corretora', 'cambio', 'titulos', 'valores', 'mobiliarios'],
+    ctvm: ['corretora', 'titulos', 'valores', 'mobiliarios'],
+    cvm: ['corretora', 'valores', 'mobiliarios'],
+    cvmc: ['corretora', 'cambio', 'valores', 'mobiliarios'],
     cfi: ['financeira'],
     scfi: ['financeira'],
     cia: ['companhia'],
@@ -41,7 +44,7 @@ export const LONG_FORMS = new Map(
     coop: ['cooperativa'],
     cor: ['corretora'],
     cred: ['credito'],
-    dtvm: ['distribuidora', 'corretora'],
+    dtvm: ['distribuidora', 'corretora', 'titulos', 'valores', 'mobiliarios'],
     est: ['estado'],
     fdo: ['fundo'],
     finan: ['financeira'],
@@ -49,6 +52,7 @@ export const LONG_FORMS = new Map(
     inv: ['investimento', 'investimentos'],
     ip: ['pagamentos', 'pagamento', 'instituicao'],
     poup: ['poupanca'],
+    scd: ['credito', 'direto', 'sociedade'],
     serv: ['servidores', 'servicos'],
   }),
 );
