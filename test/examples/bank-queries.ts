@@ -162,7 +162,8 @@ export const FIRST: Readonly<Record<string, string>> = {
     623 Pan: banco pa
     380 PicPay: picp
     323 Mercado Pago: mercado p, mercadop, mercado pag
-    290 PagBank: pagb, pagse
+    290 PagBank: pag, pagb, pagse
+    136 Unicred: uni
     001 Banco do Brasil: banco do b, banco do br, banco do bras, bancodob
     077 Inter: inte, banco int
     260 Nubank: nuba
@@ -186,7 +187,7 @@ export const FIRST: Readonly<Record<string, string>> = {
     318 BMG: 318
     323 Mercado Pago: 323, 10573521, ispb 10573521
     336 C6: 336, 31872495, 31.872.495
-    341 Itaú: 341, 341 itau, itau 341, 60701190, 60.701.190/0001-04, 60.701.190, 341-7, ITAU - 341, 341 - itaú unibanco
+    341 Itaú: 341, 341 itau, itau 341, 60701190, 60.701.190/0001-04, 60.701.190, 341-7, ITAU - 341, 341 - itaú unibanco, 341/60701190, 341-60701190, #341, 60701190/0001-04
     380 PicPay: 380, 22896431
     389 Mercantil: 389
     403 Cora: 403
@@ -234,12 +235,12 @@ export const FIRST: Readonly<Record<string, string>> = {
     077 Inter: bancointer, interbank, interbanco
     237 Bradesco: bancobradesco, brad esco, nextbank
     001 Banco do Brasil: bancodobrasil, bancobrasil
-    341 Itaú: itauunibanco, bancoitau
+    341 Itaú: itauunibanco, bancoitau, itaucard
     033 Santander: bancosantander
     104 Caixa: caixaeconomica, caixaeconomicafederal
     208 BTG: btgpactual
     623 Pan: bancopan
-    260 Nubank: nubankbrasil, n u b a n k
+    260 Nubank: nubankbrasil, nubankcartao, n u b a n k
     290 PagBank: pag bank
     422 Safra: bancosafra
     468 Porto: portoseguro

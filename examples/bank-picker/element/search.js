@@ -98,7 +98,10 @@ export const createSearch = (banks) => {
       tables = { ...tables, needed: needed.map(loosely), joined: isJoined ? [loosely(core)] : [] };
       keys = rankWhole(tables, candidates);
     }
-    if (keys.length === 0) keys = rankParts(tables.needed, candidates);
+    if (keys.length === 0) {
+      tables = { ...tables, joined: [] };
+      keys = rankParts(tables.needed, candidates);
+    }
     known = kept;
     const sorted = Float64Array.from(keys).toSorted();
     const isNamed = namedIn(sorted, candidates);

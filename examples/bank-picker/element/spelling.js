@@ -2,8 +2,9 @@
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 
-/** A number may be written with signs in it: 60.701.190/0001-04. */
-const WORD_OR_NUMBER = /\d+(?:[./-]+\d+)+|[\p{L}\p{N}\p{M}]+/gu;
+/** A CNPJ or the beginning of one may be written with signs, and a code with its check digit. */
+const WORD_OR_NUMBER =
+  /\d{1,3}(?:\.\d{1,3})+(?:\/\d{1,4}(?:-\d{1,2})?)?|\d{8}\/\d{1,4}(?:-\d{1,2})?|\d{3}-\d(?!\d)|[\p{L}\p{N}\p{M}]+/gu;
 
 /** More than any name or pasted sentence about a bank needs; what is longer is cut. */
 export const LONGEST_QUERY = { characters: 160, words: 16 };

@@ -20,7 +20,8 @@ export const KINDS = setOf(`
 export const ABOUT = setOf(`
   ispb codigo cod compe numero num nr n no cnpj conta corrente poupanca salario carteira cartao cartoes maquininha
   emprestimo fatura pix ted doc chave agencia ag app site www com servicos credito sociedade companhia cia grupo
-  sistema cooperativa cooperativas cooperativo central inc empresa empresas pj mei pessoa fisica juridica
+  sistema cooperativa cooperativas cooperativo central inc empresa empresas pj pf mei pessoa fisica juridica meu minha
+  para pra transferir transferencia deposito
 `);
 
 /** The list abbreviates what people write out; both find it. The first form is the usual one. */
