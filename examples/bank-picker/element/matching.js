@@ -17,12 +17,12 @@ import { ABOUT, EMPTY, KINDS, LONG_FORMS } from './words.js';
  * @typedef {{ readonly candidate: number, readonly name: number, readonly role: Role }} Place where a spelling occurs
  * @typedef {object} Spelling a word, or a whole name in one word
  * @property {string} text
- * @property {number} letters
  * @property {string} sound
  * @property {Place[]} places
  * @typedef {object} Vocabulary
  * @property {readonly Spelling[]} spellings
- * @property {Int32Array} soundLetters of each: one look at them rules most out
+ * @property {Int32Array} letters of each text: one look at them rules most out
+ * @property {Int32Array} soundLetters of each sound
  * @property {ReadonlyMap<string, readonly Spelling[]>} byFirstLetter
  * @typedef {object} Matches of one word with all candidates
  * @property {Uint8Array} tiers by candidate
@@ -83,7 +83,7 @@ export const vocabularyOf = (/** @type {readonly Candidate[]} */ candidates) => 
     if (!spelling) {
       // Sounds are joined, since in a list each word is in many names.
       const sound = words.length === 1 ? soundOf(text) : words.map(soundsLike).join('');
-      spelling = { text, letters: lettersOf(text), sound, places: [] };
+      spelling = { text, sound, places: [] };
       spellings.set(text, spelling);
       const sameLetter = byFirstLetter.get(text.charAt(0));
       if (sameLetter) sameLetter.push(spelling);
@@ -116,6 +116,7 @@ export const vocabularyOf = (/** @type {readonly Candidate[]} */ candidates) => 
   const all = [...spellings.values()];
   return {
     spellings: all,
+    letters: Int32Array.from(all, ({ text }) => lettersOf(text)),
     soundLetters: Int32Array.from(all, ({ sound }) => lettersOf(sound)),
     byFirstLetter,
   };
@@ -230,23 +231,23 @@ export const findLoosely = (word, candidates, vocabulary) => {
   const soundLetters = lettersOf(sound);
   const most = mostErrorsIn(sound);
   for (let at = 0; at < vocabulary.spellings.length; at += 1) {
-    const spelling = vocabulary.spellings[at];
-    if (!spelling) continue;
-    if (!lacksAtMost(most, soundLetters, vocabulary.soundLetters[at] ?? 0)) {
-      if (isInFront(spelling, word)) for (const place of spelling.places) note(matches, place, TIER.errors);
-      continue;
-    }
-    let tier = spelling.sound === sound ? TIER.sound : tierWithErrors(sound, spelling.sound, most);
-    const mayBeInside = tier > TIER.inside && word.length >= SHORTEST.inside;
-    if (mayBeInside && lacksAtMost(0, letters, spelling.letters) && spelling.text.includes(word))
-      tier = TIER.inside;
+    const own = vocabulary.letters[at] ?? 0;
+    const mayBeMisspelt = lacksAtMost(most, soundLetters, vocabulary.soundLetters[at] ?? 0);
+    const mayBeInFront = lacksAtMost(0, own, letters);
+    const spelling = mayBeMisspelt || mayBeInFront ? vocabulary.spellings[at] : undefined;
+    if (!spelling || EMPTY.has(spelling.text)) continue;
+    let tier = spelling.sound === sound ? TIER.sound : TIER.none;
+    if (tier === TIER.none && mayBeMisspelt) tier = tierWithErrors(sound, spelling.sound, most);
+    const mayBeInside = word.length >= SHORTEST.inside && lacksAtMost(0, letters, own);
+    if (tier > TIER.inside && mayBeInside && spelling.text.includes(word)) tier = TIER.inside;
+    if (tier > TIER.errors && mayBeInFront && isInFront(spelling.text, word)) tier = TIER.errors;
     if (tier < TIER.none) for (const place of spelling.places) note(matches, place, tier);
   }
   return matches;
 };
 
 /** "itaucard", "nubankcartao": a name with something behind it. */
-const isInFront = (/** @type {Spelling} */ { text }, /** @type {string} */ word) =>
+const isInFront = (/** @type {string} */ text, /** @type {string} */ word) =>
   text.length >= SHORTEST.inside &&
   word.startsWith(text) &&
   ![EMPTY, KINDS, ABOUT].some((words) => words.has(text));

@@ -3,7 +3,7 @@ import { explain } from './marks.js';
 import { findExactly, findLoosely, TIER, toCandidate, vocabularyOf } from './matching.js';
 import { isRegular, namedIn, rankParts, rankWhole } from './ranking.js';
 import { queryWords } from './spelling.js';
-import { ABOUT, isEmpty, KINDS } from './words.js';
+import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
 
 // Finds banks as people type them: by name, brand, old name, code, ISPB and CNPJ. Pure: a list in, a function from text
 // to ranked hits out.
@@ -95,7 +95,12 @@ export const createSearch = (banks) => {
     if (keys.length === 0) {
       // Words that some banks have are hardly parts of one that is misspelt.
       const isJoined = words.length > 1 && core !== '' && tables.needed.some(({ count }) => count === 0);
-      tables = { ...tables, needed: needed.map(loosely), joined: isJoined ? [loosely(core)] : [] };
+      const meant = needed.filter((word) => exactly(word).count > 0 || !isAlmostBanco(word));
+      tables = {
+        ...tables,
+        needed: (meant.length > 0 ? meant : needed).map(loosely),
+        joined: isJoined ? [loosely(core)] : [],
+      };
       keys = rankWhole(tables, candidates);
     }
     if (keys.length === 0) {

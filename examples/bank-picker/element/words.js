@@ -1,4 +1,4 @@
-import { soundOf } from './spelling.js';
+import { errorsIn, soundOf } from './spelling.js';
 
 // Words that are in many names, or around them, and so say little about which bank is meant.
 
@@ -61,3 +61,6 @@ export const LONG_FORMS = new Map(
 /** "banko" is empty, too. */
 const EMPTY_SOUNDS = new Set([...EMPTY].filter((word) => word.length > 3).map(soundOf));
 export const isEmpty = (/** @type {string} */ word) => EMPTY.has(word) || EMPTY_SOUNDS.has(soundOf(word));
+
+const BANCO = soundOf('banco');
+export const isAlmostBanco = (/** @type {string} */ word) => errorsIn(soundOf(word), BANCO, 1).whole <= 1;
