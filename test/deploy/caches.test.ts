@@ -17,7 +17,12 @@ const [ALLOWED, OTHER, STRANGER] = [
 ];
 
 const CACHES = {
-  nginx: { suite: describeWithNginx, start: startNginx, encodings: ['br', 'br', null], copies: 3 },
+  nginx: {
+    suite: describeWithNginx,
+    start: (url: string) => startNginx(url),
+    encodings: ['br', 'br', null],
+    copies: 3,
+  },
   // It keeps gzip only, and decompresses for a client that does not take it.
   Varnish: { suite: describeWithVarnish, start: startVarnish, encodings: [null, 'gzip', null], copies: 1 },
 };

@@ -52,12 +52,16 @@ const isAccepting = (port: number): Promise<boolean> =>
 
 /**
  * nginx in front of the service at `serviceUrl`.
- * @param location what `location /` has besides `proxy_pass`; unless given, the cache with background updates
+ * @param options.location what `location /` has besides `proxy_pass`; unless given, the cache with background updates
+ * @param options.keepAlive how many idle connections it keeps to the service, and for how long
  */
 export const startNginx = (
   serviceUrl: string,
-  location = `proxy_cache banks; proxy_cache_revalidate on; proxy_cache_background_update on;
+  {
+    location = `proxy_cache banks; proxy_cache_revalidate on; proxy_cache_background_update on;
           proxy_cache_use_stale updating; add_header X-Proxy $upstream_cache_status always;`,
+    keepAlive = 'keepalive 16;',
+  } = {},
 ): Promise<CachingProxy> =>
   start(async (port, folder) => {
     const file = join(folder, 'nginx.conf');
@@ -68,11 +72,11 @@ export const startNginx = (
     writeFileSync(
       file,
       `${process.getuid?.() === 0 ? 'user root;' : ''} daemon off; pid ${folder}/pid; worker_processes 1;
-    events { worker_connections 256; }
+    events { worker_connections 2048; }
     http {
       access_log off; ${temporary.join(' ')}
       proxy_cache_path ${folder}/cache keys_zone=banks:1m;
-      upstream service { server ${new URL(serviceUrl).host}; keepalive 16; }
+      upstream service { server ${new URL(serviceUrl).host}; ${keepAlive} }
       server {
         listen 127.0.0.1:${port};
         location / {

@@ -32,14 +32,22 @@ export interface Haproxy {
   close(): Promise<void>;
 }
 
-/** Starts HAProxy in front of the replicas at `addresses` (IPv4), all of which listen on `port`. */
-export const startHaproxy = async (addresses: readonly string[], port: number): Promise<Haproxy> => {
+/**
+ * Starts HAProxy in front of the replicas at `addresses` (IPv4), all of which listen on `port`.
+ * @param changes to the shipped configuration: what it has, and what takes its place
+ */
+export const startHaproxy = async (
+  addresses: readonly string[],
+  port: number,
+  changes: readonly (readonly [string, string])[] = [],
+): Promise<Haproxy> => {
   const names = await startNameServer(addresses);
   const ownPort = await findFreePort();
   const config = replaceAddresses(readFileSync(SHIPPED_CONFIG, 'utf8'), [
     ['bind :8080', `bind 127.0.0.1:${ownPort}`],
     ['nameserver dns 127.0.0.11:53', `nameserver dns 127.0.0.1:${names.port}`],
     ['banks-bff:3000', `banks-bff:${port}`],
+    ...changes,
   ]);
   const folder = mkdtempSync(join(tmpdir(), 'banks-haproxy-'));
   writeFileSync(join(folder, 'haproxy.cfg'), config);
