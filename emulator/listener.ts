@@ -17,7 +17,7 @@ export async function openListener(
 ): Promise<SwitchedListener> {
   const port = await listen(server, host, requestedPort);
   let shouldBeOpen = true;
-  let lastChange: Promise<void> = Promise.resolve();
+  let lastChanged: Promise<void> = Promise.resolve();
 
   async function apply(): Promise<void> {
     if (shouldBeOpen === server.listening) return;
@@ -30,8 +30,8 @@ export async function openListener(
     setOpen(isOpen) {
       shouldBeOpen = isOpen;
       // A failed change must not block the next one.
-      lastChange = lastChange.then(apply, apply);
-      return lastChange;
+      lastChanged = lastChanged.then(apply, apply);
+      return lastChanged;
     },
   };
 }

@@ -170,6 +170,11 @@ const defineListGauges = (registry: Registry, { status, policy, fields }: Metric
     toSeconds(held?.receivedAtMs),
   );
   gauge(
+    'banks_list_last_change_timestamp_seconds',
+    'When the content of the cached list last changed',
+    ({ held }) => toSeconds(held?.changedAtMs),
+  );
+  gauge(
     'banks_list_rejected_entries',
     'Entries of the newest list that were unusable and are not served, by reason',
     ({ held }) => Object.entries(held?.rejected ?? NOTHING_REJECTED),

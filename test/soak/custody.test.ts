@@ -146,7 +146,7 @@ const failsAs = async (running: ServiceProcess, kind: string): Promise<void> => 
 };
 
 const PER_REQUEST =
-  /\["(?:date|x-request-id|etag|last-modified)","[^\]]*\]|"(?:lastSuccess|lastFailureAt|failingSince)":"[^"]*"/g;
+  /\["(?:date|x-request-id|etag|last-modified)","[^\]]*\]|"(?:lastSuccess|lastChanged|lastFailureAt|failingSince)":"[^"]*"/g;
 
 /** Waits for two more loads: one that began after this call has then ended. */
 const loads = async (): Promise<void> => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import supertest from 'supertest';
+import { makeBanks } from '../kit/banks.ts';
 import { describeWithPromtool, promtool } from '../kit/promtool.ts';
 import { clientCredentialsEnv, eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
@@ -51,10 +52,29 @@ describe('the list', () => {
     expect(await sample('banks_list_state{state="fresh"}')).toBe(1);
   });
 
+  test('says when its content last changed, as /healthz does', async () => {
+    await start();
+    const expectChange = async (wallMs: number): Promise<void> => {
+      expect(await sample('banks_list_last_change_timestamp_seconds')).toBe(wallMs / 1_000);
+      const { body } = await supertest(rig.url).get('/healthz').expect(200);
+      expect(body).toMatchObject({ list: { lastChanged: new Date(wallMs).toISOString() } });
+    };
+    const firstMs = rig.clock.wallMs();
+    await expectChange(firstMs);
+    rig.clock.next();
+    await eventually(() => rig.emulator.listCalls() === 2 && rig.service.list.status().nextLoadInMs > 0);
+    await expectChange(firstMs);
+    rig.emulator.setBanks(makeBanks(513));
+    rig.clock.next();
+    await eventually(() => rig.emulator.listCalls() === 3 && rig.service.list.status().nextLoadInMs > 0);
+    await expectChange(rig.clock.wallMs());
+  });
+
   test('has no age while there is none', async () => {
     rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });
     await eventually(() => rig.service.list.status().failure !== undefined);
     expect(await sample('banks_list_age_seconds')).toBeUndefined();
+    expect(await sample('banks_list_last_change_timestamp_seconds')).toBeUndefined();
     expect(await sample('banks_list_state{state="empty"}')).toBe(1);
     await supertest(rig.url).get('/banks').expect(503);
     expect(await sample('banks_served_total{state="empty"}')).toBe(1);
