@@ -231,7 +231,7 @@ const defineCounters = (registry: Registry, stores: readonly StoreName[]) => {
     ),
     corsRefusals: counter(
       'banks_cors_refusals_total',
-      'Requests from pages of origins that CORS_ORIGINS does not allow: preflights, and requests without one',
+      'Requests from pages of origins that CORS_ORIGINS does not allow, by kind: preflight or request',
       'kind',
       ['preflight', 'request'],
     ),

@@ -165,6 +165,25 @@ test('the build and the process are exposed, but no address and no token', async
   expect(text).not.toContain(new URL(rig.emulator.baseUrl).host);
 });
 
+test('docs/metrics.md has every metric of the service, with its type, its labels and its help', async () => {
+  await start({ env: { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') } });
+  await supertest(rig.url).get('/banks').expect(200);
+  await settles('banks_served_total{state="fresh"}', 1);
+  const text = await scrape();
+  const labelsOf = (name: string): string[] => {
+    const [, labels = ''] = new RegExp(`^${name}(?:_count)?{(.*)} `, 'm').exec(text) ?? [];
+    return [...labels.matchAll(/(\w+)=/g)].map(([, label]) => `\`${label}\``);
+  };
+  const scraped = [...text.matchAll(/^# HELP (banks_\w+) (.*)\n# TYPE \S+ (\w+)$/gm)].map(
+    ([, name = '', help, type]) => [`\`${name}\``, type, labelsOf(name).join(', '), help],
+  );
+  const rows = [...readFileSync('docs/metrics.md', 'utf8').matchAll(/^\| (`banks_.*) \|$/gm)].map(
+    ([, row = '']) => row.split('|').map((cell) => cell.trim()),
+  );
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows).toEqual(scraped);
+});
+
 describe('the rules and the dashboard', () => {
   const names = (text: string): Set<string> =>
     new Set(text.match(/\b(?:banks|process|nodejs)_[a-z0-9_]+\b(?!\()/g) ?? []);
