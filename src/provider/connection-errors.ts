@@ -11,10 +11,8 @@ export type Peer = 'the provider' | 'the token endpoint';
 export const toConnectionError = (error: unknown, peer: Peer, { protocol }: URL): LoadError => {
   if (error instanceof LoadError) return error;
   const code = codeNote(error);
-  if (isParserError(error)) return new LoadError('malformed', `the answer is not ${framingOf(error)}${code}`);
-  const interim = interimOf(error);
-  if (interim)
-    return new LoadError('malformed', `${peer} sent an interim answer (${interim}) that nobody asked for`);
+  const problem = answerProblem(error);
+  if (problem) return new LoadError('malformed', `the answer ${problem}${code}`);
   const refusal = protocol === 'https:' ? tlsRefusal(codeOf(error), peer) : undefined;
   return new LoadError('unreachable', `${refusal ?? `no connection to ${peer}`}${code}`);
 };
@@ -25,12 +23,11 @@ export type ProxyVariable = 'HTTPS_PROXY' | 'HTTP_PROXY';
 /** `error` as the reason for having no answer from the proxy. */
 export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError => {
   if (error instanceof LoadError) return error;
-  const interim = interimOf(error);
-  if (interim) return toRefusal(interim, variable);
-  const problem = isParserError(error)
-    ? 'what answers is not an HTTP proxy, in'
-    : 'no connection to the proxy in';
-  return new LoadError('proxy_unreachable', `${problem} ${variable}${codeNote(error)}`);
+  const problem = answerProblem(error);
+  const text = problem
+    ? `the answer of the proxy in ${variable} ${problem}`
+    : `no connection to the proxy in ${variable}`;
+  return new LoadError('proxy_unreachable', `${text}${codeNote(error)}`);
 };
 
 /** The proxy's answer that it opens no tunnel. */
@@ -39,7 +36,7 @@ export const toRefusal = (status: number, variable: ProxyVariable): LoadError =>
   if (status < 200)
     return new LoadError(
       'proxy_unreachable',
-      `${proxy} sent an interim answer (${status}) that nobody asked for`,
+      `the answer of ${proxy} is an interim one (${status}) that nobody asked for`,
     );
   // With a server error the proxy reports on the way behind it: it tried, and found nobody there.
   if (status >= 500) return new NoWayOnward('unreachable', `${proxy} cannot connect any further (${status})`);
@@ -57,24 +54,17 @@ class NoWayOnward extends LoadError {
 }
 
 /**
- * The interim answer with which undici ends a connection: 100 (Continue), or an upgrade that was not asked for. Only its message
- * says so. RFC 9110 section 15.2 wants a client to go on to the final answer; undici skips all others, except after CONNECT.
+ * What is wrong with an answer that undici cannot read; undefined: there was none. Some errors have no code, and 100 (Continue)
+ * and 101 are told by the message only. RFC 9110 section 15.2 wants a client to go on to the final answer; undici skips all
+ * other interim ones, except after CONNECT.
  */
-const interimOf = (error: unknown): number | undefined => {
-  if (!(error instanceof Error) || codeOf(error) !== 'UND_ERR_SOCKET') return undefined;
-  return error.message === 'bad response' ? 100 : error.message === 'bad upgrade' ? 101 : undefined;
+const answerProblem = (error: unknown): string | undefined => {
+  const text = `${String(error)} ${codeOf(error)}`;
+  if (text.includes('bad response')) return 'is an interim one (100) that nobody asked for';
+  if (text.includes('bad upgrade')) return 'changes the protocol (101), which nobody asked for';
+  if (/content-length/i.test(text)) return 'gives its length twice (Content-Length, Transfer-Encoding)';
+  return /HTTPParserError|HPE_|HEADERS_OVERFLOW|ERR_ASSERTION/.test(text) ? 'is not HTTP' : undefined;
 };
-
-/** Something answers, but not in HTTP. undici's parser errors have a code or not, depending on the byte. */
-const isParserError = (error: unknown): boolean =>
-  (error instanceof Error && error.name === 'HTTPParserError') ||
-  /HPE_|HEADERS_OVERFLOW|CONTENT_LENGTH_MISMATCH|ERR_ASSERTION/.test(codeOf(error));
-
-/** RFC 9112 section 6.3: an answer has Content-Length once, or Transfer-Encoding. */
-const framingOf = (error: unknown): string =>
-  error instanceof Error && /content-length/i.test(error.message)
-    ? 'valid HTTP: it gives its length twice (Content-Length, Transfer-Encoding)'
-    : 'HTTP';
 
 /** What the alerts (RFC 8446 section 6.2) of a server mean. OpenSSL names them by version. */
 const tlsRefusal = (code: string, peer: Peer): string | undefined => {
@@ -89,7 +79,7 @@ const tlsRefusal = (code: string, peer: Peer): string | undefined => {
   return undefined;
 };
 
-/** The error's code as a note for people, such as ` (ECONNREFUSED)`. OpenSSL 3.5 has a slash in some. Its message may hold more than should be seen. */
+/** The error's code as a note for people, such as ` (ECONNREFUSED)`. OpenSSL 3.5 has a slash in some. */
 export const codeNote = (error: unknown): string => {
   const code = codeOf(error);
   return /^[A-Z0-9_/]{1,60}$/.test(code) ? ` (${code})` : '';

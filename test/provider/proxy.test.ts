@@ -272,7 +272,11 @@ test.each(['100 Continue', '103 Early Hints'])('an interim answer of a proxy is 
   await startProvider();
   const port = await startTunnel(`HTTP/1.1 ${status}\r\n\r\nHTTP/1.1 200 OK\r\n\r\n`);
   const rig = await startService({ HTTPS_PROXY: `127.0.0.1:${port}` });
-  await expectFailure(rig, 'proxy_unreachable', /proxy in HTTPS_PROXY sent an interim answer \(10[03]\)/);
+  await expectFailure(
+    rig,
+    'proxy_unreachable',
+    /answer of the proxy in HTTPS_PROXY is an interim one \(10[03]\)/,
+  );
 });
 
 test('a proxy that answers something else than HTTP is a failure of the proxy', async () => {
@@ -283,5 +287,5 @@ test('a proxy that answers something else than HTTP is a failure of the proxy', 
   await once(impostor, 'listening');
   closers.push(() => impostor.close());
   const rig = await startService({ HTTPS_PROXY: `127.0.0.1:${portOf(impostor)}` });
-  await expectFailure(rig, 'proxy_unreachable', /what answers is not an HTTP proxy, in HTTPS_PROXY/);
+  await expectFailure(rig, 'proxy_unreachable', /the answer of the proxy in HTTPS_PROXY is not HTTP/);
 });

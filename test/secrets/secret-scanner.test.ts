@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { createRedaction, isLookedFor, MAX_TEXT_CHARS, redacting } from '../../src/secrets/redaction.ts';
+import { createRedaction, isLookedFor } from '../../src/secrets/redaction.ts';
+import { createSecretRemover } from '../../src/secrets/secret-scanner.ts';
 import { createTextSource, SECRET_ALPHABETS } from '../kit/random-texts.ts';
 
-// Secrets of any characters, in texts that are made to be hard to search.
+// Secrets of any characters, in texts that are made to be hard to search, and how long that takes.
 
 const { below, pick, textOf } = createTextSource(77);
 
@@ -60,28 +61,52 @@ test('a secret whose end was cut off is removed', () => {
   expect(redact(`{"field":"head-${'0123456789'.repeat(5)}…"}`)).toBe('{"field":"[redacted]…"}');
 });
 
-test.each(['wrong', 'e', '', '2026', '----', '\\\\\\\\\\\\\\\\'])(
-  '%j is too simple to be searched for',
-  (word) => {
-    const { addSecret, redact } = createRedaction();
-    addSecret('TOKEN', word);
-    const line = '{"level":40,"time":"2026-11-21","msg":"---- the token is wrong \\\\\\\\\\\\\\\\"}';
-    expect(redact(line)).toBe(line);
-  },
-);
+describe('takes little time', () => {
+  const LONG_TEXT_CHARS = 100_000;
+  /** More than ten times what a long text takes. A search in quadratic time takes seconds. */
+  const LONGEST_SCAN_MS = 800;
+  /** The shorter of two times, because a busy machine only makes it longer. */
+  const scanMs = (secrets: readonly string[], text: string): number => {
+    const removeSecrets = createSecretRemover(secrets);
+    const times = [1, 2].map(() => {
+      const startedAtMs = performance.now();
+      removeSecrets(text);
+      return performance.now() - startedAtMs;
+    });
+    return Math.min(...times);
+  };
 
-test('a text beyond the bound is cut off, and a line beyond it replaced', () => {
-  const redaction = createRedaction();
-  const lines: string[] = [];
-  const destination = redacting({ write: (line) => void lines.push(line) }, redaction);
-  const line = `{"level":40,"time":"2026-11-21T10:00:00.000Z","text":"${'x'.repeat(MAX_TEXT_CHARS)}"}\n`;
-  destination.write(line);
-  expect(lines.map((text): unknown => JSON.parse(text))).toEqual([
-    {
-      level: 40,
-      time: '2026-11-21T10:00:00.000Z',
-      msg: `log: a line of ${line.length} characters was left out`,
+  test.each(Object.entries(SECRET_ALPHABETS))(
+    'secrets of %s take little time, whatever the text is made of',
+    (_name, alphabet) => {
+      for (let round = 0; round < 2; round += 1) {
+        const secrets = Array.from({ length: 4 }, () => textOf(alphabet, 8 + below(400)));
+        const pieces = [
+          ...secrets.map((secret) => secret.slice(0, 1 + below(secret.length))),
+          ...secrets.map((secret) => encodeURIComponent(Buffer.from(secret).toString())),
+          ...secrets,
+          ...secrets.map((secret) => base64(secret)),
+          '\\'.repeat(1 + below(2_000)),
+          String.raw`\ud83d`,
+          '%25',
+        ];
+        let text = '';
+        while (text.length < LONG_TEXT_CHARS) text += pick(pieces);
+        expect(scanMs(secrets, text.slice(0, LONG_TEXT_CHARS))).toBeLessThan(LONGEST_SCAN_MS);
+      }
     },
-  ]);
-  expect(redaction.redact(line)).toHaveLength(MAX_TEXT_CHARS + '… (cut off)\n'.length);
+  );
+
+  test.each([
+    ['the same character', 'a'.repeat(8_192), 'a'],
+    ['the beginning of a secret', `${'a'.repeat(4_000)}b`, 'a'],
+    ['backslashes', `+${'x'.repeat(20)}\\"`, '\\'],
+    ['lone surrogates and backslashes', 'a-secret-token', `\\ud83d${'\\'.repeat(100)}`],
+    ['a lone surrogate before many backslashes', 'a-secret-token', `\ud83d${'\\'.repeat(50_000)}`],
+    ['an escape before many backslashes', 'a-secret-token', `\\u${'\\'.repeat(99_000)}`],
+    ['percent signs', '%%%%%%%%%%%%25', '%25'],
+  ])('a text that repeats %s takes little time', (_what, secret, piece) => {
+    const text = `secret${piece.repeat(Math.ceil(LONG_TEXT_CHARS / piece.length))}`.slice(0, LONG_TEXT_CHARS);
+    expect(scanMs([secret], text)).toBeLessThan(LONGEST_SCAN_MS);
+  });
 });
