@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { SECRET_VARIABLES } from '../../src/config/variables.ts';
+import { demoProblem } from '../../src/secrets/secret.ts';
 import { at, list, read, text } from '../kit/manifests.ts';
 import { startRig } from '../kit/rig.ts';
 
@@ -45,6 +46,8 @@ test('secrets are files, and those in the repository are what the emulator accep
   const [token, managementToken] = secrets.map(([, secret]) => read(text(at(secret, 'file'))).trim());
   expect(token).toBe(DEFAULT_ACCESS_TOKEN);
   expect(managementToken).toMatch(/^\S{16,}$/);
+  // Neither is of use in production.
+  for (const secret of [token, managementToken]) expect(demoProblem(secret ?? '')).toBeDefined();
 });
 
 test('every port is published on this machine only, the management port of each replica too', () => {
