@@ -1,7 +1,7 @@
 import { ConfigError, describeProblem, secretsOf } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
-import { observe } from '../doctor/observe.ts';
+import { observeExchange } from '../doctor/observe.ts';
 import { render } from '../doctor/report.ts';
 import { trySurroundings } from '../doctor/surroundings.ts';
 import type { CommandContext } from './command-line.ts';
@@ -14,7 +14,7 @@ export const doctor = async ({ env, redaction, write }: CommandContext): Promise
   try {
     const config = await readConfig(env);
     for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
-    const observation = await observe(config, redaction);
+    const observation = await observeExchange(config, redaction);
     const report = diagnose(config, observation, await trySurroundings(config, redaction));
     write(render(report));
     return report.failed.length === 0 ? 0 : 1;

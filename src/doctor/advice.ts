@@ -54,7 +54,7 @@ export const advise = ({ kind }: LoadError, evidence: Evidence): Advice => {
     ? symptomOfToken(kind, endpoint, evidence)
     : (symptomOfContact(kind, endpoint, evidence) ?? SYMPTOM_OF_ANSWER[kind]?.(evidence));
   const { step, likely, next } = (symptom && findRow(SYMPTOMS, symptom)) || adviceOnKind(kind);
-  const words = wordsOf(endpoint, evidence);
+  const words = wordsFor(endpoint, evidence);
   const isStep = (name: string): boolean => name === (isAboutToken ? 'token' : step);
   return {
     step: EXCHANGE_STEPS.find(isStep) ?? 'list',
@@ -74,7 +74,7 @@ const adviceOnKind = (kind: LoadErrorKind): Advice => {
 const toClause = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 
 /** What stands for the words in braces. */
-const wordsOf = ({ url, variable, contact }: Endpoint, evidence: Evidence) => ({
+const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence) => ({
   variable: () => variable,
   host: () => url.host,
   hostname: () => url.hostname,

@@ -50,7 +50,7 @@ export interface Observation {
 }
 
 /** Makes the exchange. Never rejects: a failure is the outcome. */
-export const observe = async (config: Config, { addSecret }: Redaction): Promise<Observation> => {
+export const observeExchange = async (config: Config, { addSecret }: Redaction): Promise<Observation> => {
   const startedAtMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedAtMs;
   const seen: Writable<Omit<Observation, 'observedAtMs' | 'outcome'>> = { tokenEndpoint: {}, provider: {} };

@@ -9,10 +9,10 @@ export const render = ({ steps, fields, published, suggestions, served, failed }
   const lines = steps.flatMap(renderStep);
   if (fields.length > 0) lines.push('', ...renderFields(fields, published));
   lines.push(...suggestions.flatMap(({ label, line }) => ['', label, `  ${line}`]));
-  return [...lines, '', ...renderVerdict(served, failed), ''].join('\n');
+  return [...lines, '', ...renderOutcome(served, failed), ''].join('\n');
 };
 
-const renderVerdict = (served: Report['served'], failed: Report['failed']): string[] => {
+const renderOutcome = (served: Report['served'], failed: Report['failed']): string[] => {
   if (!served) return ['This configuration cannot serve a list.'];
   const { count, representations } = served.list;
   const sizes = `${size(representations.identity.body.length)} plain and ${size(representations.br.body.length)} in Brotli`;

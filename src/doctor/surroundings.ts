@@ -52,8 +52,8 @@ const failed = (
 };
 
 /** As long as the service allows a connection and an operation. */
-const CONNECT_MS = 2_000;
-const OPERATION_MS = 500;
+const CONNECT_LIMIT_MS = 2_000;
+const OPERATION_LIMIT_MS = 500;
 
 const tryRedis = async (
   source: NonNullable<Config['cache']['redisUrl']>,
@@ -67,7 +67,7 @@ const tryRedis = async (
     url = new URL(await readRedisUrl(source, addSecret));
     tried = 'connecting and logging in fails';
     const { createClient } = await import('redis');
-    const socket = { reconnectStrategy: false, connectTimeout: CONNECT_MS } as const;
+    const socket = { reconnectStrategy: false, connectTimeout: CONNECT_LIMIT_MS } as const;
     const redis = createClient({
       url: url.href,
       name: 'banks-bff-doctor',
@@ -76,15 +76,15 @@ const tryRedis = async (
     });
     redis.on('error', () => undefined);
     close = () => (redis.isOpen ? redis.destroy() : undefined);
-    await within(CONNECT_MS, redis.connect());
+    await within(CONNECT_LIMIT_MS, redis.connect());
     const key = `banks-bff:doctor:${randomUUID()}`;
     const expiration = { type: 'PX', value: 5_000 } as const;
     tried = 'writing fails';
-    await within(OPERATION_MS, redis.set(key, 'written', { expiration }));
+    await within(OPERATION_LIMIT_MS, redis.set(key, 'written', { expiration }));
     tried = 'taking a lease fails';
-    await within(OPERATION_MS, redis.set(`${key}:lease`, 'taken', { condition: 'NX', expiration }));
+    await within(OPERATION_LIMIT_MS, redis.set(`${key}:lease`, 'taken', { condition: 'NX', expiration }));
     const release = { keys: [`${key}:lease`], arguments: [] };
-    await within(OPERATION_MS, redis.eval(`return redis.call('del', KEYS[1])`, release));
+    await within(OPERATION_LIMIT_MS, redis.eval(`return redis.call('del', KEYS[1])`, release));
     tried = 'sending a message fails';
     const heard = new Promise<void>((resolve, reject) => {
       redis
@@ -92,7 +92,7 @@ const tryRedis = async (
         .then(() => redis.publish(key, 'heard'))
         .catch(reject);
     });
-    await within(OPERATION_MS, heard);
+    await within(OPERATION_LIMIT_MS, heard);
     const message = `connected to ${url.host} and logged in; wrote, took a lease and heard a message, in all after`;
     return { name: 'redis', verdict: 'ok', message: `${message} ${ms(performance.now() - startedAtMs)}` };
   } catch (error) {
@@ -124,7 +124,7 @@ const symptomOf = (error: unknown): string =>
 
 /** More than the header of a snapshot, which names its format. */
 const HEADER_BYTES = 1_024;
-const FORMAT = '"format":"banks-bff/list"';
+const SNAPSHOT_FORMAT = '"format":"banks-bff/list"';
 
 const trySnapshot = async (path: string, maxBodyBytes: number): Promise<Step> => {
   const target = await realpath(path).catch(() => path);
@@ -137,7 +137,7 @@ const trySnapshot = async (path: string, maxBodyBytes: number): Promise<Step> =>
       if (codeOf(error) === 'ENOENT') return Buffer.alloc(0);
       throw error;
     });
-    const isOurs = content.length === 0 || content.subarray(0, HEADER_BYTES).includes(FORMAT);
+    const isOurs = content.length === 0 || content.subarray(0, HEADER_BYTES).includes(SNAPSHOT_FORMAT);
     if (!isOurs) return failed('snapshot', tried, 'not a saved list', words);
     tried = 'the directory of CACHE_SNAPSHOT_FILE cannot be written';
     await writeFile(probe, 'written', { flag: 'wx', mode: 0o600 });

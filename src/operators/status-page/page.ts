@@ -18,9 +18,9 @@ export interface PageContent extends Situation {
   readonly commands: Commands;
 }
 
-export type Commands = Readonly<Record<ShellCommand, Command>>;
+export type Commands = Readonly<Record<ShellCommand, ShownCommand>>;
 
-interface Command {
+interface ShownCommand {
   readonly line: string;
   /** What must be true where it is run. */
   readonly requirement: string;
