@@ -59,10 +59,10 @@ export const OBSTACLES: AdviceTable<SurroundingStep> = {
   'snapshot: ENOSPC, EDQUOT': `
     the disk is full
     make room on it`,
-  'snapshot: NOT_A_REGULAR_FILE': `
+  'snapshot: not a regular file': `
     CACHE_SNAPSHOT_FILE names a directory, a device or a pipe
     name a file, which the service creates`,
-  'snapshot: not a saved list, FILE_TOO_LARGE': `
+  'snapshot: not a saved list': `
     CACHE_SNAPSHOT_FILE names a file that this service did not write
     name another one, which the service creates: this one would be replaced`,
   'snapshot: anything else': `

@@ -9,7 +9,7 @@ import type { Config } from '../config/config.ts';
 import { passwordsIn, toRedisUrl } from '../config/values.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
-import { readRegularFile } from '../regular-file.ts';
+import { describeReadError, readRegularFile } from '../regular-file.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { createSecretFile } from '../secrets/secret-file.ts';
 import type { Step } from './diagnosis.ts';
@@ -148,7 +148,8 @@ const trySnapshot = async (path: string, maxBodyBytes: number): Promise<Step> =>
       message: `CACHE_SNAPSHOT_FILE has ${held}, and its directory can be written`,
     };
   } catch (error) {
-    return failed('snapshot', tried, codeOf(error) || 'no code', words);
+    const reason = describeReadError(error);
+    return failed('snapshot', tried, reason.startsWith('more than') ? 'not a saved list' : reason, words);
   } finally {
     await rm(probe, { force: true }).catch(() => undefined);
   }

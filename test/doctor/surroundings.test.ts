@@ -92,7 +92,7 @@ describe('the snapshot file', () => {
     expectFailure(await at(join(inside, 'missing', 'list')), 'snapshot', /\(ENOENT\)/, /create it/);
     // Nobody can create files there, root included.
     expectFailure(await at('/sys/list'), 'snapshot', /cannot be written/, /\S/);
-    expectFailure(await at(join(inside, 'directory')), 'snapshot', /NOT_A_REGULAR/, /name a file/);
+    expectFailure(await at(join(inside, 'directory')), 'snapshot', /\(not a regular file\)/, /name a file/);
     expectFailure(await at(join(inside, 'notes.txt')), 'snapshot', /not a saved list/, /name another one/);
     expect(readFileSync(join(inside, 'notes.txt'), 'utf8')).toBe('mine');
   });
@@ -157,7 +157,8 @@ describeWithRedis('Redis', () => {
 
   test('that is read-only or full is a failure', async () => {
     const primary = await start();
-    const replica = await start('--replicaof', '127.0.0.1', String(primary.port));
+    // It writes what it gets from the primary to a file.
+    const replica = await start('--dir', folder(), '--replicaof', '127.0.0.1', String(primary.port));
     expectFailure(await at(replica.url), 'redis', /writing fails \(READONLY\)/, /primary/);
     const full = await start('--maxmemory', '1');
     expectFailure(await at(full.url), 'redis', /writing fails \(OOM\)/, /memory/);
