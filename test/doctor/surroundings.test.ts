@@ -122,6 +122,14 @@ describeWithRedis('Redis', () => {
   test('that is not there, hangs, or is something else is a failure', async () => {
     const nowhere = `redis://user:${SECRET}@127.0.0.1:${await findFreePort()}`;
     expectFailure(await at(nowhere), 'redis', /connecting .*\(ECONNREFUSED\)/, /check host and port/);
+    const file = join(folder(), 'address');
+    writeFileSync(file, `https://${SECRET}\n`);
+    expectFailure(
+      await doctor({ CACHE_REDIS_URL_FILE: file }),
+      'redis',
+      /\(no address\)/,
+      /write the address/,
+    );
     const redis = await start();
     redis.stall();
     expectFailure(await at(redis.url), 'redis', /connecting .*\(TIMEOUT\)/, /ask your network team/);
