@@ -43,6 +43,7 @@ export interface Config {
   /** `maxShrink` and `maxDrift` are shares from 0 to 1. */
   readonly guard: { readonly minBanks: number; readonly maxShrink: number; readonly maxDrift: number };
   readonly browserMaxAgeMs: number;
+  readonly keepAliveTimeoutMs: number;
   readonly corsOrigins: '*' | readonly string[];
   readonly trustProxy: number | readonly string[] | undefined;
   /** Whether ordinary requests for /banks skip node:http and Express. */
@@ -104,6 +105,7 @@ export const parseConfig = (env: Environment, fileProblems: readonly ConfigProbl
       maxDrift: reader.defaulted('GUARD_MAX_DRIFT'),
     },
     browserMaxAgeMs: reader.defaulted('BROWSER_MAX_AGE'),
+    keepAliveTimeoutMs: reader.defaulted('KEEP_ALIVE_TIMEOUT'),
     corsOrigins: reader.optional('CORS_ORIGINS') ?? [],
     trustProxy: reader.optional('TRUST_PROXY'),
     hotPath: reader.defaulted('HOT_PATH') === 'on',

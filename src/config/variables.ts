@@ -56,6 +56,7 @@ const TABLE = {
   GUARD_MAX_SHRINK: { default: '20%', parse: values.toShare },
   GUARD_MAX_DRIFT: { default: '20%', parse: values.toShare },
   BROWSER_MAX_AGE: { default: '5m', parse: values.toDurationMs },
+  KEEP_ALIVE_TIMEOUT: { default: '65s', parse: values.toDurationMs },
   CORS_ORIGINS: { parse: values.toOrigins },
   TRUST_PROXY: { parse: values.toTrustedProxies },
   HOT_PATH: { default: 'on', parse: values.toOneOf(['on', 'off']) },

@@ -42,6 +42,7 @@ export interface PublicListener {
 
 export const createPublicListener = (config: Config, options: PublicListenerOptions): PublicListener => {
   const { list, stores, version, isDraining, clock, logger, emit } = options;
+  const { keepAliveTimeoutMs } = config;
   const cors = createCors(config.corsOrigins);
   const securityHeaders = createSecurityHeaders(cors);
   const shared = {
@@ -71,9 +72,8 @@ export const createPublicListener = (config: Config, options: PublicListenerOpti
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
     isProxy: createIsProxy(config.trustProxy),
-    hotPath: config.hotPath
-      ? createHotPath({ ...shared, keepAliveTimeoutMs: LIMITS.keepAliveTimeoutMs })
-      : undefined,
+    hotPath: config.hotPath ? createHotPath({ ...shared, keepAliveTimeoutMs }) : undefined,
+    limits: { ...LIMITS, keepAliveTimeoutMs },
   });
   return {
     load: async () => {

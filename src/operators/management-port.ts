@@ -22,7 +22,7 @@ export const createManagementPort = (config: Config, options: ManagementPortOpti
   const cors = createCors([]);
   const securityHeaders = createSecurityHeaders(cors);
   const server = createBoundedServer({
-    limits: MANAGEMENT_LIMITS,
+    limits: { ...MANAGEMENT_LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
     commonHeaders: securityHeaders,
     onRefusal: (refusal) => options.logger.info(refusal, 'request refused'),
     clock: options.clock,

@@ -25,6 +25,7 @@ test('the smallest sandbox configuration gets every default', () => {
     cache: { ttlMs: 3_600_000, maxStaleMs: 7 * 86_400_000 },
     guard: { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2 },
     browserMaxAgeMs: 300_000,
+    keepAliveTimeoutMs: 65_000,
     corsOrigins: [],
     hotPath: true,
     logLevel: 'info',

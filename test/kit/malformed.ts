@@ -98,6 +98,7 @@ export const MALFORMED: readonly (readonly [name: string, env: Environment])[] =
   ['GUARD_MAX_SHRINK', { GUARD_MAX_SHRINK: '0.2' }],
   ['GUARD_MAX_SHRINK', { GUARD_MAX_SHRINK: '101%' }],
   ['BROWSER_MAX_AGE', { BROWSER_MAX_AGE: MARK }],
+  ['KEEP_ALIVE_TIMEOUT', { KEEP_ALIVE_TIMEOUT: '65' }],
   ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com/' }],
   ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com,*' }],
   ['CORS_ORIGINS', { CORS_ORIGINS: MARK }],

@@ -7,8 +7,8 @@ export const LIMITS = {
   /** For the whole request. It has no content to wait for; Node's 5 min would let a body dribble in. */
   requestTimeoutMs: 15_000,
   /**
-   * For an idle connection. Longer than the 60 s for which load balancers (AWS ALB, nginx) keep theirs: the side
-   * that closes first must be the client, or a request that is on its way is lost.
+   * For an idle connection; the ports have the value of KEEP_ALIVE_TIMEOUT. The side that closes first must be the load
+   * balancer, or a request that is on its way is lost. Many (AWS ALB, nginx) keep a connection for 60 s.
    */
   keepAliveTimeoutMs: 65_000,
   /** A client that takes nothing of its answer for so long is cut off. What the system holds counts as taken. */

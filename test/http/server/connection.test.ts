@@ -75,6 +75,22 @@ describe('the whole service', () => {
     expect(received()).not.toContain('HTTP/1.1 4');
   });
 
+  test.each([
+    ['on', '/banks'],
+    ['on', '/healthz'],
+    ['off', '/banks'],
+  ])('with HOT_PATH=%s, %s advertises KEEP_ALIVE_TIMEOUT and keeps it', async (hotPath, path) => {
+    await start({ KEEP_ALIVE_TIMEOUT: '620s', HOT_PATH: hotPath });
+    const [answer] = await sendRaw(rig.url, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(answer?.headers.get('keep-alive')).toBe('timeout=620');
+    await rig.close();
+    await start({ KEEP_ALIVE_TIMEOUT: '10ms', HOT_PATH: hotPath });
+    const { socket, received } = await open(rig.url);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await once(socket, 'close');
+    expect(answersIn(received())).toBe(1);
+  });
+
   test('answers a client that has closed its side', async () => {
     await start();
     expect((await sendRaw(rig.url, BANKS)).map(({ status }) => status)).toEqual([200]);
