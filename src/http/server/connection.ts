@@ -53,6 +53,8 @@ export interface Place {
 
 /** What all connections of a server have in common. */
 export interface Shared {
+  /** Requests have to wait. */
+  isHeld: boolean;
   /** Answers ordinary requests; without it node:http answers all. */
   readonly hotPath: HotPath | undefined;
   readonly limits: Limits;
@@ -135,7 +137,7 @@ export const passOn = (connection: Connection): void => {
 
 /** Whether something must end before the next piece: an answer, the client's reading of one, or node:http's of a piece. */
 const isInWork = (connection: Connection): boolean =>
-  isNodeAtWork(connection) || connection.socket.writableLength > 0;
+  connection.shared.isHeld || isNodeAtWork(connection) || connection.socket.writableLength > 0;
 
 const isNodeAtWork = ({ isAnswering, stream }: Connection): boolean =>
   isAnswering || (stream !== undefined && stream.readableLength > 0);
@@ -148,8 +150,9 @@ const waitForNext = (connection: Connection): void => {
     socket.pause();
     shared.backlog.hold(socket, rest.buffer.byteLength);
     if (!isInWork(connection)) shared.turns.add(connection);
-    // node:http's work leads back here when it ends.
-    else if (!isNodeAtWork(connection)) socket.write('', () => passOn(connection));
+    // What else is in work leads back here when it ends.
+    else if (socket.writableLength > 0 && !isNodeAtWork(connection))
+      socket.write('', () => passOn(connection));
     return;
   }
   shared.backlog.release(socket);

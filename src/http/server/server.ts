@@ -4,7 +4,15 @@ import { createServer, type Server } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { FlatHeaders } from '../headers.ts';
-import { endOverdue, onNodeRequest, openConnection, passOn, refuse, type Connection } from './connection.ts';
+import {
+  endOverdue,
+  onNodeRequest,
+  openConnection,
+  passOn,
+  refuse,
+  type Connection,
+  type Shared,
+} from './connection.ts';
 import { drain, type DrainOptions } from './drain.ts';
 import type { HotPath } from './hot-path.ts';
 import { HIGH_WATER_MARK_BYTES, LIMITS, PIPELINE_SLICE_MS, type Limits } from './limits.ts';
@@ -54,12 +62,13 @@ export const createBoundedServer = ({
   const places = createPlaces(limits, isProxy);
   const nodeServer = createNodeServer(limits.keepAliveTimeoutMs);
   const byStream = new WeakMap<Duplex, Connection>();
-  const shared = {
+  const shared: Shared = {
+    isHeld: false,
     hotPath,
     limits,
     turns: createTurns(PIPELINE_SLICE_MS, passOn),
     backlog: createBacklog(limits.backlogBytes),
-    connectNode: (stream: Duplex, connection: Connection) => {
+    connectNode: (stream, connection) => {
       byStream.set(stream, connection);
       nodeServer.emit('connection', stream);
     },
@@ -76,6 +85,11 @@ export const createBoundedServer = ({
   nodeServer.on('connect', ({ socket }) =>
     on(socket, (connection) => refuse(connection, 'method_not_allowed')),
   );
+
+  const hold = (isHeld: boolean): void => {
+    shared.isHeld = isHeld;
+    if (!isHeld) for (const connection of places) passOn(connection);
+  };
 
   const server = createServer(
     { allowHalfOpen: true, noDelay: true, highWaterMark: HIGH_WATER_MARK_BYTES },
@@ -104,7 +118,7 @@ export const createBoundedServer = ({
       return bind(server, address);
     },
     isOverCapacity: ({ socket }) => byStream.get(socket)?.isOverCapacity ?? false,
-    drain: (times) => drain(server, places, clock, times),
+    drain: (times) => drain(server, places, clock, hold, times),
     close: async () => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const { socket } of places) socket.destroy();

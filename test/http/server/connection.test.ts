@@ -225,6 +225,32 @@ describe('the listener', () => {
     lingering.destroy();
   });
 
+  test('a drain answers those who connected just before its notice ended', async () => {
+    const url = await start();
+    const drained = running?.drain({ noticeMs: 3_000, graceMs: 10_000 });
+    const clients = await Promise.all(Array.from({ length: 20 }, () => open(url)));
+    // Their connections are established. The server has accepted one or two of them, and read nothing.
+    for (const { socket } of clients) socket.write(HOT);
+    clock.advance(3_000);
+    await Promise.all(clients.map(({ socket }) => once(socket, 'close')));
+    expect(clients.map(({ received }) => answersIn(received()))).toEqual(clients.map(() => 1));
+    await drained;
+  });
+
+  test('a drain spares connections that have not had the time for a request', async () => {
+    const url = await start({ arrivalMs: 5_000 });
+    const [silent, used] = [await open(url), await open(url)];
+    used.socket.write(HOT);
+    await eventually(() => answersIn(used.received()) === 1);
+    const drained = running?.drain({ noticeMs: 3_000, graceMs: 10_000 });
+    clock.advance(3_000);
+    await once(used.socket, 'close');
+    silent.socket.write(COLD);
+    await eventually(() => answersIn(silent.received()) === 1);
+    expect(used.socket.destroyed).toBe(true);
+    await drained;
+  });
+
   test('a drain closes idle connections after its notice, on both paths', async () => {
     const url = await start();
     const [hot, cold, silent] = [await open(url), await open(url), await open(url)];
