@@ -285,7 +285,9 @@ describe('the listener is bounded as the public one', () => {
     await start();
     const { port } = new URL(rig.operatorsUrl);
     for (let count = 0; count < 100; count += 1) {
-      const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+      const localAddress = `127.0.0.${2 + (count % 4)}`;
+      const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress });
+      socket.on('error', () => undefined);
       // An idle connection would give way.
       socket.write('GET / HTTP/1.1\r\n');
       sockets.push(socket);
@@ -297,8 +299,22 @@ describe('the listener is bounded as the public one', () => {
     expect((await ask('GET /metrics HTTP/1.1', 'Host: a')).status).toBe(503);
     expect((await ask('GET /healthz HTTP/1.1', 'Host: a')).status).toBe(200);
     for (let count = 0; count < 30; count += 1) {
-      sockets.push(connect(Number(port), '127.0.0.1').on('error', () => undefined));
+      const localAddress = `127.0.1.${1 + (count % 2)}`;
+      const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress });
+      sockets.push(socket.on('error', () => undefined));
     }
     await eventually(() => sockets.filter((socket) => socket.destroyed).length === 10);
+  });
+
+  test('one address has 25 of them, so that others have their places whatever it does', async () => {
+    await start();
+    const { port } = new URL(rig.operatorsUrl);
+    for (let count = 0; count < 125; count += 1) {
+      const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2' });
+      socket.on('error', () => undefined).write('GET / HTTP/1.1\r\n');
+      sockets.push(socket);
+    }
+    await eventually(() => sockets.filter((socket) => socket.destroyed).length === 100);
+    expect((await ask('GET / HTTP/1.1', 'Host: a')).status).toBe(200);
   });
 });
