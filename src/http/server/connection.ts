@@ -217,13 +217,16 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
   });
 };
 
-/** Takes the connection back when its request is answered and complete, and nothing of another one has been passed on. */
+/**
+ * Takes the connection back for the hot path when its request is answered and complete, and nothing of another one has been passed
+ * on.
+ */
 const settle = (connection: Connection): void => {
-  const { state, stream, isAnswering, response, tail } = connection;
+  const { state, shared, stream, isAnswering, response, tail } = connection;
   if (state !== 'node' || isAnswering || stream?.writableEnded || !response?.req.complete) return;
   connection.sinceMs = performance.now();
   // At the end of a head node:http's parser now expects a request. Elsewhere only the parser knows what it expects.
-  if (tail.length > 0) return;
+  if (tail.length > 0 || !shared.hotPath) return;
   connection.state = 'hot';
   connection.stream = connection.response = undefined;
   stream?.destroy();
