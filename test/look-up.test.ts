@@ -116,7 +116,9 @@ for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
       rig.clock.next();
       await eventually(() => seen() === nameOf(BANKS));
       // It never has half a list.
-      await eventually(() => nameOf(JSON.parse(readFileSync(file, 'utf8'))) === nameOf(BANKS));
+      const saved = (): Record<string, string>[] => JSON.parse(readFileSync(file, 'utf8'));
+      await eventually(() => nameOf(saved()) === nameOf(BANKS));
+      expect(saved()).toHaveLength(513);
     });
 
     test('asks once per TTL, and downloads a list only when it has changed', async () => {
