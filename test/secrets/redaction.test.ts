@@ -216,6 +216,7 @@ describe('of escapes', () => {
     ['a two-byte character', 'abcé-123', String.raw`abc\u00e9-123`],
     ['a three-byte character', 'abc€-123', String.raw`abc\\u20AC-123`],
     ['a pair of surrogates', 'abc🔑-123', String.raw`abc\ud83d\udd11-123`],
+    ['a pair of surrogates in JSON in JSON', 'abc🔑-123', String.raw`abc\\ud83d\\udd11-123`],
     ['a space', 'ab cd-123', 'ab+cd-123'],
     ['base64url', 'ab+cd/123', 'ab-cd_123'],
     ['percent signs', 'ab%cd-123', 'ab%25cd-123'],
