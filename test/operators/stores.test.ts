@@ -106,6 +106,7 @@ describeWithRedis('Redis', () => {
     const text = await page();
     expect(text).toContain('✕ sandbox: Users get errors: the cached list has expired.');
     expect(text).toContain('A store of the list cannot be used: Redis (CACHE_REDIS_URL).');
+    expect(text).not.toMatch(/notice nothing|get the current list/);
     await redis.revive();
     await said('works again');
     expect(await page()).not.toContain('cannot be used');

@@ -243,7 +243,7 @@ export const STORES: Readonly<Record<StoreState['name'], StoreTexts>> = {
     label: 'Redis',
     purpose: 'shares the list between replicas',
     consequence:
-      'Without Redis each replica loads the list by itself, and one that starts during an outage of the provider has no list, unless a snapshot file has it. Users notice nothing else.',
+      'Without Redis each replica loads the list by itself, and one that starts during an outage of the provider has no list, unless a snapshot file has it.',
     action: 'Check Redis and the network. The replicas share the list again as soon as it works.',
   },
   CACHE_SNAPSHOT_FILE: {
@@ -251,7 +251,7 @@ export const STORES: Readonly<Record<StoreState['name'], StoreTexts>> = {
     label: 'the snapshot file',
     purpose: 'keeps the list across restarts',
     consequence:
-      'Without the snapshot file a restart during an outage of the provider has no list, unless Redis has it. Users notice nothing else.',
+      'Without the snapshot file a restart during an outage of the provider has no list, unless Redis has it.',
     action:
       'Check the disk, and whether the service may write to the directory of CACHE_SNAPSHOT_FILE. The next renewal writes it again.',
   },
