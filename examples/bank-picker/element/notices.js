@@ -9,7 +9,7 @@
 
 const SECONDS_PER_DAY = 86_400;
 
-/** Lists of banks change a few times a month: a list a day late is as good as any. */
+/** Lists of banks change about ten times a month: a list a day late is nearly always the same. */
 const OUTDATED_AFTER_DAYS = 2;
 
 /**
