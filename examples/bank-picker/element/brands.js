@@ -152,8 +152,9 @@ export const BRANDS = [
 export const POPULAR = 10;
 
 /**
- * Names that banks no longer have, of themselves or of those that they took over, as announced: one row is the ISPB of
- * the bank that remains, the old name, and the last year of that name. The field shows it beside the hit.
+ * Names that banks no longer have, of themselves or of those that they took over, from their public announcements: the
+ * ISPB of the bank that remains, the old name, and its last year, which the field shows beside the hit. Brands often
+ * outlive the legal name, so that a year says about when.
  * @type {readonly (readonly [ispb: string, name: string, until: number])[]}
  */
 export const FORMER_NAMES = [

@@ -21,9 +21,10 @@ import { EMPTY, isEmpty, LONG_FORMS } from './words.js';
  */
 export const explain = ({ bank, names }, words, found) => {
   const inName = placedWordsIn(bank.name);
-  const brand = names.find(({ kind }) => kind === 'brand')?.text ?? '';
-  const isSaid = wordsIn(brand).every((word) => EMPTY.has(word) || inName.some((it) => it.word === word));
-  const text = found?.text ?? (isSaid ? '' : brand);
+  const isSaid = (/** @type {string} */ text) =>
+    wordsIn(text).every((word) => EMPTY.has(word) || inName.some((it) => it.word === word));
+  const brand = names.find(({ kind }) => kind === 'brand');
+  const { text = '', until = 0 } = [found, brand].find((name) => name && !isSaid(name.text)) ?? {};
   /** @type {Record<Field, Span[]>} */
   const marks = { name: [], brand: [], code: [], id: [] };
   for (const word of words) {
@@ -38,7 +39,7 @@ export const explain = ({ bank, names }, words, found) => {
       );
     if (where) marks[where.field].push(where.span);
   }
-  return { brand: text, until: found?.until ?? 0, marks };
+  return { brand: text, until, marks };
 };
 
 /**
