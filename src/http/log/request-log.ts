@@ -114,9 +114,8 @@ type Known = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited'>
 const createGiveLogger = (logger: Logger) =>
   pinoHttp({
     logger,
-    // pino-http takes the end of a request from two events, and the level before the line.
+    // The middleware writes the line. pino-http would still log an error of the response, with all headers.
     autoLogging: false,
-    // It would log an error of the response all the same, with all headers.
     customLogLevel: () => 'silent',
     customAttributeKeys: { reqId: 'requestId' },
     quietReqLogger: true,
