@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SavedList } from '../banks/cached-list.ts';
 import { isJsonObject } from '../banks/reading/entry.ts';
-import { readList, type ListContract } from '../banks/reading/list-reader.ts';
+import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
 import type { Config } from '../config/config.ts';
 import { StoreError } from './list-store.ts';
 
@@ -33,6 +33,8 @@ export interface EnvelopeOptions {
   readonly provenance: string;
   /** The contract of the provider's lists. */
   readonly contract: ListContract;
+  /** Measures the slices in which a list is read; the system's unless given. */
+  readonly clock?: ReadOptions['clock'];
 }
 
 export interface Envelope {
@@ -54,7 +56,7 @@ const MAX_HEADER_BYTES = 1024;
 /** The last moment that ISO 8601 writes with a four-digit year. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-export const createEnvelope = ({ provenance, contract }: EnvelopeOptions): Envelope => {
+export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions): Envelope => {
   // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
   const maxBytes = contract.maxBytes + 2 * MAX_HEADER_BYTES;
@@ -83,7 +85,7 @@ export const createEnvelope = ({ provenance, contract }: EnvelopeOptions): Envel
         throw new StoreError('contains a list saved with another configuration; ignored');
       if (header['checksum'] !== digest(list)) throw new StoreError('contains a damaged list; ignored');
       const { json, ...times } = splitTimes(list);
-      const read = await readList(json, { ...contract, fields });
+      const read = await readList(json, { ...contract, fields }, { clock });
       // Otherwise this service did not write it: it has an entry or a field that would not be published.
       if (!read.json.equals(json)) throw new StoreError('contains an altered list; ignored');
       const lifeMs = isTime(header['lifeMs']) ? header['lifeMs'] : undefined;

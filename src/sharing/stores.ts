@@ -35,7 +35,11 @@ export interface StoresOptions {
 
 export const createStores = ({ cache, provider, banks }: Config, options: StoresOptions): Stores => {
   const provenance = provenanceId({ ...provider, ...banks });
-  const envelope = createEnvelope({ provenance, contract: { ...banks, maxBytes: provider.maxBodyBytes } });
+  const envelope = createEnvelope({
+    provenance,
+    contract: { ...banks, maxBytes: provider.maxBodyBytes },
+    clock: options.networkClock,
+  });
   const { snapshotFile, redisUrl } = cache;
   const sharedStore =
     redisUrl &&

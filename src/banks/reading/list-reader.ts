@@ -48,7 +48,7 @@ export interface ReadList {
 
 export interface ReadOptions {
   /** Measures the slices; the system's unless given. */
-  readonly clock?: Pick<Clock, 'monotonicMs' | 'turn'>;
+  readonly clock?: Pick<Clock, 'monotonicMs' | 'turn'> | undefined;
   /** Ends the reading between two slices. */
   readonly signal?: AbortSignal;
 }
