@@ -1,0 +1,178 @@
+import type { LoadErrorKind } from '../src/banks/load-error.ts';
+import type { BankVersion } from './bank-versions.ts';
+
+// What the provider and the token endpoint can answer: the behaviours of emulator/behaviours.ts, by the same names, but as
+// data and without compressed bodies; and answers to conditional requests that mislead.
+
+export interface Answer {
+  readonly status: number;
+  /** An empty `retry-after` stands for the value that is in force. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly encoding?: BufferEncoding;
+  /** What becomes of it: refused at once; reset; never answered; half of it and then nothing, the end, or single spaces. */
+  readonly course: 'whole' | 'refuse' | 'reset' | 'never' | 'stall' | 'cut' | 'drip';
+  /** The kinds of failure that a load may have because of it. */
+  readonly excuses: readonly LoadErrorKind[];
+  /** A usable list, which replicas must take unless the guard refuses it. */
+  readonly isList: boolean;
+}
+
+interface Row {
+  readonly needsToken: boolean;
+  readonly answer: (version: BankVersion) => Answer;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const GUARDED: readonly LoadErrorKind[] = ['shrunk', 'drifted', 'missing_field'];
+
+const list = (change: Partial<Answer> = {}): Row => ({
+  needsToken: true,
+  answer: ({ body }) => ({
+    status: 200,
+    headers: JSON_TYPE,
+    body,
+    course: 'whole',
+    excuses: GUARDED,
+    isList: true,
+    ...change,
+  }),
+});
+
+const notAList = (excuse: LoadErrorKind, change: Partial<Answer> = {}): Row =>
+  list({ isList: false, excuses: [excuse], ...change });
+
+const body = (excuse: LoadErrorKind, text: string | ((version: BankVersion) => string)): Row => ({
+  needsToken: true,
+  answer: (version) => ({
+    status: 200,
+    headers: JSON_TYPE,
+    body: typeof text === 'string' ? text : text(version),
+    course: 'whole',
+    excuses: [excuse, 'missing_field'],
+    isList: false,
+  }),
+});
+
+const status = (code: number, excuse: LoadErrorKind, headers: Answer['headers'] = {}): Row => ({
+  ...notAList(excuse, { status: code, headers, body: 'no' }),
+  needsToken: false,
+});
+
+const lost = (course: Answer['course'], excuse: LoadErrorKind): Row => ({
+  ...notAList(excuse, { course }),
+  needsToken: false,
+});
+
+/** The largest body that the service takes; see `PROVIDER_MAX_BODY` in replica.ts. */
+export const MAX_BODY_BYTES = 4_096;
+
+export const ANSWERS = {
+  healthy: list(),
+  'largest-body': {
+    needsToken: true,
+    answer: (version) => ({ ...list().answer(version), body: version.body.padEnd(MAX_BODY_BYTES) }),
+  },
+  'marked-and-escaped': {
+    needsToken: true,
+    answer: (version) => ({
+      ...list().answer(version),
+      body: `\ufeff ${version.body.replaceAll('BCO', '\\u0042CO')} `,
+    }),
+  },
+  'some-unusable': {
+    needsToken: true,
+    answer: (version) => ({
+      ...list().answer(version),
+      // The first again, and one that is no object: fewer than a fifth of the usual list.
+      body: JSON.stringify([...version.banks, version.banks[0], ...(version.banks.length > 8 ? [[]] : [])]),
+    }),
+  },
+  refuse: lost('refuse', 'unreachable'),
+  reset: lost('reset', 'unreachable'),
+  hang: lost('never', 'timeout'),
+  stall: lost('stall', 'timeout'),
+  'cut-short': lost('cut', 'malformed'),
+  drip: lost('drip', 'timeout'),
+  'bad-request': status(400, 'unexpected_status'),
+  unauthorized: status(401, 'unauthorized'),
+  forbidden: status(403, 'unexpected_status'),
+  'not-found': status(404, 'unexpected_status'),
+  'rate-limited': status(429, 'rate_limited', { 'retry-after': '' }),
+  'server-error': status(500, 'unavailable'),
+  unavailable: status(503, 'unavailable', { 'retry-after': '' }),
+  redirect: status(302, 'unexpected_status', { location: 'http://127.0.0.1:9/' }),
+  'no-content': status(204, 'unexpected_status'),
+  html: notAList('malformed', { headers: { 'content-type': 'text/html' }, body: '<p>later' }),
+  'html-as-json': notAList('malformed', { body: '<p>later' }),
+  'wrong-type': notAList('malformed', { headers: { 'content-type': 'text/plain' } }),
+  'not-json': body('malformed', '{"banks": ['),
+  'not-quite-json': body('malformed', ({ body: text }) => `${text.slice(0, -1)},]`),
+  'something-after': body('malformed', ({ body: text }) => `${text} {}`),
+  'bad-entry': body('malformed', '[{"code":1},{"code":tru}]'),
+  'long-numbers': body('unusable_entries', '[{"code":12345678901234567890}]'),
+  'nothing-filled': body(
+    'unusable_entries',
+    '[{"code":null,"ispb":"","name":""},{"ispb":"1","name":{"__proto__":1}}]',
+  ),
+  'not-utf8': notAList('malformed', { body: '[{"code":"é"}]', encoding: 'latin1' }),
+  envelope: body('not_a_list', ({ body: text }) => `{"data":${text}}`),
+  null: body('not_a_list', 'null'),
+  'too-deep': body('malformed', `[${'['.repeat(50)}${']'.repeat(50)}]`),
+  'too-large': body('too_large', ({ body: text }) => text.padEnd(MAX_BODY_BYTES + 1)),
+  empty: body('too_few', '[]'),
+  'most-unusable': body('unusable_entries', ({ banks }) =>
+    JSON.stringify([...banks, ...banks.map((_, index) => index)]),
+  ),
+  duplicates: body('unusable_entries', ({ banks }) =>
+    JSON.stringify(Array.from({ length: 20 }, () => banks[0])),
+  ),
+  /** The version that was asked about has changed, or was never asked about. */
+  'another-304': notAList('malformed', {
+    status: 304,
+    headers: { etag: '"another"', 'last-modified': 'Thu, 01 Jan 2015 00:00:00 GMT' },
+    body: '',
+    excuses: ['malformed', 'unexpected_status'],
+  }),
+} satisfies Record<string, Row>;
+
+export type AnswerName = keyof typeof ANSWERS;
+
+export interface Grant {
+  readonly status: number;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly course: Answer['course'];
+  readonly excuses: readonly LoadErrorKind[];
+  readonly isGranted: boolean;
+}
+
+const refused = (code: number, text: string, change: Partial<Grant> = {}): Grant => ({
+  status: code,
+  body: text,
+  course: 'whole',
+  excuses: ['no_token'],
+  isGranted: false,
+  ...change,
+});
+
+const granted: Grant = { status: 200, body: '', course: 'whole', excuses: [], isGranted: true };
+
+export const GRANTS = {
+  healthy: granted,
+  'no-expires-in': granted,
+  'rejected-token': { ...granted, excuses: ['unauthorized'] },
+  reset: refused(200, '', { course: 'reset', excuses: ['unreachable'] }),
+  hang: refused(200, '', { course: 'never', excuses: ['timeout'] }),
+  stall: refused(200, '{"access_token":"never whole"}', { course: 'stall', excuses: ['timeout'] }),
+  'server-error': refused(500, 'no', { excuses: ['unavailable'] }),
+  'invalid-client': refused(401, '{"error":"invalid_client"}'),
+  'error-as-200': refused(200, '{"error":"invalid_client"}'),
+  redirect: refused(307, ''),
+  'rate-limited': refused(429, 'no', { headers: { 'retry-after': '30' }, excuses: ['rate_limited'] }),
+  'too-long': refused(200, JSON.stringify({ access_token: 'x'.repeat(9_000), token_type: 'Bearer' })),
+  'other-type': refused(200, '{"access_token":"x","token_type":"DPoP"}'),
+  html: refused(200, '<p>later'),
+} satisfies Record<string, Grant>;
+
+export type GrantName = keyof typeof GRANTS;

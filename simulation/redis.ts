@@ -1,0 +1,315 @@
+import { createHash } from 'node:crypto';
+import type { CreateRedisClient, RedisClient } from '../src/sharing/redis-client.ts';
+import type { Owner, World } from './world.ts';
+
+// The Redis server that replicas share, and their connections to it, at the interface of src/sharing/redis-client.ts.
+// Commands of one connection arrive in order, as on TCP. What has been sent takes effect even if its sender gives up.
+
+/** What is wrong with it; `lost replies`: commands take effect and are not answered. */
+export const REDIS_FAULTS = [
+  'refuses connections',
+  'answers nothing',
+  'hangs on writes',
+  'hangs on reads',
+  'is read-only',
+  'is full',
+  'is loading',
+  'loses replies',
+  'loses messages',
+  'doubles messages',
+  'delays messages',
+] as const;
+export type RedisFault = (typeof REDIS_FAULTS)[number];
+
+export interface RedisWitness {
+  /** A command of `owner` was given to its connection. */
+  onCommand(owner: Owner, command: string): void;
+  onLease(owner: Owner, isGranted: boolean, lifeMs: number): void;
+  onListWritten(bytes: Buffer): void;
+}
+
+interface Value {
+  readonly bytes: Buffer;
+  readonly owner: Owner | undefined;
+  readonly writtenAtMs: number;
+  readonly expiresAtMs: number;
+}
+
+interface Connection {
+  readonly owner: Owner;
+  readonly onError: (error: unknown) => void;
+  readonly listeners: Map<string, (message: string) => void>;
+  readonly rejectAll: Set<(error: Error) => void>;
+  state: 'new' | 'open' | 'closed';
+  /** Nothing arrives before what was sent earlier. */
+  lastArrivalMs: number;
+  lastReplyMs: number;
+}
+
+const WRITES = new Set(['set', 'setIfAbsent', 'deleteIfEqual', 'publish']);
+
+export const createRedisWorld = (world: World, witness: RedisWitness) => {
+  const server: Owner = { name: 'redis', isAlive: true };
+  const values = new Map<string, Value>();
+  const connections = new Set<Connection>();
+  const faults = new Set<RedisFault>();
+  let slowMs = 0;
+  let troubledAtMs = -Infinity;
+  const onTrouble = new Set<() => void>();
+  /** Known from how they are used. */
+  let listKey = '';
+  let leaseKey = '';
+  let wasForged = false;
+
+  const trouble = (): void => {
+    troubledAtMs = world.nowMs();
+    for (const listener of onTrouble) listener();
+  };
+  const get = (key: string): Value | undefined => {
+    const value = values.get(key);
+    if (value && value.expiresAtMs <= world.nowMs()) values.delete(key);
+    return values.get(key);
+  };
+  const put = (key: string, value: string | Buffer, lifeMs: number, owner?: Owner): void => {
+    const [bytes, nowMs] = [Buffer.from(value), world.nowMs()];
+    values.set(key, { bytes, owner, writtenAtMs: nowMs, expiresAtMs: nowMs + lifeMs });
+    if (key === listKey) witness.onListWritten(bytes);
+  };
+  const lag = (owner: Owner): number =>
+    Math.floor(world.luck(`redis ${owner.name}`) ** 4 * 30 + slowMs * 0.5);
+
+  const drop = (connection: Connection, error: Error): void => {
+    if (connection.state === 'closed') return;
+    connection.state = 'closed';
+    connections.delete(connection);
+    for (const reject of connection.rejectAll) reject(error);
+  };
+
+  const refusal = (command: string): Error | undefined => {
+    if (faults.has('is loading')) return new Error('LOADING Redis is loading the dataset in memory');
+    if (!WRITES.has(command)) return undefined;
+    if (faults.has('is read-only')) return new Error("READONLY You can't write against a read only replica.");
+    if (faults.has('is full') && command !== 'deleteIfEqual') return new Error('OOM command not allowed');
+    return undefined;
+  };
+
+  const send = <T>(connection: Connection, command: string, effect: () => T): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const { owner } = connection;
+      witness.onCommand(owner, command);
+      if (connection.state !== 'open') {
+        reject(new Error('The client is closed'));
+        return;
+      }
+      const rejectOnce = (error: Error): void => {
+        connection.rejectAll.delete(rejectOnce);
+        reject(error);
+      };
+      connection.rejectAll.add(rejectOnce);
+      const reply = (answer: () => void): void => {
+        const atMs = Math.max(world.nowMs() + lag(owner), connection.lastReplyMs);
+        connection.lastReplyMs = atMs;
+        world.later(atMs - world.nowMs(), owner, `redis answers ${command}`, () => {
+          if (connection.state === 'open' && connection.rejectAll.delete(rejectOnce)) answer();
+        });
+      };
+      const hangs = (): boolean =>
+        faults.has('answers nothing') ||
+        faults.has(WRITES.has(command) ? 'hangs on writes' : 'hangs on reads');
+      connection.lastArrivalMs = Math.max(world.nowMs() + lag(owner), connection.lastArrivalMs);
+      world.later(connection.lastArrivalMs - world.nowMs(), server, `redis gets ${command}`, () => {
+        if (hangs() || faults.has('refuses connections')) return;
+        const error = refusal(command);
+        if (error) {
+          reply(() => reject(error));
+          return;
+        }
+        const result = effect();
+        if (!faults.has('loses replies')) reply(() => resolve(result));
+      });
+    });
+
+  const publish = (sender: Connection, channel: string, message: string): void => {
+    for (const connection of connections) {
+      const listener = connection.listeners.get(channel);
+      if (!listener || faults.has('loses messages')) continue;
+      const deliver = (): void => {
+        const delayMs =
+          lag(connection.owner) + (faults.has('delays messages') ? world.luck('message') * 20_000 : 0);
+        world.later(delayMs, connection.owner, 'a message arrives', () => {
+          if (connection.state === 'open') listener(message);
+        });
+      };
+      deliver();
+      if (faults.has('doubles messages') && sender !== connection) deliver();
+    }
+  };
+
+  const createClient =
+    (owner: Owner): CreateRedisClient =>
+    ({ onError }) => {
+      const connection: Connection = {
+        owner,
+        onError,
+        listeners: new Map(),
+        rejectAll: new Set(),
+        state: 'new',
+        lastArrivalMs: 0,
+        lastReplyMs: 0,
+      };
+      const run = <T>(command: string, effect: () => T): Promise<T> => send(connection, command, effect);
+      const client: RedisClient = {
+        connect: () =>
+          new Promise((resolve, reject) => {
+            witness.onCommand(owner, 'connect');
+            connections.add(connection);
+            connection.rejectAll.add(reject);
+            world.later(lag(owner), owner, 'redis is connected to', () => {
+              if (connection.state === 'closed') return;
+              if (faults.has('refuses connections')) {
+                const error = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+                connections.delete(connection);
+                onError(error);
+                reject(error);
+              } else if (!faults.has('answers nothing')) {
+                connection.rejectAll.delete(reject);
+                connection.state = 'open';
+                resolve();
+              }
+            });
+          }),
+        destroy: () => drop(connection, new Error('The client is closed')),
+        ping: () => run('ping', () => undefined),
+        set: (key, value, lifeMs) => run('set', () => put(key, value, lifeMs, owner)),
+        setIfAbsent: (key, value, lifeMs) => {
+          leaseKey = key;
+          return run('setIfAbsent', () => {
+            const isGranted = get(key) === undefined;
+            if (isGranted) put(key, value, lifeMs, owner);
+            witness.onLease(owner, isGranted, lifeMs);
+            return isGranted;
+          });
+        },
+        deleteIfEqual: (key, value) =>
+          run('deleteIfEqual', () => void (get(key)?.bytes.toString() === value && values.delete(key))),
+        read: async (key, maxBytes) => {
+          listKey = key;
+          const left = run('pttl', () => {
+            const value = get(key);
+            return value ? Math.ceil(value.expiresAtMs - world.nowMs()) : -2;
+          });
+          const bytes = run('getrange', () => get(key)?.bytes.subarray(0, maxBytes) ?? Buffer.alloc(0));
+          const [leftMs, found] = await Promise.all([left, bytes]);
+          return { leftMs, bytes: found };
+        },
+        publish: (channel, message) => run('publish', () => publish(connection, channel, message)),
+        subscribe: (channel, onMessage) =>
+          run('subscribe', () => void connection.listeners.set(channel, onMessage)),
+      };
+      return client;
+    };
+
+  const cutAll = (): void => {
+    for (const connection of connections) {
+      if (connection.state !== 'open') continue;
+      drop(connection, new Error('Socket closed unexpectedly'));
+      connection.onError(new Error('Socket closed unexpectedly'));
+    }
+  };
+  return {
+    createClient,
+    cutAll: () => {
+      trouble();
+      cutAll();
+    },
+    fault: (fault: RedisFault, isOn: boolean) => {
+      trouble();
+      if (isOn) faults.add(fault);
+      else faults.delete(fault);
+      if (isOn && fault === 'refuses connections') cutAll();
+    },
+    slow: (ms: number) => {
+      trouble();
+      slowMs = ms;
+    },
+    /** @param rest a fault that stays */
+    heal: (rest: RedisFault | undefined) => {
+      trouble();
+      faults.clear();
+      slowMs = 0;
+      if (rest) faults.add(rest);
+      if (rest === 'refuses connections') cutAll();
+    },
+    empty: () => {
+      trouble();
+      values.clear();
+    },
+    /** @param isFuture a list whose time is an hour ahead; otherwise bytes that are no list */
+    tamper: (isFuture: boolean, wallMs: number) => {
+      trouble();
+      const value = get(listKey);
+      if (!value) return;
+      wasForged ||= isFuture;
+      const isList = value.bytes.includes('"banks":');
+      const garbage = (): Buffer => spoil(value.bytes, world.luck('garbage'));
+      put(listKey, isFuture && isList ? ofTheFuture(value.bytes, wallMs) : garbage(), 600_000_000);
+    },
+    /** Somebody who is not there holds the lease. */
+    holdLease: (lifeMs: number) => {
+      trouble();
+      if (leaseKey !== '' && !get(leaseKey)) put(leaseKey, 'nobody', lifeMs);
+    },
+    lease: () => get(leaseKey),
+    list: () => get(listKey),
+    /** Whether it has held a list of the future. */
+    wasForged: () => wasForged,
+    connectionsOf: (owner: Owner) =>
+      [...connections].filter((connection) => connection.owner === owner).length,
+    forget: (owner: Owner) => {
+      for (const connection of connections)
+        if (connection.owner === owner) {
+          connection.state = 'closed';
+          connections.delete(connection);
+        }
+    },
+    /** How long nothing has been wrong with it. */
+    calmForMs: () => (faults.size > 0 || slowMs > 0 ? 0 : world.nowMs() - troubledAtMs),
+    onTrouble: (listener: () => void) => void onTrouble.add(listener),
+  };
+};
+
+export type RedisWorld = ReturnType<typeof createRedisWorld>;
+
+/** A saved list with times an hour ahead and a checksum that is right; see src/sharing/envelope.ts. */
+const ofTheFuture = (bytes: Buffer, wallMs: number): Buffer => {
+  const text = bytes.toString();
+  const end = text.indexOf('\n');
+  const list = text
+    .slice(end + 1, -1)
+    .replace(/"(receivedAtMs|changedAtMs)":\d+/g, (_, name) => `"${name}":${Math.floor(wallMs) + 3_600_000}`);
+  const checksum = createHash('sha256').update(list).digest('base64url');
+  const header: unknown = JSON.parse(text.slice(0, end));
+  return Buffer.from(`${JSON.stringify({ ...(header as object), checksum })}\n${list}\n`);
+};
+
+/** Whatever else may be under the key of the list. */
+const spoil = (bytes: Buffer, luck: number): Buffer => {
+  const text = bytes.toString();
+  const list = text.slice(text.indexOf('\n') + 1, -1);
+  const seal = (altered: string): string => {
+    const checksum = createHash('sha256').update(altered).digest('base64url');
+    return `${text.slice(0, text.indexOf('\n')).replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`)}\n${altered}\n`;
+  };
+  const kinds = [
+    'no list',
+    '{"format":"another"}\n{}\n',
+    text.replace(/"version":\d+/, '"version":9'),
+    text.replace(/"provenance":"[^"]*"/, '"provenance":"another"'),
+    text.slice(0, -20),
+    seal('{"banks":[]}'),
+    seal(list.replace('"banks":[', '"banks":[{"code":"1","more":"x"},')),
+    seal(list.replace('"banks":[', '"banks":[]x[')),
+    text.padEnd(2 * 8_192),
+  ];
+  return Buffer.from(kinds[Math.floor(luck * kinds.length)] ?? '');
+};
