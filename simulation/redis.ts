@@ -194,13 +194,11 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
           run('deleteIfEqual', () => void (get(key)?.bytes.toString() === value && values.delete(key))),
         read: async (key, maxBytes) => {
           listKey = key;
-          const left = run('pttl', () => {
+          return run('read', () => {
             const value = get(key);
-            return value ? Math.ceil(value.expiresAtMs - world.nowMs()) : -2;
+            const leftMs = value ? Math.ceil(value.expiresAtMs - world.nowMs()) : -2;
+            return { leftMs, bytes: value?.bytes.subarray(0, maxBytes) ?? Buffer.alloc(0) };
           });
-          const bytes = run('getrange', () => get(key)?.bytes.subarray(0, maxBytes) ?? Buffer.alloc(0));
-          const [leftMs, found] = await Promise.all([left, bytes]);
-          return { leftMs, bytes: found };
         },
         publish: (channel, message) => run('publish', () => publish(connection, channel, message)),
         subscribe: (channel, onMessage) =>

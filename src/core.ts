@@ -81,19 +81,21 @@ export const createCore = (config: Config, options: CoreOptions): Core => {
   const fleet =
     sharedStore &&
     createFleet({ store: sharedStore, lastGoodList, loadTimeoutMs: config.provider.timeoutMs, clock });
+  let restoring: Promise<StoreName | undefined> | undefined;
   return {
     list,
     stores: stores.map(({ name }) => name),
     tokenVariable: provider.tokenVariable,
     restore: () => {
       fleet?.start();
-      return lastGoodList.restore();
+      restoring = lastGoodList.restore();
+      return restoring;
     },
     start: () => list.start(),
     stop: async () => {
       list.stop();
-      await Promise.all([lastGoodList.onSettled(), provider.close()]);
-      await fleet?.stop();
+      await Promise.all([restoring, fleet?.stop(), provider.close()]);
+      await lastGoodList.onSettled();
     },
   };
 };

@@ -30,7 +30,7 @@ export const createRestore =
     // Time passes while a long list is encoded; the moment at which it was sent stays.
     const nowMs = clock.monotonicMs();
     const ageMs = ageOf(saved, reportedAgeMs, clock.wallMs(), policy.ttlMs);
-    const sent = { sentAtMs: nowMs - (reportedAgeMs ?? ageMs), countedFromMs: nowMs - ageMs };
+    const sent = { sentAtMs: nowMs - Math.max(0, reportedAgeMs ?? ageMs), countedFromMs: nowMs - ageMs };
     const loaded: LoadedList = {
       ...saved,
       rejected: NOTHING_REJECTED,

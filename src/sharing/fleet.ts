@@ -80,7 +80,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
     const untilMs = clock.monotonicMs() + patienceMs;
     while (isDue() && !signal.aborted) {
       const lease = await lastGoodList.attempt(store, () => store.claim(loadTimeoutMs + WRITE_MS));
-      if (lease === 'failed') return ALONE;
+      if (lease === 'failed') return isDue() ? ALONE : SPARED;
       if (lease) {
         const turn = turnWith(lease);
         // Another replica may have renewed the list while this claim was under way.
@@ -89,7 +89,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
         turn.end();
         break;
       }
-      if (clock.monotonicMs() >= untilMs) return ALONE;
+      if (clock.monotonicMs() >= untilMs) return isDue() ? ALONE : SPARED;
       await newsOrRetry(signal);
     }
     return SPARED;
@@ -100,6 +100,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
     stop: async () => {
       isStopped = true;
       await Promise.all([deciding, exchanging]);
+      await lastGoodList.onSettled(store);
       for (const end of leased) end();
       await deciding;
       store.close();

@@ -9,7 +9,7 @@ import { StoreError, type ListStore, type StoreEvent, type StoreName } from './l
 
 export interface LastGoodListOptions {
   readonly stores: readonly ListStore[];
-  readonly list: Pick<BankList, 'restore' | 'status'>;
+  readonly list: Pick<BankList, 'restore' | 'served' | 'status'>;
   readonly clock: Clock;
   readonly onEvent: (event: StoreEvent) => void;
 }
@@ -43,10 +43,12 @@ interface Content extends Partial<ListTimes> {
   readonly sentAtMs: number;
 }
 
+const EMPTY: Content = { sentAtMs: -Infinity };
+
 /** One store, what it is known to have, and what is being written to it. */
 interface Shelf {
   readonly store: ListStore;
-  /** Undefined: it could not be read or written, or its list is refused here, which may be right for other replicas. */
+  /** Undefined: it could not be read, or its list is refused here, which may be right for other replicas. */
   content: Content | undefined;
   isUnreadable: boolean;
   next: HeldList | undefined;
@@ -76,7 +78,7 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
     const { store } = shelf;
     const content = await attempt(store, async (): Promise<Content> => {
       const stored = await store.read();
-      if (!stored) return { sentAtMs: -Infinity };
+      if (!stored) return EMPTY;
       const { receivedAtMs, acceptedAtMs } = stored.list;
       const ageMs = stored.ageMs ?? clock.wallMs() - receivedAtMs;
       const found = { receivedAtMs, acceptedAtMs, sentAtMs: clock.monotonicMs() - ageMs };
@@ -105,14 +107,16 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
       const result = await attempt(store, () =>
         store.write(saving, clock.monotonicMs() - saving.countedFromMs),
       );
-      if (result === 'failed') shelf.content = undefined;
+      // Whatever it has now is to be replaced as soon as it can be.
+      if (result === 'failed') shelf.content = EMPTY;
       else onEvent({ type: 'store-recovered', store: store.name });
     }
   };
 
   /** Writes the cached list to those shelves that `needIt`. */
   const writeTo = (needIt: (shelf: Shelf, saving: HeldList) => boolean): void => {
-    const { held } = list.status();
+    // A list past its life would be gone from Redis at once, and be written again at the next look.
+    const held = list.served()?.list;
     if (held) for (const shelf of shelves) if (needIt(shelf, held)) write(shelf, held);
   };
   const push = (): void =>
@@ -123,7 +127,7 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
       for (const shelf of shelves) {
         // oxlint-disable-next-line no-await-in-loop -- in order: of two lists of the same moment the first one stays
         await read(shelf);
-        if (shelf.content?.sentAtMs === -Infinity) onEvent({ type: 'store-empty', store: shelf.store.name });
+        if (shelf.content === EMPTY) onEvent({ type: 'store-empty', store: shelf.store.name });
       }
       push();
       const { held } = list.status();

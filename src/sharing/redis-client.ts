@@ -68,9 +68,16 @@ const createRedisClient = (
     deleteIfEqual: async (key, value) =>
       void (await redis.eval(DELETE_IF_EQUAL, { keys: [key], arguments: [value] })),
     read: async (key, maxBytes) => {
-      // The remaining life first: if another value is written in between, it seems older than it is, never younger.
-      const [leftMs, bytes] = await Promise.all([redis.pTTL(key), binary.getRange(key, 0, maxBytes - 1)]);
-      return { bytes: bytes ?? Buffer.alloc(0), leftMs };
+      for (;;) {
+        // oxlint-disable-next-line no-await-in-loop -- until nobody wrote in between
+        const [before, bytes, leftMs] = await Promise.all([
+          redis.pTTL(key),
+          binary.getRange(key, 0, maxBytes - 1),
+          redis.pTTL(key),
+        ]);
+        // A life that has become longer is another value's: the two would not belong together.
+        if (leftMs <= before) return { bytes: bytes ?? Buffer.alloc(0), leftMs };
+      }
     },
     publish: async (channel, message) => void (await redis.publish(channel, message)),
     subscribe: async (channel, onMessage) => redis.subscribe(channel, (message) => onMessage(message)),

@@ -49,15 +49,16 @@ test('a list that is passed on from one store to another keeps its age', async (
 
 test('a store that can be read again, but not written, is told to work again once', async () => {
   let isReadable = false;
+  const clock = createManualClock();
   const store: ListStore = {
     name: 'CACHE_REDIS_URL',
     read: async () => {
       if (!isReadable) throw new StoreError('cannot be read');
-      return { list: await listOf(1), ageMs: 0 };
+      return { list: await listOf(clock.wallMs()), ageMs: 0 };
     },
     write: () => Promise.reject(new StoreError('cannot be written')),
   };
-  const { events, lastGoodList } = start([store]);
+  const { events, lastGoodList } = start([store], clock);
   await lastGoodList.pull(store);
   isReadable = true;
   for (let read = 0; read < 3; read += 1) await lastGoodList.pull(store);
@@ -80,18 +81,19 @@ test('each list is saved, and of those that come while the store is writing only
     },
   };
   const { clock, list, lastGoodList } = start([store]);
-  const save = async (receivedAtMs: number): Promise<void> => {
+  const startMs = clock.wallMs();
+  const save = async (): Promise<void> => {
     clock.advance(1);
-    await list.restore(await listOf(receivedAtMs), 0);
+    await list.restore(await listOf(clock.wallMs()), 0);
     lastGoodList.save();
   };
-  await save(1);
-  await save(2);
-  await save(3);
+  await save();
+  await save();
+  await save();
   endWrite();
   await lastGoodList.onSettled();
-  expect(written).toEqual([1, 3]);
-  await save(4);
+  expect(written).toEqual([startMs + 1, startMs + 3]);
+  await save();
   await lastGoodList.onSettled();
-  expect(written).toEqual([1, 3, 4]);
+  expect(written).toEqual([startMs + 1, startMs + 3, startMs + 4]);
 });
