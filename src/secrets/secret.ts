@@ -44,7 +44,7 @@ export const secretProblem = (secret: string, { minChars, bearer }: SecretRule):
   if (Buffer.byteLength(secret) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;
   // Visible ASCII (RFC 6750 section 2.1 is narrower still).
   if (bearer && !/^[\x21-\x7e]*$/.test(secret))
-    return 'has a character that a header cannot carry, such as a space or a line break';
+    return 'has a character that a header cannot carry, such as a space (the word Bearer does not belong to a token) or a line break';
   if (secret.includes('\0')) return 'has a NUL character';
   if (secret === '') return 'is empty';
   // Redaction ignores backslashes, because encoders multiply them.

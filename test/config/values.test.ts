@@ -361,7 +361,10 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
 test.each([
   ['', 'is empty'],
   ['abc', 'has fewer than 4 characters, not counting backslashes'],
-  ['ab cd', 'has a character that a header cannot carry, such as a space or a line break'],
+  [
+    'ab cd',
+    'has a character that a header cannot carry, such as a space (the word Bearer does not belong to a token) or a line break',
+  ],
   ['x'.repeat(8_193), 'has more than 8192 bytes'],
 ])('of a secret it is said what is wrong and what is needed', (secret, problem) => {
   expect(() => toSecretWith({ minChars: 4, bearer: true })(secret)).toThrow(
