@@ -11,8 +11,12 @@ import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 // The status page as a person sees it, in each state of the service.
 
 const HOUR_MS = 3_600_000;
-/** An address where nothing listens. */
-const NOBODY = 'https://127.0.0.1:1';
+/** A production whose provider nobody can reach. */
+const PRODUCTION = {
+  PROVIDER_ENVIRONMENT: 'production',
+  PROVIDER_PRODUCTION_BASE_URL: 'https://127.0.0.1:1',
+  PROVIDER_ACCESS_TOKEN: 'a-token-of-production',
+};
 
 describeInBrowser('the status page', () => {
   let browser: Browser;
@@ -127,8 +131,7 @@ describeInBrowser('the status page', () => {
       says: /but the snapshot file fails/,
     },
     'in production': {
-      enter: () =>
-        start({ env: { PROVIDER_ENVIRONMENT: 'production', PROVIDER_PRODUCTION_BASE_URL: NOBODY } }),
+      enter: () => start({ env: PRODUCTION }),
       says: /there is no cached list/,
     },
   };
@@ -276,7 +279,7 @@ describeInBrowser('the status page', () => {
     expect(await page.locator('header').innerText()).toContain(`0.0.0-test on ${hostname()}, sandbox`);
     expect(await page.locator('.production').count()).toBe(0);
     await rig.close();
-    await start({ env: { PROVIDER_ENVIRONMENT: 'production', PROVIDER_PRODUCTION_BASE_URL: NOBODY } });
+    await start({ env: PRODUCTION });
     await open();
     expect(await page.locator('.production').innerText()).toBe('PRODUCTION');
     expect(await page.title()).toContain('PRODUCTION');
