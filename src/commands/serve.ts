@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { ConfigError, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
@@ -21,6 +22,8 @@ export const serve = async (context: ServeContext): Promise<number> => {
   } catch (error) {
     return cannotStart(error instanceof ConfigError ? error.message : stackOf(error));
   }
+  // A signal that came while all this was loaded is delivered once the event loop turns.
+  if (await Promise.race([context.stopSignal.then(() => true), setImmediate(false)])) return 0;
   const started = await start(config, context).catch((error: unknown) => explain(error, config));
   return typeof started === 'string' ? cannotStart(started) : stop(started, context);
 };
