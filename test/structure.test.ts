@@ -14,8 +14,9 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   sharing: 'secrets config banks redis',
   telemetry: 'secrets config banks provider sharing pino prom-client',
   http: 'secrets config banks telemetry express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
-  operators: 'secrets config banks telemetry http express node:http pino',
-  doctor: 'secrets config banks provider undici redis',
+  operators: 'secrets config banks failure-kinds.ts telemetry http express node:http pino',
+  doctor: 'secrets config banks failure-kinds.ts provider undici redis',
+  'failure-kinds.ts': 'banks',
   'core.ts': 'config banks provider sharing telemetry',
   'service.ts': 'secrets config banks core.ts telemetry http operators pino',
   commands: 'secrets config telemetry doctor service.ts',
@@ -118,7 +119,7 @@ describe('imports', () => {
   test('stay within the borders of each room', () => {
     const isAllowed = (path: string, imported: string): boolean => {
       const room = roomOf(path);
-      const target = modules.includes(imported) ? roomOf(imported) : imported;
+      const target = paths.includes(imported) ? roomOf(imported) : imported;
       if (target === room || target === 'shared') return true;
       if (target.startsWith('node:') && target !== 'node:http') return true;
       return (MAY_IMPORT[room] ?? '').split(' ').includes(target);

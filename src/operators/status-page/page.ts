@@ -1,4 +1,5 @@
 import { countRejected } from '../../banks/reading/entry.ts';
+import { toDate } from '../../clock.ts';
 import type { PublishedField } from '../../config/values.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import { FAILURE_KINDS, type Action, type ShellCommand } from '../../failure-kinds.ts';
@@ -183,4 +184,4 @@ const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): 
 };
 
 const time = (wallMs: number, nowMs: number): Html =>
-  html`<time datetime="${new Date(wallMs).toISOString()}">${formatTime(wallMs, nowMs)}</time>`;
+  html`<time datetime="${toDate(wallMs).toISOString()}">${formatTime(wallMs, nowMs)}</time>`;
