@@ -50,7 +50,7 @@ export const createOddRequests = ({ random, oracle, findings, ...options }: OddO
   const { secret } = options;
   const withSecret: Shape[] = [
     `GET /${secret} HTTP/1.1\r\n${HOST}\r\n`,
-    `GET /a/${secret.replaceAll(/./g, (char) => `%${char.charCodeAt(0).toString(16)}`)} HTTP/1.1\r\n${HOST}\r\n`,
+    `GET /a/${encodeURIComponent(secret)} HTTP/1.1\r\n${HOST}\r\n`,
     `GET /a HTTP/1.1\r\n${HOST}X-Request-Id: ${secret}\r\nAuthorization: Bearer ${secret}\r\n\r\n`,
     `GET /a HTTP/1.1\r\n${HOST}X-Forwarded-For: ${secret}\r\nReferer: https://a/${secret}\r\n\r\n`,
   ].map((bytes) => ['a secret of the service', bytes, [404]]);
