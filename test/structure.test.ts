@@ -80,6 +80,13 @@ test('no file has more than 300 lines', () => {
   expect(lengths.filter(([, lines]) => lines > MAX_LINES)).toEqual([]);
 });
 
+test('the core has its time from clock.ts, but for a pause and the age of a file', () => {
+  const REAL_TIME = /\b(?:performance\.now|Date\.now|new Date\(\)|setImmediate|setTimeout|setInterval)\b/;
+  const core = modules.filter((path) => ['banks', 'provider', 'sharing'].includes(roomOf(path)));
+  const real = core.filter((path) => REAL_TIME.test(textOf(path)));
+  expect(real.toSorted()).toEqual(['provider/body.ts', 'sharing/replace-file.ts']);
+});
+
 describe('names', () => {
   const DEFINITION = /^(?:export )?(?:const|let|function|class|interface|type) (\w+)/gm;
   const definitions = modules.flatMap((path) =>
