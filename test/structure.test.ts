@@ -93,18 +93,14 @@ describe('names', () => {
     [...textOf(path).matchAll(DEFINITION)].map(([, name = '']) => ({ name, path })),
   );
 
-  /** The rooms in which every name keeps to the rules. */
-  const STRICT = ['secrets', 'config', 'commands', 'service.ts', 'main.ts'];
-  const inStrictRooms = definitions.filter(({ path }) => STRICT.includes(roomOf(path)));
-
   test('are defined in one file', () => {
-    const countOf = (name: string): number =>
-      definitions.filter((definition) => definition.name === name).length;
-    expect(inStrictRooms.filter(({ name }) => countOf(name) > 1)).toEqual([]);
+    const places = new Map<string, Set<string>>();
+    for (const { name, path } of definitions) places.set(name, (places.get(name) ?? new Set()).add(path));
+    expect([...places].filter(([, files]) => files.size > 1)).toEqual([]);
   });
 
   test('shadow no global', () => {
-    expect(inStrictRooms.filter(({ name }) => name in globalThis)).toEqual([]);
+    expect(definitions.filter(({ name }) => name in globalThis)).toEqual([]);
   });
 });
 

@@ -95,12 +95,12 @@ const createRedis = ({ createClient }: typeof RedisLibrary, url: string) =>
     socket: { reconnectStrategy: false, connectTimeout: CONNECT_LIMIT_MS },
   });
 
-type RedisClient = ReturnType<typeof createRedis>;
+type TrialClient = ReturnType<typeof createRedis>;
 
 interface RedisOperation {
   readonly name: string;
   readonly limitMs: number;
-  readonly run: (redis: RedisClient, key: string) => Promise<unknown>;
+  readonly run: (redis: TrialClient, key: string) => Promise<unknown>;
 }
 
 /** Everything that the service does with Redis. What is written expires by itself. */

@@ -5,7 +5,7 @@ import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
 import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import type { RequestLog } from './log/request-log.ts';
 import {
-  createAdmission,
+  createRequestAdmission,
   createResource,
   inFrontOf,
   toProblem,
@@ -31,7 +31,7 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener => {
   resource('/openapi.json', createOpenApiRoute(options));
   app.use((_req, res) => sendProblem(res, 'not_found'));
   app.use(toProblem);
-  return inFrontOf(app, [options.requestLog.middleware, createAdmission(options)]);
+  return inFrontOf(app, [options.requestLog.middleware, createRequestAdmission(options)]);
 };
 
 /** Express without additional headers, and with exact paths. */

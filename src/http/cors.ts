@@ -21,23 +21,23 @@ export const createCors = (origins: Config['corsOrigins']): Cors => {
   const isOpen = origins === '*';
   const allowed = new Map((isOpen ? ['*'] : origins).map((origin) => [origin, allowedHeaders(origin)]));
   const headers = (origin: string | undefined): FlatHeaders =>
-    allowed.get(isOpen ? '*' : (origin ?? '')) ?? NO_HEADERS;
+    allowed.get(isOpen ? '*' : (origin ?? '')) ?? NOT_ALLOWED;
   return {
     headers,
-    refuses: (origin) => origin !== undefined && headers(origin) === NO_HEADERS,
+    refuses: (origin) => origin !== undefined && headers(origin) === NOT_ALLOWED,
     preflightHeaders: ({ method, headers: requestHeaders }) => {
       const isPreflight =
         method === 'OPTIONS' &&
         requestHeaders.origin &&
         requestHeaders['access-control-request-method'] !== undefined;
-      return isPreflight && headers(requestHeaders.origin) !== NO_HEADERS ? PREFLIGHT_HEADERS : NO_HEADERS;
+      return isPreflight && headers(requestHeaders.origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : NOT_ALLOWED;
     },
     varies: allowed.size > 0 && !isOpen,
     resourcePolicy: allowed.size > 0 ? 'cross-origin' : 'same-origin',
   };
 };
 
-const NO_HEADERS: FlatHeaders = [];
+const NOT_ALLOWED: FlatHeaders = [];
 
 const allowedHeaders = (origin: string): FlatHeaders => [
   'Access-Control-Allow-Origin',

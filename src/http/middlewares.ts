@@ -30,7 +30,7 @@ export interface RequestAdmissionOptions {
  * Sets the headers of every answer, and refuses what is refused whatever the resource. It belongs in front of Express, whose
  * router parses the target with Node's old URL parser, which accepts malformed targets and prints a warning (DEP0170).
  */
-export const createAdmission =
+export const createRequestAdmission =
   ({ cors, securityHeaders, server, isDraining }: RequestAdmissionOptions): Middleware =>
   (req, res, next) => {
     setHeaders(res, securityHeaders);

@@ -8,7 +8,7 @@ import { createClientAddress } from '../http/client-address.ts';
 import { createHealthz, createReadyz } from '../http/health.ts';
 import { createRequestLog } from '../http/log/request-log.ts';
 import {
-  createAdmission,
+  createRequestAdmission,
   createResource,
   inFrontOf,
   toProblem,
@@ -86,7 +86,7 @@ export const createOperatorsApp = (config: Config, options: OperatorsAppOptions)
   app.use(toProblem);
   return inFrontOf(app, [
     requestLog.middleware,
-    createAdmission({ ...options, isDraining }),
+    createRequestAdmission({ ...options, isDraining }),
     createHostCheck(config.management.hosts, onRefusal),
   ]);
 };

@@ -9,7 +9,7 @@ import { parseHttpDate } from '../http-date.ts';
 // network, no time. All that is assumed of an entry is that it is a JSON object; only published fields get through.
 
 /** What was asked, as far as the answer's meaning depends on it. */
-export interface Question extends ReadOptions {
+export interface ListRequest extends ReadOptions {
   /** What the request was conditional on, if anything. */
   readonly known: Validators | undefined;
   /** Wall-clock milliseconds, against which a dated `Retry-After` is read. */
@@ -23,7 +23,7 @@ export interface Question extends ReadOptions {
 export const processBanksAnswer = async (
   answer: ProviderAnswer,
   contract: ListContract,
-  { known, nowMs, ...reading }: Question,
+  { known, nowMs, ...reading }: ListRequest,
 ): Promise<LoadedList | 'not_modified'> => {
   if (answer.status === 304) {
     assertNotModified(answer.validators, known);

@@ -52,14 +52,14 @@ export interface Opened {
 }
 
 /** More than the header line and the times ever take. */
-const MAX_HEADER_BYTES = 1024;
+const MAX_HEADER_LINE_BYTES = 1024;
 /** The last moment that ISO 8601 writes with a four-digit year. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions): Envelope => {
   // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
-  const maxBytes = contract.maxBytes + 2 * MAX_HEADER_BYTES;
+  const maxBytes = contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES;
   return {
     maxBytes,
     seal: ({ json, receivedAtMs, changedAtMs, acceptedAtMs }, lifeMs) => {
@@ -99,7 +99,7 @@ export const tooLarge = (maxBytes: number): StoreError =>
 
 /** The header, undefined if it is not a JSON object, and the bytes of the list. */
 const split = (bytes: Buffer): readonly [Readonly<Record<string, unknown>> | undefined, Buffer] => {
-  const headerEnd = bytes.subarray(0, MAX_HEADER_BYTES).indexOf('\n');
+  const headerEnd = bytes.subarray(0, MAX_HEADER_LINE_BYTES).indexOf('\n');
   const end = bytes.indexOf('\n', headerEnd + 1);
   // Without a line break it is empty, which is not JSON.
   const header = parse(bytes.toString('utf8', 0, headerEnd));

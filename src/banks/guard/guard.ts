@@ -22,14 +22,14 @@ export interface GuardPolicy {
 export const ACCEPTANCES = ['shrunk', 'drifted'] as const;
 export type Acceptance = (typeof ACCEPTANCES)[number];
 
-export type Candidate = Pick<ReadList, 'count' | 'rejected' | 'profile' | 'absentFields' | 'upstreamFields'>;
+export type NewList = Pick<ReadList, 'count' | 'rejected' | 'profile' | 'absentFields' | 'upstreamFields'>;
 
 /**
  * @param accept the reasons for which this one list is not refused
  * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it must not be served
  */
 export const guard = (
-  list: Candidate,
+  list: NewList,
   cached: ProfiledList | undefined,
   policy: GuardPolicy,
   accept: readonly Acceptance[],
@@ -43,10 +43,7 @@ export const guard = (
 };
 
 /** A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised name help nobody. */
-const assertFieldsExist = (
-  { absentFields, upstreamFields }: Candidate,
-  { fields = [] }: GuardPolicy,
-): void => {
+const assertFieldsExist = ({ absentFields, upstreamFields }: NewList, { fields = [] }: GuardPolicy): void => {
   const missing = fields.filter(({ name, isOptional }) => !isOptional && absentFields.includes(name));
   if (missing.length === 0) return;
   const descriptions = missing.map(({ name, from }) => {
@@ -61,7 +58,7 @@ const assertFieldsExist = (
   );
 };
 
-const assertEnough = ({ count, rejected }: Candidate, { minBanks, maxShrink }: GuardPolicy): void => {
+const assertEnough = ({ count, rejected }: NewList, { minBanks, maxShrink }: GuardPolicy): void => {
   const unusable = countRejected(rejected);
   const received = count + unusable;
   if (isMoreThanShare(unusable, received, maxShrink))
@@ -70,7 +67,7 @@ const assertEnough = ({ count, rejected }: Candidate, { minBanks, maxShrink }: G
     throw new LoadError('too_few', `the list has ${count} usable entries; GUARD_MIN_BANKS is ${minBanks}`);
 };
 
-const assertNotShrunk = ({ count }: Candidate, cached: ProfiledList, { maxShrink }: GuardPolicy): void => {
+const assertNotShrunk = ({ count }: NewList, cached: ProfiledList, { maxShrink }: GuardPolicy): void => {
   if (isMoreThanShare(cached.count - count, cached.count, maxShrink))
     throw new LoadError('shrunk', `the list shrank from ${cached.count} to ${count} entries`);
 };
@@ -78,7 +75,7 @@ const assertNotShrunk = ({ count }: Candidate, cached: ProfiledList, { maxShrink
 /** More would make an unreadable message. */
 const MAX_DESCRIBED_FIELDS = 5;
 
-const assertNotDrifted = (list: Candidate, cached: ProfiledList, { maxDrift }: GuardPolicy): void => {
+const assertNotDrifted = (list: NewList, cached: ProfiledList, { maxDrift }: GuardPolicy): void => {
   const drifts = findDrift(cached, list, maxDrift);
   if (drifts.length === 0) return;
   const described = drifts

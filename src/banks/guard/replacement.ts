@@ -2,7 +2,7 @@ import type { ListTimes, Sent } from '../cached-list.ts';
 
 // Which of two lists is the one to serve? Pure: times in, a verdict out. `receivedAtMs` identifies a list.
 
-type Candidate = Pick<ListTimes, 'receivedAtMs' | 'acceptedAtMs'> & Sent;
+type DatedList = Pick<ListTimes, 'receivedAtMs' | 'acceptedAtMs'> & Sent;
 
 /** What was known when the provider was asked. */
 export interface Question {
@@ -17,7 +17,7 @@ export interface Question {
  */
 export const isOvertaken = (
   question: Question,
-  cached: Pick<Candidate, 'sentAtMs' | 'acceptedAtMs'> | undefined,
+  cached: Pick<DatedList, 'sentAtMs' | 'acceptedAtMs'> | undefined,
 ): boolean =>
   cached !== undefined &&
   (cached.sentAtMs > question.askedAtMs || (cached.acceptedAtMs ?? 0) > (question.acceptedAtMs ?? 0));
@@ -25,7 +25,7 @@ export const isOvertaken = (
 /** Whether a list from a store replaces the cached one. `accepted`: an operator accepted it after the cached list, so the guard does not compare the two. */
 export type Replacement = 'no' | 'younger' | 'accepted';
 
-export const shouldReplace = (cached: Candidate | undefined, saved: Candidate): Replacement => {
+export const shouldReplace = (cached: DatedList | undefined, saved: DatedList): Replacement => {
   const [accepted, acceptedBefore] = [saved.acceptedAtMs ?? 0, cached?.acceptedAtMs ?? 0];
   if (accepted !== acceptedBefore) return accepted > acceptedBefore ? 'accepted' : 'no';
   if (!cached) return 'younger';

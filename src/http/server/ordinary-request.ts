@@ -23,13 +23,13 @@ const NO_HEADERS = {
   'content-length': undefined,
 } as const;
 type HeaderName = keyof typeof NO_HEADERS;
-type Headers = Record<HeaderName, string | undefined>;
+type KnownHeaders = Record<HeaderName, string | undefined>;
 
 /** With any of these a request has content, wants another protocol, or may end the connection. */
 const SPECIAL = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
 
 export interface OrdinaryRequest extends RequestHead {
-  readonly headers: Readonly<Headers>;
+  readonly headers: Readonly<KnownHeaders>;
   /** Whether the client wants the connection to end with the answer. */
   readonly isLast: boolean;
 }
@@ -44,7 +44,7 @@ export const readOrdinaryRequest = (bytes: Buffer, socket: Socket): OrdinaryRequ
   const versionAt = skip(bytes, targetEnd, ' HTTP/1.');
   const isHttp10 = bytes[versionAt] === ZERO;
   let at = skip(bytes, versionAt, isHttp10 ? '0\r\n' : '1\r\n');
-  const headers: Headers = { ...NO_HEADERS };
+  const headers: KnownHeaders = { ...NO_HEADERS };
   for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
     at = count < MAX_HEADERS ? readHeader(bytes, at, headers) : NOT_ORDINARY;
   if (skip(bytes, at, '\r\n') !== bytes.length || !headers.host || !HOST.test(headers.host)) return undefined;
@@ -67,7 +67,7 @@ const LONGEST = MAX_HEADER_BYTES / 2;
 const NOT_ORDINARY = -1;
 
 /** Reads one line into `headers`, if its header is one of them. */
-const readHeader = (bytes: Buffer, start: number, headers: Headers): number => {
+const readHeader = (bytes: Buffer, start: number, headers: KnownHeaders): number => {
   const nameEnd = endOf(bytes, start, OF_NAME);
   if (nameEnd === start || bytes[nameEnd] !== COLON) return NOT_ORDINARY;
   const name = significantName(bytes, start, nameEnd);

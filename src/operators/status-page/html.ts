@@ -13,8 +13,9 @@ export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): 
 
 const toHtml = (value: Value): string => {
   if (value === undefined) return '';
-  if (typeof value === 'string' || typeof value === 'number') return escape(String(value));
+  if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value));
   return 'html' in value ? value.html : value.map(toHtml).join('');
 };
 
-const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+const escapeHtml = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ProfiledList } from '../../../src/banks/guard/drift.ts';
-import { guard, type Acceptance, type Candidate, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
+import { guard, type Acceptance, type NewList, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
 import { LoadError } from '../../../src/banks/load-error.ts';
 import { NOTHING_REJECTED } from '../../../src/banks/reading/entry.ts';
 import { readList, type ReadList } from '../../../src/banks/reading/list-reader.ts';
@@ -9,7 +9,7 @@ import { readBanks } from '../../kit/read-banks.ts';
 const POLICY: GuardPolicy = { minBanks: 2, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
 
 const errorOf = (
-  list: Candidate,
+  list: NewList,
   cached: ProfiledList | undefined,
   policy: GuardPolicy,
   accept: readonly Acceptance[] = [],
