@@ -133,4 +133,32 @@ export const provider: readonly Fault[] = [
     effect: 'each refusal of a proxy leaves a connection open',
     tests: [CONNECTIONS, 'test/provider/proxy.test.ts'],
   },
+  {
+    file: 'src/provider/client-credentials.ts',
+    code: 'if (!held || nowMs >= held.expiresAtMs) return renew();',
+    fault: 'if (!held) return renew();',
+    effect: 'a token that has expired is sent once more before it is renewed',
+    tests: TOKEN,
+  },
+  {
+    file: 'src/provider/client-credentials.ts',
+    code: 'lifetimeMs * renewalShare(random()),',
+    fault: 'lifetimeMs * Math.max(1, renewalShare(random())),',
+    effect: 'the token is renewed only when it has expired, and the list waits for it',
+    tests: TOKEN,
+  },
+  {
+    file: 'src/provider/access-token.ts',
+    code: 'await exchange(newer);',
+    fault: 'await exchange(token);',
+    effect: 'the retry after a 401 is made with the token that was rejected',
+    tests: TOKEN,
+  },
+  {
+    file: 'src/provider/token-endpoint.ts',
+    code: 'the token endpoint: ${message}`,\n    { retryAfterMs },',
+    fault: 'the token endpoint: ${message}`,\n    {},',
+    effect: 'without a token the Retry-After of the token endpoint is ignored',
+    tests: TOKEN,
+  },
 ];
