@@ -1,6 +1,12 @@
 import type { Socket } from 'node:net';
 import type { BankList } from '../../banks/bank-list.ts';
-import { stateOf, type PrepareAnswers } from '../banks/answers.ts';
+import {
+  mapEncodings,
+  stateOf,
+  type PerEncoding,
+  type PrepareAnswers,
+  type PreparedAnswer,
+} from '../banks/answers.ts';
 import { createNegotiate } from '../banks/encodings.ts';
 import { evaluatePreconditions } from '../banks/preconditions.ts';
 import type { Cors } from '../cors.ts';
@@ -32,9 +38,7 @@ export interface HotPathOptions {
 export const createHotPath = (options: HotPathOptions): HotPath => {
   const { list, prepareAnswers, cors, requestLog } = options;
   const negotiate = createNegotiate();
-  const securityLines = toLines(options.securityHeaders);
-  const linesOf = createLinesOf();
-  const lastLines = createLastLines(options.keepAliveTimeoutMs);
+  const prepareSends = createPrepareSends(options);
 
   return (bytes, socket) => {
     const request = readOrdinaryRequest(bytes, socket);
@@ -43,26 +47,18 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     // A drain ends connections with their next answer: Express sends `Connection: close`.
     if (!served || options.isDraining()) return 'other';
     const { headers, isLast } = request;
-    const answers = prepareAnswers(served);
-    const answer = answers[negotiate(headers['accept-encoding'])] ?? answers.identity;
-    const verdict = evaluatePreconditions(headers, answer.validators);
+    const sends = prepareSends(prepareAnswers(served), cors.headers(headers.origin));
+    const { body, validators, sendOk, sendNotModified } =
+      sends[negotiate(headers['accept-encoding'])] ?? sends.identity;
+    const verdict = evaluatePreconditions(headers, validators);
     if (verdict === 'precondition_failed') return 'other';
 
     const requestId = requestLog.identify(request);
     const finished = requestLog.watch(request, requestId, stateOf(served));
     const isModified = verdict === 'proceed';
+    (isModified ? sendOk : sendNotModified)(socket, requestId, isLast, request.method === 'HEAD');
     const status = isModified ? 200 : 304;
-    const corsLines = linesOf(cors.headers(headers.origin));
-    const lines = linesOf(isModified ? answer.headers : answer.notModifiedHeaders);
-    // One system call for both.
-    socket.cork();
-    socket.write(
-      `${START[status]}${requestId}\r\n${securityLines}${corsLines}${lines}${lastLines(isLast)}`,
-      'latin1',
-    );
-    if (isModified && request.method === 'GET') socket.write(answer.body);
-    socket.uncork();
-    const contentBytes = isModified ? answer.body.length : 0;
+    const contentBytes = isModified ? body.length : 0;
     // The system has usually taken all of it at once. If not, an empty write ends after all others.
     if (socket.writableLength === 0) finished(status, contentBytes, socket.writable);
     else socket.write('', (error) => finished(status, contentBytes, !error));
@@ -70,38 +66,82 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
   };
 };
 
-const START = { 200: `${toStatusLine(200)}X-Request-Id: `, 304: `${toStatusLine(304)}X-Request-Id: ` };
+/** Sends one answer with a request id, of at most 128 ASCII characters. `isLast`: the head says that the connection ends. */
+type Send = (socket: Socket, requestId: string, isLast: boolean, isWithoutBody: boolean) => void;
 
-/** Makes the lines of the same headers once. */
-const createLinesOf = (): ((headers: FlatHeaders) => string) => {
-  const known = new WeakMap<FlatHeaders, string>();
-  return (headers) => {
-    let lines = known.get(headers);
-    if (lines === undefined) known.set(headers, (lines = toLines(headers)));
-    return lines;
+interface Sends extends Pick<PreparedAnswer, 'body' | 'validators'> {
+  readonly sendOk: Send;
+  readonly sendNotModified: Send;
+}
+
+/** Adds the headers that depend on the origin, on the second, or on nothing: once for each combination. */
+const createPrepareSends = ({
+  securityHeaders,
+  keepAliveTimeoutMs,
+}: Pick<HotPathOptions, 'securityHeaders' | 'keepAliveTimeoutMs'>) => {
+  const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}`;
+  const newest = new Map<
+    FlatHeaders,
+    { prepared: PerEncoding<PreparedAnswer>; second: number; sends: PerEncoding<Sends> }
+  >();
+
+  const make = (prepared: PerEncoding<PreparedAnswer>, corsHeaders: FlatHeaders, second: number) => {
+    // The end of a head as node:http writes it for a connection that stays open, and for one that does not.
+    const date = ['Date', new Date(second * 1_000).toUTCString()];
+    const open = toLines([...date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive]);
+    const closing = toLines([...date, 'Connection', 'close']);
+    const prepare = (status: number, headers: FlatHeaders, body: Buffer): Send => {
+      const lines = `\r\n${toLines([...securityHeaders, ...corsHeaders, ...headers])}`;
+      const beforeId = `${toStatusLine(status)}X-Request-Id: `;
+      return createSend(beforeId, `${lines}${open}\r\n`, `${lines}${closing}\r\n`, body);
+    };
+    return mapEncodings(prepared, ({ body, validators, headers, notModifiedHeaders }) => ({
+      body,
+      validators,
+      sendOk: prepare(200, headers, body),
+      sendNotModified: prepare(304, notModifiedHeaders, Buffer.alloc(0)),
+    }));
   };
-};
 
-/** The end of a head as node:http writes it for a connection that stays open, and for one that does not. */
-const createLastLines = (keepAliveTimeoutMs: number): ((isLast: boolean) => string) => {
-  const keepAlive = [
-    'Connection',
-    'keep-alive',
-    'Keep-Alive',
-    `timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}`,
-  ];
-  let second = 0;
-  let open = '';
-  let closing = '';
-  return (isLast) => {
+  return (prepared: PerEncoding<PreparedAnswer>, corsHeaders: FlatHeaders): PerEncoding<Sends> => {
     // Caches subtract the Date from their own clock, so it must be right whatever else has not changed.
-    const now = Math.floor(Date.now() / 1_000);
-    if (now !== second) {
-      second = now;
-      const date = ['Date', new Date(second * 1_000).toUTCString()];
-      open = `${toLines([...date, ...keepAlive])}\r\n`;
-      closing = `${toLines([...date, 'Connection', 'close'])}\r\n`;
-    }
-    return isLast ? closing : open;
+    const second = Math.floor(Date.now() / 1_000);
+    const known = newest.get(corsHeaders);
+    if (known?.prepared === prepared && known.second === second) return known.sends;
+    // An origin that is not seen again must not keep an old list in memory.
+    for (const [headers, made] of newest) if (made.prepared !== prepared) newest.delete(headers);
+    const sends = make(prepared, corsHeaders, second);
+    newest.set(corsHeaders, { prepared, second, sends });
+    return sends;
   };
 };
+
+/**
+ * Nearly always one buffer is sent again and again, in which only the request id changes. That takes 13 % less of the CPU time of a
+ * request than two pieces, on Node 20. If the system does not take all of it at once, the buffer belongs to that connection, and all
+ * later answers are sent in two pieces: until the next second, for which other answers are made.
+ */
+export const createSend = (beforeId: string, afterId: string, afterIdLast: string, body: Buffer): Send => {
+  let joined: Buffer | undefined;
+  let isJoinable = body.length <= LARGEST_JOINED;
+  return (socket, requestId, isLast, isWithoutBody) => {
+    if (isJoinable && !isLast && !isWithoutBody) {
+      joined ??= Buffer.concat([Buffer.from(beforeId + requestId + afterId, 'latin1'), body]);
+      // Most ids have the same length.
+      if (joined.length === beforeId.length + requestId.length + afterId.length + body.length) {
+        joined.write(requestId, beforeId.length, 'latin1');
+        socket.write(joined);
+        isJoinable = socket.writableLength === 0;
+        return;
+      }
+    }
+    // One system call for both.
+    socket.cork();
+    socket.write(beforeId + requestId + (isLast ? afterIdLast : afterId), 'latin1');
+    if (!isWithoutBody) socket.write(body);
+    socket.uncork();
+  };
+};
+
+/** Copying more every second would cost more than it saves. */
+const LARGEST_JOINED = 64 * 1_024;
