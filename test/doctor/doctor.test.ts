@@ -4,11 +4,11 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
-import { runNode } from '../kit/program.ts';
+import { runDoctor } from '../kit/run-doctor.ts';
 import { CERTIFICATE, KEY } from '../kit/self-signed.ts';
 import { clientCredentialsEnv } from '../kit/rig.ts';
 
@@ -34,19 +34,7 @@ afterEach(async () => {
 
 /** Runs the doctor, and checks that it shows no secret, plain or in Base64. */
 const doctor = async (env: Env): Promise<Result> => {
-  const { exit, output } = runNode(resolve('dist/src/main.js'), {
-    programArgs: ['doctor'],
-    cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
-    env: {
-      PROVIDER_ENVIRONMENT: 'sandbox',
-      BANK_FIELDS: 'code,ispb,name',
-      PORT: '0',
-      MANAGEMENT_PORT: '0',
-      ...env,
-    },
-  });
-  const status = await exit;
-  const text = output();
+  const { status, text } = await runDoctor(env);
   for (const secret of SECRETS) {
     expect(text).not.toContain(secret);
     expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(0, -2));

@@ -1,15 +1,15 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { startEmulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { runDoctor } from '../kit/run-doctor.ts';
 import { startAlertingServer } from '../kit/alerting-server.ts';
 import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../kit/authority.ts';
 import { describeWithProxy, startForwardProxy } from '../kit/forward-proxy.ts';
 import { describeWithHaproxy } from '../kit/haproxy.ts';
 import { leaksIn } from '../kit/leaks.ts';
-import { runNode } from '../kit/program.ts';
 import { startTlsFront } from '../kit/tls-front.ts';
 
 // The doctor about what stands between the service and the provider: proxies, mutual TLS, private authorities.
@@ -27,20 +27,7 @@ afterEach(async () => {
 });
 
 const doctor = async (env: Environment) => {
-  const { exit, output } = runNode(resolve('dist/src/main.js'), {
-    programArgs: ['doctor'],
-    cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
-    env: {
-      PROVIDER_ENVIRONMENT: 'sandbox',
-      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-      BANK_FIELDS: 'code,ispb,name',
-      PORT: '0',
-      MANAGEMENT_PORT: '0',
-      ...env,
-    },
-  });
-  const status = await exit;
-  const text = output();
+  const { status, text } = await runDoctor({ PROVIDER_ACCESS_TOKEN: 'emulator-access-token', ...env });
   const secrets = new Map([
     ['password', PASSWORD],
     ...KEY_LINES.map((line): [string, string] => ['key', line]),

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { runDoctor } from '../kit/run-doctor.ts';
 import { findFreePort } from '../kit/free-port.ts';
-import { runNode } from '../kit/program.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { eventually, startRig } from '../kit/rig.ts';
 
@@ -26,21 +26,11 @@ const emulate = async (): Promise<Emulator> => {
 
 const doctor = async (env: Environment, emulator?: Emulator) => {
   const { baseUrl } = emulator ?? (await emulate());
-  const { exit, output } = runNode(resolve('dist/src/main.js'), {
-    programArgs: ['doctor'],
-    cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
-    env: {
-      PROVIDER_ENVIRONMENT: 'sandbox',
-      PROVIDER_SANDBOX_BASE_URL: baseUrl,
-      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-      BANK_FIELDS: 'code,ispb,name',
-      PORT: '0',
-      MANAGEMENT_PORT: '0',
-      ...env,
-    },
+  const { status, text } = await runDoctor({
+    PROVIDER_SANDBOX_BASE_URL: baseUrl,
+    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+    ...env,
   });
-  const status = await exit;
-  const text = output();
   const stepAt = (name: string): string =>
     new RegExp(`^\\S+ +${name} .*(?:\\n {6}.*)*`, 'm').exec(text)?.[0] ?? '';
   return { status, text, stepAt };
