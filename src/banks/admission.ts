@@ -1,5 +1,11 @@
-import type { CachedList, HeldList, ListTimes, LoadedList, Sent } from './cached-list.ts';
-import { guard, type Acceptance, type GuardPolicy } from './guard/guard.ts';
+import type { Clock } from '../clock.ts';
+import type { CachedList, HeldList, SavedList, Sent } from './cached-list.ts';
+import type { FreshnessPolicy } from './freshness.ts';
+import { ACCEPTANCES, guard, type Acceptance, type GuardPolicy } from './guard/guard.ts';
+import { largestCount, remember, remembrance, wasHeld } from './guard/memory.ts';
+import { findLargeChange } from './list-change.ts';
+import { NOTHING_REJECTED } from './reading/entry.ts';
+import type { ReadList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';
 
 // The only way to replace the cached list: a new one is judged, encoded, judged again beside what is cached by then, and
@@ -8,25 +14,28 @@ import { represent, type Compressors } from './representation.ts';
 export interface AdmissionOptions {
   readonly cached: CachedList;
   readonly guard: GuardPolicy;
+  readonly policy: FreshnessPolicy;
+  readonly clock: Pick<Clock, 'wallMs' | 'turn'>;
   /** Node's own unless given. */
   readonly compressors?: Compressors | undefined;
   /** Called once another list is cached. */
   readonly onTaken: () => void;
 }
 
-export interface Proposal {
-  readonly sent: Sent;
-  /**
-   * The reasons for which it is not refused as a successor of `cached`, or that it must not succeed it at all. Asked
-   * again once the list is encoded.
-   */
-  readonly waive: (cached: HeldList | undefined) => readonly Acceptance[] | 'overtaken';
-  /** What it has besides its content as the successor of `previous`, which may have the same content. */
-  readonly asSuccessor: (
-    previous: HeldList | undefined,
-    isUnchanged: boolean,
-  ) => ListTimes & Partial<LoadedList>;
-}
+/**
+ * A list that may become the cached one. `changedAtMs` is what its sender says, and `earlier` what another replica's guard, or
+ * that of an earlier process, remembers. A saved list lacks what only the provider's answer tells.
+ */
+export type Candidate = SavedList & Sent & Partial<ReadList>;
+
+/** What a saved list does not tell. It was published before, so none of its fields is absent. */
+const UNTOLD = { rejected: NOTHING_REJECTED, upstreamFields: [], absentFields: [] };
+
+/**
+ * The reasons for which a candidate is not refused as a successor of `cached`, or that it must not succeed it at all. Asked
+ * again once the list is encoded.
+ */
+export type Waive = (cached: HeldList | undefined) => readonly Acceptance[] | 'overtaken';
 
 /** The list that is cached now, and the one before it. */
 export interface Taken {
@@ -34,47 +43,51 @@ export interface Taken {
   readonly previous: HeldList | undefined;
 }
 
-export interface Admission {
-  /**
-   * Replaces the cached list; undefined where the new one is overtaken.
-   * @throws {LoadError} when the guard refuses it
-   */
-  take(loaded: LoadedList, proposal: Proposal): Promise<Taken | undefined>;
-  /** Renews `list`, of which the provider said that it has not changed; undefined where another one is cached by now. */
-  confirm(list: HeldList, received: Sent & Pick<ListTimes, 'receivedAtMs'>): Taken | undefined;
-}
+/**
+ * Replaces the cached list; undefined where the new one is overtaken.
+ * @throws {LoadError} when the guard refuses it
+ */
+export type Admit = (candidate: Candidate, waive: Waive) => Promise<Taken | undefined>;
 
-export const createAdmission = ({
-  cached,
-  guard: policy,
-  compressors,
-  onTaken,
-}: AdmissionOptions): Admission => {
-  const set = (list: HeldList): Taken => {
+export const createAdmission = (options: AdmissionOptions): Admit => {
+  const { cached, policy, clock, compressors, onTaken } = options;
+  const mayReplace = (candidate: Candidate, waive: Waive): boolean => {
+    const current = cached.get();
+    const waived = waive(current);
+    if (waived === 'overtaken') return false;
+    const now = remembrance(policy, clock.wallMs());
+    const precedent = current && { cached: current, largestCount: largestCount(current, now) };
+    const isBack = current !== undefined && wasHeld(current, candidate, now);
+    guard({ ...UNTOLD, ...candidate }, precedent, options.guard, isBack ? ACCEPTANCES : waived);
+    return true;
+  };
+  return async (candidate, waive) => {
+    if (!mayReplace(candidate, waive)) return undefined;
+    const measured = cached.get();
+    const largeChange =
+      measured && (await findLargeChange(measured, candidate, options.guard.maxShrink, clock));
+    const encoded = await represent(candidate.json, cached.get()?.representations, compressors);
+    if (!mayReplace(candidate, waive)) return undefined;
     const previous = cached.get();
+    const isUnchanged = previous?.representations.identity.etag === encoded.identity.etag;
+    // An unchanged list is in memory once, with the very bytes that are served.
+    const representations = isUnchanged ? previous.representations : encoded;
+    // What an operator accepts is the measure of what follows, whatever was before.
+    const isAccepted = (candidate.acceptedAtMs ?? 0) > (previous?.acceptedAtMs ?? 0);
+    const list: HeldList = {
+      ...UNTOLD,
+      // What only the provider tells is as it was.
+      ...(previous && { rejected: previous.rejected, upstreamFields: previous.upstreamFields }),
+      ...candidate,
+      json: representations.identity.body,
+      representations,
+      changedAtMs: changedAt(previous, isUnchanged, candidate.changedAtMs),
+      largeChange: largeChange ?? previous?.largeChange,
+      earlier: remember(isAccepted ? undefined : previous, candidate, remembrance(policy, clock.wallMs())),
+    };
     cached.set(list);
     onTaken();
     return { list, previous };
-  };
-  return {
-    take: async (loaded, { sent, waive, asSuccessor }) => {
-      const mayReplace = (): boolean => {
-        const waived = waive(cached.get());
-        if (waived === 'overtaken') return false;
-        guard(loaded, cached.get(), policy, waived);
-        return true;
-      };
-      if (!mayReplace()) return undefined;
-      const encoded = await represent(loaded.json, cached.get()?.representations, compressors);
-      if (!mayReplace()) return undefined;
-      const previous = cached.get();
-      const isUnchanged = previous?.representations.identity.etag === encoded.identity.etag;
-      // An unchanged list is in memory once, with the very bytes that are served.
-      const representations = isUnchanged ? previous.representations : encoded;
-      const list = { ...loaded, json: representations.identity.body, representations };
-      return set({ ...list, ...sent, ...asSuccessor(previous, isUnchanged) });
-    },
-    confirm: (list, received) => (list === cached.get() ? set({ ...list, ...received }) : undefined),
   };
 };
 

@@ -1,18 +1,17 @@
 import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
-import { createAdmission } from './admission.ts';
+import { createAdmission, type Admit, type Taken } from './admission.ts';
 import { createCachedList, type HeldList, type SavedList, type ServedList } from './cached-list.ts';
 import type { Freshness, FreshnessPolicy } from './freshness.ts';
-import type { Acceptance, GuardPolicy } from './guard/guard.ts';
+import { ACCEPTANCES, type Acceptance, type GuardPolicy } from './guard/guard.ts';
+import { ageOf, believable, shouldReplace } from './guard/replacement.ts';
 import type { ListEvent } from './list-event.ts';
 import { LoadError } from './load-error.ts';
-import { createFailureRecord, type LoadFailures } from './loading/failures.ts';
-import { createLoad, type Load } from './loading/load.ts';
+import { createFailureRecord, createLoad, type Load, type LoadFailures } from './loading/load.ts';
 import { createLoading, STOPPING, type TakeTurn } from './loading/loading.ts';
 import { renewalDelayMs, retryDelayMs } from './loading/schedule.ts';
 import type { Compressors } from './representation.ts';
-import { createRestore } from './restoring.ts';
 
 // The list that the service serves, put together from what is cached (cached-list.ts), when it is loaded (loading/) and
 // what may replace it (admission.ts). A failed load never replaces it, and once there is one, nobody waits for the provider.
@@ -63,9 +62,10 @@ export interface BankList {
   /**
    * Loads the whole list now, whatever the back-off says, after a load that is under way.
    * @param accept the reasons for which the guard does not refuse this one list
+   * @param requestId of the operator's request, for the log
    * @returns the failure, or undefined if the list was renewed
    */
-  refresh(accept?: readonly Acceptance[]): Promise<LoadError | undefined>;
+  refresh(accept?: readonly Acceptance[], requestId?: string): Promise<LoadError | undefined>;
   /** Loads the first list, unless a fresh one was restored, and keeps renewing it. */
   start(): void;
   /** Ends the renewals and the load under way. The cached list can still be served. */
@@ -78,11 +78,11 @@ export const createBankList = (options: BankListOptions): BankList => {
   const failures = createFailureRecord(clock);
   /** Tells those who wait for a list that there may be one, or that nobody is loading it any more. */
   const news = new EventEmitter().setMaxListeners(Infinity);
-  const admission = createAdmission({ ...options, cached, onTaken: () => news.emit('news') });
+  const admit = createAdmission({ ...options, cached, onTaken: () => news.emit('news') });
 
   const loading = createLoading({
     ...options,
-    load: createLoad({ ...options, ask: options.load, cached, admission, failures }),
+    load: createLoad({ ...options, cached, admit, failures }),
     isDue: () =>
       failures.current().failure !== undefined || renewalDelayMs(cached.freshForMs(), policy.ttlMs, 1) === 0,
     hasList: () => cached.served() !== undefined,
@@ -95,7 +95,7 @@ export const createBankList = (options: BankListOptions): BankList => {
     onRest: () => news.emit('news'),
   });
   const isStopped = (): boolean => loading.state() === 'stopped';
-  const restore = createRestore({ ...options, cached, admission, failures, isStopped });
+  const restore = createRestore(options, admit, isStopped);
 
   const untilServed = async (signal: AbortSignal): Promise<ServedList> => {
     for (;;) {
@@ -130,13 +130,34 @@ export const createBankList = (options: BankListOptions): BankList => {
       nextLoadInMs: loading.nextLoadInMs(),
     }),
     restore: async (saved, reportedAgeMs) => {
-      const isTaken = await restore(saved, reportedAgeMs);
+      const taken = await restore(saved, reportedAgeMs);
+      if (!taken) return false;
+      const state = cached.state();
+      if (state === 'fresh') failures.clear();
+      options.onEvent({ type: 'list-restored', ...taken, state });
       // A list that ends no failure must not put off the next attempt.
-      if (isTaken && !failures.current().failure) loading.on('replaced');
-      return isTaken;
+      if (!failures.current().failure) loading.on('replaced');
+      return true;
     },
-    refresh: (accept = []) => loading.refresh(accept),
+    refresh: (accept = [], requestId) => loading.refresh(accept, requestId),
     start: () => loading.on('start'),
     stop: () => loading.on('stop'),
   };
 };
+
+/** Takes a list from a store, where it may replace the cached one. */
+const createRestore =
+  ({ clock, policy }: BankListOptions, admit: Admit, isStopped: () => boolean) =>
+  async (stored: SavedList, reportedAgeMs: number | undefined): Promise<Taken | undefined> => {
+    const saved = believable(stored, clock.wallMs());
+    // Read before a long list is encoded, which takes its time.
+    const nowMs = clock.monotonicMs();
+    const ageMs = ageOf(saved, reportedAgeMs, clock.wallMs(), policy.ttlMs);
+    const sent = { sentAtMs: nowMs - Math.max(0, reportedAgeMs ?? ageMs), countedFromMs: nowMs - ageMs };
+    const candidate = { ...saved, ...sent };
+    return admit(candidate, (current) => {
+      const replacement = shouldReplace(current, candidate);
+      if (isStopped() || replacement === 'no') return 'overtaken';
+      return replacement === 'accepted' ? ACCEPTANCES : [];
+    });
+  };

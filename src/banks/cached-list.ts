@@ -1,37 +1,36 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
+import type { Decision } from './guard/guard.ts';
+import type { EarlierList } from './guard/memory.ts';
+import type { LargeChange } from './list-change.ts';
 import type { ReadList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
 // The cached list and its age. The library stores it and measures its TTL; how long after its TTL it may still be served
 // is decided by freshness.ts.
 
-/** What one load brings: checked and narrowed banks. */
-export interface LoadedList extends ReadList {
-  readonly validators: Validators | undefined;
-}
-
-/** The provider's own names for a version of its list (RFC 9110 section 8.8), as it sent them. */
-export interface Validators {
-  readonly etag: string | undefined;
-  readonly lastModified: string | undefined;
-}
-
-export interface HeldList extends LoadedList, ListTimes, Sent {
+export interface HeldList extends ReadList, ListTimes, Sent {
   readonly representations: Representations;
+  /** What the guard remembers of the lists before it, oldest first. */
+  readonly earlier: readonly EarlierList[];
+  /** The last one that this replica saw. */
+  readonly largeChange?: LargeChange | undefined;
 }
 
-/** When the provider sent a list, in monotonic milliseconds of this replica. */
+/**
+ * When the provider sent a list, in monotonic milliseconds of this replica. Lists are put in order by `sentAtMs`, told apart by
+ * `receivedAtMs`, and aged by `countedFromMs`.
+ */
 export interface Sent {
-  /** As its store reports it: lists are compared by this, since all replicas measure it alike. */
+  /** As its store reports it, which all replicas measure alike. */
   readonly sentAtMs: number;
-  /** Not later than that, and what its age counts from: earlier where the clocks say so. */
+  /** The same, or earlier where the clocks say so. */
   readonly countedFromMs: number;
 }
 
 export interface ListTimes {
-  /** Wall-clock milliseconds at which the provider sent it. */
+  /** Wall-clock milliseconds of the replica that received it from the provider. */
   readonly receivedAtMs: number;
   /** Wall-clock milliseconds at which this very content was first received. */
   readonly changedAtMs: number;
@@ -40,12 +39,14 @@ export interface ListTimes {
    * so that a replica that missed the decision still learns of it.
    */
   readonly acceptedAtMs?: number | undefined;
+  /** What was decided then, where it is known. */
+  readonly decision?: Decision | undefined;
 }
 
 /** What a store keeps: enough to serve the list again. */
 export type SavedList = Pick<
   HeldList,
-  'json' | 'count' | 'profile' | 'entryDigests' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'
+  'json' | 'count' | 'profile' | 'entryDigests' | 'earlier' | keyof ListTimes
 >;
 
 /** A list that may be served now. `freshForMs` is negative once it is stale. */

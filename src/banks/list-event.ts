@@ -9,8 +9,8 @@ export type ListEvent =
       readonly type: 'list-renewed';
       readonly list: HeldList;
       readonly previous: HeldList | undefined;
-      /** unchanged: the same bytes came again; not_modified: the provider said so without sending them. */
-      readonly outcome: 'changed' | 'unchanged' | 'not_modified';
+      /** Whether the same bytes came again. */
+      readonly outcome: 'changed' | 'unchanged';
       readonly durationMs: number;
     }
   | {

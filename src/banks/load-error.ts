@@ -31,7 +31,7 @@ export const LOAD_ERROR_KINDS = [
   'unusable_entries',
   /** No entry has a field of BANK_FIELDS that is not optional, and no list is cached to compare with. */
   'missing_field',
-  /** The list lost more than GUARD_MAX_SHRINK of the cached one's entries. */
+  /** The list lost more than GUARD_MAX_SHRINK of the cached one's entries, or of the largest one's of the last days. */
   'shrunk',
   /** More than GUARD_MAX_DRIFT of the entries lost a published field, or changed its JSON type. */
   'drifted',
@@ -52,6 +52,8 @@ export class LoadError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The status of the provider's answer, where the status is what was wrong with it. */
   readonly upstreamStatus: number | undefined;
+  /** Why there was no answer, as Node, OpenSSL or undici name it, such as ECONNREFUSED; undefined: for another reason. */
+  readonly reasonCode: string | undefined;
   /** The published fields that are what was wrong. */
   readonly fields: readonly string[];
 
@@ -62,6 +64,7 @@ export class LoadError extends Error {
       cause?: unknown;
       retryAfterMs?: number | undefined;
       upstreamStatus?: number | undefined;
+      reasonCode?: string | undefined;
       fields?: readonly string[];
     } = {},
   ) {
@@ -69,6 +72,7 @@ export class LoadError extends Error {
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
     this.upstreamStatus = options.upstreamStatus;
+    this.reasonCode = options.reasonCode;
     this.fields = options.fields ?? [];
   }
 

@@ -1,68 +1,57 @@
 import { expect, test } from '@jest/globals';
-import assert from 'node:assert/strict';
-import { changedAt, createAdmission, type Proposal } from '../../src/banks/admission.ts';
-import { createCachedList, type LoadedList } from '../../src/banks/cached-list.ts';
+import { changedAt, createAdmission, type Candidate, type Waive } from '../../src/banks/admission.ts';
+import { createCachedList, type ListTimes, type Sent } from '../../src/banks/cached-list.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
 import type { Compressors } from '../../src/banks/representation.ts';
+import banks from '#emulator-banks.json' with { type: 'json' };
 import { createManualClock } from '../kit/manual-clock.ts';
+import { createRandom } from '../kit/random.ts';
 import { readBanks } from '../kit/read-banks.ts';
 
 const GUARD = { minBanks: 2, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
-const VALIDATORS = { etag: '"1"', lastModified: undefined };
 
-const loaded = async (...codes: readonly string[]): Promise<LoadedList> => ({
-  ...(await readBanks(codes.map((code) => ({ code })))),
-  validators: VALIDATORS,
-});
+const loaded = (...codes: readonly string[]) => readBanks(codes.map((code) => ({ code })));
 
-const start = (compressors?: Compressors) => {
+const start = (compressors?: Compressors, maxStaleMs = 1_000) => {
   const clock = createManualClock();
-  const cached = createCachedList({ ttlMs: 1_000, maxStaleMs: 1_000 }, clock);
+  const policy = { ttlMs: 1_000, maxStaleMs };
+  const cached = createCachedList(policy, clock);
   let taken = 0;
-  const admission = createAdmission({ cached, guard: GUARD, compressors, onTaken: () => void (taken += 1) });
-  const proposal = (waive: Proposal['waive'] = () => []): Proposal => ({
-    sent: { sentAtMs: clock.monotonicMs(), countedFromMs: clock.monotonicMs() },
-    waive,
-    asSuccessor: (previous, isUnchanged) => ({
-      receivedAtMs: clock.wallMs(),
-      changedAtMs: changedAt(previous, isUnchanged, clock.wallMs()),
-    }),
-  });
-  return { clock, cached, admission, proposal, taken: () => taken };
+  const onTaken = (): void => void (taken += 1);
+  const admit = createAdmission({ cached, guard: GUARD, policy, clock, compressors, onTaken });
+  /** Offers a list that the provider has just sent. */
+  const take = (
+    list: Omit<Candidate, keyof Sent | keyof ListTimes>,
+    waive: Waive = () => [],
+    acceptedAtMs?: number,
+  ) => {
+    const [nowMs, wallMs] = [clock.monotonicMs(), clock.wallMs()];
+    const sent = { sentAtMs: nowMs, countedFromMs: nowMs, receivedAtMs: wallMs, changedAtMs: wallMs };
+    return admit({ ...list, ...sent, acceptedAtMs }, waive);
+  };
+  return { clock, cached, take, taken: () => taken };
 };
 
 test('a list with the same content keeps its bytes and the time of its change, another one does not', async () => {
-  const { clock, cached, admission, proposal, taken } = start();
-  const first = await admission.take(await loaded('1', '2'), proposal());
+  const { clock, cached, take, taken } = start();
+  const first = await take(await loaded('1', '2'));
   expect(first?.list.json).toBe(first?.list.representations.identity.body);
   clock.advance(1_000);
-  const same = await admission.take(await loaded('1', '2'), proposal());
+  const same = await take(await loaded('1', '2'));
   expect(same?.list.representations).toBe(first?.list.representations);
   expect(same?.list).toMatchObject({ receivedAtMs: clock.wallMs(), changedAtMs: clock.wallMs() - 1_000 });
   clock.advance(1_000);
-  const other = await admission.take(await loaded('1', '3'), proposal());
+  const other = await take(await loaded('1', '3'));
   expect(other?.list).toMatchObject({ receivedAtMs: clock.wallMs(), changedAtMs: clock.wallMs() });
   expect([cached.get(), other?.previous, taken()]).toEqual([other?.list, same?.list, 3]);
 });
 
 test('a list that the guard refuses is not taken, unless that is waived', async () => {
-  const { admission, proposal } = start();
-  await admission.take(await loaded('1', '2', '3', '4'), proposal());
+  const { take } = start();
+  await take(await loaded('1', '2', '3', '4'));
   const short = await loaded('1', '2');
-  await expect(
-    admission.take(
-      short,
-      proposal(() => ['drifted']),
-    ),
-  ).rejects.toMatchObject({ kind: 'shrunk' });
-  expect(
-    (
-      await admission.take(
-        short,
-        proposal(() => ['shrunk']),
-      )
-    )?.list.count,
-  ).toBe(2);
+  await expect(take(short, () => ['drifted'])).rejects.toMatchObject({ kind: 'shrunk' });
+  expect((await take(short, () => ['shrunk']))?.list.count).toBe(2);
 });
 
 test('a list is judged again beside the one that is cached once it has been encoded', async () => {
@@ -70,13 +59,10 @@ test('a list is judged again beside the one that is cached once it has been enco
   const slowly = (bytes: Buffer): Promise<Buffer> =>
     new Promise((resolve) => void encodings.push(() => resolve(bytes)));
   const atOnce = (bytes: Buffer): Promise<Buffer> => Promise.resolve(bytes);
-  const { cached, admission, proposal } = start({ gzip: slowly, br: atOnce });
-  const small = admission.take(await loaded('1', '2', '3'), proposal());
-  const late = admission.take(
-    await loaded('5', '6', '7', '8'),
-    proposal((current) => (current ? 'overtaken' : [])),
-  );
-  const large = admission.take(await loaded('1', '2', '3', '4'), proposal());
+  const { cached, take } = start({ gzip: slowly, br: atOnce });
+  const small = take(await loaded('1', '2', '3'));
+  const late = take(await loaded('5', '6', '7', '8'), (current) => (current ? 'overtaken' : []));
+  const large = take(await loaded('1', '2', '3', '4'));
   encodings[2]?.();
   expect((await large)?.list).toBe(cached.get());
   for (const end of encodings) end();
@@ -84,16 +70,36 @@ test('a list is judged again beside the one that is cached once it has been enco
   expect(await late).toBeUndefined();
 });
 
-test('a confirmation is for the list that was asked about only', async () => {
-  const { clock, admission, proposal } = start();
-  const first = await admission.take(await loaded('1', '2'), proposal());
-  clock.advance(500);
-  const nowMs = clock.monotonicMs();
-  const received = { sentAtMs: nowMs, countedFromMs: nowMs, receivedAtMs: clock.wallMs() };
-  assert(first);
-  const confirmed = admission.confirm(first.list, received);
-  expect(confirmed?.list).toEqual({ ...first.list, ...received });
-  expect(admission.confirm(first.list, received)).toBeUndefined();
+test('a saved list changes nothing of what only the answer of the provider tells', async () => {
+  const { take } = start();
+  await take(await readBanks([...['1', '2', '3', '4'].map((code) => ({ code })), 5]));
+  const { json, count, profile, entryDigests } = await loaded('1', '2', '3', '5');
+  const saved = { json, count, profile, entryDigests, earlier: [] };
+  expect((await start().take(saved))?.list).toMatchObject({ upstreamFields: [], absentFields: [] });
+  expect((await take(saved))?.list).toMatchObject({
+    count: 4,
+    rejected: { not_an_object: 1 },
+    upstreamFields: ['code'],
+  });
+});
+
+test('a list may come back, large changes are told, and an operator who accepts one ends what was before', async () => {
+  const { take } = start();
+  const of = (count: number, name = 'first') =>
+    readBanks(Array.from({ length: count }, (_, code) => ({ code, name })));
+  const result = async (...wanted: Parameters<typeof take>) => {
+    const list = (await take(...wanted))?.list;
+    const { added, removed } = list?.largeChange ?? {};
+    return [list?.earlier.map(({ count }) => count), added, removed];
+  };
+  expect(await result(await of(10))).toEqual([[], undefined, undefined]);
+  expect(await result(await of(9))).toEqual([[10], undefined, undefined]);
+  expect(await result(await of(20))).toEqual([[10, 9], 11, 0]);
+  expect(await result(await of(9))).toEqual([[10], 0, 11]);
+  expect(await result(await of(10, 'renamed'))).toEqual([[10, 9], 10, 9]);
+  expect(await result(await of(11, 'renamed'))).toEqual([[10, 9, 10], 10, 9]);
+  expect(await result(await of(5), () => ['shrunk'], 1)).toEqual([[], 5, 11]);
+  expect(await result(await of(6), () => [], 1)).toEqual([[5], 5, 11]);
 });
 
 test('the time of the change goes on with each change, also after the clock was set back', () => {
@@ -122,3 +128,30 @@ test('a failure that is not a LoadError is a defect, and keeps its cause', () =>
     fields: [],
   });
 });
+
+test('two hundred ordinary days and a merger pass without a refusal', async () => {
+  const DAY = 86_400_000;
+  const same = (bytes: Buffer): Promise<Buffer> => Promise.resolve(bytes);
+  const { clock, take, taken } = start({ gzip: same, br: same }, 7 * DAY);
+  const random = createRandom(513);
+  let list = banks.map(({ code, ispb, name }) => ({ code, ispb, name }));
+  let fewest = list.length;
+  for (let day = 0; day < 200; day += 1) {
+    // Up to a twentieth of the first list goes, comes and is renamed; once a tenth has a new owner.
+    const [gone, added, renamed] = [0, 1, 2].map(() => Math.floor(random() * 0.05 * banks.length));
+    for (let count = 0; count < (gone ?? 0); count += 1) list.splice(Math.floor(random() * list.length), 1);
+    const share = day === 100 ? 0.1 : (renamed ?? 0) / banks.length;
+    list = list.map((bank) => (random() < share ? { ...bank, name: `${bank.name} ${day}` } : bank));
+    for (let count = 0; count < (added ?? 0); count += 1)
+      list.push({ code: `${day}-${count}`, ispb: `${day}${count}`, name: `Banco ${day} ${count}` });
+    // It neither dies out nor grows for ever.
+    if (list.length > banks.length * 1.1) list.splice(0, 20);
+    if (list.length < banks.length * 0.9)
+      list.push(...banks.slice(0, 20).map((bank) => ({ ...bank, code: `again ${day} ${bank.code}` })));
+    fewest = Math.min(fewest, list.length);
+    await take(await readBanks(list));
+    clock.skip(DAY);
+  }
+  expect(taken()).toBe(200);
+  expect(fewest).toBeLessThan(banks.length * 0.95);
+}, 60_000);

@@ -10,7 +10,7 @@ const listOf = async (code: string, sentAtMs: number): Promise<HeldList> => {
   const read = await readBanks([{ code }]);
   const sent = { sentAtMs, countedFromMs: sentAtMs };
   const representations = await represent(read.json);
-  return { ...read, ...sent, representations, validators: undefined, receivedAtMs: 0, changedAtMs: 0 };
+  return { ...read, ...sent, representations, receivedAtMs: 0, changedAtMs: 0 };
 };
 
 test('without a list there is no age and nothing to serve', () => {

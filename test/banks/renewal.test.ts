@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import supertest from 'supertest';
 import { makeBanks } from '../kit/banks.ts';
@@ -8,13 +7,6 @@ import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 // How fresh, and who waits: the whole service on a clock that the tests move.
 
 const HOUR = 3_600_000;
-
-const DATES = ['Thu, 01 Jan 2026 00:00:00 GMT', 'Fri, 02 Jan 2026 00:00:00 GMT'];
-
-const sendBanks = (res: ServerResponse, count: number, headers: OutgoingHttpHeaders = {}): void => {
-  res.writeHead(200, { 'content-type': 'application/json', ...headers });
-  res.end(JSON.stringify(makeBanks(count)));
-};
 
 let rig: Rig;
 afterEach(() => rig.close());
@@ -35,55 +27,43 @@ const nextLoad = async (): Promise<number> => {
 };
 
 describe('while the provider is healthy', () => {
-  test('the list is renewed ahead of its expiry without any traffic, once per lifetime', async () => {
-    await start();
-    for (let lifetime = 0; lifetime < 20; lifetime += 1) {
-      expect(await nextLoad()).toBeCloseTo(HOUR * 0.994, -1);
-      expect(status().state).toBe('fresh');
-    }
-    expect(calls()).toBe(21);
+  test('after a bad answer that passed, which operators are told of, the right list comes back by itself', async () => {
+    const refresh = async (count: number): Promise<unknown> => {
+      rig.emulator.setBanks(makeBanks(count));
+      return [(await rig.service.list.refresh())?.kind, status().held?.count];
+    };
+    await start({ before: (emulator) => emulator.setBanks(makeBanks(513)) });
+    expect(await refresh(5_000)).toEqual([undefined, 5_000]);
+    expect(rig.log()).toMatch(
+      /"level":40[^\n]*"added":4487,"removed":0,"count":5000,"changedValues":{"code":4487,"ispb":4487,"name":4487},"msg":"list: changed by more than GUARD_MAX_SHRINK"/,
+    );
+    expect((await supertest(rig.operatorsUrl).get('/metrics')).text).toMatch(
+      /^banks_list_last_large_change_timestamp_seconds \d+/m,
+    );
+    // One that was never held does not.
+    expect(await refresh(514)).toEqual(['shrunk', 5_000]);
+    expect(await refresh(513)).toEqual([undefined, 513]);
+    expect(await refresh(514)).toEqual([undefined, 514]);
   });
 
-  test('a machine that was suspended for a week makes one call when it wakes, and serves at once', async () => {
+  test('each acceptance is later than the one before, and stays known with the lists that follow', async () => {
     await start();
-    rig.clock.skip(7 * 24 * HOUR);
-    await supertest(rig.url).get('/banks').expect(200);
-    rig.clock.next();
-    await eventually(() => !isLoading());
-    expect(calls()).toBe(2);
-    expect(rig.clock.waits()).toHaveLength(1);
-  });
-
-  test('a lifetime longer than a timer can hold does not make the calls come at once', async () => {
-    await start({ env: { CACHE_TTL: '300d' } });
-    rig.clock.advance(25 * 24 * HOUR);
-    expect(calls()).toBe(1);
-    expect(status().nextLoadInMs).toBeGreaterThan(200 * 24 * HOUR);
+    const { list } = rig.service;
+    const accepted = (): unknown => [status().held?.acceptedAtMs, status().held?.decision];
+    const nowMs = rig.clock.wallMs();
+    await list.refresh(['shrunk'], 'first');
+    expect(accepted()).toEqual([nowMs, { reasons: ['shrunk'], requestId: 'first' }]);
+    await list.refresh(['drifted'], 'second');
+    await list.refresh([], 'third');
+    await nextLoad();
+    expect(accepted()).toEqual([nowMs + 1, { reasons: ['drifted'], requestId: 'second' }]);
   });
 });
 
 describe('while the provider fails', () => {
-  test('at most 4 calls are made in the first 4 s and at most one a minute later, whatever the load', async () => {
-    await start({ random: () => 0 });
-    await rig.emulator.behave('unavailable');
-    rig.clock.next();
-    await eventually(() => !isLoading());
-    const before = calls();
-    const waits: number[] = [];
-    for (let retry = 0; retry < 12; retry += 1) {
-      await Promise.all(Array.from({ length: 25 }, () => supertest(rig.url).get('/banks').expect(200)));
-      waits.push(await nextLoad());
-    }
-    expect(calls() - before).toBe(12);
-    // With the smallest jitter there is: the first call, and three more in the first four seconds.
-    expect(waits.slice(0, 4).reduce((sum, wait) => sum + wait)).toBeGreaterThanOrEqual(4_000);
-    expect(waits.slice(6)).toEqual(Array.from({ length: 6 }, () => 60_000));
-  });
-
   test.each([
     ['seconds', '1h', () => '30', 30_000],
     ['a date', '1h', (wallMs: number) => new Date(wallMs + 30_000).toUTCString(), 30_000],
-    ['a century, with a TTL below an hour', '1m', () => '3155760000', HOUR],
     ['a century, with a TTL above an hour', '2h', () => '3155760000', 2 * HOUR],
   ])(
     'a Retry-After in %s (CACHE_TTL=%s) is obeyed, up to the larger of CACHE_TTL and 1 h',
@@ -105,15 +85,6 @@ describe('while the provider fails', () => {
     const answer = await supertest(rig.url).get('/banks').expect(503);
     expect(answer.headers['retry-after']).toBe('30');
     expect(calls()).toBe(1);
-  });
-
-  test('a request during a retry waits for it, and gets the list that it brings', async () => {
-    await start({ before: (emulator) => emulator.behave('unavailable') });
-    await rig.emulator.behave('slow', { delayMs: 100 });
-    rig.clock.next();
-    expect(isLoading()).toBe(true);
-    await supertest(rig.url).get('/banks').expect(200);
-    expect(calls()).toBe(2);
   });
 
   test('Retry-After is in whole seconds, never shorter than the wait, and never 0', async () => {
@@ -182,21 +153,6 @@ describe('while the provider fails', () => {
     expect(status().failing).toBeUndefined();
   });
 
-  test('each change is reported once, not once per retry', async () => {
-    await start();
-    await rig.emulator.behave('unavailable');
-    for (let retry = 0; retry < 4; retry += 1) await nextLoad();
-    await rig.emulator.behave('healthy');
-    await nextLoad();
-    await nextLoad();
-    expect(rig.messages()).toEqual([
-      'listening',
-      'list: initial load succeeded',
-      'list: load failed: the provider fails (503); the cached list is still fresh',
-      'list: recovered',
-    ]);
-  });
-
   test('each state that the list gets into during an outage is reported once', async () => {
     await start({ env: { CACHE_TTL: '1m', CACHE_MAX_STALE: '1m' } });
     await rig.emulator.behave('unavailable');
@@ -207,134 +163,6 @@ describe('while the provider fails', () => {
       'list: load failed: the provider fails (503); the stale list is served',
       'list: load failed: the provider fails (503); the cached list is too old to be served',
     ]);
-  });
-});
-
-describe('a load that never settles', () => {
-  test('is given up at the deadline, and does not block the next one', async () => {
-    await start();
-    await rig.emulator.behave('hang');
-    rig.clock.next();
-    rig.clock.advance(5_000);
-    await eventually(() => !isLoading());
-    await rig.emulator.behave('healthy');
-    await nextLoad();
-    expect(status().failure).toBeUndefined();
-  });
-});
-
-describe('one call at a time', () => {
-  test('applies to requests, renewals and forced refreshes together', async () => {
-    await start({ env: { MANAGEMENT_TOKEN: 'operator-token-for-tests' } });
-    await rig.emulator.behave('slow', { delayMs: 20 });
-    rig.clock.next();
-    await Promise.all([
-      ...Array.from({ length: 20 }, () => supertest(rig.url).get('/banks').expect(200)),
-      ...Array.from({ length: 3 }, () =>
-        supertest(rig.operatorsUrl)
-          .post('/refresh')
-          .set('Authorization', 'Bearer operator-token-for-tests')
-          .expect(200),
-      ),
-    ]);
-    expect(rig.emulator.maxConcurrentListCalls).toBe(1);
-  });
-});
-
-describe('a provider that names versions of its list', () => {
-  test('is asked whether the cached list is still current, and a 304 resets its age', async () => {
-    await start({ emulator: { validators: true } });
-    const before = status().held;
-    await nextLoad();
-    expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 304 });
-    expect(status().ageMs).toBe(0);
-    expect(status().held?.receivedAtMs).toBe(rig.clock.wallMs());
-    expect(status().held?.representations).toBe(before?.representations);
-    rig.emulator.setBanks(makeBanks(500));
-    await nextLoad();
-    expect(rig.emulator.calls.at(-1)).toMatchObject({ status: 200 });
-    expect(status().held?.count).toBe(500);
-  });
-
-  test.each([500, 412, 431])(
-    'and that answers %d whenever it is asked that is asked for the whole list by the first retry',
-    async (statusCode) => {
-      await start({ emulator: { validators: true } });
-      rig.emulator.respondWith((req, res) => {
-        const isConditional = 'if-none-match' in req.headers || 'if-modified-since' in req.headers;
-        if (isConditional) res.writeHead(statusCode).end();
-        else sendBanks(res, 513);
-      });
-      await nextLoad();
-      expect(status().failure?.kind).toBeDefined();
-      await nextLoad();
-      expect(status()).toMatchObject({ state: 'fresh', failure: undefined });
-      expect(calls()).toBe(3);
-    },
-  );
-
-  test.each<[string, OutgoingHttpHeaders, OutgoingHttpHeaders]>([
-    ['entity tag', { etag: '"one"' }, { etag: '"another"' }],
-    ['date', { 'last-modified': DATES[0] }, { 'last-modified': DATES[1] }],
-    ['overlong entity tag', { etag: '"one"' }, { etag: `"${'x'.repeat(10_000)}"` }],
-  ])('and that says 304 with another %s is not believed', async (_name, before, after) => {
-    await start({ before: (emulator) => emulator.respondWith((_req, res) => sendBanks(res, 513, before)) });
-    const receivedAtMs = status().held?.receivedAtMs;
-    rig.emulator.respondWith((req, res) => {
-      if ('if-none-match' in req.headers || 'if-modified-since' in req.headers)
-        res.writeHead(304, after).end();
-      else sendBanks(res, 500, after);
-    });
-    await nextLoad();
-    expect(status()).toMatchObject({ failure: { kind: 'malformed' }, held: { receivedAtMs } });
-    await nextLoad();
-    expect(status()).toMatchObject({ failure: undefined, held: { count: 500 } });
-  });
-
-  test.each<[string, OutgoingHttpHeaders, OutgoingHttpHeaders]>([
-    ['without one', { etag: '"one"', 'last-modified': DATES[0] }, {}],
-    ['with the weak form of it', { etag: '"one"' }, { etag: 'W/"one"' }],
-    [
-      'with the same tag and another date',
-      { etag: '"one"', 'last-modified': DATES[0] },
-      { etag: '"one"', 'last-modified': DATES[1] },
-    ],
-    ['with the same date', { 'last-modified': DATES[0] }, { 'last-modified': DATES[0] }],
-  ])('and that says 304 %s is believed', async (_name, before, after) => {
-    await start({ before: (emulator) => emulator.respondWith((_req, res) => sendBanks(res, 513, before)) });
-    rig.emulator.respondWith((_req, res) => res.writeHead(304, after).end());
-    await nextLoad();
-    expect(status()).toMatchObject({ failure: undefined, ageMs: 0 });
-  });
-
-  test.each(['x'.repeat(10_000), 'café', ''])('by the entity tag %j is not asked for it', async (etag) => {
-    await start({
-      before: (emulator) => emulator.respondWith((_req, res) => sendBanks(res, 513, { etag: `"${etag}"` })),
-    });
-    await nextLoad();
-    expect(status().failure).toBeUndefined();
-    expect(rig.emulator.calls.map(({ headers }) => headers['if-none-match'])).toEqual(
-      etag === '' ? [undefined, '""'] : [undefined, undefined],
-    );
-  });
-
-  test('is asked for the whole list at every 24th renewal, and once a day', async () => {
-    const wholeLoads = () => rig.emulator.calls.map(({ status: code }) => code);
-    await start({ emulator: { validators: true } });
-    for (let renewal = 0; renewal < 48; renewal += 1) await nextLoad();
-    const statuses = wholeLoads();
-    expect(statuses.filter((code) => code === 200)).toHaveLength(3);
-    expect([statuses[24], statuses[48]]).toEqual([200, 200]);
-    await rig.close();
-    await start({ emulator: { validators: true }, env: { CACHE_TTL: '10h' } });
-    for (let renewal = 0; renewal < 4; renewal += 1) await nextLoad();
-    expect(wholeLoads()).toEqual([200, 304, 304, 200, 304]);
-  });
-
-  test('is asked for the complete list when none is cached, and a 304 is then refused', async () => {
-    await start({ before: (emulator) => emulator.respondWith((_req, res) => void res.writeHead(304).end()) });
-    expect(rig.emulator.calls[0]?.headers).not.toHaveProperty('if-none-match');
-    expect(status().failure?.kind).toBe('unexpected_status');
   });
 });
 

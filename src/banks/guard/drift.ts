@@ -5,8 +5,8 @@ import {
   newField,
   type FieldProfile,
   type JsonType,
+  type ListProfile,
 } from '../reading/profile.ts';
-import type { ListProfile } from '../reading/profile.ts';
 
 // What a new list lost compared with the cached one: for each published field, the share of the entries that lack it now,
 // or have it with another JSON type. What it gained is never drift. Pure.

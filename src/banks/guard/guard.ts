@@ -10,7 +10,7 @@ import { showableNames, showName } from './field-names.ts';
 export interface GuardPolicy {
   /** A list with fewer usable entries is refused. */
   readonly minBanks: number;
-  /** The greatest share (0 to 1) that may be unusable, or be missing compared with the cached list. */
+  /** The greatest share (0 to 1) that may be unusable, or be missing compared with the largest of the last lists. */
   readonly maxShrink: number;
   /** The greatest share (0 to 1) of the entries that may have lost a published field, or changed its JSON type. */
   readonly maxDrift: number;
@@ -22,24 +22,38 @@ export interface GuardPolicy {
 export const ACCEPTANCES = ['shrunk', 'drifted'] as const;
 export type Acceptance = (typeof ACCEPTANCES)[number];
 
+/** An operator's acceptance of a list: for which reasons, and by which request. */
+export interface Decision {
+  readonly reasons: readonly Acceptance[];
+  readonly requestId: string;
+}
+
 export type NewList = Pick<ReadList, 'count' | 'rejected' | 'profile' | 'absentFields' | 'upstreamFields'>;
 
+/** What a new list is compared with. */
+export interface Precedent {
+  readonly cached: ProfiledList;
+  /** The entries of the largest list that the guard remembers. */
+  readonly largestCount: number;
+}
+
 /**
+ * @param precedent undefined while nothing is cached
  * @param accept the reasons for which this one list is not refused
  * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it must not be served
  */
 export const guard = (
   list: NewList,
-  cached: ProfiledList | undefined,
+  precedent: Precedent | undefined,
   policy: GuardPolicy,
   accept: readonly Acceptance[],
 ): void => {
   // Beside a cached list this is drift, which depends on whether the field was ever there.
-  if (!cached) assertFieldsExist(list, policy);
+  if (!precedent) assertFieldsExist(list, policy);
   assertEnough(list, policy);
-  if (!cached) return;
-  if (!accept.includes('shrunk')) assertNotShrunk(list, cached, policy);
-  if (!accept.includes('drifted')) assertNotDrifted(list, cached, policy);
+  if (!precedent) return;
+  if (!accept.includes('shrunk')) assertNotShrunk(list, precedent, policy);
+  if (!accept.includes('drifted')) assertNotDrifted(list, precedent.cached, policy);
 };
 
 /** A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised name help nobody. */
@@ -67,9 +81,14 @@ const assertEnough = ({ count, rejected }: NewList, { minBanks, maxShrink }: Gua
     throw new LoadError('too_few', `the list has ${count} usable entries; GUARD_MIN_BANKS is ${minBanks}`);
 };
 
-const assertNotShrunk = ({ count }: NewList, cached: ProfiledList, { maxShrink }: GuardPolicy): void => {
-  if (isMoreThanShare(cached.count - count, cached.count, maxShrink))
-    throw new LoadError('shrunk', `the list shrank from ${cached.count} to ${count} entries`);
+const assertNotShrunk = (
+  { count }: NewList,
+  { cached, largestCount }: Precedent,
+  { maxShrink }: GuardPolicy,
+): void => {
+  if (!isMoreThanShare(largestCount - count, largestCount, maxShrink)) return;
+  const since = largestCount > cached.count ? ' in the last days' : '';
+  throw new LoadError('shrunk', `the list shrank from ${largestCount} to ${count} entries${since}`);
 };
 
 /** More would make an unreadable message. */

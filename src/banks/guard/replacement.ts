@@ -55,8 +55,8 @@ const MAX_CLOCK_LEAD_MS = 60_000;
 
 /**
  * The age of a saved list, in milliseconds: what its store reports, but not less than the clocks say. A timestamp in the
- * future means that a clock is or was wrong, or that somebody else wrote the list: it is then as old as the oldest fresh one
- * and a millisecond, and so is renewed at once.
+ * future means that a clock is or was wrong, or that somebody else wrote the list: it is then at least as old as the oldest
+ * fresh one and a millisecond, and so is renewed at once.
  */
 export const ageOf = (
   { receivedAtMs }: Pick<ListTimes, 'receivedAtMs'>,
@@ -66,6 +66,6 @@ export const ageOf = (
 ): number => {
   const byClocksMs = nowMs - receivedAtMs;
   const leadMs = reportedMs === undefined ? CLOCK_TOLERANCE_MS : MAX_CLOCK_LEAD_MS;
-  if (byClocksMs < -leadMs) return ttlMs + 1;
+  if (byClocksMs < -leadMs) return Math.max(ttlMs + 1, reportedMs ?? 0);
   return Math.max(0, reportedMs ?? byClocksMs, byClocksMs - CLOCK_TOLERANCE_MS);
 };

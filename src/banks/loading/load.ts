@@ -1,63 +1,86 @@
 import type { Clock } from '../../clock.ts';
 import { withDeadline } from '../../deadline.ts';
-import { changedAt, type Admission, type Taken } from '../admission.ts';
-import type { CachedList, HeldList, LoadedList, Validators } from '../cached-list.ts';
-import type { Acceptance } from '../guard/guard.ts';
+import type { Admit, Taken } from '../admission.ts';
+import type { CachedList } from '../cached-list.ts';
+import type { Decision } from '../guard/guard.ts';
 import { isOvertaken, type Question } from '../guard/replacement.ts';
 import type { ListEvent } from '../list-event.ts';
-import { LoadError } from '../load-error.ts';
-import type { FailureRecord } from './failures.ts';
-import { mayBeConditional } from './schedule.ts';
+import { LoadError, type LoadErrorKind } from '../load-error.ts';
+import type { ReadList } from '../reading/list-reader.ts';
 
-/**
- * All that the list knows of the provider. With `known` validators it may answer that nothing changed since.
- * Rejects with a {@link LoadError}; must give up when `signal` aborts.
- */
-export type Load = (
-  signal: AbortSignal,
-  known: Validators | undefined,
-) => Promise<LoadedList | 'not_modified'>;
+/** All that the list knows of the provider. Rejects with a {@link LoadError}; must give up when `signal` aborts. */
+export type Load = (signal: AbortSignal) => Promise<ReadList>;
 
-export interface LoadOptions {
-  /** An operator asked: the provider is to send the whole list, whatever it thinks of our validators. */
-  readonly isForced: boolean;
-  /** The reasons for which this one list is not refused. */
-  readonly accept: readonly Acceptance[];
-  /** Longest time for it. */
-  readonly limitMs: number;
-  /** Ends it, with no effect and no report. */
-  readonly signal: AbortSignal;
+/** The loads that failed since the last success. */
+export interface LoadFailures {
+  /** The failure that no success has followed yet. */
+  readonly failure: LoadError | undefined;
+  /** Undefined when the last load succeeded. */
+  readonly failing: FailingLoads | undefined;
+  /** The newest failure, whether or not a success has followed. */
+  readonly lastFailure: { readonly kind: LoadErrorKind; readonly atMs: number } | undefined;
 }
 
+/** Loads that failed one after the other, without a success in between. */
+export interface FailingLoads {
+  /** Wall-clock milliseconds of the first failure. */
+  readonly sinceMs: number;
+  /** The failed loads so far, at least 1. */
+  readonly attempts: number;
+}
+
+type FailureRecord = ReturnType<typeof createFailureRecord>;
+
+export const createFailureRecord = (clock: Clock) => {
+  let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
+  return {
+    add: (failure: LoadError): void => {
+      const atMs = clock.wallMs();
+      const { sinceMs = atMs, attempts = 0 } = current.failing ?? {};
+      current = {
+        failure,
+        failing: { sinceMs, attempts: attempts + 1 },
+        lastFailure: { kind: failure.kind, atMs },
+      };
+    },
+    /** A load succeeded. */
+    clear: (): void => {
+      current = { ...current, failure: undefined, failing: undefined };
+    },
+    current: (): LoadFailures => current,
+  };
+};
+
 export interface OneLoadOptions {
-  readonly ask: Load;
+  readonly load: Load;
+  /** Longest time for one load. */
+  readonly loadTimeoutMs: number;
   readonly cached: CachedList;
-  readonly admission: Admission;
+  readonly admit: Admit;
   readonly failures: FailureRecord;
   readonly clock: Clock;
   readonly onEvent: (event: ListEvent) => void;
 }
 
-/** One load, from the question to the provider to the cached list or the failure. What it gives back never rejects. */
-export const createLoad = ({ ask, cached, admission, failures, clock, onEvent }: OneLoadOptions) => {
-  /** When the provider last sent the cached list itself, and how often it has said since that nothing changed. */
-  let whole = { atMs: -Infinity, confirmations: 0 };
-
-  const mayAskForChanges = (nowMs: number): boolean =>
-    !failures.current().failure && mayBeConditional(whole.confirmations, nowMs - whole.atMs);
+/**
+ * One load, from the question to the provider to the cached list or the failure. What it gives back never rejects; once its
+ * signal has aborted, it has no effect and no report. `forced` is what an operator asked for, who may accept nothing.
+ */
+export const createLoad = (options: OneLoadOptions) => {
+  const { loadTimeoutMs, cached, admit, failures, clock, onEvent } = options;
 
   /**
    * Asks once, and takes the answer unless it is overtaken.
    * @throws {LoadError}
    */
   const askOnce = async (
-    { isForced, accept, signal }: LoadOptions,
+    decision: Decision | undefined,
     limitMs: number,
-  ): Promise<(Taken & { readonly isConfirmed: boolean }) | undefined> => {
-    const askedAtMs = clock.monotonicMs();
-    const question: Question = { askedAtMs, acceptedAtMs: cached.get()?.acceptedAtMs };
-    const list = !isForced && mayAskForChanges(askedAtMs) ? cached.get() : undefined;
-    const answer = await withDeadline((ending) => ask(ending, list?.validators), {
+    signal: AbortSignal,
+  ): Promise<Taken | undefined> => {
+    const before = cached.get();
+    const question: Question = { askedAtMs: clock.monotonicMs(), acceptedAtMs: before?.acceptedAtMs };
+    const loaded = await withDeadline(options.load, {
       limitMs,
       clock,
       signal,
@@ -65,52 +88,50 @@ export const createLoad = ({ ask, cached, admission, failures, clock, onEvent }:
     });
     // The age counts from here: encoding a large list takes its time.
     const [nowMs, receivedAtMs] = [clock.monotonicMs(), clock.wallMs()];
-    const sent = { sentAtMs: nowMs, countedFromMs: nowMs };
-    const isOver = (current: HeldList | undefined): boolean =>
-      signal.aborted || isOvertaken(question, current);
-    if (answer === 'not_modified') {
-      if (!list) throw new LoadError('internal', 'nothing is cached that could be unchanged');
-      const taken = admission.confirm(list, { ...sent, receivedAtMs });
-      if (taken) whole = { ...whole, confirmations: whole.confirmations + 1 };
-      return taken && { ...taken, isConfirmed: true };
-    }
-    const taken = await admission.take(answer, {
-      sent,
-      waive: (current) => (isOver(current) ? 'overtaken' : accept),
-      asSuccessor: (previous, isUnchanged) => ({
-        receivedAtMs,
-        changedAtMs: changedAt(previous, isUnchanged, receivedAtMs),
-        acceptedAtMs: accept.length > 0 ? acceptedAfter(previous, clock.wallMs()) : previous?.acceptedAtMs,
-      }),
-    });
-    if (taken) whole = { atMs: askedAtMs, confirmations: 0 };
-    return taken && { ...taken, isConfirmed: false };
+    const sent = { sentAtMs: nowMs, countedFromMs: nowMs, receivedAtMs, changedAtMs: receivedAtMs };
+    // Later than any decision before, whatever the clocks that dated those: replicas compare them.
+    const acceptedAtMs = Math.max(receivedAtMs, (before?.acceptedAtMs ?? 0) + 1);
+    // A list that is accepted meanwhile overtakes the answer, so that `before` still has the last decision.
+    const decided = decision
+      ? { acceptedAtMs, decision }
+      : { acceptedAtMs: before?.acceptedAtMs, decision: before?.decision };
+    return admit({ ...loaded, ...sent, ...decided, earlier: [] }, (current) =>
+      signal.aborted || isOvertaken(question, current) ? 'overtaken' : (decision?.reasons ?? []),
+    );
   };
 
-  const load = async (wanted: LoadOptions, startedAtMs: number): Promise<void> => {
-    const leftMs = (): number => Math.max(1, wanted.limitMs - (clock.monotonicMs() - startedAtMs));
-    let taken = await askOnce(wanted, leftMs());
-    // What an operator accepts is still to be asked for; otherwise the list that overtook the answer is as good.
-    // oxlint-disable-next-line no-await-in-loop -- one question after the other
-    while (!taken && wanted.accept.length > 0) taken = await askOnce(wanted, leftMs());
-    wanted.signal.throwIfAborted();
+  const load = async (
+    forced: Decision | undefined,
+    signal: AbortSignal,
+    startedAtMs: number,
+  ): Promise<void> => {
+    const decision = forced && forced.reasons.length > 0 ? forced : undefined;
+    // The list that overtook an answer is as good, unless an operator accepts another one, or asked for a newer one.
+    const mustAskAgain = (): boolean =>
+      decision !== undefined || (forced !== undefined && (cached.get()?.sentAtMs ?? -Infinity) < startedAtMs);
+    let taken: Taken | undefined;
+    do {
+      const leftMs = Math.max(1, loadTimeoutMs - (clock.monotonicMs() - startedAtMs));
+      // oxlint-disable-next-line no-await-in-loop -- one question after the other
+      taken = await askOnce(decision, leftMs, signal);
+      signal.throwIfAborted();
+    } while (!taken && mustAskAgain());
     if (!taken) return;
     failures.clear();
-    const { list, previous, isConfirmed } = taken;
-    const isUnchanged = list.representations === previous?.representations;
-    const outcome = isConfirmed ? 'not_modified' : isUnchanged ? 'unchanged' : 'changed';
+    const { list, previous } = taken;
+    const outcome = list.representations === previous?.representations ? 'unchanged' : 'changed';
     const durationMs = clock.monotonicMs() - startedAtMs;
     onEvent({ type: 'list-renewed', list, previous, outcome, durationMs });
   };
 
-  return async (wanted: LoadOptions): Promise<LoadError | undefined> => {
+  return async (forced: Decision | undefined, signal: AbortSignal): Promise<LoadError | undefined> => {
     const startedAtMs = clock.monotonicMs();
     try {
-      await load(wanted, startedAtMs);
+      await load(forced, signal, startedAtMs);
       return undefined;
     } catch (error) {
       const failure = LoadError.from(error);
-      if (wanted.signal.aborted) return failure;
+      if (signal.aborted) return failure;
       failures.add(failure);
       const durationMs = clock.monotonicMs() - startedAtMs;
       onEvent({ type: 'list-load-failed', error: failure, state: cached.state(), durationMs });
@@ -118,7 +139,3 @@ export const createLoad = ({ ask, cached, admission, failures, clock, onEvent }:
     }
   };
 };
-
-/** Later than any decision before, whatever the clocks that dated those: replicas compare them. */
-const acceptedAfter = (previous: HeldList | undefined, nowMs: number): number =>
-  Math.max(nowMs, (previous?.acceptedAtMs ?? 0) + 1);

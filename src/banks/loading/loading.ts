@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts';
-import type { Acceptance } from '../guard/guard.ts';
+import type { Acceptance, Decision } from '../guard/guard.ts';
 import { LoadError } from '../load-error.ts';
-import type { LoadOptions } from './load.ts';
 
 // When loads happen: one at a time, however many ask for one; in turn with other replicas; again after a failure or ahead
 // of the list's expiry. What a load does, and whose turn it is, is handed in.
@@ -41,7 +40,8 @@ type LoadingEvent = { [S in LoadingState]: keyof (typeof TRANSITIONS)[S] }[Loadi
  */
 export type TakeTurn = (wanted: {
   readonly isDue: () => boolean;
-  readonly patienceMs: number;
+  /** Asked again while it waits: the list may have become too old to be served. */
+  readonly patienceMs: () => number;
   readonly signal: AbortSignal;
 }) => Promise<Turn>;
 
@@ -52,8 +52,8 @@ export interface Turn {
 }
 
 export interface LoadingOptions {
-  /** Makes one load and deals with its result, until its signal aborts. Never rejects. */
-  readonly load: (options: LoadOptions) => Promise<LoadError | undefined>;
+  /** Makes one load, perhaps as an operator asked for, and deals with its result, until its signal aborts. Never rejects. */
+  readonly load: (forced: Decision | undefined, signal: AbortSignal) => Promise<LoadError | undefined>;
   /** Undefined: there are no other replicas. */
   readonly takeTurn: TakeTurn | undefined;
   /** Whether the list must be loaded now, or a failed load repeated. */
@@ -62,7 +62,7 @@ export interface LoadingOptions {
   readonly hasList: () => boolean;
   /** Milliseconds from now to the next load. */
   readonly nextDelayMs: () => number;
-  /** Called whenever no load is under way any more. */
+  /** Called when the state becomes `idle` or `stopped`. */
   readonly onRest: () => void;
   /** Longest time for one load. */
   readonly loadTimeoutMs: number;
@@ -73,20 +73,21 @@ export interface Loading {
   /** Something happened outside; see {@link TRANSITIONS}. */
   on(event: 'start' | 'wanted' | 'replaced' | 'stop'): void;
   /**
-   * Makes a load of its own as soon as none is under way. Those who wait with the same `accept` share one.
+   * Makes a load of its own as soon as none is under way. Those who wait with the same `reasons` to accept share one.
+   * @param requestId of the operator's request; where requests share a load, the first one's counts
    * @returns the failure, or undefined if there was none
    */
-  refresh(accept: readonly Acceptance[]): Promise<LoadError | undefined>;
+  refresh(reasons: readonly Acceptance[], requestId?: string): Promise<LoadError | undefined>;
   state(): LoadingState;
-  /** Milliseconds until the next load; 0 while one is wanted or under way. */
+  /** Milliseconds until the next load; 0 unless an alarm is set. */
   nextLoadInMs(): number;
 }
 
 /** A load that an operator waits for. */
 interface ForcedLoad {
-  readonly accept: readonly Acceptance[];
-  readonly result: Promise<LoadError | undefined>;
-  readonly end: (failure: LoadError | undefined) => void;
+  readonly request: Decision;
+  /** One for each of those who wait for it. */
+  readonly ends: ((failure: LoadError | undefined) => void)[];
 }
 
 /** The turn of a replica that has no others beside it, or cannot ask them. */
@@ -136,7 +137,7 @@ export const createLoading = (options: LoadingOptions): Loading => {
       const wait = new AbortController();
       leave = () => wait.abort();
       // With nothing to serve, requests wait: for another replica half of their time.
-      const patienceMs = loadTimeoutMs * (options.hasList() ? 2 : 0.5);
+      const patienceMs = (): number => loadTimeoutMs * (options.hasList() ? 2 : 0.5);
       const decided = (turn: Turn): void => {
         // A turn that nobody waits for any more is given back.
         if (wait.signal.aborted) turn.end();
@@ -145,35 +146,35 @@ export const createLoading = (options: LoadingOptions): Loading => {
       void takeTurn({ isDue, patienceMs, signal: wait.signal }).then(decided);
     },
     loading: (turn) => {
-      const job = forced.shift();
+      const forcedLoad = forced.shift();
       const ending = new AbortController();
       leave = () => ending.abort(STOPPING);
-      const wanted = { isForced: job !== undefined, accept: job?.accept ?? [], limitMs: loadTimeoutMs };
       const ended = (failure: LoadError | undefined): void => {
         turn.end();
-        job?.end(failure);
+        for (const end of forcedLoad?.ends ?? []) end(failure);
         on('ended');
       };
-      void load({ ...wanted, signal: ending.signal }).then(ended);
+      void load(forcedLoad?.request, ending.signal).then(ended);
     },
     stopped: () => {
-      for (const { end } of forced.splice(0)) end(STOPPING);
+      for (const end of forced.splice(0).flatMap(({ ends }) => ends)) end(STOPPING);
       options.onRest();
     },
   };
 
   return {
     on,
-    refresh: (accept) => {
-      if (state === 'stopped') return Promise.resolve(STOPPING);
-      const same = forced.find((other) => sameReasons(other.accept, accept));
-      if (same) return same.result;
-      let end: ForcedLoad['end'] = () => undefined;
-      const result = new Promise<LoadError | undefined>((resolve) => (end = resolve));
-      forced.push({ accept, result, end });
-      on('forced');
-      return result;
-    },
+    refresh: (reasons, requestId = '') =>
+      new Promise((end) => {
+        if (state === 'stopped') {
+          end(STOPPING);
+          return;
+        }
+        const same = forced.find(({ request }) => sameReasons(request.reasons, reasons));
+        if (same) same.ends.push(end);
+        else forced.push({ request: { reasons, requestId }, ends: [end] });
+        on('forced');
+      }),
     state: () => state,
     nextLoadInMs: () => (state === 'idle' ? Math.max(0, alarmAtMs - clock.monotonicMs()) : 0),
   };

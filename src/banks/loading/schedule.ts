@@ -8,16 +8,6 @@
 export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number): number =>
   Math.max(0, freshForMs - ttlMs * (0.002 + 0.008 * random));
 
-const MAX_CONFIRMATIONS = 23;
-const WHOLE_LIST_EVERY_MS = 86_400_000;
-
-/**
- * Whether the request may be conditional. Every 24th renewal asks for the whole list, and so does one a day after the
- * last whole list: a provider whose validators are wrong would otherwise keep an old list in use forever.
- */
-export const mayBeConditional = (confirmations: number, sinceWholeMs: number): boolean =>
-  confirmations < MAX_CONFIRMATIONS && sinceWholeMs < WHOLE_LIST_EVERY_MS;
-
 /** The shortest wait after a failure: with less, full jitter could put several calls into an outage's first second. */
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;

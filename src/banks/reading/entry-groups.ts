@@ -11,17 +11,13 @@ export const MAX_ENTRY_BYTES = 64 * 1024;
 /** Entries are parsed together up to about this size: larger groups parse no faster. */
 const GROUP_BYTES = 16 * 1024;
 
-/** Some consecutive entries, as the bytes between two commas or brackets of the list. */
-export interface Group {
-  readonly text: string;
-  readonly entries: number;
-}
-
 /**
- * Splits a JSON array at the commas between its entries, counting brackets outside strings. What is between the commas
- * is left to JSON.parse: the array is valid JSON exactly if every group, in brackets, is. All that matters here is ASCII.
+ * The entries of a JSON array, group by group. It is split at the commas between the entries, counting brackets outside
+ * strings. What is between the commas is left to JSON.parse: the array is valid JSON exactly if every group, in brackets, is.
+ * All that matters here is ASCII.
+ * @throws {LoadError} `malformed`, `not_a_list` or `too_large`
  */
-export function* entryGroups(json: Buffer): Generator<Group> {
+export function* entryGroups(json: Buffer): Generator<readonly unknown[]> {
   const open = afterSpace(json, hasByteOrderMark(json) ? 3 : 0);
   if (json[open] !== OPEN_BRACKET) throw notAList(json);
   let depth = 1;
@@ -29,8 +25,10 @@ export function* entryGroups(json: Buffer): Generator<Group> {
   let groupStart = open + 1;
   let entryStart = groupStart;
   let entries = 0;
-  const take = (end: number): Group => {
-    const group = { text: json.toString('utf8', groupStart, end), entries };
+  const take = (end: number): readonly unknown[] => {
+    const group = parseGroup(json.toString('utf8', groupStart, end));
+    // An empty place between two commas, at the end of a group.
+    if (group.length !== entries) throw notJson();
     groupStart = end + 1;
     entries = 0;
     return group;
@@ -68,17 +66,12 @@ export function* entryGroups(json: Buffer): Generator<Group> {
   throw notJson();
 }
 
-export const parseGroup = ({ text, entries }: Group): readonly unknown[] => {
-  const parsed = parseArray(`[${text}]`);
-  // An empty place between two commas, at the end of a group.
-  if (parsed.length !== entries) throw notJson();
-  return mayHaveLongNumber(text) ? parseArray(`[${markAlteredNumbers(text)}]`) : parsed;
-};
-
-const parseArray = (text: string): readonly unknown[] => {
+/** Some entries, with infinity in place of each number that a double cannot hold. */
+const parseGroup = (text: string): readonly unknown[] => {
   try {
-    const value: unknown = JSON.parse(text);
-    if (Array.isArray(value)) return value;
+    const value: unknown = JSON.parse(`[${text}]`);
+    if (Array.isArray(value))
+      return mayHaveLongNumber(text) ? JSON.parse(`[${markAlteredNumbers(text)}]`) : value;
   } catch {
     // The parser's message quotes the text, so it goes no further.
   }
@@ -147,11 +140,10 @@ const markAlteredNumbers = (json: string): string =>
 /** One text for each decimal value without a sign: its significant digits and the exponent of the last one. */
 const decimalValue = (number: string): string => {
   const [, integer = '', fraction = '', exponent] = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? [];
-  const digits = integer + fraction;
-  let start = 0;
-  while (digits[start] === '0') start += 1;
-  if (start === digits.length) return '0';
+  const digits = (integer + fraction).replace(/^0+/, '');
   let end = digits.length;
+  // A pattern for the zeros at the end would be tried at every zero.
   while (digits[end - 1] === '0') end -= 1;
-  return `${digits.slice(start, end)}e${Number(exponent ?? 0) - fraction.length + digits.length - end}`;
+  if (end === 0) return '0';
+  return `${digits.slice(0, end)}e${Number(exponent ?? 0) - fraction.length + digits.length - end}`;
 };

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 // One entry of a list: what of it is published, and why it may be unusable.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -13,8 +15,9 @@ export interface FieldRule {
   readonly isOptional?: boolean;
 }
 
-/** Whether a field has a value that says something: present, not null and not an empty string. */
-export const isFilled = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
+/** Whether a field has a value that says something: present, not null and not a string of white space only. */
+export const isFilled = (value: unknown): boolean =>
+  value !== undefined && value !== null && (typeof value !== 'string' || /\S/.test(value));
 
 /** The published fields of one entry, in their configured order; a field that the entry lacks is null. */
 export const narrow = (entry: JsonObject, fields: readonly FieldRule[] | undefined): JsonObject =>
@@ -78,3 +81,6 @@ const hasUnsafeKey = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasUnsafeKey));
+
+/** 48 bits of the hash of a text, by which values are compared without holding them. */
+export const digestOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);

@@ -1,16 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { hash } from 'node:crypto';
 import { systemClock, type Clock } from '../../clock.ts';
 import { LoadError } from '../load-error.ts';
-import { entryGroups, parseGroup } from './entry-groups.ts';
+import { entryGroups } from './entry-groups.ts';
 import {
+  digestOf,
   isFilled,
   isJsonObject,
   narrow,
   NOTHING_REJECTED,
   whyUnusable,
   type FieldRule,
-  type JsonObject,
   type RejectedEntries,
 } from './entry.ts';
 import { createProfile, MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES, type ListProfile } from './profile.ts';
@@ -70,7 +69,7 @@ export const readList = async (
   const published = createPublishedList(contract);
   let sliceEndsAtMs = clock.monotonicMs() + SLICE_MS;
   for (const group of entryGroups(json)) {
-    published.add(parseGroup(group));
+    published.add(group);
     if (clock.monotonicMs() < sliceEndsAtMs) continue;
     // oxlint-disable-next-line no-await-in-loop -- that is the point: one slice after the other
     await clock.turn();
@@ -99,7 +98,9 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
       return undefined;
     }
     objects += 1;
-    collectNames(entry, upstreamFields);
+    for (const name of Object.keys(entry))
+      if (upstreamFields.size < MAX_FIELD_NAMES && name.length <= MAX_FIELD_NAME_LENGTH)
+        upstreamFields.add(name);
     const bank = narrow(entry, fields);
     for (const name of absent) if (isFilled(bank[name])) absent.delete(name);
     const reason = whyUnusable(bank, requiredFields);
@@ -108,7 +109,7 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
       return undefined;
     }
     const json = JSON.stringify(bank);
-    const digest = hash('sha256', json, 'buffer').readUIntBE(0, 6);
+    const digest = digestOf(json);
     if (digests.has(digest)) {
       rejected.duplicate += 1;
       return undefined;
@@ -141,12 +142,4 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
       entryDigests: Float64Array.from(digests).toSorted(),
     }),
   };
-};
-
-const collectNames = (entry: JsonObject, names: Set<string>): void => {
-  if (names.size >= MAX_FIELD_NAMES) return;
-  for (const name of Object.keys(entry)) {
-    if (name.length <= MAX_FIELD_NAME_LENGTH) names.add(name);
-    if (names.size >= MAX_FIELD_NAMES) return;
-  }
 };

@@ -6,10 +6,10 @@ export const JSON_TYPES = ['string', 'number', 'boolean', 'object', 'array'] as 
 export type JsonType = (typeof JSON_TYPES)[number];
 
 export interface FieldProfile {
-  /** In how many entries the field is filled (present, not null, not an empty string), by the JSON type of its value. */
+  /** In how many entries the field is filled (present, not null, not a blank string), by the JSON type of its value. */
   readonly filled: Readonly<Record<JsonType, number>>;
-  /** In how many entries it is an empty string. */
-  readonly emptyStrings: number;
+  /** In how many entries it is an empty string, or one of white space only. */
+  readonly blankStrings: number;
 }
 
 /** By published name. At most {@link MAX_FIELD_NAMES}, where the provider chooses the names. */
@@ -26,7 +26,7 @@ export const countFilled = (field: FieldProfile | undefined): number =>
 /** A field that no entry has. */
 export const newField = () => ({
   filled: { string: 0, number: 0, boolean: 0, object: 0, array: 0 },
-  emptyStrings: 0,
+  blankStrings: 0,
 });
 
 /** Builds the profile of a list, entry by entry. `names`: the published fields; undefined: those that the entries have. */
@@ -45,7 +45,7 @@ export const createProfile = (names: readonly string[] | undefined) => {
         const field = fieldOf(name);
         if (!field) continue;
         if (isFilled(value)) field.filled[jsonTypeOf(value)] += 1;
-        else if (value === '') field.emptyStrings += 1;
+        else if (typeof value === 'string') field.blankStrings += 1;
       }
     },
     finish: (): ListProfile => fields,

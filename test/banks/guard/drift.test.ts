@@ -2,67 +2,61 @@ import { describe, expect, test } from '@jest/globals';
 import { findDrift, percent } from '../../../src/banks/guard/drift.ts';
 import { readBanks } from '../../kit/read-banks.ts';
 
+const filled = (count: number, value: unknown): unknown[] => Array.from({ length: count }, () => value);
+
 /** A hundred entries, of which the first have the field `a` with these values; all have a `code`. */
-const hundred = (...values: readonly (readonly [count: number, value: unknown])[]) => {
-  const filled = values.flatMap(([count, value]) => Array.from({ length: count }, () => value));
-  return readBanks(Array.from({ length: 100 }, (_, index) => ({ code: String(index), a: filled[index] })));
-};
+const hundred = (values: readonly unknown[]) =>
+  readBanks(Array.from({ length: 100 }, (_, index) => ({ code: String(index), a: values[index] })));
+
+const ALL = filled(100, 'x');
 
 describe('with a drift of at most 20 %', () => {
-  type Values = readonly (readonly [count: number, value: unknown])[];
-  test.each<[string, Values, Values, string | undefined]>([
-    ['nothing changes', [[100, 'x']], [[100, 'y']], undefined],
-    ['20 % are lost', [[100, 'x']], [[80, 'x']], undefined],
-    ['21 % are lost', [[100, 'x']], [[79, 'x']], 'filled in 100 % of entries before, 79 % now'],
-    ['20 % of 40 % are lost', [[40, 'x']], [[20, 'x']], undefined],
-    ['21 points of 40 are lost', [[40, 'x']], [[19, 'x']], 'filled in 40 % of entries before, 19 % now'],
-    ['all are null', [[100, 'x']], [[100, null]], 'filled in 100 % of entries before, 0 % now'],
-    ['all are empty', [[100, 'x']], [[100, '']], 'filled in 100 % of entries before, 0 % now'],
-    ['all are numbers', [[100, 'x']], [[100, 1]], 'string in 100 % before, number in 100 % now'],
+  test.each<[string, unknown[], unknown[], string | undefined]>([
+    ['nothing changes', ALL, filled(100, 'y'), undefined],
+    ['20 % are lost', ALL, filled(80, 'x'), undefined],
+    ['21 % are lost', ALL, filled(79, 'x'), 'filled in 100 % of entries before, 79 % now'],
+    ['20 % of 40 % are lost', filled(40, 'x'), filled(20, 'x'), undefined],
     [
-      '20 % are numbers',
-      [[100, 'x']],
-      [
-        [80, 'x'],
-        [20, 1],
-      ],
-      undefined,
+      '21 points of 40 are lost',
+      filled(40, 'x'),
+      filled(19, 'x'),
+      'filled in 40 % of entries before, 19 % now',
     ],
+    ['all are null', ALL, filled(100, null), 'filled in 100 % of entries before, 0 % now'],
+    ['all are empty', ALL, filled(100, ''), 'filled in 100 % of entries before, 0 % now'],
+    ['all are numbers', ALL, filled(100, 1), 'string in 100 % before, number in 100 % now'],
+    ['20 % are numbers', ALL, [...filled(80, 'x'), ...filled(20, 1)], undefined],
     [
       '21 % are numbers',
-      [[100, 'x']],
-      [
-        [79, 'x'],
-        [21, 1],
-      ],
+      ALL,
+      [...filled(79, 'x'), ...filled(21, 1)],
       'string in 100 % before, string in 79 %, number in 21 % now',
     ],
-    ['lists become objects', [[100, ['x']]], [[100, { x: 1 }]], 'array in 100 % before, object in 100 % now'],
-    ['false is a value', [[100, true]], [[100, false]], undefined],
-    ['0 is a value', [[100, 1]], [[100, 0]], undefined],
-    ['it fills up', [[10, 'x']], [[100, 'x']], undefined],
-    ['it fills up with another type', [[20, 'x']], [[100, 1]], undefined],
+    [
+      'lists become objects',
+      filled(100, ['x']),
+      filled(100, { x: 1 }),
+      'array in 100 % before, object in 100 % now',
+    ],
+    ['false is a value', filled(100, true), filled(100, false), undefined],
+    ['0 is a value', filled(100, 1), filled(100, 0), undefined],
+    ['it fills up', filled(10, 'x'), ALL, undefined],
+    ['it fills up with another type', filled(20, 'x'), filled(100, 1), undefined],
     [
       'it fills up, and more lose their type',
-      [[21, 'x']],
-      [[100, 1]],
+      filled(21, 'x'),
+      filled(100, 1),
       'string in 21 % before, number in 100 % now',
     ],
     [
       'two types lose 11 % each',
-      [
-        [50, 'x'],
-        [50, 1],
-      ],
-      [
-        [39, 'x'],
-        [39, 1],
-      ],
+      [...filled(50, 'x'), ...filled(50, 1)],
+      [...filled(39, 'x'), ...filled(39, 1)],
       'filled in 100 % of entries before, 78 % now',
     ],
     ['it was never there', [], [], undefined],
   ])('%s', async (_name, before, now, description) => {
-    const [cached, next] = await Promise.all([hundred(...before), hundred(...now)]);
+    const [cached, next] = await Promise.all([hundred(before), hundred(now)]);
     expect(findDrift(cached, next, 0.2)).toEqual(
       description === undefined ? [] : [{ field: 'a', description }],
     );
@@ -87,9 +81,9 @@ describe('with a drift of at most 20 %', () => {
 test.each([0, 0.07, 0.29, 0.57, 1])('a share of exactly %f is not too much', async (maxDrift) => {
   const lost = Math.round(maxDrift * 100);
   const [cached, exact, more] = await Promise.all([
-    hundred([100, 'x']),
-    hundred([100 - lost, 'x']),
-    hundred([Math.max(0, 99 - lost), 'x']),
+    hundred(ALL),
+    hundred(filled(100 - lost, 'x')),
+    hundred(filled(Math.max(0, 99 - lost), 'x')),
   ]);
   expect(findDrift(cached, exact, maxDrift)).toEqual([]);
   expect(findDrift(cached, more, maxDrift)).toHaveLength(maxDrift < 1 ? 1 : 0);

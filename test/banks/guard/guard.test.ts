@@ -15,7 +15,7 @@ const errorOf = (
   accept: readonly Acceptance[] = [],
 ): LoadError | undefined => {
   try {
-    guard(list, cached, policy, accept);
+    guard(list, cached && { cached, largestCount: cached.count }, policy, accept);
     return undefined;
   } catch (error) {
     return LoadError.from(error);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   ageOf,
   believable,
@@ -7,63 +7,29 @@ import {
   type Replacement,
 } from '../../../src/banks/guard/replacement.ts';
 
-describe('a kept list replaces the cached one', () => {
-  const cached = { receivedAtMs: 100, sentAtMs: 950, countedFromMs: 950 };
-  test.each<[string, Parameters<typeof shouldReplace>[0], Parameters<typeof shouldReplace>[1], Replacement]>([
-    [
-      'when nothing is cached',
-      undefined,
-      { receivedAtMs: 1, sentAtMs: -8_999, countedFromMs: -8_999 },
-      'younger',
-    ],
-    ['when it is younger', cached, { receivedAtMs: 101, sentAtMs: 951, countedFromMs: 951 }, 'younger'],
-    ['not when it is as old', cached, { receivedAtMs: 101, sentAtMs: 950, countedFromMs: 950 }, 'no'],
-    ['not when it is older', cached, { receivedAtMs: 99, sentAtMs: 949, countedFromMs: 949 }, 'no'],
-    [
-      'when it is younger, whatever its clock said',
-      cached,
-      { receivedAtMs: 1, sentAtMs: 951, countedFromMs: 951 },
-      'younger',
-    ],
-    [
-      'not when it is the same, measured again',
-      cached,
-      { receivedAtMs: 100, sentAtMs: 951, countedFromMs: 951 },
-      'no',
-    ],
-    [
-      'when an operator accepted it',
-      cached,
-      { receivedAtMs: 99, sentAtMs: 949, countedFromMs: 949, acceptedAtMs: 1 },
-      'accepted',
-    ],
-    [
-      'when an operator accepted it later',
-      { ...cached, acceptedAtMs: 5 },
-      { receivedAtMs: 99, sentAtMs: 949, countedFromMs: 949, acceptedAtMs: 6 },
-      'accepted',
-    ],
-    [
-      'not when it is younger only by what its store reports',
-      cached,
-      { receivedAtMs: 101, sentAtMs: 951, countedFromMs: 950 },
-      'no',
-    ],
-    [
-      'not when it is younger, and an operator accepted the cached one later',
-      { ...cached, acceptedAtMs: 6 },
-      { receivedAtMs: 101, sentAtMs: 951, countedFromMs: 951, acceptedAtMs: 5 },
-      'no',
-    ],
-    [
-      'not for a decision that the cached one has inherited',
-      { ...cached, acceptedAtMs: 6 },
-      { receivedAtMs: 99, sentAtMs: 949, countedFromMs: 949, acceptedAtMs: 6 },
-      'no',
-    ],
-  ])('%s', (_name, held, kept, verdict) => {
-    expect(shouldReplace(held, kept)).toBe(verdict);
-  });
+/** A list's times: the provider's, by which it is identified, when it was sent, and what its age counts from. */
+const dated = (receivedAtMs: number, sentAtMs: number, acceptedAtMs?: number, countedFromMs = sentAtMs) => ({
+  receivedAtMs,
+  sentAtMs,
+  countedFromMs,
+  acceptedAtMs,
+});
+const CACHED = dated(100, 950);
+
+test.each<[string, Parameters<typeof shouldReplace>[0], Parameters<typeof shouldReplace>[1], Replacement]>([
+  ['when nothing is cached', undefined, dated(1, -8_999), 'younger'],
+  ['when it is younger', CACHED, dated(101, 951), 'younger'],
+  ['not when it is as old', CACHED, dated(101, 950), 'no'],
+  ['not when it is older', CACHED, dated(99, 949), 'no'],
+  ['when it is younger, whatever its clock said', CACHED, dated(1, 951), 'younger'],
+  ['not when it is the same, measured again', CACHED, dated(100, 951), 'no'],
+  ['when an operator accepted it', CACHED, dated(99, 949, 1), 'accepted'],
+  ['when an operator accepted it later', dated(100, 950, 5), dated(99, 949, 6), 'accepted'],
+  ['not when only its store says that it is younger', CACHED, dated(101, 951, undefined, 950), 'no'],
+  ['not when an operator accepted the cached one later', dated(100, 950, 6), dated(101, 951, 5), 'no'],
+  ['not for a decision that the cached one inherited', dated(100, 950, 6), dated(99, 949, 6), 'no'],
+])('a kept list replaces the cached one %s', (_name, cached, kept, verdict) => {
+  expect(shouldReplace(cached, kept)).toBe(verdict);
 });
 
 test('times from a distant future are brought back, and a decision from there is dropped', () => {
@@ -98,7 +64,7 @@ test('an age is what the store reports, but not below what the clocks say, and a
   const age = (receivedAtMs: number, reportedMs?: number): number =>
     ageOf({ receivedAtMs }, reportedMs, 1_000_000, 10_000);
   expect([age(999_000, 1_500), age(999_000, 500), age(997_500, 500)]).toEqual([1_500, 500, 1_500]);
-  expect([age(1_060_000, 500), age(1_060_001, 500)]).toEqual([500, 10_001]);
+  expect([age(1_060_000, 500), age(1_060_001, 500), age(1_060_001, 20_000)]).toEqual([500, 10_001, 20_000]);
   expect([age(997_500), age(1_001_000), age(1_001_001)]).toEqual([2_500, 0, 10_001]);
   expect(age(999_900, -5)).toBe(0);
 });

@@ -1,25 +1,20 @@
 import { expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { LoadError } from '../../../src/banks/load-error.ts';
-import type { LoadOptions } from '../../../src/banks/loading/load.ts';
-import {
-  createLoading,
-  TRANSITIONS,
-  type LoadingOptions,
-  type Turn,
-} from '../../../src/banks/loading/loading.ts';
+import type { Decision } from '../../../src/banks/guard/guard.ts';
+import { createLoading, type LoadingOptions, type Turn } from '../../../src/banks/loading/loading.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 
 /** Loading whose turns and loads end when the test says so. */
 const start = (options: Partial<LoadingOptions> = {}) => {
   const clock = createManualClock();
-  const loads: { readonly wanted: LoadOptions; readonly end: (failure?: LoadError) => void }[] = [];
+  const loads: { forced: Decision | undefined; signal: AbortSignal; end: (failure?: LoadError) => void }[] =
+    [];
   const turns: { readonly signal: AbortSignal; readonly decide: (mayLoad: boolean) => void }[] = [];
   let turnsEnded = 0;
   const end = (): void => void (turnsEnded += 1);
   const loading = createLoading({
-    load: (wanted) => new Promise((resolve) => void loads.push({ wanted, end: resolve })),
+    load: (forced, signal) => new Promise((resolve) => void loads.push({ forced, signal, end: resolve })),
     takeTurn: ({ signal }) =>
       new Promise<Turn>((resolve) => {
         turns.push({ signal, decide: (mayLoad) => resolve({ mayLoad, end }) });
@@ -34,29 +29,6 @@ const start = (options: Partial<LoadingOptions> = {}) => {
   });
   return { clock, loads, turns, loading, turnsEnded: () => turnsEnded };
 };
-
-test('the architecture page shows the table of states and events as it is', () => {
-  const page = readFileSync('docs/architecture.md', 'utf8');
-  const events = [...new Set(Object.values(TRANSITIONS).flatMap((row) => Object.keys(row)))];
-  const rows = Object.entries(TRANSITIONS).map(([state, row]: [string, Readonly<Record<string, string>>]) => [
-    `\`${state}\``,
-    ...events.map((event) => row[event] ?? ''),
-  ]);
-  const cells = (line: string): string[] =>
-    line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim());
-  const table = page
-    .split('\n')
-    .filter((line) => line.startsWith('|'))
-    .map(cells);
-  const heading = table.findIndex(([first]) => first === 'state and event');
-  expect(table.slice(heading, heading + 2 + rows.length).filter((_row, index) => index !== 1)).toEqual([
-    ['state and event', ...events.map((event) => `\`${event}\``)],
-    ...rows,
-  ]);
-});
 
 test('a turn that is granted is a load, one that is spared is none, and each is followed by the next', async () => {
   const { clock, loads, turns, loading, turnsEnded } = start();
@@ -73,7 +45,7 @@ test('a turn that is granted is a load, one that is spared is none, and each is 
   turns[1]?.decide(true);
   await setImmediate();
   expect(loading.state()).toBe('loading');
-  expect(loads[0]?.wanted).toMatchObject({ isForced: false, accept: [], limitMs: 100 });
+  expect(loads[0]?.forced).toBeUndefined();
   clock.advance(60_000);
   expect(turnsEnded()).toBe(0);
   loads[0]?.end();
@@ -86,17 +58,17 @@ test('a turn that is granted is a load, one that is spared is none, and each is 
   ]);
 });
 
-test('with nothing to serve, another replica is waited for half of the time', () => {
-  const patience: number[] = [];
-  let hasList = false;
+test('with nothing to serve, as soon as the list is too old, another replica is waited for half of the time', () => {
+  let hasList = true;
+  let patience = (): number => 0;
   const takeTurn: LoadingOptions['takeTurn'] = ({ patienceMs }) => {
-    patience.push(patienceMs);
+    patience = patienceMs;
     return Promise.resolve({ mayLoad: false, end: () => undefined });
   };
   start({ takeTurn, hasList: () => hasList }).loading.on('wanted');
-  hasList = true;
-  start({ takeTurn, hasList: () => hasList }).loading.on('wanted');
-  expect(patience).toEqual([50, 200]);
+  expect(patience()).toBe(200);
+  hasList = false;
+  expect(patience()).toBe(50);
 });
 
 test('a refresh does not wait for another replica, and gives back the turn that it did not wait for', async () => {
@@ -129,18 +101,14 @@ test('a refresh follows the load under way, and those that accept the same share
   await setImmediate();
   loads[2]?.end();
   expect(await refreshes).toEqual([failure, undefined, failure]);
-  expect(loads.map(({ wanted: { isForced, accept } }) => [isForced, accept])).toEqual([
-    [false, []],
-    [true, ['shrunk']],
-    [true, []],
-  ]);
+  expect(loads.map(({ forced }) => forced?.reasons)).toEqual([undefined, ['shrunk'], []]);
 });
 
 test('a stop ends the load, answers everyone who waits, and nothing starts afterwards', async () => {
   const { clock, loads, loading } = start({ takeTurn: undefined });
   const [first, second] = [loading.refresh([]), loading.refresh(['drifted'])];
   loading.on('stop');
-  expect(loads[0]?.wanted.signal.aborted).toBe(true);
+  expect(loads[0]?.signal.aborted).toBe(true);
   loads[0]?.end(new LoadError('unreachable', 'aborted'));
   expect(await first).toMatchObject({ kind: 'unreachable' });
   expect(await second).toMatchObject({ message: 'the service is stopping' });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { mayBeConditional, renewalDelayMs, retryDelayMs } from '../../../src/banks/loading/schedule.ts';
+import { renewalDelayMs, retryDelayMs } from '../../../src/banks/loading/schedule.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -22,19 +22,6 @@ describe('a renewal', () => {
     expect(renewalDelayMs(-1, HOUR, 0)).toBe(0);
   });
 });
-
-test.each([
-  [0, 0, true],
-  [22, DAY - 0.5, true],
-  [23, 0, false],
-  [0, DAY, false],
-  [23, DAY, false],
-])(
-  'after %d confirmations and %d ms since the whole list, a request may be conditional: %p',
-  (confirmations, sinceWholeMs, isAllowed) => {
-    expect(mayBeConditional(confirmations, sinceWholeMs)).toBe(isAllowed);
-  },
-);
 
 describe('a retry', () => {
   test.each([

@@ -4,12 +4,12 @@ import { countFilled } from '../../../src/banks/reading/profile.ts';
 import { observeFields } from '../../../src/http/openapi.ts';
 import { readBanks } from '../../kit/read-banks.ts';
 
-test('values are counted by JSON type; null, missing and empty ones are not filled', async () => {
-  const values = ['x', '', null, undefined, 1, 0, false, true, [], [1], {}, { x: 1 }];
+test('values are counted by JSON type; null, missing, empty and blank ones are not filled', async () => {
+  const values = ['x', '', ' \t\u00a0', null, undefined, 1, 0, false, true, [], [1], {}, { x: 1 }];
   const { profile } = await readBanks(values.map((value, code) => ({ code, value })));
   expect(profile.get('value')).toEqual({
     filled: { string: 1, number: 2, boolean: 2, object: 2, array: 2 },
-    emptyStrings: 1,
+    blankStrings: 2,
   });
   expect(countFilled(profile.get('value'))).toBe(9);
   expect(countFilled(profile.get('unknown'))).toBe(0);

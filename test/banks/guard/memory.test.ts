@@ -1,0 +1,149 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  contentOf,
+  largestCount,
+  MAX_EARLIER_LISTS,
+  remember,
+  remembrance,
+  wasHeld,
+  type EarlierList,
+} from '../../../src/banks/guard/memory.ts';
+import { readBanks } from '../../kit/read-banks.ts';
+
+// What the guard remembers and compares with: lists of numbered banks, on a clock that counts hours.
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const BEGINNING = Date.UTC(2026, 0, 1);
+
+type Banks = Awaited<ReturnType<typeof readBanks>>;
+
+/** This many banks; with another name, another content. */
+const banks = (count: number, name = ''): Promise<Banks> =>
+  readBanks(Array.from({ length: count }, (_, code) => ({ code, name })));
+
+/** A replica's list and its memory. */
+const replica = (maxStaleMs = 7 * DAY) => {
+  let cached: Banks | undefined;
+  const at = (hours: number) => remembrance({ ttlMs: HOUR, maxStaleMs }, BEGINNING + hours * HOUR);
+  return {
+    at,
+    take: async (hours: number, count: number, name?: string): Promise<void> => {
+      const next = await banks(count, name);
+      cached = { ...next, earlier: remember(cached, next, at(hours)) };
+    },
+    earlier: (): readonly EarlierList[] => cached?.earlier ?? [],
+    largest: (hours: number): number => (cached ? largestCount(cached, at(hours)) : 0),
+    wasHeld: async (hours: number, count: number, name?: string): Promise<boolean> =>
+      cached !== undefined && wasHeld(cached, await banks(count, name), at(hours)),
+  };
+};
+
+test('the largest list of the week counts, to the millisecond', async () => {
+  const { take, largest } = replica();
+  for (const [hour, count] of [100, 90, 80].entries()) await take(hour, count);
+  expect(largest(3)).toBe(100);
+  // The first was replaced at the first hour, the second at the second.
+  expect(largest(1 + 7 * 24)).toBe(100);
+  expect(largest(1 + 7 * 24 + 1 / HOUR)).toBe(90);
+  expect(largest(3 + 7 * 24)).toBe(80);
+});
+
+test('CACHE_MAX_STALE bounds the time where it is shorter', async () => {
+  const { take, largest } = replica(3 * HOUR);
+  await take(0, 100);
+  await take(1, 90);
+  expect(largest(4)).toBe(100);
+  expect(largest(4.1)).toBe(90);
+});
+
+test('a list that was held before is known, and once it is back, those after it are forgotten', async () => {
+  const { take, largest, wasHeld: knows } = replica();
+  await take(0, 10);
+  await take(1, 12);
+  await take(2, 500);
+  await take(3, 600);
+  expect(await knows(4, 12, 'another name')).toBe(false);
+  expect(await knows(4, 12)).toBe(true);
+  await take(4, 12);
+  expect(largest(5)).toBe(12);
+  expect(await knows(5, 500)).toBe(false);
+  expect(await knows(5, 10)).toBe(true);
+});
+
+test('the list before the cached one is known however long ago that was', async () => {
+  const { take, largest, wasHeld: knows } = replica(HOUR);
+  await take(0, 510);
+  await take(1, 500);
+  expect(await knows(100, 510)).toBe(true);
+  expect(largest(100)).toBe(500);
+});
+
+test('the same list again changes nothing, in any order of its entries', async () => {
+  const { take, earlier } = replica();
+  await take(0, 10);
+  await take(1, 12);
+  const before = earlier();
+  await take(2, 12);
+  expect(earlier()).toEqual(before);
+  const [some, others] = await Promise.all([
+    readBanks([{ a: 1 }, { a: 2 }]),
+    readBanks([{ a: 2 }, { a: 1 }]),
+  ]);
+  expect(contentOf(some)).toBe(contentOf(others));
+});
+
+test('a clock that was set back keeps a list no longer than from then on', async () => {
+  const { take, largest } = replica();
+  await take(1_000, 100);
+  await take(1_001, 90);
+  await take(0, 85);
+  expect(largest(7 * 24)).toBe(100);
+  expect(largest(7 * 24 + 1)).toBe(85);
+});
+
+test('however often the list changes, the memory stays small and knows the largest of the week', async () => {
+  const { take, largest, earlier } = replica();
+  const sizes: number[] = [];
+  for (let hour = 0; hour < 400; hour += 1) {
+    // A saw: ten days up and down, and never the same content.
+    sizes.push(100 + Math.abs((hour % 240) - 120));
+    await take(hour, sizes.at(-1) ?? 0, `hour ${hour}`);
+    expect(earlier().length).toBeLessThan(MAX_EARLIER_LISTS);
+    const week = Math.max(...sizes.slice(-7 * 24 - 1));
+    const known = largest(hour + 1);
+    expect(known).toBeGreaterThanOrEqual(week);
+    // The oldest part of the week counts until the newest list in it is a week old.
+    expect(known).toBeLessThanOrEqual(Math.max(...sizes.slice(-8 * 24 - 1)));
+  }
+  expect(earlier().length).toBeGreaterThan(20);
+});
+
+describe('two replicas together remember', () => {
+  const memoryOf = async (...taken: readonly (readonly [hour: number, count: number])[]) => {
+    const one = replica();
+    for (const [hour, count] of taken) await one.take(hour, count);
+    return one.earlier();
+  };
+  const { at } = replica();
+
+  test('what either of them held, each once and as long as it was held', async () => {
+    const own = await memoryOf([0, 100], [2, 90], [3, 80]);
+    const others = await memoryOf([1, 100], [4, 95], [5, 80]);
+    const [cached, next] = [await banks(80), await banks(80)];
+    const merged = remember({ ...cached, earlier: own }, { ...next, earlier: others }, at(6));
+    expect(merged.map(({ count, heldUntilMs }) => [count, (heldUntilMs - BEGINNING) / HOUR])).toEqual([
+      [90, 3],
+      [100, 4],
+      [95, 5],
+    ]);
+  });
+
+  test('not the list that they hold now, and nothing from before the week', async () => {
+    const own = await memoryOf([0, 100], [1, 90], [200, 80]);
+    const [cached, earlier] = [await banks(80), await memoryOf([199, 80], [200, 70])];
+    expect(remember({ ...cached, earlier: own }, { ...cached, earlier }, at(201))).toEqual([
+      expect.objectContaining({ count: 90 }),
+    ]);
+  });
+});
