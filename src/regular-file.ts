@@ -16,13 +16,18 @@ class UnusableFile extends Error {
  * @throws what {@link describeReadError} explains: it is not a regular file, has more than `maxBytes`, or cannot be read
  */
 export const readRegularFile = async (path: string, maxBytes: number): Promise<Buffer> => {
+  // One byte more than is allowed, whatever size the file reports: it may grow, and files in /proc report 0.
+  const content = await readStart(path, maxBytes + 1);
+  if (content.length > maxBytes) throw new UnusableFile(`more than ${maxBytes} bytes`);
+  return content;
+};
+
+/** The first `bytes` of a regular file, or all of a shorter one. @throws as {@link readRegularFile} */
+export const readStart = async (path: string, bytes: number): Promise<Buffer> => {
   const file = await open(path, OPEN_FLAGS);
   try {
     if (!(await file.stat()).isFile()) throw new UnusableFile('not a regular file');
-    // One byte more than is allowed, whatever size the file reports: it may grow, and files in /proc report 0.
-    const content = await buffer(file.createReadStream({ end: maxBytes, autoClose: false }));
-    if (content.length > maxBytes) throw new UnusableFile(`more than ${maxBytes} bytes`);
-    return content;
+    return await buffer(file.createReadStream({ end: bytes - 1, autoClose: false }));
   } finally {
     await file.close();
   }

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { SavedList } from '../banks/cached-list.ts';
-import { isJsonObject } from '../banks/reading/entry.ts';
+import { ACCEPTANCES, type Decision } from '../banks/guard/guard.ts';
+import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
+import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
+import { isJsonObject, type JsonObject } from '../banks/reading/entry.ts';
 import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
 import type { Config } from '../config/config.ts';
 import { StoreError } from './list-store.ts';
@@ -11,6 +14,10 @@ import { StoreError } from './list-store.ts';
 //
 //     {"format":"banks-bff/list","version":1,"provenance":"…","checksum":"…","lifeMs":608400000}
 //     {"receivedAtMs":1767225600000,"changedAtMs":1767225600000,"banks":[…]}
+//     {"earlier":[{"content":"…","count":513,"heldUntilMs":1767225600000}],"decision":{"reasons":["shrunk"],"requestId":"…"}}
+//
+// The third line is for the guard, where there is anything to remember. Versions before it was there read the first two, and
+// a list without it is read all the same.
 
 const FORMAT = 'banks-bff/list';
 /** Incremented with each change that an older reader would misunderstand. */
@@ -38,6 +45,8 @@ export interface EnvelopeOptions {
 }
 
 export interface Envelope {
+  /** From {@link provenanceId}. */
+  readonly provenance: string;
   /** The largest envelope in bytes; a reader needs no more. */
   readonly maxBytes: number;
   /** @param lifeMs milliseconds after which the store deletes the list, counted from when the provider sent it; undefined: never */
@@ -61,8 +70,10 @@ export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions)
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
   const maxBytes = contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES;
   return {
+    provenance,
     maxBytes,
-    seal: ({ json, receivedAtMs, changedAtMs, acceptedAtMs }, lifeMs) => {
+    seal: (saved, lifeMs) => {
+      const { json, receivedAtMs, changedAtMs, acceptedAtMs } = saved;
       const times = JSON.stringify({ receivedAtMs, changedAtMs, acceptedAtMs });
       const list = Buffer.concat([Buffer.from(`${times.slice(0, -1)},"banks":`), json, Buffer.from('}')]);
       // The checksum precedes the list, so a truncated list is detected without parsing it.
@@ -73,23 +84,33 @@ export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions)
         checksum: digest(list),
         lifeMs,
       };
-      return Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), list, Buffer.from('\n')]);
+      const sealed = Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), list, Buffer.from('\n')]);
+      const memory = writeMemory(saved);
+      if (memory === undefined) return sealed;
+      const remembering = Buffer.concat([sealed, Buffer.from(`${memory}\n`)]);
+      // Of a list at the bound of its size nothing is remembered: longer ones would be refused when they are read.
+      return remembering.length <= maxBytes ? remembering : sealed;
     },
     open: async (bytes) => {
       if (bytes.length > maxBytes) throw tooLarge(maxBytes);
-      const [header, list] = split(bytes);
+      const [header, list, memory] = split(bytes);
       if (header?.['format'] !== FORMAT) throw new StoreError('does not contain a saved list; ignored');
       if (header['version'] !== ENVELOPE_VERSION)
         throw new StoreError('contains a list saved by another version of this service; ignored');
       if (header['provenance'] !== provenance)
         throw new StoreError('contains a list saved with another configuration; ignored');
       if (header['checksum'] !== digest(list)) throw new StoreError('contains a damaged list; ignored');
-      const { json, ...times } = splitTimes(list);
-      const read = await readList(json, { ...contract, fields }, { clock });
+      const saved = splitTimes(list);
+      // What the reader counts besides is true of what the provider sent only.
+      const { json, count, profile, entryDigests } = await readList(
+        saved.json,
+        { ...contract, fields },
+        { clock },
+      );
       // Otherwise this service did not write it: it has an entry or a field that would not be published.
-      if (!read.json.equals(json)) throw new StoreError('contains an altered list; ignored');
+      if (!json.equals(saved.json)) throw new StoreError('contains an altered list; ignored');
       const lifeMs = isTime(header['lifeMs']) ? header['lifeMs'] : undefined;
-      return { list: { ...read, ...times }, lifeMs };
+      return { list: { ...saved, count, profile, entryDigests, ...readMemory(memory) }, lifeMs };
     },
   };
 };
@@ -97,8 +118,8 @@ export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions)
 export const tooLarge = (maxBytes: number): StoreError =>
   new StoreError(`contains more than ${maxBytes} bytes; ignored`);
 
-/** The header, undefined if it is not a JSON object, and the bytes of the list. */
-const split = (bytes: Buffer): readonly [Readonly<Record<string, unknown>> | undefined, Buffer] => {
+/** The header, undefined if it is not a JSON object, the bytes of the list, and what the third line has. */
+const split = (bytes: Buffer): readonly [JsonObject | undefined, Buffer, unknown] => {
   const headerEnd = bytes.subarray(0, MAX_HEADER_LINE_BYTES).indexOf('\n');
   const end = bytes.indexOf('\n', headerEnd + 1);
   // Without a line break it is empty, which is not JSON.
@@ -106,6 +127,7 @@ const split = (bytes: Buffer): readonly [Readonly<Record<string, unknown>> | und
   return [
     isJsonObject(header) ? header : undefined,
     bytes.subarray(headerEnd + 1, end === -1 ? undefined : end),
+    end === -1 ? undefined : parse(bytes.toString('utf8', end + 1)),
   ];
 };
 
@@ -128,6 +150,48 @@ const [CLOSE_BRACE] = Buffer.from('}');
 
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= MAX_TIME_MS;
+
+// What is known of the lists before a saved one. Where anything in it is wrong, nothing of it is used.
+
+type SavedMemory = Pick<SavedList, 'earlier' | 'decision'>;
+
+const NO_MEMORY: SavedMemory = { earlier: [] };
+
+/** The line, without its line break; undefined where there is nothing to remember. */
+const writeMemory = ({ earlier, decision }: SavedMemory): string | undefined => {
+  if (earlier.length === 0 && !decision) return undefined;
+  return JSON.stringify({ earlier, decision });
+};
+
+const readMemory = (line: unknown): SavedMemory => {
+  if (!isJsonObject(line)) return NO_MEMORY;
+  const earlier = toList(line['earlier'], MAX_EARLIER_LISTS).map(toEarlierList);
+  if (!earlier.every((list) => list !== undefined)) return NO_MEMORY;
+  return { earlier, decision: toDecision(line['decision']) };
+};
+
+const toEarlierList = (list: unknown): EarlierList | undefined => {
+  if (!isJsonObject(list)) return undefined;
+  const { content, count, heldUntilMs } = list;
+  if (typeof content !== 'string' || content.length !== CONTENT_CHARS) return undefined;
+  return isCount(count) && isTime(heldUntilMs) ? { content, count, heldUntilMs } : undefined;
+};
+
+const MAX_REQUEST_ID_CHARS = 128;
+
+const toDecision = (decision: unknown): Decision | undefined => {
+  if (!isJsonObject(decision)) return undefined;
+  const { reasons, requestId } = decision;
+  const known = ACCEPTANCES.filter((reason) => toList(reasons, ACCEPTANCES.length).includes(reason));
+  const isId = typeof requestId === 'string' && requestId.length <= MAX_REQUEST_ID_CHARS;
+  return known.length > 0 && isId ? { reasons: known, requestId } : undefined;
+};
+
+const toList = (value: unknown, max: number): readonly unknown[] =>
+  Array.isArray(value) ? value.slice(0, max) : [];
+
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ENTRIES;
 
 const digest = (data: string | Buffer): string => createHash('sha256').update(data).digest('base64url');
 

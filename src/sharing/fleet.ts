@@ -16,20 +16,15 @@ export interface FleetOptions {
   readonly clock: Clock;
 }
 
-export interface Fleet {
-  /** Connects to the store, and from then on takes what the other replicas write. */
-  start(): void;
-  /** Gives back the lease and closes the connection, once nothing is under way any more. */
-  stop(): Promise<void>;
-  readonly takeTurn: TakeTurn;
-}
-
-/** The lease covers the longest load and the write after it. */
+/**
+ * With this the lease covers the longest load, and usually the list that is read before it and the one that is written after it. If
+ * it ends too early, that costs one call.
+ */
 const WRITE_MS = 500;
 /** How often a waiting replica tries again: the owner of the lease may have died, or the message been lost. */
 const RETRY_CLAIM_MS = 250;
 
-export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: FleetOptions): Fleet => {
+export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: FleetOptions) => {
   /** Tells a replica that waits for its turn that there may be a list. */
   const news = new EventEmitter();
   let isStopped = false;
@@ -41,7 +36,8 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
   /** Ends with the decisions that are under way and the leases that are being given back. */
   let deciding: Promise<unknown> = Promise.resolve();
   const track = <T>(work: Promise<T>): Promise<T> => {
-    deciding = Promise.all([deciding, work]);
+    // Without the results, which would hold each other for as long as the service runs.
+    deciding = Promise.all([deciding, work]).then(() => undefined);
     return work;
   };
 
@@ -77,7 +73,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
   };
 
   const decide: TakeTurn = async ({ isDue, patienceMs, signal }) => {
-    const untilMs = clock.monotonicMs() + patienceMs;
+    const sinceMs = clock.monotonicMs();
     while (isDue() && !signal.aborted) {
       const lease = await lastGoodList.attempt(store, () => store.claim(loadTimeoutMs + WRITE_MS));
       if (lease === 'failed') return isDue() ? ALONE : SPARED;
@@ -89,15 +85,21 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
         turn.end();
         break;
       }
-      if (clock.monotonicMs() >= untilMs) return isDue() ? ALONE : SPARED;
+      if (clock.monotonicMs() - sinceMs >= patienceMs()) {
+        // The message that there is a list may have been lost.
+        await lastGoodList.pull(store);
+        return isDue() ? ALONE : SPARED;
+      }
       await newsOrRetry(signal);
     }
     return SPARED;
   };
 
   return {
-    start: () => store.open(onChange),
-    stop: async () => {
+    /** Connects to the store, and from then on takes what the other replicas write. */
+    start: (): void => store.open(onChange),
+    /** Gives back the lease and closes the connection, once nothing is under way any more. */
+    stop: async (): Promise<void> => {
       isStopped = true;
       await Promise.all([deciding, exchanging]);
       await lastGoodList.onSettled(store);
@@ -105,7 +107,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
       await deciding;
       store.close();
     },
-    takeTurn: (wanted) => track(decide(wanted)),
+    takeTurn: (wanted: Parameters<TakeTurn>[0]): Promise<Turn> => track(decide(wanted)),
   };
 };
 

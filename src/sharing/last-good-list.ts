@@ -19,7 +19,8 @@ export interface LastGoodList {
   restore(): Promise<StoreName | undefined>;
   /**
    * Reads `store` and offers its list to the service, which takes it if it is younger. The list that is cached then is
-   * written in the background to the stores that are known to have an older one or none. Never rejects.
+   * written in the background to those that are known to have an older one or none, and to other stores that could not be
+   * read. Never rejects.
    */
   pull(store: ListStore): Promise<void>;
   /** Writes the cached list to all stores in the background. While one is writing, only the newest list waits for it. */
@@ -32,12 +33,12 @@ export interface LastGoodList {
 
 /**
  * One list is older than another only by at least this: reading takes time, so of two lists of the same moment each would
- * seem older to the replica that has the other, and the two would be written over each other without end. More than two
- * answers of a store take, which have half a second each.
+ * seem older to the replica that has the other, and the two would be written over each other without end. As long as two
+ * answers of a store may take.
  */
 const OLDER_BY_MS = 1_000;
 
-/** What a store is known to have. */
+/** What a store is known to have, or will have once the write that is under way ends. */
 interface Content extends Partial<ListTimes> {
   /** Monotonic milliseconds; -Infinity where it has no list. */
   readonly sentAtMs: number;
@@ -49,21 +50,17 @@ const EMPTY: Content = { sentAtMs: -Infinity };
 interface Shelf {
   readonly store: ListStore;
   /** Undefined: it could not be read, or its list is refused here, which may be right for other replicas. */
-  content: Content | undefined;
+  content?: Content | undefined;
   isUnreadable: boolean;
-  next: HeldList | undefined;
-  writing: Promise<void> | undefined;
+  /** The last write failed, perhaps only its answer: if the store has the list, other replicas were not told. */
+  isUnwritten: boolean;
+  next?: HeldList | undefined;
+  writing?: Promise<void> | undefined;
 }
 
 export const createLastGoodList = (options: LastGoodListOptions): LastGoodList => {
   const { list, clock, onEvent } = options;
-  const shelves = options.stores.map((store): Shelf => ({
-    store,
-    content: undefined,
-    isUnreadable: false,
-    next: undefined,
-    writing: undefined,
-  }));
+  const shelves = options.stores.map((store): Shelf => ({ store, isUnreadable: false, isUnwritten: false }));
 
   const attempt: LastGoodList['attempt'] = async (store, operation) => {
     try {
@@ -75,7 +72,7 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
   };
 
   const read = async (shelf: Shelf): Promise<void> => {
-    const { store } = shelf;
+    const { store, content: before } = shelf;
     const content = await attempt(store, async (): Promise<Content> => {
       const stored = await store.read();
       if (!stored) return EMPTY;
@@ -83,13 +80,16 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
       const ageMs = stored.ageMs ?? clock.wallMs() - receivedAtMs;
       const found = { receivedAtMs, acceptedAtMs, sentAtMs: clock.monotonicMs() - ageMs };
       await list.restore(stored.list, stored.ageMs);
+      // The connection may have been lost while the list was encoded.
+      if (!shelf.isUnreadable || store.isConnected?.() === false) return found;
       // Only reading is known to work again: the store may still not be writable.
-      if (shelf.isUnreadable) onEvent({ type: 'store-recovered', store: store.name });
+      onEvent({ type: 'store-recovered', store: store.name });
       shelf.isUnreadable = false;
       return found;
     });
     if (content === 'failed') shelf.isUnreadable = true;
-    shelf.content = content === 'failed' ? undefined : content;
+    // What has been written meanwhile has replaced what was read.
+    if (shelf.content === before) shelf.content = content === 'failed' ? undefined : content;
   };
 
   const write = (shelf: Shelf, saving: HeldList): void => {
@@ -107,9 +107,8 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
       const result = await attempt(store, () =>
         store.write(saving, clock.monotonicMs() - saving.countedFromMs),
       );
-      // Whatever it has now is to be replaced as soon as it can be.
-      if (result === 'failed') shelf.content = EMPTY;
-      else onEvent({ type: 'store-recovered', store: store.name });
+      shelf.isUnwritten = result === 'failed';
+      if (!shelf.isUnwritten) onEvent({ type: 'store-recovered', store: store.name });
     }
   };
 
@@ -119,8 +118,11 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
     const held = list.served()?.list;
     if (held) for (const shelf of shelves) if (needIt(shelf, held)) write(shelf, held);
   };
-  const push = (): void =>
-    writeTo(({ content }, saving) => content !== undefined && isOlder(content, saving));
+  /** @param source is not written where it is not known what it has; any other store then is */
+  const push = (source?: ListStore): void =>
+    writeTo(({ store, content, isUnwritten }, saving) =>
+      content ? isOutdated(content, saving, isUnwritten) : source !== undefined && store !== source,
+    );
 
   return {
     restore: async () => {
@@ -129,13 +131,15 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
         await read(shelf);
         if (shelf.content === EMPTY) onEvent({ type: 'store-empty', store: shelf.store.name });
       }
-      push();
       const { held } = list.status();
-      return held && shelves.find(({ content }) => content?.receivedAtMs === held.receivedAtMs)?.store.name;
+      const source =
+        held && shelves.find(({ content }) => content?.receivedAtMs === held.receivedAtMs)?.store.name;
+      push();
+      return source;
     },
     pull: async (store) => {
       for (const shelf of shelves) if (shelf.store === store) await read(shelf);
-      push();
+      push(store);
     },
     save: () => writeTo(() => true),
     attempt,
@@ -146,10 +150,12 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
 };
 
 /** Whether `content` is to be replaced by the list that is cached. */
-const isOlder = (content: Content, cached: HeldList): boolean => {
+const isOutdated = (content: Content, cached: HeldList, isUnwritten: boolean): boolean => {
   const [accepted, acceptedThere] = [cached.acceptedAtMs ?? 0, content.acceptedAtMs ?? 0];
   if (accepted !== acceptedThere) return accepted > acceptedThere;
-  return content.receivedAtMs !== cached.receivedAtMs && cached.sentAtMs - content.sentAtMs >= OLDER_BY_MS;
+  // Another replica's newer list may be one that this replica does not take.
+  if (content.receivedAtMs === cached.receivedAtMs) return isUnwritten;
+  return cached.sentAtMs - content.sentAtMs >= OLDER_BY_MS;
 };
 
 const describeFailure = (error: unknown): string => {

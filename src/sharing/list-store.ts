@@ -21,6 +21,8 @@ export interface ListStore {
    * @throws {StoreError} if the list could not be saved
    */
   write(list: SavedList, ageMs: number): Promise<void>;
+  /** Absent where there is no connection to lose. */
+  readonly isConnected?: () => boolean;
 }
 
 /** A store that several replicas use. Each operation has its own deadline. */

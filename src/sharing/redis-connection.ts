@@ -29,6 +29,7 @@ export interface RedisConnection {
   /** Starts connecting and keeps reconnecting until `close`. Calls `onReady` after each handshake. */
   open(onReady: () => void): void;
   close(): void;
+  isOpen(): boolean;
   /**
    * Runs `operation`; a failure other than of its data closes the connection, and a new one is made.
    * @throws {StoreError} at once without a connection, once the first attempt to make one has ended; after
@@ -38,9 +39,9 @@ export interface RedisConnection {
 }
 
 /** The longest delay that a stalled Redis causes, once: the first time-out closes the connection. */
-const OPERATION_MS = 500;
-/** For TCP, TLS, authentication and the handshake together. */
-const CONNECT_MS = 2_000;
+export const OPERATION_MS = 500;
+/** For the address, TCP, TLS, authentication and the handshake together. */
+export const CONNECT_MS = 2_000;
 /** Finds a dead connection before a renewal needs it; shorter than the idle time-outs of NAT gateways. */
 const PING_EVERY_MS = 5_000;
 const STORE = 'CACHE_REDIS_URL';
@@ -55,13 +56,13 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   let whyOffline = 'is not connected';
   /** An outage is reported once, and so is its end. */
   let isReported = false;
-  let cancelTimer = (): void => {};
+  /** Of the next ping, or of the next attempt to connect. */
+  let cancelNext = (): void => {};
   let onReady = (): void => {};
-  let library: Promise<CreateRedisClient> | undefined;
   let firstAttempt: Promise<void> | undefined;
 
-  const within: Within = (limitMs, work) =>
-    withDeadline(work, { limitMs, clock, timeoutError: () => new DeadlineError(), signal: closing.signal });
+  const within = <T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    withDeadline(work, { limitMs, clock, timeoutError: tooLate, signal: closing.signal });
 
   const goOffline = (error: unknown): void => {
     if (closing.signal.aborted) return;
@@ -70,16 +71,20 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
     isReported = true;
     connected?.destroy();
     connected = undefined;
-    cancelTimer();
-    cancelTimer = clock.after(reconnectDelayMs(failedAttempts, random()), () => void connect());
+    cancelNext();
+    cancelNext = clock.after(reconnectDelayMs(failedAttempts, random()), () => void connect());
     failedAttempts += 1;
   };
 
   const connect = async (): Promise<void> => {
     try {
-      connected = await establish(options, await (library ?? loadClient()), within, (redis, error) => {
-        if (connected === redis) goOffline(error);
-      });
+      // Outside the deadline: on a busy machine the library alone may take as long.
+      const createClient = await loadClient();
+      connected = await within(CONNECT_MS, (signal) =>
+        establish(options, createClient, signal, (redis, error) => {
+          if (connected === redis) goOffline(error);
+        }),
+      );
     } catch (error) {
       goOffline(error);
       return;
@@ -91,13 +96,14 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   };
 
   const schedulePing = (): void => {
-    const onPong = (): void => {
+    const ping = async (): Promise<void> => {
+      await run((redis) => redis.ping());
+      // Only a connection that has lasted ends the back-off: one may be accepted and closed again and again.
       failedAttempts = 0;
       schedulePing();
     };
     // After a failure a reconnection is scheduled.
-    const ping = (): void => void run((redis) => redis.ping()).then(onPong, () => undefined);
-    cancelTimer = clock.after(PING_EVERY_MS, ping);
+    cancelNext = clock.after(PING_EVERY_MS, () => void ping().catch(() => undefined));
   };
 
   const run: RedisConnection['run'] = async (operation) => {
@@ -105,7 +111,7 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
     if (!connected) await firstAttempt;
     const used = connected;
     if (!used) {
-      // By the caller.
+      // The caller reports this failure.
       isReported = true;
       throw new StoreError(whyOffline);
     }
@@ -121,40 +127,38 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   return {
     open: (listener) => {
       onReady = listener;
-      library = loadClient();
       firstAttempt = connect();
     },
     close: () => {
       closing.abort(new StoreError('is closed'));
-      cancelTimer();
+      cancelNext();
       connected?.destroy();
       connected = undefined;
       whyOffline = 'is closed';
     },
+    isOpen: () => connected !== undefined,
     run,
   };
 };
 
-/** Gives up on work after so many milliseconds, or when the connection is closed for good. */
-type Within = <T>(limitMs: number, work: () => Promise<T>) => Promise<T>;
-
-/** Connects and does the handshake. `onError` is called with the errors of the connection from then on. */
+/** Connects and does the handshake, unless `signal` aborts. `onError` is called with all errors of the connection. */
 const establish = async (
   { url, handshake }: RedisConnectionOptions,
   createClient: CreateRedisClient,
-  within: Within,
+  signal: AbortSignal,
   onError: (redis: RedisClient, error: unknown) => void,
 ): Promise<RedisClient> => {
+  const address = await url();
+  signal.throwIfAborted();
   const redis = createClient({
-    url: await within(CONNECT_MS, url),
+    url: address,
     connectTimeoutMs: CONNECT_MS,
     onError: (error) => onError(redis, error),
   });
+  signal.addEventListener('abort', () => redis.destroy());
   try {
-    await within(CONNECT_MS, async () => {
-      await redis.connect();
-      await handshake(redis);
-    });
+    await redis.connect();
+    await handshake(redis);
     return redis;
   } catch (error) {
     redis.destroy();
@@ -169,13 +173,11 @@ const reconnectDelayMs = (failedAttempts: number, random: number): number =>
 // What went wrong with Redis, in our words, with the code of Redis, Node or OpenSSL. Their messages are never repeated:
 // they may quote the address, the user or a command.
 
-class DeadlineError extends Error {
-  override readonly name = 'DeadlineError';
-}
+const tooLate = (): Error => new StoreError(`does not answer in time; ${CONSEQUENCE}`);
 
 /** For example `refuses the user or the password (WRONGPASS); the service continues without it`. */
 const describeRedisError = (error: unknown): string => {
-  if (error instanceof DeadlineError) return `does not answer in time; ${CONSEQUENCE}`;
+  if (error instanceof StoreError) return error.message;
   if (error instanceof SecretFileError) return `cannot be used: ${error.message}; ${CONSEQUENCE}`;
   if (error instanceof InvalidValue)
     return `cannot be used: CACHE_REDIS_URL_FILE ${error.message}; ${CONSEQUENCE}`;
@@ -199,7 +201,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Redis starts an error reply with a code in capitals, such as `WRONGPASS invalid username-password pair`. */
-const replyCodeOf = (error: unknown): string =>
+export const replyCodeOf = (error: unknown): string =>
   error instanceof Error ? (/^([A-Z]{2,20})\b/.exec(error.message)?.[1] ?? '') : '';
 
 /** Whether there is a value of another type under a key: a fault of the data, not of the connection. */

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { passwordsIn, toRedisUrl } from '../config/values.ts';
+import { createSecretReader, type SecretSource } from '../secrets/secret-file.ts';
 import { ENVELOPE_VERSION, tooLarge, type Envelope } from './envelope.ts';
 import type { SharedStore } from './list-store.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
@@ -6,8 +8,6 @@ import { createRedisConnection, type RedisConnectionOptions } from './redis-conn
 // The list that replicas share in Redis or Valkey, 6 or newer: RESP3 carries commands and messages on one connection.
 
 export interface RedisStoreOptions extends Omit<RedisConnectionOptions, 'handshake'> {
-  /** From {@link import('./envelope.ts').provenanceId}. */
-  readonly provenance: string;
   readonly envelope: Envelope;
   /** Milliseconds after which Redis deletes a list, counted from when the provider sent it. */
   readonly lifeMs: number;
@@ -16,9 +16,9 @@ export interface RedisStoreOptions extends Omit<RedisConnectionOptions, 'handsha
 }
 
 export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
-  const { provenance, envelope, lifeMs, reportsAges = true } = options;
+  const { envelope, lifeMs, reportsAges = true } = options;
   // Other versions and other configurations use other keys, so that a rolling deployment can have both.
-  const prefix = `banks-bff:${ENVELOPE_VERSION}:${provenance}`;
+  const prefix = `banks-bff:${ENVELOPE_VERSION}:${envelope.provenance}`;
   const keys = { list: `${prefix}:list`, lease: `${prefix}:lease`, probe: `${prefix}:probe` };
   const channel = `${prefix}:news`;
   /** Identifies this replica as the sender of messages and the owner of the lease. */
@@ -45,6 +45,7 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       connection.open(onChange);
     },
     close: () => connection.close(),
+    isConnected: () => connection.isOpen(),
     read: async () => {
       const { leftMs, bytes } = await connection.run((redis) => redis.read(keys.list, envelope.maxBytes + 1));
       if (bytes.length === 0) return undefined;
@@ -67,5 +68,23 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
         await connection.run((redis) => redis.deleteIfEqual(keys.lease, ownId)).catch(() => undefined);
       };
     },
+  };
+};
+
+/**
+ * Gives the address of Redis. A file is read again each time, so a new password is used at the next connection; it is
+ * passed to `addSecret` before it is used. @throws {SecretFileError | InvalidValue} if the file has no usable address
+ */
+export const createRedisUrl = (
+  source: SecretSource,
+  addSecret: (variable: string, secret: string) => void,
+): (() => Promise<string>) => {
+  const variable = 'CACHE_REDIS_URL_FILE';
+  const rule = { bearer: false, minChars: 1 };
+  const readText = createSecretReader(source, { variable, rule, addSecret: () => undefined });
+  return async () => {
+    const url = toRedisUrl(await readText()).reveal();
+    for (const password of passwordsIn(url)) addSecret(variable, password);
+    return url;
   };
 };

@@ -1,3 +1,4 @@
+import { inspectSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readRegularFile } from '../regular-file.ts';
 import type { Envelope } from './envelope.ts';
@@ -14,7 +15,14 @@ export interface Files {
   readonly removeAbandoned: (path: string) => Promise<void>;
 }
 
-const FILES: Files = { read: readRegularFile, replace: replaceFile, removeAbandoned };
+/** Replaces nothing that this service did not write: the file may have come since the start. */
+const replaceOurs: Files['replace'] = async (path, content) => {
+  const found = await inspectSnapshot(path);
+  if (typeof found === 'object') throw new StoreError(`${found.problem}; left as it is`);
+  await replaceFile(path, content);
+};
+
+const FILES: Files = { read: readRegularFile, replace: replaceOurs, removeAbandoned };
 
 /** The saved list as a file: read at the start, replaced after each renewal. */
 export const createSnapshotFile = (path: string, envelope: Envelope, files: Files = FILES): ListStore => {
@@ -32,6 +40,7 @@ export const createSnapshotFile = (path: string, envelope: Envelope, files: File
       if (!hasWritten) await files.removeAbandoned(path);
       hasWritten = true;
       await files.replace(path, envelope.seal(list)).catch((error: unknown) => {
+        if (error instanceof StoreError) throw error;
         const reason = codeOf(error) || 'unexpected error';
         throw new StoreError(`cannot be written (${reason}); the service continues without it`);
       });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import type { SavedList } from '../../src/banks/cached-list.ts';
+import { MAX_EARLIER_LISTS } from '../../src/banks/guard/memory.ts';
 import { createEnvelope, provenanceId, type Opened } from '../../src/sharing/envelope.ts';
 import { StoreError } from '../../src/sharing/list-store.ts';
 import { readBanks } from '../kit/read-banks.ts';
@@ -70,6 +71,60 @@ describe('a saved list', () => {
     expect([list.acceptedAtMs, readLifeMs]).toEqual([acceptedAtMs, lifeMs]);
     expect(list.profile).toEqual(saved.profile);
     expect(list.entryDigests).toEqual(saved.entryDigests);
+    // Which fields it lacks is not known of what the provider sent.
+    expect(list).not.toHaveProperty('absentFields');
+  });
+
+  test('has what the guard remembers behind it, in a third line', async () => {
+    const earlier = [{ content: 'x'.repeat(22), count: 2, heldUntilMs: RECEIVED }];
+    const decision = { reasons: ['drifted'] as const, requestId: 'request-1' };
+    const saved = await savedList({ earlier, decision });
+    const text = envelope.seal(saved).toString();
+    // Versions without a memory read as far as here.
+    expect(text.startsWith(forge(LIST))).toBe(true);
+    expect(text.split('\n').slice(2)).toEqual([
+      `{"earlier":[{"content":"${'x'.repeat(22)}","count":2,"heldUntilMs":${RECEIVED}}],` +
+        '"decision":{"reasons":["drifted"],"requestId":"request-1"}}',
+      '',
+    ]);
+    expect((await open(text)).list).toMatchObject({ earlier, decision });
+  });
+
+  test('has none at the bound of its size, where a reader would refuse more', async () => {
+    const earlier = [{ content: 'x'.repeat(22), count: 1, heldUntilMs: RECEIVED }];
+    const saved = await savedList({ earlier });
+    const lineBytes = envelope.seal(saved).length - forge(LIST).length;
+    const name = (more: number): string =>
+      'x'.repeat(envelope.maxBytes - forge(LIST).length - lineBytes + more);
+    const sealed = async (more: number) =>
+      envelope.seal({ ...saved, json: Buffer.from(BANKS.replace('"A"', `"A${name(more)}"`)) });
+    expect((await sealed(0)).length).toBe(envelope.maxBytes);
+    expect((await sealed(1)).length).toBe(envelope.maxBytes - lineBytes + 1);
+  });
+
+  const EARLIER = { content: 'x'.repeat(22), count: 2, heldUntilMs: 1 };
+  test.each<[string, unknown]>([
+    ['no line', ''],
+    ['no JSON', '{"earlier":['],
+    ['no object', '7'],
+    ['no list', { earlier: 7 }],
+    ['a list of something else', { earlier: [EARLIER, 7] }],
+    ['another content', { earlier: [{ ...EARLIER, content: 'x' }] }],
+    ['a negative count', { earlier: [{ ...EARLIER, count: -1 }] }],
+    ['more entries than a list has', { earlier: [{ ...EARLIER, count: 50_001 }] }],
+    ['a broken count', { earlier: [{ ...EARLIER, count: 1.5 }] }],
+    ['no time', { earlier: [{ ...EARLIER, heldUntilMs: LATEST + 1 }] }],
+    ['an unknown decision', { earlier: [], decision: { reasons: ['all'], requestId: 'x' } }],
+    ['a long request', { earlier: [], decision: { reasons: ['shrunk'], requestId: 'x'.repeat(129) } }],
+  ])('is read without what a third line with %s says', async (_name, line) => {
+    const text = `${forge(LIST)}${typeof line === 'string' ? line : JSON.stringify(line)}\n`;
+    const { list } = await open(text);
+    expect([list.count, list.earlier, list.decision]).toEqual([2, [], undefined]);
+  });
+
+  test('remembers at most as many lists as this service would', async () => {
+    const line = JSON.stringify({ earlier: Array.from({ length: 50 }, () => EARLIER) });
+    expect((await open(`${forge(LIST)}${line}\n`)).list.earlier).toHaveLength(MAX_EARLIER_LISTS);
   });
 
   test('may lack the line break at its end', async () => {

@@ -96,7 +96,7 @@ describeWithRedis('replicas that share Redis', () => {
     await nextLoad(one);
     await eventually(() => held(two) === 500);
     expect(provider.listCalls()).toBe(2);
-    expect(two.messages()).toContain('list: changed');
+    expect(two.messages()).toContainEqual(expect.stringMatching(/^list: changed/));
   });
 
   test('a list that another replica loaded is in the snapshot as well', async () => {
@@ -113,30 +113,27 @@ describeWithRedis('replicas that share Redis', () => {
     expect(provider.listCalls()).toBe(2);
   });
 
-  test('a forced refresh reaches the others, and so does a shrunken list that an operator accepted', async () => {
+  test('a forced refresh reaches the others, with what was held before, and what an operator accepted too', async () => {
     const [one, two] = [await start(), await start()];
     await provider.behave('some-unusable');
     clock.advance(1);
     await refresh(one).expect(200);
     await eventually(() => held(two) === 487);
+    await keyOfList();
+    // It has never held a longer one itself.
+    const three = await start();
+    await provider.behave('healthy');
+    provider.setBanks(makeBanks(405));
+    const { body } = await refresh(three).expect(502);
+    expect(body.detail).toMatch(/^the list shrank from 513 to 405 entries in the last days/);
     await provider.behave('shrunk');
     await refresh(one).expect(502);
     expect(held(two)).toBe(487);
     clock.advance(1);
-    await refresh(one, '?accept=shrunk').expect(200);
-    await eventually(() => held(two) === 256);
-    expect(two.service.list.status().failure).toBeUndefined();
-  });
-
-  test('a list whose fields changed reaches the others when an operator accepted it, and not before', async () => {
-    const [one, two] = [await start(), await start()];
-    await provider.behave('renamed-field');
-    clock.advance(1);
-    await refresh(one).expect(502);
-    expect(two.service.list.status().held?.profile.get('name')?.filled.string).toBe(513);
-    clock.advance(1);
-    await refresh(one, '?accept=drifted').expect(200);
-    await eventually(() => two.service.list.status().held?.profile.get('name')?.filled.string === 0);
+    await refresh(one, '?accept=shrunk').set('X-Request-Id', 'the-operator').expect(200);
+    const told =
+      /"reasons":\["shrunk"\],"requestId":"the-operator",.*"msg":"list: an operator has accepted it"/;
+    for (const rig of rigs) await eventually(() => held(rig) !== 487 && told.test(rig.log()));
     expect(two.service.list.status().failure).toBeUndefined();
   });
 
@@ -166,11 +163,6 @@ describeWithRedis('replicas that share Redis', () => {
     expect(text).not.toMatch(/fullName|document|website|emulator-access-token|operator/);
   });
 
-  test('two that start at once make one call', async () => {
-    await Promise.all([start(), start(), start()]);
-    expect(provider.listCalls()).toBe(1);
-  });
-
   test.each<[string, () => unknown, () => unknown, RegExp]>([
     ['killed', () => redis.kill(), () => redis.revive(), /connection|ECONN|cannot be used/],
     ['stalled', () => redis.stall(), () => redis.resume(), /does not answer in time/],
@@ -191,13 +183,11 @@ describeWithRedis('replicas that share Redis', () => {
     async (_name, breakDown, repair, line) => {
       const [one, two] = [await start(), await start()];
       await breakDown();
-      for (let lifetime = 0; lifetime < 3; lifetime += 1) {
-        for (const rig of [one, two]) {
-          await nextLoad(rig);
-          await supertest(rig.url).get('/banks').expect(200);
-        }
+      for (const rig of [one, two]) {
+        await nextLoad(rig);
+        await supertest(rig.url).get('/banks').expect(200);
       }
-      expect(provider.listCalls()).toBe(7);
+      expect(provider.listCalls()).toBe(3);
       await repair();
       const worksAgain = (rig: Rig): boolean => rig.messages().some((message) => /works again/.test(message));
       await eventually(() => worksAgain(one) && worksAgain(two));
@@ -212,21 +202,10 @@ describeWithRedis('replicas that share Redis', () => {
       const before = receivedAt(one);
       await nextLoad(one);
       await eventually(() => receivedAt(one) !== before && receivedAt(one) === receivedAt(two));
-      expect(provider.listCalls()).toBe(8);
+      expect(provider.listCalls()).toBe(4);
     },
     60_000,
   );
-
-  test('garbage in Redis is one line, harms nothing, and is overwritten', async () => {
-    const one = await start();
-    const key = await keyOfList();
-    await redis.command(`SET ${key} garbage`);
-    await nextLoad(one);
-    const two = await start();
-    expect(provider.listCalls()).toBe(2);
-    expect(aboutRedis(two)).not.toContain('CACHE_REDIS_URL: does not contain a saved list; ignored');
-    expect(aboutRedis(one)).toContain('CACHE_REDIS_URL: does not contain a saved list; ignored');
-  });
 
   test('a value of a hundred megabytes is not fetched', async () => {
     const one = await start();
@@ -273,18 +252,6 @@ describeWithRedis('replicas that share Redis', () => {
     await eventually(() => held(two) === 500);
     expect((await reads()) - before).toBeLessThan(5_000);
     expect(one.service.list.status().failure).toBeUndefined();
-  });
-
-  test('has no connection of a replica that has stopped', async () => {
-    const one = await start();
-    const clients = async (): Promise<number> =>
-      (await redis.command('CLIENT LIST')).split('name=banks-bff').length - 1;
-    expect(await clients()).toBe(1);
-    const stopped = one.service.stop({ noticeMs: 0 });
-    clock.advance(0);
-    await stopped;
-    for (let tries = 0; tries < 1_000 && (await clients()) > 0; tries += 1);
-    expect(await clients()).toBe(0);
   });
 
   test('absent at the start, it delays nothing and is found when it comes', async () => {

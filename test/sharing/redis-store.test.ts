@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { SavedList } from '../../src/banks/cached-list.ts';
 import { systemClock, type Clock } from '../../src/clock.ts';
 import { createEnvelope } from '../../src/sharing/envelope.ts';
-import type { SharedStore, StoreEvent } from '../../src/sharing/list-store.ts';
+import { StoreError, type SharedStore, type StoreEvent } from '../../src/sharing/list-store.ts';
 import { createRedisStore } from '../../src/sharing/redis-store.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
 import { EVERY_FIELD, readBanks } from '../kit/read-banks.ts';
@@ -12,7 +12,11 @@ import { eventually } from '../kit/rig.ts';
 // What lies in a real Redis and for how long, and what an outage leaves behind: nothing.
 
 const LIFE_MS = 60_000;
-const LIST: SavedList = { ...(await readBanks([{ code: '001' }])), receivedAtMs: 2, changedAtMs: 1 };
+const kept = async (...banks: readonly unknown[]): Promise<SavedList> => {
+  const { json, count, profile, entryDigests, earlier } = await readBanks(banks);
+  return { json, count, profile, entryDigests, earlier, receivedAtMs: 2, changedAtMs: 1 };
+};
+const [LIST, EMPTY] = [await kept({ code: '001', name: 'Ação "1"\n' }), await kept()];
 
 describeWithRedis('the store in Redis', () => {
   let server: RedisServer;
@@ -30,11 +34,10 @@ describeWithRedis('the store in Redis', () => {
     await server.kill();
   });
 
-  const make = (clock: Clock = systemClock): SharedStore => {
+  const make = (clock: Clock = systemClock, provenance = 'provenance'): SharedStore => {
     const store = createRedisStore({
       url: () => Promise.resolve(server.url),
-      provenance: 'provenance',
-      envelope: createEnvelope({ provenance: 'provenance', contract: EVERY_FIELD }),
+      envelope: createEnvelope({ provenance, contract: EVERY_FIELD }),
       lifeMs: LIFE_MS,
       clock,
       random: () => 0.5,
@@ -44,8 +47,8 @@ describeWithRedis('the store in Redis', () => {
     return store;
   };
   /** Resolves once it is connected. */
-  const open = async (clock?: Clock): Promise<SharedStore> => {
-    const store = make(clock);
+  const open = async (clock?: Clock, provenance?: string): Promise<SharedStore> => {
+    const store = make(clock, provenance);
     const before = connections;
     store.open(() => (connections += 1));
     await eventually(() => connections > before);
@@ -67,6 +70,51 @@ describeWithRedis('the store in Redis', () => {
   const disconnect = () => server.command('CLIENT KILL TYPE pubsub');
   const secondsLeft = async (key: string): Promise<number> =>
     Number((await server.command(`PTTL banks-bff:1:provenance:${key}`)).slice(1)) / 1_000;
+
+  test('it returns the last list that was written, byte for byte, to those with the same fields', async () => {
+    const [one, two, another] = [await open(), await open(), await open(systemClock, 'other fields')];
+    expect(await two.read()).toBeUndefined();
+    await one.write(EMPTY, 0);
+    await one.write({ ...LIST, acceptedAtMs: 7 }, 0);
+    // The other replica hears of each, which counts as a connection here; its writer and those with other fields do not.
+    await eventually(() => connections === 5);
+    expect((await two.read())?.list).toMatchObject({ ...LIST, acceptedAtMs: 7 });
+    expect(await another.read()).toBeUndefined();
+    await another.write(EMPTY, 0);
+    expect((await one.read())?.list).toMatchObject(LIST);
+    expect([connections, await server.command('KEYS *')]).toEqual([
+      5,
+      expect.stringContaining('banks-bff:1:provenance:list'),
+    ]);
+  });
+
+  test('a failure is a StoreError', async () => {
+    const store = await open();
+    await server.kill();
+    await expect(store.write(LIST, 0)).rejects.toThrow(StoreError);
+    await expect(store.read()).rejects.toThrow(StoreError);
+  });
+
+  test('one replica at a time has the lease, and only its owner can end it', async () => {
+    const [one, two] = [await open(), await open()];
+    const ofOne = await one.claim(60_000);
+    expect([ofOne, await two.claim(60_000)]).toEqual([expect.any(Function), undefined]);
+    await ofOne?.();
+    expect(await two.claim(60_000)).toBeDefined();
+    await ofOne?.();
+    expect(await one.claim(60_000)).toBeUndefined();
+  });
+
+  test.each([
+    ['garbage', `SET banks-bff:1:provenance:list garbage`],
+    ['another type', 'HSET banks-bff:1:provenance:list field value'],
+  ])('%s under its key is a StoreError, and is overwritten', async (_name, command) => {
+    const store = await open();
+    await server.command(command);
+    await expect(store.read()).rejects.toThrow('does not contain a saved list; ignored');
+    await store.write(LIST, 0);
+    expect((await store.read())?.list).toMatchObject(LIST);
+  });
 
   test('a list expires when it would be too old to be served, and tells every reader its age', async () => {
     const [one, two] = [await open(), await open()];
