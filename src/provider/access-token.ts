@@ -1,10 +1,10 @@
 import { LoadError } from '../banks/load-error.ts';
 import type { TokenSource } from '../config/provider.ts';
-import { createSecretFile } from '../secrets/secret-file.ts';
+import { createSecretReader, type SecretSource } from '../secrets/secret-file.ts';
 import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret.ts';
-import type { ProviderAnswer } from './exchange.ts';
-import { createClientCredentials, type ClientCredentialsOptions } from './client-credentials.ts';
-import { orNoToken } from './token-endpoint.ts';
+import type { ProviderAnswer } from './answer.ts';
+import { createClientCredentials } from './client-credentials.ts';
+import { orNoToken, type TokenOptions } from './token-endpoint.ts';
 
 // Where the access token comes from, and what happens when the provider rejects it. A token is given to the one request
 // that needs it and to nothing else.
@@ -22,16 +22,12 @@ export interface AccessToken {
   newerThan(rejected: string): Promise<string | undefined>;
 }
 
-export interface AccessTokenOptions extends ClientCredentialsOptions {
-  readonly source: TokenSource;
-}
-
-export const createAccessToken = ({ source, ...options }: AccessTokenOptions): AccessToken => {
+export const createAccessToken = (source: TokenSource, options: TokenOptions): AccessToken => {
   switch (source.kind) {
     case 'fixed':
-      return fixed(source.token.reveal());
+      return given('PROVIDER_ACCESS_TOKEN', source.token, options);
     case 'file':
-      return fromFile(source.path, options);
+      return given('PROVIDER_ACCESS_TOKEN_FILE', source, options);
     case 'client-credentials':
       return createClientCredentials(source, options);
   }
@@ -60,19 +56,14 @@ export const withToken = async (
   );
 };
 
-const fixed = (token: string): AccessToken => ({
-  variable: 'PROVIDER_ACCESS_TOKEN',
-  current: () => Promise.resolve(token),
-  newerThan: () => Promise.resolve(undefined),
-});
-
-const fromFile = (
-  path: string,
-  { environment, addSecret }: Pick<ClientCredentialsOptions, 'environment' | 'addSecret'>,
+/** @param variable the one that holds the token or names its file */
+const given = (
+  variable: string,
+  source: SecretSource,
+  { environment, addSecret }: TokenOptions,
 ): AccessToken => {
-  const variable = 'PROVIDER_ACCESS_TOKEN_FILE';
   const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
-  const current = orNoToken(createSecretFile({ variable, path, rule, addSecret }));
+  const current = orNoToken(createSecretReader(source, { variable, rule, addSecret }));
   return {
     variable,
     current,

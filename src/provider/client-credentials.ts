@@ -1,20 +1,9 @@
 import { LoadError } from '../banks/load-error.ts';
 import { retryDelayMs } from '../banks/loading/schedule.ts';
-import { createTokenRequest, type ClientCredentials, type TokenEndpointOptions } from './token-endpoint.ts';
+import { createTokenRequest, type ClientCredentials, type TokenOptions } from './token-endpoint.ts';
 
 // The token that the token endpoint granted: held, and renewed ahead of its expiry by one request at a time. A token stays
 // in use until its true end, whatever the endpoint does.
-
-export type TokenEvent =
-  | { readonly type: 'token-renewed' }
-  /** `validForMs`: how long the token in use is still good; 0 when there is none. */
-  | { readonly type: 'token-renewal-failed'; readonly error: LoadError; readonly validForMs: number };
-
-export interface ClientCredentialsOptions extends TokenEndpointOptions {
-  /** A number in [0, 1), for jitter. */
-  readonly random: () => number;
-  readonly onEvent: (event: TokenEvent) => void;
-}
 
 interface HeldToken {
   readonly token: string;
@@ -28,7 +17,7 @@ interface HeldToken {
  * Renewals start at a use, not by a timer: a token that nobody needs costs the provider nothing. Ahead of the expiry
  * nobody waits for one; only without a valid token do users share the wait.
  */
-export const createClientCredentials = (source: ClientCredentials, options: ClientCredentialsOptions) => {
+export const createClientCredentials = (source: ClientCredentials, options: TokenOptions) => {
   const { clock, random, addSecret, onEvent, closing } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const requestToken = createTokenRequest(source, options);

@@ -7,25 +7,37 @@ import { codeOf } from '../error-code.ts';
 /** Who was asked, as messages name it. */
 export type Peer = 'the provider' | 'the token endpoint';
 
-/** `error` as the reason for having no answer from `peer`. */
-export const toConnectionError = (error: unknown, peer: Peer, { protocol }: URL): LoadError => {
-  if (error instanceof LoadError) return error;
-  const code = codeNote(error);
-  const problem = answerProblem(error);
-  if (problem) return new LoadError('malformed', `the answer ${problem}${code}`);
-  const refusal = protocol === 'https:' ? tlsRefusal(codeOf(error), peer) : undefined;
-  return new LoadError('unreachable', `${refusal ?? `no connection to ${peer}`}${code}`);
-};
-
 /** The variable with the proxy's address. */
 export type ProxyVariable = 'HTTPS_PROXY' | 'HTTP_PROXY';
+
+/** What was tried. */
+export interface Attempt {
+  readonly peer: Peer;
+  readonly url: URL;
+  /** The proxy that opened a tunnel for it; undefined: none. */
+  readonly proxy: ProxyVariable | undefined;
+  /** What is wrong with the TLS files: they may have expired, or be in the middle of a rotation. */
+  readonly tlsProblem: string | undefined;
+}
+
+/** `error` as the reason for having no answer from the peer. */
+export const toConnectionError = (error: unknown, { peer, url, proxy, tlsProblem }: Attempt): LoadError => {
+  if (error instanceof LoadError) return error;
+  const code = codeNote(error);
+  if (isUnreadable(error)) return new LoadError('malformed', `the answer ${UNREADABLE}${code}`);
+  const reasonCode = codeOf(error);
+  const refusal = url.protocol === 'https:' ? tlsRefusal(reasonCode, peer) : undefined;
+  const route = proxy ? `, through the proxy in ${proxy}` : '';
+  const note = tlsProblem === undefined ? '' : `; ${tlsProblem}`;
+  const text = `${refusal ?? `no connection to ${peer}`}${code}${route}${note}`;
+  return new LoadError('unreachable', text, { reasonCode });
+};
 
 /** `error` as the reason for having no answer from the proxy. */
 export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError => {
   if (error instanceof LoadError) return error;
-  const problem = answerProblem(error);
-  const text = problem
-    ? `the answer of the proxy in ${variable} ${problem}`
+  const text = isUnreadable(error)
+    ? `the answer of the proxy in ${variable} ${UNREADABLE}`
     : `no connection to the proxy in ${variable}`;
   return new LoadError('proxy_unreachable', `${text}${codeNote(error)}`);
 };
@@ -34,12 +46,12 @@ export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError
 export const toRefusal = (status: number, variable: ProxyVariable): LoadError => {
   const proxy = `the proxy in ${variable}`;
   if (status < 200)
-    return new LoadError(
-      'proxy_unreachable',
-      `the answer of ${proxy} is an interim one (${status}) that nobody asked for`,
-    );
+    return new LoadError('proxy_unreachable', `the answer of ${proxy} ${UNREADABLE} (${status})`);
   // With a server error the proxy reports on the way behind it: it tried, and found nobody there.
-  if (status >= 500) return new NoWayOnward('unreachable', `${proxy} cannot connect any further (${status})`);
+  if (status >= 500)
+    return new LoadError('unreachable', `${proxy} cannot connect any further (${status})`, {
+      reasonCode: 'PROXY_CANNOT_CONNECT',
+    });
   // Proxies that are not sure about their own name for it answer 401.
   const problem =
     status === 407 || status === 401
@@ -48,23 +60,17 @@ export const toRefusal = (status: number, variable: ProxyVariable): LoadError =>
   return new LoadError('proxy_refused', `${proxy} ${problem} (${status})`);
 };
 
-class NoWayOnward extends LoadError {
-  /** For those who watch undici's diagnostics channels. */
-  readonly code = 'PROXY_CANNOT_CONNECT';
-}
+const UNREADABLE = 'is not HTTP, or has two lengths, or is an interim one (1xx) that nobody asked for';
 
 /**
- * What is wrong with an answer that undici cannot read; undefined: there was none. Some errors have no code, and 100 (Continue)
- * and 101 are told by the message only. RFC 9110 section 15.2 wants a client to go on to the final answer; undici skips all
- * other interim ones, except after CONNECT.
+ * Whether there was an answer that undici cannot read. Some of these errors have no code, and 100 (Continue) and 101 are told by the
+ * message only. RFC 9110 section 15.2 wants a client to go on to the final answer; undici skips all other interim ones, except
+ * after CONNECT.
  */
-const answerProblem = (error: unknown): string | undefined => {
-  const text = `${String(error)} ${codeOf(error)}`;
-  if (text.includes('bad response')) return 'is an interim one (100) that nobody asked for';
-  if (text.includes('bad upgrade')) return 'changes the protocol (101), which nobody asked for';
-  if (/content-length/i.test(text)) return 'gives its length twice (Content-Length, Transfer-Encoding)';
-  return /HTTPParserError|HPE_|HEADERS_OVERFLOW|ERR_ASSERTION/.test(text) ? 'is not HTTP' : undefined;
-};
+const isUnreadable = (error: unknown): boolean =>
+  /bad response|bad upgrade|content-length|HTTPParserError|HPE_|HEADERS_OVERFLOW|ERR_ASSERTION/i.test(
+    `${String(error)} ${codeOf(error)}`,
+  );
 
 /** What the alerts (RFC 8446 section 6.2) of a server mean. OpenSSL names them by version. */
 const tlsRefusal = (code: string, peer: Peer): string | undefined => {

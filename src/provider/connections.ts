@@ -1,8 +1,8 @@
-import type { LookupFunction } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import type { Proxies } from '../config/provider.ts';
+import type { Config } from '../config/config.ts';
 import { withDeadline } from '../deadline.ts';
 import { TlsFilesError, type TlsContextSource } from '../secrets/tls-files.ts';
 import {
@@ -19,7 +19,7 @@ export interface ConnectionsOptions {
   readonly peer: Peer;
   readonly url: URL;
   readonly tls: TlsContextSource;
-  readonly proxies: Proxies;
+  readonly proxies: Config['provider']['proxies'];
   /** For the proxy, which sees no other header. */
   readonly userAgent: string;
   /** PROVIDER_TIMEOUT. The tunnel through a proxy has half of it, so that a proxy that hangs can be distinguished from a provider that does. */
@@ -27,6 +27,8 @@ export interface ConnectionsOptions {
   readonly clock: Clock;
   /** Resolves host names; Node's own unless given. */
   readonly lookup: LookupFunction | undefined;
+  /** Is given each open connection to the origin itself; through a proxy, that is after the tunnel. */
+  readonly onConnected?: (socket: Socket, isThroughProxy: boolean) => void;
 }
 
 export interface Connections {
@@ -40,66 +42,59 @@ export interface Connections {
     options: Omit<Dispatcher.RequestOptions, 'origin'> & { readonly signal: AbortSignal },
     read: (response: Dispatcher.ResponseData) => Promise<T>,
   ): Promise<T>;
-  /** Closes what is open. */
-  destroy(): Promise<void>;
 }
 
 export const createConnections = (options: ConnectionsOptions): Connections => {
   const { peer, tls, url } = options;
-  const open = new Set<Dispatcher>();
+  // As curl chooses: by the scheme of the address, with no fallback from one variable to the other.
+  const variable = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   return {
     request: async ({ signal, ...request }, read) => {
-      let route = '';
-      const dispatcher = await createDispatcher(options, (variable) => {
-        route = `, through the proxy in ${variable}`;
-      });
-      open.add(dispatcher);
+      const way: Way = { variable, isTunnelled: false };
+      const dispatcher = await createDispatcher(options, way);
       try {
         const response = await dispatcher
           .request({ ...request, origin: url.origin, signal })
           .catch((error: unknown) => {
             signal.throwIfAborted();
-            const failure = toConnectionError(error, peer, url);
-            if (failure.kind !== 'unreachable' || failure === error) throw failure;
-            // The TLS files may have expired, or be in the middle of a rotation.
-            const problem = tls.problem();
-            const note = problem === undefined ? '' : `; ${problem}`;
-            throw new LoadError('unreachable', `${failure.message}${route}${note}`);
+            const proxy = way.isTunnelled ? variable : undefined;
+            throw toConnectionError(error, { peer, url, proxy, tlsProblem: tls.problem() });
           });
         return await read(response);
       } finally {
-        open.delete(dispatcher);
         void dispatcher.destroy();
       }
     },
-    destroy: async () => {
-      await Promise.all([...open].map((dispatcher) => dispatcher.destroy()));
-    },
   };
 };
+
+/** The way to one connection. */
+interface Way {
+  /** Holds the address of the proxy, if there is one. */
+  readonly variable: ProxyVariable;
+  /** Whether the proxy has opened a tunnel. */
+  isTunnelled: boolean;
+}
 
 /**
  * undici is loaded when it is first needed: a start with a saved list does without it, and is 60 ms faster. Its own
  * time-outs are off, since one deadline covers the whole exchange; the one for connecting only ends what that left behind.
  */
-const createDispatcher = async (
-  options: ConnectionsOptions,
-  onTunnel: (variable: ProxyVariable) => void,
-): Promise<Dispatcher> => {
-  const { url, tls, proxies, timeoutMs, clock, lookup, userAgent } = options;
+const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<Dispatcher> => {
+  const { url, tls, proxies, timeoutMs, lookup, userAgent } = options;
   const [undici, secureContext] = await Promise.all([import('undici'), tls.current().catch(toLoadError)]);
   const createClient = (origin: URL | string, clientOptions: Client.Options): Client =>
     new undici.Client(origin, {
       ...clientOptions,
-      connect: endOnError(undici.buildConnector, clientOptions.connect),
+      connect: endOnError(undici.buildConnector, clientOptions.connect, (socket) =>
+        options.onConnected?.(socket, way.isTunnelled),
+      ),
     });
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
   // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
   const handshake = { rejectUnauthorized: true, timeout: timeoutMs + 1_000 };
   const connect = { ...handshake, secureContext, ...(lookup && { lookup }) };
-  // As curl chooses: by the scheme of the address, with no fallback from one variable to the other.
-  const variable = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
-  const proxy = url.protocol === 'https:' ? proxies.https : proxies.http;
+  const proxy = way.variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
   if (proxy === undefined) return createClient(url.origin, { ...noTimeouts, connect });
   return new undici.EnvHttpProxyAgent({
     ...noTimeouts,
@@ -116,30 +111,17 @@ const createDispatcher = async (
       token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
     }),
     clientFactory: (origin, clientOptions) =>
-      asTunnel(new undici.Client(origin, { ...noTimeouts, ...clientOptions }), {
-        variable,
-        limitMs: timeoutMs / 2,
-        clock,
-        onOpen: onTunnel,
-      }),
+      asTunnel(new undici.Client(origin, { ...noTimeouts, ...clientOptions }), options, way),
   });
 };
-
-interface TunnelOptions extends Pick<ConnectionsOptions, 'clock'> {
-  readonly variable: ProxyVariable;
-  /** Longest time from connecting to the proxy to its answer. */
-  readonly limitMs: number;
-  readonly onOpen: (variable: ProxyVariable) => void;
-}
 
 /**
  * `client`, a connection to the proxy, with a `connect` (RFC 9110 section 9.3.6) that rejects with a LoadError unless the tunnel
  * is open.
  */
-const asTunnel = <C extends Dispatcher>(
-  client: C,
-  { variable, limitMs, clock, onOpen }: TunnelOptions,
-): C => {
+const asTunnel = <C extends Dispatcher>(client: C, { timeoutMs, clock }: ConnectionsOptions, way: Way): C => {
+  const { variable } = way;
+  const limitMs = timeoutMs / 2;
   const connect: Connect = client.connect.bind(client);
   const timeoutError = (): LoadError =>
     new LoadError('proxy_unreachable', `the proxy in ${variable} opened no tunnel within ${limitMs} ms`);
@@ -155,7 +137,7 @@ const asTunnel = <C extends Dispatcher>(
       tunnel.socket.on('error', () => undefined).destroy();
       throw toRefusal(tunnel.statusCode, variable);
     }
-    onOpen(variable);
+    way.isTunnelled = true;
     // Every 2xx opens the tunnel; undici knows 200 only.
     return { ...tunnel, statusCode: 200 };
   };
@@ -171,12 +153,14 @@ type Connect = (options: Dispatcher.ConnectOptions) => Promise<Dispatcher.Connec
 const endOnError = (
   build: (options?: buildConnector.BuildOptions) => buildConnector.connector,
   connect: Client.Options['connect'],
+  onConnected: (socket: Socket) => void,
 ): buildConnector.connector => {
   const connector = typeof connect === 'function' ? connect : build(connect);
   return (options, callback) =>
     connector(options, (...result) => {
       const [, socket] = result;
       socket?.on('error', () => socket.destroy());
+      if (socket) onConnected(socket);
       callback(...result);
     });
 };

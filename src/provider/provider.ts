@@ -2,12 +2,12 @@ import type { LookupFunction } from 'node:net';
 import type { Load } from '../banks/loading/load.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
-import { createAccessToken, withToken } from './access-token.ts';
 import { createTlsContextSource } from '../secrets/tls-files.ts';
-import type { ClientCredentialsOptions, TokenEvent } from './client-credentials.ts';
+import { createAccessToken, withToken } from './access-token.ts';
+import { readAnswer, type ProviderAnswer } from './answer.ts';
 import { createConnections, type Connections, type ConnectionsOptions } from './connections.ts';
 import { processBanksAnswer } from './contract.ts';
-import { requestBanks, toCondition, type ProviderAnswer } from './exchange.ts';
+import type { TokenEvent, TokenOptions } from './token-endpoint.ts';
 
 // The provider as the other rooms see it: a function that loads a list.
 
@@ -15,31 +15,29 @@ export interface Provider {
   readonly load: Load;
   /** The variable for an operator to check when the token is rejected. */
   readonly tokenVariable: string;
-  /** Ends what is under way, of which nothing is told any more. */
-  close(): Promise<void>;
+  /** Ends a request for a token, and tells of nothing any more. A load ends by its own signal. */
+  close(): void;
 }
 
-/** A request to the provider has ended; `status` is undefined where there was no complete answer. */
+/** A request to the provider has ended; `answer` is undefined where there was no complete one. */
 export interface ProviderEvent {
   readonly type: 'provider-called';
-  readonly status: number | undefined;
+  readonly answer: ProviderAnswer | undefined;
   readonly durationMs: number;
 }
 
-export interface ProviderOptions extends Pick<ClientCredentialsOptions, 'clock' | 'random' | 'addSecret'> {
+export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random' | 'addSecret'> {
   readonly version: string;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Resolves host names; Node's own unless given. */
   readonly lookup?: LookupFunction | undefined;
   /** Makes the connections to the provider and to the token endpoint; real ones unless given. */
   readonly connect?: ((options: ConnectionsOptions) => Connections) | undefined;
-  /** Watches each request that has a token, also the one that repeats a 401. */
-  readonly watchExchange?: (ask: () => Promise<ProviderAnswer>) => Promise<ProviderAnswer>;
 }
 
 export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
-  { watchExchange = (ask) => ask(), connect = createConnections, ...options }: ProviderOptions,
+  { connect = createConnections, ...options }: ProviderOptions,
 ): Provider => {
   const { clock, version, lookup, addSecret, onEvent } = options;
   const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
@@ -55,8 +53,7 @@ export const createProvider = (
     url: source.kind === 'client-credentials' ? source.url : baseUrl,
   });
   const closing = new AbortController();
-  const accessToken = createAccessToken({
-    source,
+  const accessToken = createAccessToken(source, {
     closing: closing.signal,
     environment,
     timeoutMs,
@@ -65,38 +62,48 @@ export const createProvider = (
     ...options,
   });
 
-  /** Emits how long a request took, and how it ended. */
-  const timed = async (ask: () => Promise<ProviderAnswer>): Promise<ProviderAnswer> => {
+  /**
+   * `GET {base_url}/api/v1/banks`. The token goes to the configured address and nowhere else: undici's `request` follows no
+   * redirect, and no error from here holds a header. Emits how long it took, and how it ended.
+   */
+  const requestBanks = async (token: string, signal: AbortSignal): Promise<ProviderAnswer> => {
+    // The wait for the token may have taken all of the time.
+    signal.throwIfAborted();
+    const { pathname, search } = banksUrl(baseUrl);
+    const headers = {
+      accept: 'application/json',
+      'accept-encoding': 'br, gzip',
+      authorization: `Bearer ${token}`,
+      'user-agent': userAgent,
+    };
+    const request = { method: 'GET', path: `${pathname}${search}`, headers, signal } as const;
     const startedAtMs = clock.monotonicMs();
-    let status: number | undefined;
+    let answer: ProviderAnswer | undefined;
     try {
-      const answer = await ask();
-      ({ status } = answer);
+      answer = await connections.request(request, (response) =>
+        readAnswer(response, [200], maxBodyBytes, signal),
+      );
       return answer;
     } finally {
       if (!closing.signal.aborted)
-        onEvent({ type: 'provider-called', status, durationMs: clock.monotonicMs() - startedAtMs });
+        onEvent({ type: 'provider-called', answer, durationMs: clock.monotonicMs() - startedAtMs });
     }
   };
 
   return {
-    load: async (signal, validators) => {
-      const known = toCondition(validators);
-      const answer = await withToken(accessToken, async (token) => {
-        // The wait for the token may have taken all of the time.
-        signal.throwIfAborted();
-        const request = { accessToken: token, known, signal };
-        return timed(() =>
-          watchExchange(() => requestBanks({ connections, baseUrl, maxBodyBytes, userAgent }, request)),
-        );
-      });
+    load: async (signal) => {
+      const answer = await withToken(accessToken, (token) => requestBanks(token, signal));
       const contract = { ...banks, maxBytes: maxBodyBytes };
-      return processBanksAnswer(answer, contract, { known, nowMs: clock.wallMs(), clock, signal });
+      return processBanksAnswer(answer, contract, { nowMs: clock.wallMs(), clock, signal });
     },
     tokenVariable: accessToken.variable,
-    close: async () => {
-      closing.abort(new LoadError('unreachable', 'the service is stopping'));
-      await Promise.all([connections.destroy(), tokenConnections.destroy()]);
-    },
+    close: () => closing.abort(new LoadError('unreachable', 'the service is stopping')),
   };
+};
+
+/** Only the path changes: resolved as a reference, a base path that begins with `//` would name another host. */
+export const banksUrl = (baseUrl: URL): URL => {
+  const url = new URL(baseUrl);
+  url.pathname = `${baseUrl.pathname.replace(/\/+$/, '')}/api/v1/banks`;
+  return url;
 };

@@ -1,30 +1,41 @@
-import { LoadError } from '../banks/load-error.ts';
+import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
+import { isJsonObject } from '../banks/reading/entry.ts';
 import type { Clock } from '../clock.ts';
 import type { TokenSource } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
-import { createSecretFile, SecretFileError } from '../secrets/secret-file.ts';
+import { createSecretReader, SecretFileError } from '../secrets/secret-file.ts';
 import { PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret.ts';
-import { readBody } from './body.ts';
 import type { Connections } from './connections.ts';
-import { parseJson, parseRetryAfter } from './contract.ts';
-import { discardBody, headerOf } from './exchange.ts';
+import { toStatusError } from './contract.ts';
+import { readAnswer } from './answer.ts';
 
 // One request to the token endpoint: the OAuth 2.0 client-credentials grant (RFC 6749 section 4.4). The client's secret
 // goes to the configured address and nowhere else: no redirect is followed, and no error from here holds an answer's text.
 
+const peer = 'the token endpoint';
+
 export type ClientCredentials = Extract<TokenSource, { kind: 'client-credentials' }>;
 
-export interface TokenEndpointOptions {
+export type TokenEvent =
+  | { readonly type: 'token-renewed' }
+  /** `validForMs`: how long the token in use is still good; 0 when there is none. */
+  | { readonly type: 'token-renewal-failed'; readonly error: LoadError; readonly validForMs: number };
+
+/** What the ways to a token share. */
+export interface TokenOptions {
   readonly connections: Connections;
   readonly userAgent: string;
   readonly environment: 'sandbox' | 'production';
   /** Longest time for one request. */
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
   /** Aborts when the service stops: nothing is asked any more, and nothing told. */
   readonly closing: AbortSignal;
   /** Is given every secret that turns up while the service runs, so that none is ever written. */
   readonly addSecret: (variable: string, secret: string) => void;
+  readonly onEvent: (event: TokenEvent) => void;
 }
 
 export interface Grant {
@@ -36,50 +47,39 @@ export interface Grant {
 /** A function that requests a token. It rejects with a LoadError. */
 export const createTokenRequest = (
   source: ClientCredentials,
-  { connections, userAgent, timeoutMs, clock, closing, addSecret, environment }: TokenEndpointOptions,
+  { connections, userAgent, timeoutMs, clock, closing, addSecret, environment }: TokenOptions,
 ): (() => Promise<Grant>) => {
   const { url, clientId, clientSecret, scope, format } = source;
   const server = { issuer: url.origin, token_endpoint: url.href };
   const client = { client_id: clientId };
   const tokenRule = ruleIn(environment, PROVIDER_TOKEN_RULE);
   // Read anew for each request, so that it can be rotated.
-  const readSecret =
-    'reveal' in clientSecret
-      ? () => Promise.resolve(clientSecret.reveal())
-      : orNoToken(
-          createSecretFile({
-            variable: 'PROVIDER_CLIENT_SECRET_FILE',
-            path: clientSecret.path,
-            rule: ruleIn(environment, PROVIDER_SECRET_RULE),
-            addSecret,
-          }),
-        );
+  const readSecret = orNoToken(
+    createSecretReader(clientSecret, {
+      variable: 'PROVIDER_CLIENT_SECRET_FILE',
+      rule: ruleIn(environment, PROVIDER_SECRET_RULE),
+      addSecret,
+    }),
+  );
 
   /**
    * The library's `fetch`, over the service's own connections. The library gets the answers that RFC 6749 section 5
    * describes, with nothing but their body and its type; all others are errors.
    */
-  const post = (headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Response> => {
+  const post = async (
+    headers: Record<string, string>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<Response> => {
     const path = `${url.pathname}${url.search}`;
-    const request = {
-      method: 'POST' as const,
-      path,
-      headers: { ...headers, 'user-agent': userAgent },
-      body,
-      signal,
-    };
-    return connections.request(request, async (response) => {
-      const status = response.statusCode;
-      if (status !== 200 && status !== 400 && status !== 401) {
-        await discardBody(response, signal);
-        throw toStatusError(status, parseRetryAfter(headerOf(response, 'retry-after'), clock.wallMs()));
-      }
-      const encoding = headerOf(response, 'content-encoding');
-      const answer = await readBody(response.body, encoding, MAX_GRANT_BYTES, signal);
-      return new Response(new Uint8Array(answer), {
-        status: isErrorDocument(answer) ? Math.max(status, 400) : status,
-        headers: { 'content-type': headerOf(response, 'content-type') ?? '' },
-      });
+    const request = { path, headers: { ...headers, 'user-agent': userAgent }, body, signal };
+    const answer = await connections.request({ method: 'POST', ...request }, (response) =>
+      readAnswer(response, GRANT_STATUSES, MAX_GRANT_BYTES, signal),
+    );
+    if (!GRANT_STATUSES.includes(answer.status)) throw toStatusError(peer, answer, clock.wallMs());
+    return new Response(new Uint8Array(answer.body), {
+      status: isErrorDocument(answer.body) ? Math.max(answer.status, 400) : answer.status,
+      headers: { 'content-type': answer.contentType ?? '' },
     });
   };
 
@@ -130,37 +130,35 @@ export const orNoToken =
       throw error instanceof SecretFileError ? new LoadError('no_token', error.message) : error;
     });
 
+/** Those of a grant and of its refusal. */
+const GRANT_STATUSES: readonly number[] = [200, 400, 401];
+
 /** A grant is a few hundred bytes, a few thousand with a large JWT. */
 const MAX_GRANT_BYTES = 65_536;
 
 /** Some endpoints send the errors of RFC 6749 section 5.2 with status 200: an `error`, and no token. */
 const isErrorDocument = (body: Buffer): boolean => {
   try {
-    const value = parseJson(body);
-    return typeof value === 'object' && value !== null && 'error' in value && !('access_token' in value);
+    const value: unknown = JSON.parse(body.toString());
+    return isJsonObject(value) && 'error' in value && !('access_token' in value);
   } catch {
     return false;
   }
 };
 
-const toStatusError = (status: number, retryAfterMs: number | undefined): LoadError => {
-  if (status === 429) return new LoadError('rate_limited', 'the rate is limited (429)', { retryAfterMs });
-  if (status >= 500) return new LoadError('unavailable', `it fails (${status})`, { retryAfterMs });
-  return new LoadError('no_token', `it answers with status ${status} instead of 200`);
-};
-
 /** In words of this service: the library's errors carry the answer, a token included. */
 const toTokenError = (error: unknown): LoadError => {
-  if (!(error instanceof LoadError))
-    return new LoadError('no_token', `the token endpoint ${grantProblem(error)}`);
-  const { kind, message, retryAfterMs } = error;
+  if (!(error instanceof LoadError)) return new LoadError('no_token', `${peer} ${grantProblem(error)}`);
+  const { kind, message, retryAfterMs, reasonCode } = error;
   return new LoadError(
-    // What cannot be read is no token; why there is no answer keeps its kind.
-    kind === 'malformed' || kind === 'too_large' ? 'no_token' : kind,
-    message.includes('the token endpoint') ? message : `the token endpoint: ${message}`,
-    { retryAfterMs },
+    // What is not a grant is no token; why there is no answer keeps its kind.
+    NO_GRANT.includes(kind) ? 'no_token' : kind,
+    message.includes(peer) ? message : `${peer}: ${message}`,
+    { retryAfterMs, reasonCode },
   );
 };
+
+const NO_GRANT: readonly LoadErrorKind[] = ['malformed', 'too_large', 'unexpected_status'];
 
 const grantProblem = (error: unknown): string => {
   const sent = typeof error === 'object' && error !== null && 'error' in error ? String(error.error) : '';

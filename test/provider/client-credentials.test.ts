@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { createAccessToken, type AccessToken } from '../../src/provider/access-token.ts';
 import { createConnections } from '../../src/provider/connections.ts';
 import { createTlsContextSource } from '../../src/secrets/tls-files.ts';
+import { listenOn } from '../kit/free-port.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
 import { eventually } from '../kit/rig.ts';
 
@@ -17,14 +18,16 @@ let clock: ManualClock;
 let server: Server;
 let calls: number;
 let events: string[];
+let secrets: string[];
 let answer: RequestListener;
+let url: URL;
 let accessToken: AccessToken;
 
 const grant =
-  (token: string): RequestListener =>
+  (token: string, lifetime: object = { expires_in: LIFETIME_MS / 1_000 }): RequestListener =>
   (_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' });
-    res.end(JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: LIFETIME_MS / 1_000 }));
+    res.end(JSON.stringify({ access_token: token, token_type: 'Bearer', ...lifetime }));
   };
 const fail =
   (headers: Record<string, string> = {}): RequestListener =>
@@ -35,32 +38,40 @@ beforeEach(async () => {
   clock = createManualClock();
   calls = 0;
   events = [];
+  secrets = [];
   answer = grant('token-1');
   server = createServer((req, res) => {
     calls += 1;
     answer(req, res);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const url = new URL(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/token`);
-  const [timeoutMs, userAgent, addSecret] = [60_000, 'banks-bff/0.0.0-test', () => undefined];
-  accessToken = createAccessToken({
-    source: {
-      kind: 'client-credentials',
-      url,
-      clientId: 'emulator-client',
-      clientSecret: { reveal: () => 'emulator-secret' },
-      scope: undefined,
-      format: 'form',
-    },
-    environment: 'sandbox',
+  });
+  url = new URL(`http://127.0.0.1:${await listenOn(server)}/token`);
+  accessToken = accessTokenIn('sandbox');
+});
+afterEach(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const accessTokenIn = (environment: 'sandbox' | 'production'): AccessToken => {
+  const [timeoutMs, userAgent] = [60_000, 'banks-bff/0.0.0-test'];
+  const addSecret = (_variable: string, secret: string) => void secrets.push(secret);
+  const source = {
+    kind: 'client-credentials',
+    url,
+    clientId: 'emulator-client',
+    clientSecret: { reveal: () => 'emulator-secret' },
+    scope: 'banks read',
+    format: 'form',
+  } as const;
+  return createAccessToken(source, {
+    environment,
     closing: new AbortController().signal,
     timeoutMs,
     userAgent,
     connections: createConnections({
       peer: 'the token endpoint',
       url,
-      tls: createTlsContextSource({ ca: undefined, cert: undefined, key: undefined }, { addSecret, clock }),
+      tls: createTlsContextSource({}, { addSecret, clock }),
       proxies: { https: undefined, http: undefined, exceptions: '' },
       userAgent,
       timeoutMs,
@@ -72,8 +83,7 @@ beforeEach(async () => {
     addSecret,
     onEvent: ({ type }) => void events.push(type),
   });
-});
-afterEach(() => void server.close());
+};
 
 /** Uses the token, and lets the renewal that this may start end. */
 const use = async (): Promise<string> => {
@@ -94,7 +104,8 @@ const isAsked = async (afterMs: number): Promise<boolean> => {
 test('a success ends the back-off: the next failure is followed by the shortest wait again', async () => {
   await use();
   answer = fail();
-  expect(await isAsked(RENEW_AT_MS)).toBe(true);
+  expect(await isAsked(RENEW_AT_MS - 1)).toBe(false);
+  expect(await isAsked(1)).toBe(true);
   // 1.25 s, 2, 3.5, 6.5, 12.5, 24.5, and then a minute.
   for (const waitMs of [1_250, 2_000, 3_500, 6_500, 12_500, 24_500]) {
     expect(await isAsked(waitMs - 1)).toBe(false);
@@ -106,6 +117,24 @@ test('a success ends the back-off: the next failure is followed by the shortest 
   expect(await isAsked(RENEW_AT_MS)).toBe(true);
   expect(await isAsked(1_249)).toBe(false);
   expect(await isAsked(1)).toBe(true);
+});
+
+test('a renewal that hangs makes nobody wait', async () => {
+  await use();
+  answer = () => undefined;
+  clock.advance(RENEW_AT_MS);
+  expect([await accessToken.current(), await accessToken.current()]).toEqual(['token-1', 'token-1']);
+  await eventually(() => calls === 2);
+  clock.advance(60_000);
+  await eventually(() => events.at(-1) === 'token-renewal-failed');
+});
+
+test('a token without a lifetime is used until it is rejected', async () => {
+  answer = grant('token-1', {});
+  await use();
+  answer = grant('token-2');
+  expect(await isAsked(1_000 * LIFETIME_MS)).toBe(false);
+  expect(await accessToken.newerThan('token-1')).toBe('token-2');
 });
 
 test('the Retry-After of the endpoint is obeyed while a valid token is in use', async () => {
@@ -147,4 +176,29 @@ test('a grant of more than 64 KiB is not read', async () => {
     kind: 'no_token',
     message: 'the token endpoint: the answer has more than 65536 bytes',
   });
+});
+
+test('1,000 simultaneous uses of an expired token cause one request', async () => {
+  await use();
+  clock.advance(LIFETIME_MS);
+  answer = grant('token-2');
+  const tokens = await Promise.all(Array.from({ length: 1_000 }, () => accessToken.current()));
+  expect(new Set(tokens)).toEqual(new Set(['token-2']));
+  expect(calls).toBe(2);
+});
+
+test('the scope is asked for, the secret is not in the form, and the token is a secret too', async () => {
+  let form: Promise<string> | undefined;
+  answer = (req, res) => {
+    form = text(req);
+    grant('token-1')(req, res);
+  };
+  await use();
+  expect(await form).toBe('scope=banks+read&grant_type=client_credentials');
+  expect(secrets).toContain('token-1');
+});
+
+test('over plain http nothing is sent in production', async () => {
+  await expect(accessTokenIn('production').current()).rejects.toMatchObject({ kind: 'no_token' });
+  expect(calls).toBe(0);
 });

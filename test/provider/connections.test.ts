@@ -1,14 +1,17 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { parseConfig } from '../../src/config/config.ts';
-import type { Proxies } from '../../src/config/provider.ts';
-import { createConnections, type Connections } from '../../src/provider/connections.ts';
+import { parseConfig, type Config } from '../../src/config/config.ts';
+import {
+  createConnections,
+  type Connections,
+  type ConnectionsOptions,
+} from '../../src/provider/connections.ts';
 import { createProvider } from '../../src/provider/provider.ts';
+import { listenOn } from '../kit/free-port.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
 import { eventually } from '../kit/rig.ts';
 
@@ -18,16 +21,16 @@ let server: Server;
 let url: URL;
 let sockets: Set<Socket>;
 let answer: RequestListener;
+let events: string[];
 beforeEach(async () => {
   sockets = new Set();
+  events = [];
   answer = (_req, res) => res.end('[]');
-  server = createServer((req, res) => answer(req, res)).listen(0, '127.0.0.1');
+  server = createServer((req, res) => answer(req, res));
   // It never closes a connection by itself.
   server.keepAliveTimeout = 0;
   server.on('connection', (socket) => sockets.add(socket));
-  await once(server, 'listening');
-  const address = server.address();
-  url = new URL(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`);
+  url = new URL(`http://127.0.0.1:${await listenOn(server)}`);
 });
 afterEach(() => {
   server.closeAllConnections();
@@ -36,7 +39,7 @@ afterEach(() => {
 
 const isAllClosed = (): boolean => sockets.size > 0 && [...sockets].every(({ destroyed }) => destroyed);
 
-const NO_PROXIES: Proxies = { https: undefined, http: undefined, exceptions: '' };
+const NO_PROXIES: Config['provider']['proxies'] = { https: undefined, http: undefined, exceptions: '' };
 
 const connect = (secureContext: () => SecureContext, proxies = NO_PROXIES): Connections =>
   createConnections({
@@ -65,11 +68,8 @@ test('the connection to a proxy that refuses is closed, also if the proxy leaves
   const proxy = createTcpServer((socket) => {
     sockets.add(socket.on('error', () => undefined));
     socket.once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')).resume();
-  }).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const address = proxy.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
-  const http = { url: new URL(`http://127.0.0.1:${port}`), credentials: undefined };
+  });
+  const http = { url: new URL(`http://127.0.0.1:${await listenOn(proxy)}`), credentials: undefined };
   const asked = ask(connect(() => createSecureContext(), { https: undefined, http, exceptions: '' }));
   await expect(asked).rejects.toMatchObject({ kind: 'proxy_refused' });
   await eventually(() => [...sockets].every(({ readableEnded }) => readableEnded));
@@ -90,10 +90,9 @@ test('a client is not kept in memory after its request', async () => {
     if (typeof collect === 'function') collect();
     return contexts.every((context) => context.deref() === undefined);
   });
-  await connections.destroy();
 });
 
-const providerOf = (env: Record<string, string>) =>
+const providerOf = (env: Record<string, string>, connectTo = createConnections) =>
   createProvider(
     parseConfig({
       PROVIDER_ENVIRONMENT: 'sandbox',
@@ -106,31 +105,70 @@ const providerOf = (env: Record<string, string>) =>
       clock: createManualClock(),
       random: () => 0.5,
       addSecret: () => undefined,
-      onEvent: () => undefined,
+      onEvent: ({ type }) => void events.push(type),
+      connect: connectTo,
     },
   );
 
-test('a refused answer whose body never ends is given up with the load', async () => {
-  answer = (_req, res) => void res.writeHead(503).write('x');
+test('a request without an answer is given up with the load', async () => {
   const deadline = new AbortController();
-  const load = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' }).load(deadline.signal, undefined);
-  await eventually(() => sockets.size === 1 && [...sockets].every(({ bytesWritten }) => bytesWritten > 0));
-  deadline.abort(new Error('too late'));
+  answer = () => deadline.abort(new Error('too late'));
+  const load = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' }).load(deadline.signal);
+  await expect(load).rejects.toThrow('too late');
+  expect(events).toEqual(['provider-called']);
+  await eventually(isAllClosed);
+});
+
+test.each([200, 503])('an answer of %i whose body never ends is given up with the load', async (status) => {
+  answer = (_req, res) => void res.writeHead(status).write('[');
+  const deadline = new AbortController();
+  const watched = (options: ConnectionsOptions): Connections => ({
+    request: (request, read) =>
+      createConnections(options).request(request, (response) => {
+        setImmediate(() => deadline.abort(new Error('too late')));
+        return read(response);
+      }),
+  });
+  const load = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' }, watched).load(deadline.signal);
   await expect(load).rejects.toThrow('too late');
   await eventually(isAllClosed);
 });
 
+test('after the end of the service no request is told', async () => {
+  const deadline = new AbortController();
+  const provider = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' });
+  answer = () => {
+    provider.close();
+    deadline.abort(new Error('too late'));
+  };
+  await expect(provider.load(deadline.signal)).rejects.toThrow('too late');
+  expect(events).toEqual([]);
+});
+
+const fromEndpoint = () => ({
+  PROVIDER_TOKEN_URL: `${url.href}token`,
+  PROVIDER_CLIENT_ID: 'client',
+  PROVIDER_CLIENT_SECRET: 'secret',
+});
+
+test('a load that ends while it waits for a token asks for no list', async () => {
+  const deadline = new AbortController();
+  answer = (_req, res) => {
+    deadline.abort(new Error('too late'));
+    res.setHeader('content-type', 'application/json').end('{"access_token":"a","token_type":"Bearer"}');
+  };
+  await expect(providerOf(fromEndpoint()).load(deadline.signal)).rejects.toThrow('too late');
+  expect(events).toEqual(['token-renewed']);
+});
+
 test('the end of the service ends a request for a token', async () => {
   answer = () => undefined;
-  const provider = providerOf({
-    PROVIDER_TOKEN_URL: `${url.href}token`,
-    PROVIDER_CLIENT_ID: 'client',
-    PROVIDER_CLIENT_SECRET: 'secret',
-  });
-  const load = provider.load(new AbortController().signal, undefined);
+  const provider = providerOf(fromEndpoint());
+  const load = provider.load(new AbortController().signal);
   await eventually(() => sockets.size === 1);
-  await provider.close();
+  provider.close();
   await expect(load).rejects.toMatchObject({ kind: 'unreachable' });
+  expect(events).toEqual([]);
   await eventually(isAllClosed);
 });
 
@@ -140,23 +178,10 @@ test.each([
 ] as const)('of PROVIDER_MAX_BODY=1kb, an answer of %i bytes is %s', async (bytes, expected) => {
   const [start, end] = ['[{"code":"', '"}]'];
   answer = (_req, res) => res.end(start + 'x'.repeat(bytes - start.length - end.length) + end);
-  const load = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' }).load(new AbortController().signal, undefined);
+  const load = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' }).load(new AbortController().signal);
   const result = await load.then(
-    (list) => (list === 'not_modified' ? list : list.count),
+    (list) => list.count,
     (error: unknown) => (error instanceof Error && 'kind' in error ? error.kind : error),
   );
   expect(result).toBe(expected);
-});
-
-test('a date that cannot be sent is not sent back', async () => {
-  const asked: (string | undefined)[] = [];
-  answer = (req, res) => {
-    asked.push(req.headers['if-modified-since']);
-    res.end('[]');
-  };
-  const { load } = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' });
-  const { signal } = new AbortController();
-  for (const lastModified of ['Thu, 01 Jan 2026 00:00:00 GMT', 'jeudi 1er février', 'x'.repeat(2_000)])
-    await load(signal, { etag: undefined, lastModified });
-  expect(asked).toEqual(['Thu, 01 Jan 2026 00:00:00 GMT', undefined, undefined]);
 });

@@ -1,0 +1,94 @@
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { LoadError } from '../banks/load-error.ts';
+import { codeNote } from './connection-errors.ts';
+
+// The bytes of an answer, unjudged: decompressed, and never more than their limit.
+
+export interface ProviderAnswer {
+  readonly status: number;
+  readonly contentType: string | undefined;
+  readonly retryAfter: string | undefined;
+  readonly link: string | undefined;
+  /** Decompressed; empty where the status says enough. */
+  readonly body: Buffer;
+}
+
+/**
+ * Reads the whole answer.
+ * @param statuses those whose body says something; that of another is discarded
+ * @param maxBytes most of a body, counted after decompression
+ * @throws {LoadError} `malformed` or `too_large`; the signal's reason
+ */
+export const readAnswer = async (
+  response: Dispatcher.ResponseData,
+  statuses: readonly number[],
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<ProviderAnswer> => {
+  const answer = {
+    status: response.statusCode,
+    contentType: headerOf(response, 'content-type'),
+    retryAfter: headerOf(response, 'retry-after'),
+    link: headerOf(response, 'link'),
+  };
+  if (statuses.includes(answer.status))
+    return { ...answer, body: await readBody(response, maxBytes, signal) };
+  // Not destroy(): an unread undici body without an error listener would end the process.
+  await response.body.dump({ limit: 65_536, signal });
+  return { ...answer, body: Buffer.alloc(0) };
+};
+
+/** The first value of a header. */
+export const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
+  [headers[name]].flat()[0];
+
+/**
+ * Collects a body as it is decompressed, in one buffer: neither a bomb nor a body in pieces of one byte, each of which
+ * would be an object, costs more memory than `maxBytes`.
+ */
+const readBody = async (
+  response: Dispatcher.ResponseData,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const decoder = decoderFor(headerOf(response, 'content-encoding'));
+  // The system gives the memory only where bytes are written.
+  const body = Buffer.allocUnsafeSlow(maxBytes);
+  let bytes = 0;
+  let chunks = 0;
+  const collect = async (decoded: AsyncIterable<Buffer>): Promise<void> => {
+    for await (const chunk of decoded) {
+      chunk.copy(body, bytes);
+      bytes += chunk.length;
+      if (bytes > maxBytes) return;
+      chunks += 1;
+      // Buffered chunks are iterated without a pause; in pieces of one byte that would take half a second.
+      // oxlint-disable-next-line no-await-in-loop -- one chunk after the other
+      if (chunks % CHUNKS_PER_TURN === 0) await setImmediate();
+    }
+  };
+  const source = response.body;
+  try {
+    await (decoder ? pipeline(source, decoder, collect, { signal }) : pipeline(source, collect, { signal }));
+  } catch (error) {
+    signal.throwIfAborted();
+    // Leaving the loop early ends the pipeline with an error of its own.
+    if (bytes <= maxBytes) throw new LoadError('malformed', `the answer's body broke off${codeNote(error)}`);
+  }
+  if (bytes > maxBytes) throw new LoadError('too_large', `the answer has more than ${maxBytes} bytes`);
+  return body.subarray(0, bytes);
+};
+
+const CHUNKS_PER_TURN = 1_000;
+
+const decoderFor = (contentEncoding = 'identity'): Duplex | undefined => {
+  const encoding = contentEncoding.trim().toLowerCase();
+  if (encoding === 'identity') return undefined;
+  if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
+  if (encoding === 'br') return createBrotliDecompress();
+  throw new LoadError('malformed', 'the answer has an encoding that was not asked for');
+};
