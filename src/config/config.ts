@@ -1,56 +1,14 @@
-import { demoProblem } from '../secrets/secret.ts';
-import { readProvider, type ProviderConfig } from './provider.ts';
-import {
-  createReader,
-  type ConfigProblem,
-  type Environment,
-  type VariableReader,
-  type SecretSource,
-} from './reader.ts';
-import { passwordsIn, type LogLevel, type PublishedField } from './values.ts';
-import {
-  closestVariable,
-  isUnknownVariable,
-  OTHER_NAMES,
-  SECRET_VARIABLES,
-  type VariableName,
-} from './variables.ts';
+import type { SecretSource } from '../secrets/secret-file.ts';
+import { demoProblem, PROVIDER_SECRET_RULE, ruleIn, secretProblem } from '../secrets/secret.ts';
+import { readProvider } from './provider.ts';
+import { createReader, type ConfigProblem, type Environment, type VariableReader } from './reader.ts';
+import { passwordsIn } from './values.ts';
+import { nameProblem, type VariableName } from './variables.ts';
 
 // The environment as the service uses it: text in, a typed, read-only Config out, or every problem at once. It never
 // touches the process or a file, and no problem repeats a value: a misplaced secret must not reach a log.
 
-export interface Config {
-  readonly listen: { readonly port: number; readonly host: string };
-  readonly management: {
-    /** Undefined: there is no management port. */
-    readonly listen: { readonly port: number; readonly host: string } | undefined;
-    /** Names that `Host` may have besides those that are always allowed; lower case, no trailing dot. */
-    readonly hosts: readonly string[];
-    readonly token: SecretSource | undefined;
-  };
-  readonly provider: ProviderConfig;
-  readonly banks: {
-    /** Undefined: every field is published (sandbox only). */
-    readonly fields: readonly PublishedField[] | undefined;
-    readonly requiredFields: readonly string[];
-  };
-  readonly cache: {
-    readonly ttlMs: number;
-    readonly maxStaleMs: number;
-    readonly snapshotFile: string | undefined;
-    readonly redisUrl: SecretSource | undefined;
-  };
-  /** `maxShrink` and `maxDrift` are shares from 0 to 1. */
-  readonly guard: { readonly minBanks: number; readonly maxShrink: number; readonly maxDrift: number };
-  readonly browserMaxAgeMs: number;
-  readonly keepAliveTimeoutMs: number;
-  readonly corsOrigins: '*' | readonly string[];
-  readonly trustProxy: number | readonly string[] | undefined;
-  /** Whether ordinary requests for /banks skip node:http and Express. */
-  readonly hotPath: boolean;
-  readonly logLevel: LogLevel;
-  readonly shutdownGraceMs: number;
-}
+export type Config = ReturnType<typeof parseConfig>;
 
 /** The environment is unusable. The message has a line for each problem. */
 export class ConfigError extends Error {
@@ -59,11 +17,8 @@ export class ConfigError extends Error {
 
   constructor(problems: readonly ConfigProblem[]) {
     const count = `${problems.length} problem${problems.length === 1 ? '' : 's'}`;
-    super(
-      [`The configuration has ${count}:`, ...problems.map((problem) => `  ${describeProblem(problem)}`)].join(
-        '\n',
-      ),
-    );
+    const lines = problems.map((problem) => `  ${describeProblem(problem)}`);
+    super([`The configuration has ${count}:`, ...lines].join('\n'));
     this.problems = problems;
   }
 }
@@ -77,22 +32,22 @@ export const describeProblem = ({ variables, text }: ConfigProblem): string =>
  * @param fileProblems what is wrong with the files that variables name
  * @throws {ConfigError} with every problem, not only the first
  */
-export const parseConfig = (env: Environment, fileProblems: readonly ConfigProblem[] = []): Config => {
+export const parseConfig = (env: Environment, fileProblems: readonly ConfigProblem[] = []) => {
   const reader = createReader(env);
   for (const { variables, text } of fileProblems) reader.report(variables, text);
-  reportUnknownVariables(env, reader);
+  for (const name of Object.keys(env)) {
+    const problem = env[name] && nameProblem(name, reader.isSet);
+    if (problem) reader.report(name, problem);
+  }
   // Node reads it before any code of ours runs, so it cannot be undone.
   if (env['NODE_DEBUG'])
     reader.report('NODE_DEBUG', 'makes Node print what passes through it, secrets included; unset it');
+  const isProduction = reader.optional('PROVIDER_ENVIRONMENT') === 'production';
+  if (isProduction) reportWeakSecrets(env, reader);
   const provider = readProvider(reader);
-  if (provider.environment === 'production')
-    for (const name of SECRET_VARIABLES) {
-      const problem = demoProblem(env[name] ?? '');
-      if (problem) reader.report(name, problem);
-    }
   const config = {
     ...readListeners(reader),
-    banks: readBanks(reader, provider.environment),
+    banks: readBanks(reader, isProduction),
     cache: {
       ttlMs: reader.defaulted('CACHE_TTL'),
       maxStaleMs: reader.defaulted('CACHE_MAX_STALE'),
@@ -101,6 +56,7 @@ export const parseConfig = (env: Environment, fileProblems: readonly ConfigProbl
     },
     guard: {
       minBanks: reader.defaulted('GUARD_MIN_BANKS'),
+      /** Shares from 0 to 1. */
       maxShrink: reader.defaulted('GUARD_MAX_SHRINK'),
       maxDrift: reader.defaulted('GUARD_MAX_DRIFT'),
     },
@@ -108,48 +64,50 @@ export const parseConfig = (env: Environment, fileProblems: readonly ConfigProbl
     keepAliveTimeoutMs: reader.defaulted('KEEP_ALIVE_TIMEOUT'),
     corsOrigins: reader.optional('CORS_ORIGINS') ?? [],
     trustProxy: reader.optional('TRUST_PROXY'),
+    /** Whether ordinary requests for /banks skip node:http and Express. */
     hotPath: reader.defaulted('HOT_PATH') === 'on',
     logLevel: reader.defaulted('LOG_LEVEL'),
     shutdownGraceMs: reader.defaulted('SHUTDOWN_GRACE'),
-  };
-  const { environment, baseUrl, token } = provider;
-  if (reader.problems.length > 0 || !environment || !baseUrl || !token)
-    throw new ConfigError(reader.problems);
-  return { ...config, provider: { ...provider, environment, baseUrl, token } };
+  } as const;
+  if (reader.problems.length > 0 || !provider) throw new ConfigError(reader.problems);
+  return { ...config, provider } as const;
 };
 
-const reportUnknownVariables = (env: Environment, { report }: VariableReader): void => {
-  const isMeantForOthers = (name: string): boolean => Boolean(env[OTHER_NAMES[name] ?? '']);
-  for (const name of Object.keys(env)) {
-    if (!env[name] || !isUnknownVariable(name) || isMeantForOthers(name)) continue;
-    const closest = closestVariable(name);
-    const wayOut = closest ? `did you mean ${closest}?` : '.env.example lists them all';
-    report(name, `is not a variable of this service; ${wayOut}`);
+/** Those that are too weak for production; in the sandbox even the demo's may be used. */
+const reportWeakSecrets = (env: Environment, { report }: VariableReader): void => {
+  for (const name of ['PROVIDER_ACCESS_TOKEN', 'PROVIDER_CLIENT_SECRET', 'MANAGEMENT_TOKEN']) {
+    if (!env[name]) continue;
+    const tooShort = secretProblem(env[name], PRODUCTION_RULE);
+    const problem =
+      demoProblem(env[name]) ??
+      (tooShort && `${tooShort}; in production it needs at least ${PRODUCTION_RULE.minChars}`);
+    if (problem) report(name, problem);
   }
 };
 
-const readListeners = (reader: VariableReader): Pick<Config, 'listen' | 'management'> => {
-  const port = reader.defaulted('PORT');
-  const managementPort = reader.defaulted('MANAGEMENT_PORT');
-  if (port !== 0 && port === managementPort)
+const PRODUCTION_RULE = ruleIn('production', PROVIDER_SECRET_RULE);
+
+const readListeners = (reader: VariableReader) => {
+  const listen = { port: reader.defaulted('PORT'), host: reader.defaulted('HOST') } as const;
+  const [port, host] = [reader.defaulted('MANAGEMENT_PORT'), reader.defaulted('MANAGEMENT_HOST')];
+  if (port !== 0 && port === listen.port)
     reader.report('MANAGEMENT_PORT', 'is the same as PORT; choose another one');
   return {
-    listen: { port, host: reader.defaulted('HOST') },
+    listen,
     management: {
-      listen:
-        managementPort === 'off'
-          ? undefined
-          : { port: managementPort, host: reader.defaulted('MANAGEMENT_HOST') },
+      /** Undefined: there is no management port. */
+      listen: port === 'off' ? undefined : ({ port, host } as const),
+      /** Names that `Host` may have besides those that are always allowed; lower case, no trailing dot. */
       hosts: reader.optional('MANAGEMENT_HOSTS') ?? [],
       token: reader.secret('MANAGEMENT_TOKEN'),
     },
-  };
+  } as const;
 };
 
-const readBanks = (reader: VariableReader, environment?: ProviderConfig['environment']): Config['banks'] => {
+const readBanks = (reader: VariableReader, isProduction: boolean) => {
   const fields = reader.optional('BANK_FIELDS');
   const requiredFields = reader.optional('BANK_REQUIRED_FIELDS') ?? [];
-  if (environment === 'production' && !fields)
+  if (isProduction && !fields)
     reader.report(
       'BANK_FIELDS',
       'is required in production: the fields that browsers may see, such as code,ispb,name',
@@ -160,26 +118,29 @@ const readBanks = (reader: VariableReader, environment?: ProviderConfig['environ
       'BANK_REQUIRED_FIELDS',
       `names ${unpublished.join(', ')}, which BANK_FIELDS does not publish`,
     );
-  return { fields, requiredFields };
+  return {
+    /** Undefined: every field is published (sandbox only). */
+    fields,
+    requiredFields,
+  } as const;
 };
 
 /** The secrets that `config` holds, each with its variable. Those in files become known when they are read. */
-export const secretsOf = (config: Config): readonly (readonly [VariableName, string])[] => {
-  const secrets: [VariableName, string][] = [];
-  const add = (name: VariableName, source?: SecretSource, secretsIn = (text: string) => [text]): void => {
-    if (source && 'reveal' in source)
-      for (const secret of secretsIn(source.reveal())) secrets.push([name, secret]);
+export const secretsOf = ({ provider: { token, proxies }, management, cache }: Config) => {
+  const secrets: Partial<Record<VariableName, readonly string[]>> = {
+    PROVIDER_ACCESS_TOKEN: token.kind === 'fixed' ? textsOf(token.token) : [],
+    PROVIDER_CLIENT_SECRET: token.kind === 'client-credentials' ? textsOf(token.clientSecret) : [],
+    MANAGEMENT_TOKEN: textsOf(management.token),
+    HTTPS_PROXY: textsOf(proxies.https?.credentials).flatMap(withPassword),
+    HTTP_PROXY: textsOf(proxies.http?.credentials).flatMap(withPassword),
+    // Only the password of the address is secret; errors quote it without the rest.
+    CACHE_REDIS_URL: textsOf(cache.redisUrl).flatMap(passwordsIn),
   };
-  const { token, proxies } = config.provider;
-  if (token.kind === 'fixed') add('PROVIDER_ACCESS_TOKEN', token.token);
-  if (token.kind === 'client-credentials') add('PROVIDER_CLIENT_SECRET', token.clientSecret);
-  add('MANAGEMENT_TOKEN', config.management.token);
-  add('HTTPS_PROXY', proxies.https?.credentials, withPassword);
-  add('HTTP_PROXY', proxies.http?.credentials, withPassword);
-  // Only the password of the address is secret; errors quote it without the rest.
-  add('CACHE_REDIS_URL', config.cache.redisUrl, passwordsIn);
-  return secrets;
+  return Object.entries(secrets).flatMap(([name, texts]) => texts.map((text) => [name, text] as const));
 };
+
+const textsOf = (source: SecretSource | undefined): readonly string[] =>
+  source && 'reveal' in source ? [source.reveal()] : [];
 
 const withPassword = (credentials: string): string[] => [
   credentials,

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, describeUnreadable, readRegularFile, readTextFile } from '../regular-file.ts';
@@ -5,6 +6,7 @@ import { demoProblem, MAX_SECRET_BYTES } from '../secrets/secret.ts';
 import { checkTlsFiles } from '../secrets/tls-files.ts';
 import { ConfigError, parseConfig, type Config } from './config.ts';
 import { effectiveVariables, type ConfigProblem, type Environment } from './reader.ts';
+import { whyNoSnapshot } from './snapshot-path.ts';
 import { SECRET_VARIABLES, spellingsOf, VARIABLE_NAMES, VARIABLES } from './variables.ts';
 
 // The process's environment and the .env file, read once at the start. All commands read them here, so that the doctor
@@ -29,7 +31,7 @@ export const readConfig = async (env: ProcessEnvironment): Promise<Config> => {
  * can start with this configuration. `secrets` are those in variables, valid or not.
  */
 export const checkConfig = async (env: ProcessEnvironment) => {
-  const { sources, merged, problems } = await readSources(env);
+  const { merged, problems } = await readSources(env);
   let error: ConfigError | undefined;
   try {
     parseConfig(merged, problems);
@@ -38,7 +40,7 @@ export const checkConfig = async (env: ProcessEnvironment) => {
     error = thrown;
   }
   return {
-    variables: effectiveVariables(sources, error?.problems ?? []),
+    variables: effectiveVariables(env, merged, error?.problems ?? []),
     error,
     secrets: SECRET_VARIABLES.flatMap(spellingsOf).map((name) => [name, merged[name] ?? ''] as const),
   };
@@ -51,9 +53,13 @@ const readSources = async (environment: ProcessEnvironment) => {
   const set = Object.entries(environment).filter(([, value]) => value !== '');
   const merged: Environment = { ...dotEnv, ...Object.fromEntries(set) };
   return {
-    sources: { environment, dotEnv },
     merged,
-    problems: [...problems, ...(await checkSecretFiles(merged)), ...(await checkTls(merged))],
+    problems: [
+      ...problems,
+      ...(await checkSecretFiles(merged)),
+      ...(await checkTlsFiles(merged, Date.now())),
+      ...(await checkSnapshot(merged)),
+    ],
   };
 };
 
@@ -70,20 +76,22 @@ const checkSecretFiles = async (env: Environment): Promise<readonly ConfigProble
   return (await Promise.all(checks)).flat();
 };
 
-const checkTls = (env: Environment): Promise<readonly ConfigProblem[]> =>
-  checkTlsFiles(
-    {
-      ca: env['PROVIDER_TLS_CA_FILE'] || undefined,
-      cert: env['PROVIDER_TLS_CERT_FILE'] || undefined,
-      key: env['PROVIDER_TLS_KEY_FILE'] || undefined,
-    },
-    Date.now(),
+const checkSnapshot = async (env: Environment): Promise<readonly ConfigProblem[]> => {
+  const path = env['CACHE_SNAPSHOT_FILE'];
+  if (!path) return [];
+  const others = VARIABLE_NAMES.filter(
+    (name) => VARIABLES[name].file && env[name] && resolve(env[name]) === resolve(path),
   );
+  const text =
+    others.length > 0 ? 'name the same file, which the snapshot would replace' : await whyNoSnapshot(path);
+  return text === undefined ? [] : [{ variables: ['CACHE_SNAPSHOT_FILE', ...others], text }];
+};
 
 const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProblem[] }> => {
   try {
     const text = await readTextFile('.env', MAX_DOT_ENV_BYTES);
-    return { dotEnv: parseEnv(text), problems: checkLines(text) };
+    const { assignments, problems } = checkLines(text);
+    return { dotEnv: parseEnv(assignments), problems };
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return { dotEnv: {}, problems: [] };
     const text = `cannot be read (${describeReadError(error)}); make it a readable, regular file in UTF-8, or remove it`;
@@ -91,25 +99,34 @@ const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProb
   }
 };
 
-/** Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the last of two values. */
-const checkLines = (text: string): ConfigProblem[] => {
+/**
+ * Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the last of two values.
+ * `assignments` is the text without such lines.
+ */
+const checkLines = (text: string): { assignments: string; problems: ConfigProblem[] } => {
   // A quoted value may have several lines. Only its line breaks stay, so that the lines keep their numbers.
   const unquoted = text.replaceAll(
     QUOTED,
     (quoted, start: string) => start + quoted.replaceAll(/[^\n]/g, ''),
   );
   const lineOf = new Map<string, number>();
-  return unquoted.split('\n').flatMap((line, index) => {
-    if (/^\s*(?:#|$)/.test(line)) return [];
+  const lines = text.split('\n');
+  const problems: ConfigProblem[] = [];
+  for (const [index, line] of unquoted.split('\n').entries()) {
+    if (/^\s*(?:#|$)/.test(line)) continue;
     const variables = [`.env line ${index + 1}`];
     const name = ASSIGNMENT.exec(line)?.[1];
-    if (name === undefined) return [{ variables, text: 'is not NAME=value; write = after the name' }];
+    if (name === undefined) {
+      problems.push({ variables, text: 'is not NAME=value; write = after the name' });
+      lines[index] = '';
+      continue;
+    }
     const first = lineOf.get(name);
     lineOf.set(name, first ?? index + 1);
-    return first === undefined
-      ? []
-      : [{ variables, text: `gives ${name}, as line ${first} does; keep one of them` }];
-  });
+    if (first !== undefined)
+      problems.push({ variables, text: `gives ${name}, as line ${first} does; keep one of them` });
+  }
+  return { assignments: lines.join('\n'), problems };
 };
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([\w.-]+)\s*=/;

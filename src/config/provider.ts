@@ -1,27 +1,9 @@
-import {
-  PROVIDER_SECRET_RULE,
-  PROVIDER_TOKEN_RULE,
-  ruleIn,
-  type Secret,
-  secretProblem,
-  type SecretRule,
-} from '../secrets/secret.ts';
+import type { Secret } from '../secrets/secret.ts';
+import type { SecretSource } from '../secrets/secret-file.ts';
 import type { TlsFiles } from '../secrets/tls-files.ts';
-import type { VariableReader, SecretSource } from './reader.ts';
-import type { EgressProxy } from './values.ts';
-import type { VariableName } from './variables.ts';
+import type { VariableReader } from './reader.ts';
 
 // The variables about the provider: which one it is, how it is reached, and where its access token comes from.
-
-export interface ProviderConfig {
-  readonly environment: 'sandbox' | 'production';
-  readonly baseUrl: URL;
-  readonly token: TokenSource;
-  readonly tls: TlsFiles;
-  readonly proxies: Proxies;
-  readonly timeoutMs: number;
-  readonly maxBodyBytes: number;
-}
 
 /** Where the access token comes from. */
 export type TokenSource =
@@ -37,16 +19,7 @@ export type TokenSource =
       readonly format: 'form' | 'json';
     };
 
-/** The way out to the provider and the token endpoint. */
-export interface Proxies {
-  /** For https: and http: addresses; undefined: no proxy. */
-  readonly https: EgressProxy | undefined;
-  readonly http: EgressProxy | undefined;
-  /** NO_PROXY as it was given; empty: no exceptions. */
-  readonly exceptions: string;
-}
-
-/** `environment`, `baseUrl` and `token` are undefined where a problem with them has been reported. */
+/** Undefined where what is missing has been reported. */
 export const readProvider = (reader: VariableReader) => {
   const environment = reader.optional('PROVIDER_ENVIRONMENT');
   if (!environment) reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
@@ -54,30 +27,38 @@ export const readProvider = (reader: VariableReader) => {
   const baseUrl = reader.optional(address);
   if (environment && !baseUrl)
     reader.report(address, `is required when PROVIDER_ENVIRONMENT is ${environment}`);
+  const token = readTokenSource(reader);
+  const tls = readTlsPaths(reader);
+  if (!environment || !baseUrl || !token) return undefined;
   return {
     environment,
     baseUrl,
-    token: readTokenSource(reader, environment),
-    tls: readTlsPaths(reader),
+    token,
+    tls,
+    /** The way out to the provider and the token endpoint. */
     proxies: {
+      /** For https: and http: addresses; undefined: no proxy. */
       https: reader.optional('HTTPS_PROXY'),
       http: reader.optional('HTTP_PROXY'),
+      /** NO_PROXY as it was given; empty: no exceptions. */
       exceptions: reader.optional('NO_PROXY') ?? '',
     },
     timeoutMs: reader.defaulted('PROVIDER_TIMEOUT'),
     maxBodyBytes: reader.defaulted('PROVIDER_MAX_BODY'),
-  };
+  } as const;
 };
 
 const readTlsPaths = (reader: VariableReader): TlsFiles => {
-  const halves = ['PROVIDER_TLS_CERT_FILE', 'PROVIDER_TLS_KEY_FILE'] as const;
-  const [missing] = halves.filter((name) => !reader.isSet(name));
-  if (missing && halves.some(reader.isSet))
-    reader.report(missing, 'is required too: mutual TLS needs a certificate and its key');
+  const hasKey = reader.isSet('PROVIDER_TLS_KEY_FILE');
+  if (reader.isSet('PROVIDER_TLS_CERT_FILE') !== hasKey)
+    reader.report(
+      hasKey ? 'PROVIDER_TLS_CERT_FILE' : 'PROVIDER_TLS_KEY_FILE',
+      'is required too: mutual TLS needs a certificate and its key',
+    );
   return {
-    ca: reader.optional('PROVIDER_TLS_CA_FILE'),
-    cert: reader.optional('PROVIDER_TLS_CERT_FILE'),
-    key: reader.optional('PROVIDER_TLS_KEY_FILE'),
+    PROVIDER_TLS_CA_FILE: reader.optional('PROVIDER_TLS_CA_FILE'),
+    PROVIDER_TLS_CERT_FILE: reader.optional('PROVIDER_TLS_CERT_FILE'),
+    PROVIDER_TLS_KEY_FILE: reader.optional('PROVIDER_TLS_KEY_FILE'),
   };
 };
 
@@ -89,10 +70,7 @@ const CLIENT_CREDENTIALS = [
   'PROVIDER_TOKEN_SCOPE',
 ] as const;
 
-const readTokenSource = (
-  reader: VariableReader,
-  environment: ProviderConfig['environment'] | undefined,
-): TokenSource | undefined => {
+const readTokenSource = (reader: VariableReader): TokenSource | undefined => {
   const hasCredentials = CLIENT_CREDENTIALS.some(reader.isSet);
   const ways = [
     reader.isSet('PROVIDER_ACCESS_TOKEN'),
@@ -108,37 +86,25 @@ const readTokenSource = (
     );
     return undefined;
   }
-  if (hasCredentials) return readClientCredentials(reader, environment);
+  if (hasCredentials) return readClientCredentials(reader);
   const token = reader.secret('PROVIDER_ACCESS_TOKEN');
   if (!token) return undefined;
-  if (!('reveal' in token)) return { kind: 'file', path: token.path };
-  checkLength(reader, 'PROVIDER_ACCESS_TOKEN', token, ruleIn(environment, PROVIDER_TOKEN_RULE));
-  return { kind: 'fixed', token };
+  return 'reveal' in token ? { kind: 'fixed', token } : { kind: 'file', path: token.path };
 };
 
-const readClientCredentials = (
-  reader: VariableReader,
-  environment: ProviderConfig['environment'] | undefined,
-): TokenSource | undefined => {
+const readClientCredentials = (reader: VariableReader): TokenSource | undefined => {
   const url = reader.optional('PROVIDER_TOKEN_URL');
   const clientId = reader.optional('PROVIDER_CLIENT_ID');
   const clientSecret = reader.secret('PROVIDER_CLIENT_SECRET');
   const grant = 'for the client-credentials grant';
   if (!url) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
-  if (url && url.protocol !== 'https:' && environment === 'production')
+  if (url?.protocol === 'http:' && reader.optional('PROVIDER_ENVIRONMENT') === 'production')
     reader.report('PROVIDER_TOKEN_URL', 'must be https: in production; the client secret is sent there');
   if (!clientId) reader.report('PROVIDER_CLIENT_ID', `is required ${grant}`);
   if (!clientSecret)
     reader.report('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE is required ${grant}`);
-  if (clientSecret && 'reveal' in clientSecret)
-    checkLength(reader, 'PROVIDER_CLIENT_SECRET', clientSecret, ruleIn(environment, PROVIDER_SECRET_RULE));
   if (!url || !clientId || !clientSecret) return undefined;
   const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
   const format = reader.defaulted('PROVIDER_TOKEN_FORMAT');
   return { kind: 'client-credentials', url, clientId, clientSecret, scope, format };
-};
-
-const checkLength = (reader: VariableReader, name: VariableName, secret: Secret, rule: SecretRule): void => {
-  const problem = secretProblem(secret.reveal(), rule);
-  if (problem) reader.report(name, `${problem}; in production a secret needs at least ${rule.minChars}`);
 };

@@ -76,9 +76,6 @@ export type DefaultedName = {
 
 export const VARIABLES: { readonly [N in VariableName]: Variable<Values[N]> } = TABLE;
 
-/** The text that stands for an unset variable. */
-export const defaultOf = (name: DefaultedName): string => TABLE[name].default;
-
 const isVariableName = (name: string): name is VariableName => Object.hasOwn(TABLE, name);
 
 export const VARIABLE_NAMES: readonly VariableName[] = Object.keys(TABLE).filter(isVariableName);
@@ -98,7 +95,7 @@ const SHORTEST_SIMILAR_NAME = 8;
 const MOST_LETTERS_APART = 2;
 
 /** What other programs call the same thing. It is no mistake where ours is set too: then it is meant for one of them. */
-export const OTHER_NAMES: Readonly<Record<string, VariableName>> = {
+const OTHER_NAMES: Readonly<Record<string, VariableName>> = {
   BROWSER_CACHE_MAX_AGE: 'BROWSER_MAX_AGE',
   CORS_ALLOW_ORIGINS: 'CORS_ORIGINS',
   CORS_ALLOWED_ORIGINS: 'CORS_ORIGINS',
@@ -111,18 +108,26 @@ export const OTHER_NAMES: Readonly<Record<string, VariableName>> = {
 /** A variable of other programs that is two letters away from one of ours. */
 const NOT_OURS = 'FTP_PROXY';
 
-/** The variable of this service that `name` probably means: it is one or two letters away, or what others call it. */
-export const closestVariable = (name: string): VariableName | undefined =>
-  OTHER_NAMES[name] ??
+/**
+ * What is wrong with a name that looks as if it were meant for this service and is not: a typing mistake must not pass
+ * silently. @param isSet whether a variable of this service has a value
+ */
+export const nameProblem = (name: string, isSet: (name: VariableName) => boolean): string | undefined => {
+  if (name === NOT_OURS || VARIABLE_NAMES.some((known) => spellingsOf(known).includes(name)))
+    return undefined;
+  const other = OTHER_NAMES[name];
+  const meant = other ?? closestVariable(name);
+  const isSimilar = meant !== undefined && name.length >= SHORTEST_SIMILAR_NAME;
+  const isOurs = isSimilar || PREFIXES.some((prefix) => name.startsWith(prefix));
+  if (!isOurs || (other && isSet(other))) return undefined;
+  const wayOut = meant ? `did you mean ${meant}?` : '.env.example lists them all';
+  return `is not a variable of this service; ${wayOut}`;
+};
+
+/** The variable that is one or two letters away. */
+const closestVariable = (name: string): VariableName | undefined =>
   closest(VARIABLE_NAMES, (known) => {
     if (Math.abs(known.length - name.length) > MOST_LETTERS_APART) return Infinity;
     const letters = lettersApart(name, known);
     return letters <= MOST_LETTERS_APART ? letters : Infinity;
   });
-
-/** Whether `name` looks as if it were meant for this service and is not: a typing mistake must not pass silently. */
-export const isUnknownVariable = (name: string): boolean => {
-  if (name === NOT_OURS || VARIABLE_NAMES.some((known) => spellingsOf(known).includes(name))) return false;
-  if (PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
-  return name.length >= SHORTEST_SIMILAR_NAME && closestVariable(name) !== undefined;
-};

@@ -1,8 +1,8 @@
-// Finds secrets in a text: plain, JSON-escaped however often, percent-encoded, form-encoded, or in Base64. The time is linear
-// in the length of the text, whatever the text and the secrets are.
+// Finds secrets in a text: plain, JSON-escaped however often, percent-encoded, form-encoded, or in Base64; not where letters and
+// digits are escaped one by one. The time is linear in the length of the text, whatever the text and the secrets are.
 
 /** The beginning of a longer secret that is found as well, in characters: its end may have been cut off. */
-const HEAD = 32;
+const HEAD_CHARS = 32;
 
 /** What is shorter, in characters, occurs in ordinary text. */
 const SHORTEST = 4;
@@ -96,60 +96,41 @@ const TOKEN =
 const unhex = (...codes: (string | undefined)[]): string =>
   String.fromCharCode(...codes.map((code = '') => Number.parseInt(code, 16)));
 
-const utf8 = (text: string): string => Buffer.from(text).toString('latin1');
+/** The bytes of one character; those of ASCII, which are most, are the character itself. */
+const utf8 = (char: string): string => (char < '\u0080' ? char : Buffer.from(char).toString('latin1'));
 
 const SAME_AS: ReadonlyMap<string, string> = new Map(
   Object.entries({ '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', ' ': '+', '-': '+', _: '/' }),
 );
 
-interface Needle {
-  readonly text: string;
-  /** For each length of what has matched: the longest beginning of the needle that it also ends with. */
-  readonly fallbacks: Uint32Array;
-}
+const toNeedles = (texts: readonly string[]): string[] =>
+  [...new Set(texts)].filter(({ length }) => length >= SHORTEST);
 
-const toNeedles = (texts: readonly string[]): Needle[] =>
-  [...new Set(texts)].filter(({ length }) => length >= SHORTEST).map(toNeedle);
-
-/** Prepares the search of Knuth, Morris and Pratt, which reads each character once, also where a secret repeats its beginning. */
-const toNeedle = (text: string): Needle => {
-  const needle = { text, fallbacks: new Uint32Array(text.length + 1) };
-  for (let index = 1; index < text.length; index += 1)
-    needle.fallbacks[index + 1] = extend(needle, needle.fallbacks[index] ?? 0, text[index]);
-  return needle;
-};
-
-/** How much of the needle matches after `char`, if `length` matched before it. */
-const extend = ({ text, fallbacks }: Needle, length: number, char: string | undefined): number => {
-  let matched = length;
-  while (matched > 0 && text[matched] !== char) matched = fallbacks[matched] ?? 0;
-  return text[matched] === char ? matched + 1 : 0;
-};
-
-/** All that is the needle, or at least its {@link HEAD}. */
-const findIn = (haystack: string, needle: Needle): Span[] => {
-  const head = needle.text.slice(0, HEAD);
-  if (!haystack.includes(head)) return [];
+/** All that is the needle, or begins as it does for at least {@link HEAD_CHARS} characters. */
+const findIn = (haystack: string, needle: string): Span[] => {
   const spans: Span[] = [];
-  let matched = 0;
-  for (let index = 0; index < haystack.length; index += 1) {
-    matched = extend(needle, matched, haystack[index]);
-    if (matched < head.length) continue;
-    const from = index + 1 - matched;
-    const last = spans.at(-1);
-    if (last && from <= last.to) last.to = index + 1;
-    else spans.push({ from, to: index + 1 });
+  for (const sought of new Set([needle, needle.slice(0, HEAD_CHARS)])) {
+    let from = haystack.indexOf(sought);
+    while (from !== -1) {
+      let to = from + sought.length;
+      while (to < from + needle.length && haystack[to] === needle[to - from]) to += 1;
+      spans.push({ from, to });
+      // Another one may begin within this one. Only the last part is searched again, so that the time stays linear.
+      from = haystack.indexOf(sought, Math.max(from, to - HEAD_CHARS) + 1);
+    }
   }
   return spans;
 };
 
 /**
  * Recognises in a microsecond that an ordinary line contains no secret: encoders leave letters and digits as they are, so
- * the longest run of them in one of the forms must be there. The shorter it is, the more lines cost a full search.
+ * the longest run of them in the head of one of the forms must be there. The shorter it is, the more lines cost a full search.
  */
 const createPreCheck = (forms: readonly string[]): ((text: string) => boolean) => {
   const runs = forms.map((form) => {
-    const [longest = ''] = (form.match(/[A-Za-z\d]+/g) ?? []).toSorted((a, b) => b.length - a.length);
+    // What follows the head may have been cut off.
+    const head = Buffer.from(form).toString('latin1', 0, HEAD_CHARS);
+    const [longest = ''] = (head.match(/[A-Za-z\d]+/g) ?? []).toSorted((a, b) => b.length - a.length);
     return longest.slice(0, LONGEST_RUN);
   });
   const anyRun = new RegExp([...new Set(runs)].join('|'));
@@ -161,7 +142,7 @@ const LONGEST_RUN = 16;
 /** `from` inclusive, `to` exclusive, in characters. */
 interface Span {
   readonly from: number;
-  to: number;
+  readonly to: number;
 }
 
 /** Spans that overlap or follow each other at once are one. */

@@ -6,18 +6,10 @@ import { describeReadError, describeUnreadable, readRegularFile } from '../regul
 // The files of mutual TLS and private authorities: client certificate, private key, extra authorities, all in PEM. They are
 // checked at the start and read again for each connection, so that they can be rotated.
 
-/** The paths; a certificate and its key are both set or both unset. */
-export interface TlsFiles {
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-}
+type TlsVariable = 'PROVIDER_TLS_CA_FILE' | 'PROVIDER_TLS_CERT_FILE' | 'PROVIDER_TLS_KEY_FILE';
 
-const TLS_VARIABLES = {
-  ca: 'PROVIDER_TLS_CA_FILE',
-  cert: 'PROVIDER_TLS_CERT_FILE',
-  key: 'PROVIDER_TLS_KEY_FILE',
-} as const;
+/** The paths, by their variables; a certificate and its key are both set or both unset. */
+export type TlsFiles = Readonly<Partial<Record<TlsVariable, string | undefined>>>;
 
 /** What is wrong with a file, and what would be right; never any of its content. */
 export interface TlsProblem {
@@ -30,16 +22,7 @@ export class TlsFilesError extends Error {
   override readonly name = 'TlsFilesError';
 }
 
-export interface TlsContextSource {
-  /**
-   * The context for the next connection: TLS 1.2 or newer, with the newest usable files. While the files are unusable, as
-   * in the middle of a rotation, the last good ones stay in use.
-   * @throws {TlsFilesError} when there have never been usable files
-   */
-  current(): Promise<tls.SecureContext>;
-  /** What was wrong with the files when they were last read: unusable, or expired. One sentence, or undefined. */
-  problem(): string | undefined;
-}
+export type TlsContextSource = ReturnType<typeof createTlsContextSource>;
 
 export interface TlsContextOptions {
   /** Is given the private key before it is used, so that it is never written. */
@@ -55,10 +38,7 @@ export const MAX_PEM_BYTES = 1_048_576;
 export const checkTlsFiles = async (files: TlsFiles, nowMs: number): Promise<readonly TlsProblem[]> =>
   (await readTlsFiles(files, nowMs)).problems;
 
-export const createTlsContextSource = (
-  files: TlsFiles,
-  { addSecret, clock }: TlsContextOptions,
-): TlsContextSource => {
+export const createTlsContextSource = (files: TlsFiles, { addSecret, clock }: TlsContextOptions) => {
   let last: Usable | undefined;
   let problem: string | undefined;
 
@@ -69,19 +49,25 @@ export const createTlsContextSource = (
     last = usable;
     // The lines of the key's PEM, and its DER. Base64 of both is found by itself.
     const [, body = ''] = /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/.exec(usable.pems) ?? [];
-    addSecret(`${TLS_VARIABLES.key} (PEM)`, body.trim());
-    addSecret(`${TLS_VARIABLES.key} (DER)`, body.replaceAll(/\s/g, ''));
+    addSecret('PROVIDER_TLS_KEY_FILE (PEM)', body.trim());
+    addSecret('PROVIDER_TLS_KEY_FILE (DER)', body.replaceAll(/\s/g, ''));
   };
 
   return {
-    current: async () => {
+    /**
+     * The context for the next connection: TLS 1.2 or newer, with the newest usable files. While the files are unusable, as
+     * in the middle of a rotation, the last good ones stay in use.
+     * @throws {TlsFilesError} when there have never been usable files
+     */
+    current: async (): Promise<tls.SecureContext> => {
       await refresh();
       // Between two reads a rotation may have replaced one file of the pair: the second attempt sees both new ones.
       if (problem) await refresh();
       if (!last) throw new TlsFilesError(problem);
       return last.context;
     },
-    problem: () => problem,
+    /** What was wrong with the files when they were last read: unusable, or expired. One sentence, or undefined. */
+    problem: (): string | undefined => problem,
   };
 };
 
@@ -98,20 +84,24 @@ const readTlsFiles = async (
   last?: Usable,
 ): Promise<{ readonly problems: readonly TlsProblem[]; readonly usable?: Usable }> => {
   const problems: TlsProblem[] = [];
-  const report = (part: keyof TlsFiles, text: string | undefined): void =>
-    void (text && problems.push({ variables: [TLS_VARIABLES[part]], text }));
-  const read = async (part: keyof TlsFiles): Promise<string | undefined> => {
-    const path = files[part];
+  const report = (variable: TlsVariable, text: string): void =>
+    void problems.push({ variables: [variable], text });
+  const read = async (variable: TlsVariable): Promise<string | undefined> => {
+    const path = files[variable];
+    if (!path) return undefined;
     try {
-      return path && (await readRegularFile(path, MAX_PEM_BYTES)).toString('latin1');
+      return (await readRegularFile(path, MAX_PEM_BYTES)).toString('latin1');
     } catch (error) {
-      report(part, describeUnreadable(error, MAX_PEM_BYTES));
+      report(variable, describeUnreadable(error, MAX_PEM_BYTES));
       return undefined;
     }
   };
-  const [ca, cert, key] = [await read('ca'), await read('cert'), await read('key')];
-  if (ca !== undefined && !parseCertificate(ca)) report('ca', NO_CERTIFICATE);
-  if (cert !== undefined) report('cert', certificateProblem(parseCertificate(cert), nowMs));
+  const ca = await read('PROVIDER_TLS_CA_FILE');
+  const cert = await read('PROVIDER_TLS_CERT_FILE');
+  const key = await read('PROVIDER_TLS_KEY_FILE');
+  if (ca !== undefined && !parseCertificate(ca)) report('PROVIDER_TLS_CA_FILE', NO_CERTIFICATE);
+  const certProblem = cert === undefined ? undefined : certificateProblem(parseCertificate(cert), nowMs);
+  if (certProblem) report('PROVIDER_TLS_CERT_FILE', certProblem);
   if (problems.length > 0) return { problems };
   const pems = [ca, cert, key].join('\n');
   if (pems === last?.pems) return { problems, usable: last };
@@ -124,8 +114,8 @@ const readTlsFiles = async (
     return { problems, usable: { pems, context } };
   } catch (error) {
     report(
-      'key',
-      `does not fit ${TLS_VARIABLES.cert} (${describeReadError(error)}); it needs the private key that was issued with it, ` +
+      'PROVIDER_TLS_KEY_FILE',
+      `does not fit PROVIDER_TLS_CERT_FILE (${describeReadError(error)}); it needs the private key that was issued with it, ` +
         'in PEM, without a passphrase (openssl pkey -in KEY -out NEW removes one), of 2048 bits or more if it is RSA',
     );
     return { problems };

@@ -1,351 +1,138 @@
 import { expect, test } from '@jest/globals';
-import {
-  InvalidValue,
-  LOG_LEVELS,
-  passwordsIn,
-  toBytes,
-  toCount,
-  toDurationMs,
-  toEgressProxy,
-  toFieldNames,
-  toFields,
-  toHostNames,
-  toHttpsUrl,
-  toHttpUrl,
-  toOneOf,
-  toOrigins,
-  toPort,
-  toPortOrOff,
-  toRedisUrl,
-  toSecretWith,
-  toShare,
-  toSingleLine,
-  toTrustedProxies,
-} from '../../src/config/values.ts';
+import * as values from '../../src/config/values.ts';
+import { createClientAddress } from '../../src/http/client-address.ts';
 
 // Each kind of value at its exact bounds. What a whole configuration makes of them is in config.test.ts.
 
+const { InvalidValue } = values;
 const LABEL = 'a'.repeat(63);
 /** A name of 253 characters. */
 const LONGEST_NAME = `${LABEL}.${LABEL}.${LABEL}.${'a'.repeat(61)}`;
 const DAY = 86_400_000;
 const MIB = 1024 * 1024;
 const field = (name: string, from = name, isOptional = false) => ({ name, from, isOptional });
+/** Passwords with which an address has 8,192 bytes, and one more. */
+const [LONGEST, TOO_LONG] = ['x'.repeat(8_181), 'x'.repeat(8_182)];
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+const toBearer = values.toSecretWith({ minChars: 4, bearer: true });
+const toPlainSecret = values.toSecretWith({ minChars: 1, bearer: false });
+const toProxy = (text: string) => {
+  const { url, credentials } = values.toEgressProxy(text);
+  return [url.href, credentials?.reveal()];
+};
 
 type Parse = (text: string) => unknown;
+const asIs = (texts: readonly string[]) => Object.fromEntries(texts.map((text) => [text, text]));
 
-test.each<[kind: string, parse: Parse, values: readonly (readonly [text: string, value: unknown])[]]>([
-  [
-    'a port',
-    toPort,
-    [
-      ['0', 0],
-      ['65535', 65_535],
-    ],
-  ],
-  [
-    'a port or off',
-    toPortOrOff,
-    [
-      ['off', 'off'],
-      ['3001', 3_001],
-    ],
-  ],
-  [
-    'a list of host names',
-    toHostNames,
-    [
-      ['A.Example.com., b_c, 1-2.x', ['a.example.com', 'b_c', '1-2.x']],
-      [LONGEST_NAME, [LONGEST_NAME]],
-      [`${LABEL}.b`, [`${LABEL}.b`]],
-    ],
-  ],
-  ['a choice', toOneOf(['a', 'b']), [['b', 'b']]],
-  [
-    'a log level',
-    toOneOf(LOG_LEVELS),
-    ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level) => [level, level] as const),
-  ],
-  [
-    'a duration',
-    toDurationMs,
-    [
-      ['10ms', 10],
-      ['9.5ms', 10],
-      ['0.01s', 10],
-      ['1.25s', 1_250],
-      ['12m', 720_000],
-      ['1h', 3_600_000],
-      ['366d', 366 * DAY],
-    ],
-  ],
-  [
-    'a size',
-    toBytes,
-    [
-      ['1b', 1],
-      ['512KB', 512 * 1024],
-      ['1.25kb', 1_280],
-      ['1.5mb', 1.5 * MIB],
-      ['256mb', 256 * MIB],
-    ],
-  ],
-  [
-    'a count',
-    toCount,
-    [
-      ['0', 0],
-      ['999999999', 999_999_999],
-    ],
-  ],
-  [
-    'a share',
-    toShare,
-    [
-      ['0%', 0],
-      ['12.5%', 0.125],
-      ['0.25%', 0.0025],
-      ['100%', 1],
-    ],
-  ],
-  [
-    'a list of fields',
-    toFields,
-    [
-      ['a', [field('a')]],
-      [' a , b:c , d? , e:f? ', [field('a'), field('b', 'c'), field('d', 'd', true), field('e', 'f', true)]],
-      ['a:x,b:x', [field('a', 'x'), field('b', 'x')]],
-    ],
-  ],
-  ['a list of field names', toFieldNames, [['a, b.c,ção', ['a', 'b.c', 'ção']]]],
-  [
-    'a list of origins',
-    toOrigins,
-    [
-      ['*', '*'],
-      ['https://a.example, http://localhost:5173', ['https://a.example', 'http://localhost:5173']],
-    ],
-  ],
+test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
+  ['a port', values.toPort, { '0': 0, '65535': 65_535 }],
+  ['a port or off', values.toPortOrOff, { off: 'off', '3001': 3_001 }],
+  ['host names', values.toHostNames, { 'A.Example.com., b_c, 1-2.x': ['a.example.com', 'b_c', '1-2.x'] }],
+  ['long host names', values.toHostNames, { [LONGEST_NAME]: [LONGEST_NAME], [`${LABEL}.b`]: [`${LABEL}.b`] }],
+  ['a choice', values.toOneOf(['a', 'b']), { b: 'b' }],
+  ['a log level', values.toOneOf(values.LOG_LEVELS), asIs(LEVELS)],
+  ['a short duration', values.toDurationMs, { '10ms': 10, '9.5ms': 10, '0.01s': 10, '1.25s': 1_250 }],
+  ['a long duration', values.toDurationMs, { '12m': 720_000, '1h': 3_600_000, '366d': 366 * DAY }],
+  ['a size', values.toBytes, { '1b': 1, '512KB': 512 * 1024, '1.25kb': 1_280, '256mb': 256 * MIB }],
+  ['a count', values.toCount, { '0': 0, '999999999': 999_999_999 }],
+  ['a share', values.toShare, { '0%': 0, '12.5%': 0.125, '0.25%': 0.0025, '100%': 1 }],
+  ['fields', values.toFields, { a: [field('a')], 'a:x,b:x': [field('a', 'x'), field('b', 'x')] }],
+  ['optional fields', values.toFields, { ' d? , e:f? ': [field('d', 'd', true), field('e', 'f', true)] }],
+  ['field names', values.toFieldNames, { 'a, b.c,ção': ['a', 'b.c', 'ção'] }],
+  ['origins', values.toOrigins, { '*': '*', 'https://a, http://b:5173': ['https://a', 'http://b:5173'] }],
   [
     'the proxies in front',
-    toTrustedProxies,
-    [
-      ['0', 0],
-      ['99', 99],
-      ['10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],
-    ],
+    values.toTrustedProxies,
+    { '0': 0, '99': 99, '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'] },
   ],
-  [
-    'a text',
-    toSingleLine,
-    [
-      ['x'.repeat(4_096), 'x'.repeat(4_096)],
-      ['a b é', 'a b é'],
-    ],
-  ],
-  [
-    'an address',
-    (text) => toHttpUrl(text).href,
-    [
-      ['http://a.example/x', 'http://a.example/x'],
-      ['https://a.example', 'https://a.example/'],
-    ],
-  ],
-  [
-    'an address in production',
-    (text) => toHttpsUrl(text).href,
-    [['https://a.example', 'https://a.example/']],
-  ],
+  ['a text', values.toSingleLine, asIs(['x'.repeat(4_096), 'a b é'])],
+  ['an address', (text) => values.toHttpUrl(text).href, asIs(['http://a.example/x', 'https://a.example/'])],
+  ['an address in production', (text) => values.toHttpsUrl(text).href, asIs(['https://a.example/'])],
   [
     'the address of Redis',
-    (text) => toRedisUrl(text).reveal(),
-    ['redis://h', 'rediss://u:p%25@h:6379/15', 'redis://h/12345', `redis://:${'x'.repeat(8_181)}@h`].map(
-      (text) => [text, text] as const,
-    ),
+    (text) => values.toRedisUrl(text).reveal(),
+    asIs(['redis://h', 'rediss://u:p%25@h:6379/15', 'redis://h/12345', `redis://:${LONGEST}@h`]),
   ],
   [
     'the address of a proxy',
-    (text) => {
-      const { url, credentials } = toEgressProxy(text);
-      return [url.href, credentials?.reveal()];
+    toProxy,
+    { 'http://proxy': ['http://proxy/', undefined], 'u:p@p:3128': ['http://p:3128/', 'u:p'] },
+  ],
+  [
+    'that of one with a password',
+    toProxy,
+    {
+      'https://:p%25@proxy/': ['https://proxy/', ':p%'],
+      [`http://u:${LONGEST}@h`]: ['http://h/', `u:${LONGEST}`],
     },
-    [
-      ['http://proxy', ['http://proxy/', undefined]],
-      ['proxy:3128', ['http://proxy:3128/', undefined]],
-      ['https://:p%25@proxy/', ['https://proxy/', ':p%']],
-      ['u@proxy', ['http://proxy/', 'u:']],
-      [`http://u:${'x'.repeat(8_181)}@h`, ['http://h/', `u:${'x'.repeat(8_181)}`]],
-    ],
   ],
+  ['that of one in IPv6', toProxy, { 'http://u@[::1]:3128': ['http://[::1]:3128/', 'u:'] }],
+  ['a bearer token', (text) => toBearer(text).reveal(), asIs(['!ab~', 'x'.repeat(8_192)])],
+  ['a secret', (text) => toPlainSecret(text).reveal(), asIs(['é\n '])],
   [
-    'a bearer token of four characters or more',
-    (text) => toSecretWith({ minChars: 4, bearer: true })(text).reveal(),
-    ['!ab~', 'x'.repeat(8_192)].map((text) => [text, text] as const),
+    'passwords',
+    values.passwordsIn,
+    { 'redis://h': [], 'redis://:plain@h': ['plain'], 'redis://u:p%40ss@h': ['p%40ss', 'p@ss'] },
   ],
-  [
-    'a secret of three characters or more',
-    (text) => toSecretWith({ minChars: 3, bearer: false })(text).reveal(),
-    [['é\n ', 'é\n ']],
-  ],
-  [
-    'the passwords in an address',
-    passwordsIn,
-    [
-      ['redis://h', []],
-      ['redis://:plain@h', ['plain']],
-      ['redis://u:p%40ss@h', ['p%40ss', 'p@ss']],
-    ],
-  ],
-])('%s is read', (_kind, parse, values) => {
-  for (const [text, value] of values) expect([text, parse(text)]).toEqual([text, value]);
+])('%s is read', (_kind, parse, read) => {
+  for (const [text, value] of Object.entries(read)) expect([text, parse(text)]).toEqual([text, value]);
 });
 
+/** The texts between the bars. */
+const each = (texts: string): string[] => texts.split('|');
+
 test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
-  ['a port', toPort, ['', '65536', '-1', '1.5', '000001', 'x1', '1x', '0x10', ' 1', '1 ']],
-  ['a port or off', toPortOrOff, ['', 'on', '65536', 'off ']],
-  [
-    'a list of host names',
-    toHostNames,
-    [
-      '',
-      'a,',
-      '-a',
-      'a-',
-      'a..b',
-      'a b',
-      'a:1',
-      `${LONGEST_NAME}a`,
-      `${LABEL}a.b`,
-      `${LABEL}.${'a'.repeat(64)}`,
-      '.a',
-      '!a',
-      'a!',
-      'a.b..',
-    ],
-  ],
-  ['a choice', toOneOf(['a', 'b']), ['', 'c', 'A', 'a ']],
+  ['a port', values.toPort, each('|65536|-1|1.5|000001|x1|1x|0x10| 1|1 ')],
+  ['a port or off', values.toPortOrOff, each('|on|65536|off ')],
+  ['host names', values.toHostNames, each('|a,|-a|a-|a..b|a b|a:1|.a|!a|a!|a.b..|*.a|https://a')],
+  ['long host names', values.toHostNames, [`${LONGEST_NAME}a`, `${LABEL}a.b`, `${LABEL}.${'a'.repeat(64)}`]],
+  ['a choice', values.toOneOf(['a', 'b']), each('|c|A|a ')],
   [
     'a duration',
-    toDurationMs,
-    [
-      '9ms',
-      '9.4ms',
-      '0s',
-      '5',
-      's',
-      '1.s',
-      '.5s',
-      '-5s',
-      '5 s',
-      'x5s',
-      '5sx',
-      '5S',
-      '367d',
-      '366.1d',
-      '5w',
-      '1e3s',
-    ],
+    values.toDurationMs,
+    each('9ms|9.4ms|0s|5|s|1.s|.5s|-5s|5 s|x5s|5sx|5S|367d|366.1d|5w|1e3s'),
   ],
+  ['a unit', values.toDurationMs, each('1constructor|constructor')],
+  ['a size', values.toBytes, each('0b|0.4b|1|kb|1.kb|-1kb|1 kb|x1kb|1kbx|257mb|256.1mb|1gb')],
+  ['a count', values.toCount, each('|1.5|-1|1000000000|x1|1x| 1')],
+  ['a share', values.toShare, each('|20|0.2|-1%|100.1%|101%|1.%|.5%|x1%|1%x|%')],
   [
-    'a size',
-    toBytes,
-    ['0b', '0.4b', '1', 'kb', '1.kb', '-1kb', '1 kb', 'x1kb', '1kbx', '257mb', '256.1mb', '1gb'],
+    'fields',
+    values.toFields,
+    each('|a,|a:|:a|a:b:c|a??|?|a?:b|a,a|a,a?|a:x,a:y|a b|a"|a\\|a\u200b|__proto__|a:__proto__'),
   ],
-  ['a count', toCount, ['', '1.5', '-1', '1000000000', 'x1', '1x', ' 1']],
-  ['a share', toShare, ['', '20', '0.2', '-1%', '100.1%', '101%', '1.%', '.5%', 'x1%', '1%x', '%']],
+  ['field names', values.toFieldNames, each('|a,|a:b|a?|a b|__proto__')],
   [
-    'a list of fields',
-    toFields,
-    [
-      '',
-      'a,',
-      'a:',
-      ':a',
-      'a:b:c',
-      'a??',
-      '?',
-      'a?:b',
-      'a,a',
-      'a:x,a:y',
-      'a b',
-      'a"',
-      'a\\',
-      '__proto__',
-      'a:__proto__',
-      'a\u200b',
-    ],
+    'origins',
+    values.toOrigins,
+    each('|x|https://a/|https://A|https://a:443|ftp://a|https://a,*|xhttps://a|file:///a'),
   ],
-  ['a list of field names', toFieldNames, ['', 'a,', 'a:b', 'a?', 'a b', '__proto__']],
-  [
-    'a list of origins',
-    toOrigins,
-    [
-      '',
-      'x',
-      'https://a.example/',
-      'https://A.example',
-      'https://a.example:443',
-      'ftp://a.example',
-      'https://a.example,*',
-      'xhttps://a.example',
-      'file:///a',
-    ],
-  ],
-  [
-    'the proxies in front',
-    toTrustedProxies,
-    ['', '100', '-1', 'true', '*', '10.0.0.0/8,', '0.0.0.0/0', '10.0.0.0/33', 'localhost', 'loopback'],
-  ],
-  ['a text', toSingleLine, ['a\nb', 'a\0', 'x'.repeat(4_097), 'é'.repeat(2_049)]],
+  ['origins of one user or page', values.toOrigins, each('https://user@a.example|https://a.example?')],
+  ['proxies in front', values.toTrustedProxies, each('|100|-1|true|*|localhost|loopback|x|10.0.0.0/8,')],
+  ['all addresses', values.toTrustedProxies, each('0.0.0.0/0|::/0|10.0.0.0/8,::/0')],
+  ['ranges', values.toTrustedProxies, each('10.0.0.0/33|10.0.0.1/00|::1.2.3.4|10.0.0.0/8/8|::1/129')],
+  ['a text', values.toSingleLine, ['a\nb', 'a\0', 'x'.repeat(4_097), 'é'.repeat(2_049)]],
   [
     'an address',
-    toHttpUrl,
-    ['', 'a', 'ftp://a', 'http://u@a', 'http://:p@a', 'http://a?b', 'http://a?', 'http://a#b', 'http://a#'],
+    values.toHttpUrl,
+    each('|a|ftp://a|http://u@a|http://:p@a|http://a?b|http://a?|http://a#b|http://a#'),
   ],
-  ['an address in production', toHttpsUrl, ['http://a', 'a']],
+  ['an address in production', values.toHttpsUrl, each('http://a|a')],
   [
     'the address of Redis',
-    toRedisUrl,
-    [
-      '',
-      'h',
-      'http://h',
-      'redis://',
-      'redis://h/x',
-      'redis://h/1x',
-      'redis://h/123456',
-      'redis://h/1/2',
-      'redis://%zz@h',
-      'redis://:%@h',
-      `redis://:${'x'.repeat(8_182)}@h`,
-    ],
+    values.toRedisUrl,
+    each('|h|http://h|redis://|redis://h/x|redis://h/1x|redis://h/123456|redis://h/1/2'),
   ],
+  ['the password of Redis', values.toRedisUrl, each(`redis://%zz@h|redis://:%@h|redis://:${TOO_LONG}@h`)],
   [
     'the address of a proxy',
-    toEgressProxy,
-    [
-      '',
-      '://',
-      'socks5://proxy',
-      'http://proxy/path',
-      'http://proxy?',
-      'http://proxy/#a',
-      'http://%@proxy',
-      'http://u:%zz@proxy',
-      `http://u:${'x'.repeat(8_182)}@h`,
-    ],
+    values.toEgressProxy,
+    each('|://|socks5://p|http://u:p@|http://p/path|http://p?|http://p/#a|a b'),
   ],
-  [
-    'a bearer token',
-    toSecretWith({ minChars: 4, bearer: true }),
-    ['', 'abc', 'abc\\', 'abc d', 'abcd\n', 'abcdé', '\u007fabcd'],
-  ],
-  [
-    'a secret',
-    toSecretWith({ minChars: 1, bearer: false }),
-    ['', '\\', 'a\0', 'x'.repeat(8_193), 'é'.repeat(4_097)],
-  ],
-])('%s is not read from anything else', (_kind, parse, texts) => {
+  ['the password of a proxy', values.toEgressProxy, each(`http://%@p|http://u:%zz@p|http://u:${TOO_LONG}@h`)],
+  ['a bearer token', toBearer, each('|abc|abc\\|abc d|abcd\n|abcdé|\u007fabcd')],
+  ['a secret', toPlainSecret, ['', '\\', 'a\0', 'x'.repeat(8_193), 'é'.repeat(4_097)]],
+])('%s: nothing else is read', (_kind, parse, texts) => {
   for (const text of texts) {
     const refusal = (): unknown => {
       try {
@@ -367,13 +154,18 @@ test.each([
   ],
   ['x'.repeat(8_193), 'has more than 8192 bytes'],
 ])('of a secret it is said what is wrong and what is needed', (secret, problem) => {
-  expect(() => toSecretWith({ minChars: 4, bearer: true })(secret)).toThrow(
+  expect(() => toBearer(secret)).toThrow(
     new InvalidValue(`${problem}; it needs 4 to 8192 visible ASCII characters`),
   );
 });
 
 test('a secret that is not a bearer token may have any character but NUL', () => {
-  expect(() => toSecretWith({ minChars: 1, bearer: false })('a\0b')).toThrow(
+  expect(() => toPlainSecret('a\0b')).toThrow(
     new InvalidValue('has a NUL character; it needs 1 to 8192 bytes of text'),
   );
+});
+
+test('whatever addresses of proxies are read, Express can use', () => {
+  for (const addresses of ['10.0.0.0/8', '2001:db8::/32', '::ffff:10.0.0.1', 'fe80::1%eth0', '127.0.0.1,::1'])
+    expect(() => createClientAddress(values.toTrustedProxies(addresses))).not.toThrow();
 });

@@ -69,147 +69,90 @@ describe.each(Object.entries(SECRETS))('%s', (_what, secret) => {
   });
 });
 
-test('a line without a secret is left as it is', () => {
+/** Redacts the secrets, each of a variable of its own. */
+const redactionOf = (...secrets: string[]) => {
   const { addSecret, redact } = createRedaction();
+  for (const [index, secret] of secrets.entries()) addSecret(`SECRET_${index}`, secret);
+  return redact;
+};
+
+test('a line without a secret is left as it is', () => {
   const line = '{"level":30,"path":"/banks","msg":"request"}';
-  expect(redact(line)).toBe(line);
-  addSecret('TOKEN', 'emulator-access-token');
-  expect(redact(line)).toBe(line);
+  expect(createRedaction().redact(line)).toBe(line);
+  expect(redactionOf('emulator-access-token')(line)).toBe(line);
 });
 
 test('a line holding secrets remains JSON', () => {
-  const { addSecret, redact } = createRedaction();
-  for (const [name, secret] of Object.entries(SECRETS)) addSecret(name, secret);
-  const redacted = redact(json({ all: Object.values(SECRETS), text: json(SECRETS) }));
-  expect(JSON.parse(redacted)).toEqual({
-    all: Object.keys(SECRETS).map(() => '[redacted]'),
-    text: expect.any(String),
-  });
+  const all = Object.values(SECRETS);
+  const redacted = redactionOf(...all)(json({ all, text: json(SECRETS) }));
+  expect(JSON.parse(redacted)).toEqual({ all: all.map(() => '[redacted]'), text: expect.any(String) });
 });
 
-test('of two secrets that begin alike neither leaves its end behind', () => {
-  const { addSecret, redact } = createRedaction();
-  addSecret('A', 'token-1');
-  addSecret('B', 'token-12345');
-  expect(redact('x token-12345 token-1 y')).toBe('x [redacted] [redacted] y');
-});
-
-test('the last rotations are remembered and the oldest forgotten, each variable for itself', () => {
+test('of a variable the last four values are remembered, and those of others stay', () => {
   const { addSecret, redact } = createRedaction();
   addSecret('SECRET', 'the-client-secret');
-  for (let rotation = 1; rotation <= 5; rotation += 1) addSecret('TOKEN', `token-number-${rotation}`);
-  expect(redact('the-client-secret token-number-5 token-number-2')).toBe('[redacted] [redacted] [redacted]');
-  expect(redact('token-number-1')).toBe('token-number-1');
-});
-
-test('a value too short to be a secret does not tear holes into every line', () => {
-  const { addSecret, redact } = createRedaction();
-  addSecret('TOKEN', 'e');
-  addSecret('TOKEN', '');
-  expect(redact('{"level":30}')).toBe('{"level":30}');
+  const give = (...numbers: number[]): void => {
+    for (const number of numbers) addSecret('TOKEN', `token-${number}`);
+  };
+  give(1, 2, 3, 4, 3, 3, 4, 3);
+  expect(redact('token-1 token-2 token-3 token-4')).toBe('[redacted] [redacted] [redacted] [redacted]');
+  // One that is given again is the newest.
+  give(2, 5, 6);
+  expect(redact('token-1 token-2 token-3 token-4')).toBe('token-1 [redacted] [redacted] token-4');
+  expect(redact('the-client-secret')).toBe('[redacted]');
 });
 
 test('a long line of backslashes does not stop the service', () => {
-  const { addSecret, redact } = createRedaction();
-  addSecret('TOKEN', String.raw`a\\"\\"\\"b`);
   // A search that is not linear would not end within a day.
   const line = `a${'\\'.repeat(20_000)}`;
-  expect(redact(line)).toBe(line);
+  expect(redactionOf(String.raw`a\\"\\"\\"b`)(line)).toBe(line);
 });
 
-test.each([
-  ['abcdefgh', true],
-  ['12345678', true],
-  ['--------', true],
-  ['abcdefg', false],
-  ['1234567', false],
-  ['-------', false],
-  ['Zx9!', true],
-  ['abc1', true],
-  ['1abc', true],
-  ['12!!', true],
-  ['!!ab', true],
-  ['a1!', false],
-  [String.raw`abcdefg\\\\`, false],
-  [String.raw`ab1\\\\`, false],
-  ['', false],
-])('%j is looked for: %p', (secret, isRedacted) => {
-  expect(isLookedFor(secret)).toBe(isRedacted);
-  const { addSecret, redact } = createRedaction();
-  addSecret('TOKEN', secret);
-  expect(redact(`<${secret}>`)).toBe(isRedacted ? '<[redacted]>' : `<${secret}>`);
+test('what would also be in ordinary lines is not looked for', () => {
+  const judge = (secret: string) => [secret, isLookedFor(secret), redactionOf(secret)(`<${secret}>`)];
+  for (const secret of ['abcdefgh', '12345678', '--------', 'Zx9!', 'abc1', '1abc', '12!!', '!!ab'])
+    expect(judge(secret)).toEqual([secret, true, '<[redacted]>']);
+  for (const secret of ['abcdefg', '1234567', '-------', 'a1!', '', 'abcdefg\\\\', 'ab1\\\\'])
+    expect(judge(secret)).toEqual([secret, false, `<${secret}>`]);
 });
 
-test('only the secret is replaced, wherever it is and however often', () => {
-  const { addSecret, redact } = createRedaction();
-  addSecret('A', 'first-secret');
-  addSecret('B', 'other-secret');
-  expect(redact('first-secret')).toBe('[redacted]');
-  expect(redact('first-secret, other-secret; first-secret.')).toBe('[redacted], [redacted]; [redacted].');
+const [FIRST, OTHER] = ['first-secret', 'other-secret'];
+const [OUTER, INNER, NEXT] = ['abcdefgh-ijklmnop', 'defgh-ij', 'ijklmnop-qrstuvwx'];
+/** As long as what is found of a longer secret. */
+const START = 'x1'.repeat(16);
+const REPEATED = 'x1'.repeat(20);
+const [LONG, LONGER] = [`${START}-first`, `${START}-other-one`];
+
+test.each<[secrets: string[], text: string, redacted: string]>([
+  [[FIRST, OTHER], 'first-secret', '[redacted]'],
+  [[FIRST, OTHER], 'first-secret, other-secret; first-secret.', '[redacted], [redacted]; [redacted].'],
   // One that follows at once cannot be told from it.
-  expect(redact('<first-secretother-secret>')).toBe('<[redacted]>');
-  expect(redact('first-secre')).toBe('first-secre');
-  expect(redact('irst-secret')).toBe('irst-secret');
-});
-
-test('a secret inside another one, or overlapping it, leaves nothing behind', () => {
-  const { addSecret, redact } = createRedaction();
-  addSecret('A', 'abcdefgh-ijklmnop');
-  addSecret('B', 'defgh-ij');
-  addSecret('C', 'ijklmnop-qrstuvwx');
-  expect(redact('<abcdefgh-ijklmnop>')).toBe('<[redacted]>');
-  expect(redact('<abcdefgh-ijklmnop-qrstuvwx>')).toBe('<[redacted]>');
-  expect(redact('<defgh-ij>')).toBe('<[redacted]>');
-});
-
-test('long secrets that begin alike are told apart by how they go on', () => {
-  const { addSecret, redact } = createRedaction();
-  const start = 'x1'.repeat(16);
-  addSecret('A', `${start}-first`);
-  addSecret('B', `${start}-other-one`);
-  expect(redact(`<${start}-other-one>`)).toBe('<[redacted]>');
-  expect(redact(`<${start}-first>`)).toBe('<[redacted]>');
-  expect(redact(`<${start}-first ${start}-other-one>`)).toBe('<[redacted] [redacted]>');
+  [[FIRST, OTHER], '<first-secretother-secret>', '<[redacted]>'],
+  [[FIRST], 'first-secre', 'first-secre'],
+  [[FIRST], 'irst-secret', 'irst-secret'],
+  [['token-1', 'token-12345'], 'x token-12345 token-1 y', 'x [redacted] [redacted] y'],
+  [['ab+cd-12', OTHER], 'ab%2Bcd-12, other-secret, ab%2Bcd-12', '[redacted], [redacted], [redacted]'],
+  [[OUTER, INNER, NEXT], '<abcdefgh-ijklmnop>', '<[redacted]>'],
+  [[OUTER, INNER, NEXT], '<abcdefgh-ijklmnop-qrstuvwx>', '<[redacted]>'],
+  [[OUTER, INNER, NEXT], '<defgh-ij>', '<[redacted]>'],
+  [[LONG, LONGER], `<${LONGER}>`, '<[redacted]>'],
+  [[LONG, LONGER], `<${LONG} ${LONGER}>`, '<[redacted] [redacted]>'],
   // What only begins like a secret may be one that was cut off.
-  expect(redact(`<${start}-o>`)).toBe('<[redacted]>');
-  expect(redact(`<${start.slice(1)}>`)).toBe(`<${start.slice(1)}>`);
-});
-
-test.each([
-  ['one character', '0', '0'.repeat(40)],
-  ['two characters', 'ab', 'ab'.repeat(20)],
-  ['itself, almost', `${'x1'.repeat(20)}y`, `${'x1'.repeat(20)}y${'x1'.repeat(20)}`],
-])(
-  'of a secret that begins by repeating %s nothing is left after some more of them',
-  (_what, more, start) => {
-    const { addSecret, redact } = createRedaction();
-    addSecret('TOKEN', `${start}-Random-Rest`);
-    expect(redact(`<${more}${start}-Random-Rest>`)).toBe('<[redacted]>');
-    expect(redact(`<${start}${start}-Random-Rest>`)).not.toMatch(/Random|Rest/);
-  },
-);
-
-test('a value that is rotated back and forth does not push the others out', () => {
-  const { addSecret, redact } = createRedaction();
-  for (const rotation of [1, 2, 3, 4, 3, 3, 4, 3]) addSecret('TOKEN', `token-number-${rotation}`);
-  expect(redact('token-number-1 token-number-2 token-number-3 token-number-4')).toBe(
-    '[redacted] [redacted] [redacted] [redacted]',
-  );
-});
-
-test('a value that is given again is the newest', () => {
-  const { addSecret, redact } = createRedaction();
-  for (const rotation of [1, 2, 3, 2, 4, 5, 6]) addSecret('TOKEN', `token-number-${rotation}`);
-  expect(redact('token-number-2 token-number-3')).toBe('[redacted] token-number-3');
+  [[LONG, LONGER], `<${START}-o…>`, '<[redacted]…>'],
+  [[LONG, LONGER], `<${START.slice(1)}>`, `<${START.slice(1)}>`],
+  // The longest run of letters and digits in it is at its end, which is cut off.
+  [['0f4c1d2e-7a5b-4c3d-9e8f-001122334455'], '<0f4c1d2e-7a5b-4c3d-9e8f-00112233…>', '<[redacted]…>'],
+  // Secrets that begin by repeating something, after some more of it.
+  [[`${'0'.repeat(40)}-Rest`], `<${'0'.repeat(41)}-Rest>`, '<[redacted]>'],
+  [[`${REPEATED}-Rest`], `<x1${REPEATED}-Rest>`, '<[redacted]>'],
+  [[`${START}-Random-Rest`], `<x1x1${START}-Random…>`, '<[redacted]…>'],
+  [[`${REPEATED}-Rest`], `<${REPEATED}${REPEATED}-Rest>`, '<[redacted]>'],
+  [[`${REPEATED}y${REPEATED}-Rest`], `<${REPEATED}y${REPEATED}y${REPEATED}-Rest>`, '<[redacted]>'],
+])('of %j in %j is left: %j', (secrets, text, redacted) => {
+  expect(redactionOf(...secrets)(text)).toBe(redacted);
 });
 
 describe('of escapes', () => {
-  const redactionOf = (secret: string) => {
-    const { addSecret, redact } = createRedaction();
-    addSecret('TOKEN', secret);
-    return redact;
-  };
-
   test.each([
     ['a control character', 'ab\b\f\n\r\tcd12', String.raw`ab\b\f\n\r\tcd12`],
     ['a quote', 'ab"cd-12', String.raw`ab\\\"cd-12`],
@@ -249,42 +192,31 @@ describe('of escapes', () => {
     expect(redactionOf(secret)(`<${written}>`)).toBe(`<${written}>`);
   });
 
-  test('the whole escape goes with the secret, and no more', () => {
-    expect(redactionOf('"abc-123"')(String.raw`{"a":"\"abc-123\""}`)).toBe('{"a":"[redacted]"}');
-    expect(redactionOf('é-abc-12é')(String.raw`1\u00e9-abc-12\u00e92`)).toBe('1[redacted]2');
-    expect(redactionOf('+abc-12+')('1%2Babc%2D12%2B2')).toBe('1[redacted]2');
-    expect(redactionOf('abcd-123\\')(String.raw`{"a":"abcd-123\\"}`)).toBe(String.raw`{"a":"[redacted]\\"}`);
-    expect(redactionOf('abc-123é')('<abc-123é\udd11>')).toBe('<[redacted]\udd11>');
-    expect(redactionOf('abc-1234\ud83d')(String.raw`<abc-1234\ud83d.>`)).toBe('<[redacted].>');
-    expect(redactionOf('abcd-12%')('<abcd-12%41>')).toBe('<[redacted]41>');
-    expect(redactionOf('41-abcd-1')('<%41-abcd-1>')).toBe('<%[redacted]>');
-  });
-
-  test('an encoded secret before a plain one goes as well', () => {
-    const { addSecret, redact } = createRedaction();
-    addSecret('A', 'ab+cd-12');
-    addSecret('B', 'other-secret');
-    expect(redact('ab%2Bcd-12, other-secret, ab%2Bcd-12')).toBe('[redacted], [redacted], [redacted]');
+  test.each([
+    ['"abc-123"', String.raw`{"a":"\"abc-123\""}`, '{"a":"[redacted]"}'],
+    ['é-abc-12é', String.raw`1\u00e9-abc-12\u00e92`, '1[redacted]2'],
+    ['+abc-12+', '1%2Babc%2D12%2B2', '1[redacted]2'],
+    ['abcd-123\\', String.raw`{"a":"abcd-123\\"}`, String.raw`{"a":"[redacted]\\"}`],
+    ['abc-123é', '<abc-123é\udd11>', '<[redacted]\udd11>'],
+    ['abc-1234\ud83d', String.raw`<abc-1234\ud83d.>`, '<[redacted].>'],
+    ['abcd-12%', '<abcd-12%41>', '<[redacted]41>'],
+    ['41-abcd-1', '<%41-abcd-1>', '<%[redacted]>'],
+  ])('the whole escape goes with %j, and no more', (secret, text, redacted) => {
+    expect(redactionOf(secret)(text)).toBe(redacted);
   });
 });
 
-describe('in Base64', () => {
-  test.each(['abcd-1234', 'abcd-12345', 'abcd-123456', 'Zx9!'])(
-    '%s, at each position of a group',
-    (secret) => {
-      const { addSecret, redact } = createRedaction();
-      addSecret('TOKEN', secret);
-      for (const before of ['', '1', '12', '123']) {
-        const redacted = redact(base64(`${before}${secret}`));
-        expect(redacted).toContain('[redacted]');
-        // What is left around it holds at most the bits that it shares with its neighbours.
-        expect(redacted.replace('[redacted]', '').replaceAll('=', '').length).toBeLessThanOrEqual(
-          Math.ceil((before.length * 8) / 6) + 1,
-        );
-      }
-    },
-  );
-});
+test.each(['abcd-1234', 'abcd-12345', 'abcd-123456', 'Zx9!'])(
+  '%s is removed from Base64 at each position of a group',
+  (secret) => {
+    for (const before of ['', '1', '12', '123']) {
+      const [start = '', end = ''] = redactionOf(secret)(base64(`${before}${secret}`)).split('[redacted]');
+      // What is left around it holds at most the bits that it shares with its neighbours.
+      const left = `${start}${end.replaceAll('=', '')}`;
+      expect(left.length).toBeLessThanOrEqual(Math.ceil((before.length * 8) / 6) + 1);
+    }
+  },
+);
 
 test('a text or line of exactly the largest length is kept, a longer one is not', () => {
   const redaction = createRedaction();

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 import { checkTlsFiles, createTlsContextSource, type TlsFiles } from '../../src/secrets/tls-files.ts';
-import { createAuthority, encryptedKey, EXPIRED } from '../kit/authority.ts';
+import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../kit/authority.ts';
 
 // The files of mutual TLS: what is said about those that cannot be used, and what is done while they cannot.
 
@@ -13,24 +13,29 @@ const NOW_MS = Date.UTC(2026, 6, 1);
 const authority = createAuthority();
 const pair = authority.issue('the service');
 const other = authority.issue('another');
-const expired = authority.issue('expired', EXPIRED);
-const future = authority.issue('future', { from: '20300101000000Z', until: '20310101000000Z' });
 const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
 const file = (name: string, content: string): string => {
   writeFileSync(join(folder, name), content);
   return join(folder, name);
 };
-const FILES: TlsFiles = { ca: authority.certFile, cert: pair.certFile, key: pair.keyFile };
+const CA = 'PROVIDER_TLS_CA_FILE';
+const CERT = 'PROVIDER_TLS_CERT_FILE';
+const KEY = 'PROVIDER_TLS_KEY_FILE';
+const pairOf = ({ certFile, keyFile }: Pick<Pair, 'certFile' | 'keyFile'>): TlsFiles => ({
+  [CERT]: certFile,
+  [KEY]: keyFile,
+});
+const FILES: TlsFiles = { [CA]: authority.certFile, ...pairOf(pair) };
 
-const problemsOf = async (files: Partial<TlsFiles>): Promise<string[]> =>
+const problemsOf = async (files: TlsFiles): Promise<string[]> =>
   (await checkTlsFiles({ ...FILES, ...files }, NOW_MS)).map(
     ({ variables, text }) => `${variables.join()} ${text}`,
   );
 
 test('a pair and an authority that are fine have no problem, nor have no files', async () => {
   expect(await problemsOf({})).toEqual([]);
-  expect(await problemsOf({ ca: undefined, cert: undefined, key: undefined })).toEqual([]);
-  expect(await problemsOf({ cert: file('chain', pair.cert + authority.cert) })).toEqual([]);
+  expect(await problemsOf({ [CA]: undefined, [CERT]: undefined, [KEY]: undefined })).toEqual([]);
+  expect(await problemsOf({ [CERT]: file('chain', pair.cert + authority.cert) })).toEqual([]);
 });
 
 test('an RSA pair, and a key in the older format of its kind, are fine', async () => {
@@ -41,69 +46,52 @@ test('an RSA pair, and a key in the older format of its kind, are fine', async (
     { stdio: 'pipe' },
   );
   const traditional = execFileSync('openssl', ['rsa', '-traditional', '-in', key], { stdio: 'pipe' });
-  expect(await checkTlsFiles({ ca: undefined, cert, key }, Date.now() + 60_000)).toEqual([]);
+  expect(await checkTlsFiles(pairOf({ certFile: cert, keyFile: key }), Date.now() + 60_000)).toEqual([]);
   const older = file('rsa-traditional', traditional.toString());
-  expect(await checkTlsFiles({ ca: undefined, cert, key: older }, Date.now() + 60_000)).toEqual([]);
+  expect(await checkTlsFiles(pairOf({ certFile: cert, keyFile: older }), Date.now() + 60_000)).toEqual([]);
 });
 
-describe('each problem names its variable, its cause and the way out', () => {
-  test.each<[string, Partial<TlsFiles>, RegExp]>([
-    [
-      'a missing file',
-      { ca: '/nowhere' },
-      /^PROVIDER_TLS_CA_FILE cannot be read \(ENOENT\); name a regular file/,
-    ],
-    ['a folder', { key: folder }, /^PROVIDER_TLS_KEY_FILE cannot be read \(.*\); name a regular file/],
-    ['a file that is too large', { cert: file('large', 'x'.repeat(1_048_577)) }, /_CERT_FILE cannot be read/],
-    [
-      'no authority',
-      { ca: file('no-ca', 'nothing') },
-      /^PROVIDER_TLS_CA_FILE holds no certificate in PEM; it needs/,
-    ],
-    [
-      'a damaged authority',
-      { ca: file('bad-ca', authority.cert.replace('MII', 'III')) },
-      /^PROVIDER_TLS_CA_FILE holds no/,
-    ],
-    [
-      'no certificate',
-      { cert: pair.keyFile },
-      /^PROVIDER_TLS_CERT_FILE holds no certificate in PEM; it needs/,
-    ],
-    [
-      'an expired certificate',
-      { cert: expired.certFile, key: expired.keyFile },
-      /^PROVIDER_TLS_CERT_FILE is valid only from 2020-01-01 to 2021-01-01; get the current one/,
-    ],
-    [
-      'a certificate for later',
-      { cert: future.certFile, key: future.keyFile },
-      /^PROVIDER_TLS_CERT_FILE is valid only from 2030-01-01 to 2031-01-01; .* check this machine's clock/,
-    ],
-    [
-      'no key',
-      { key: pair.certFile },
-      /^PROVIDER_TLS_KEY_FILE does not fit PROVIDER_TLS_CERT_FILE .* it needs/,
-    ],
-    [
-      'an encrypted key',
-      { key: encryptedKey(pair) },
-      /^PROVIDER_TLS_KEY_FILE does not fit .* without a passphrase \(openssl pkey/,
-    ],
-    [
-      'the key of another certificate',
-      { key: other.keyFile },
-      /^PROVIDER_TLS_KEY_FILE does not fit PROVIDER_TLS_CERT_FILE \(ERR_OSSL_X509_KEY_VALUES_MISMATCH\)/,
-    ],
-  ])('%s', async (_what, files, problem) => {
-    const problems = await problemsOf(files);
-    expect(problems).toEqual([expect.stringMatching(problem)]);
-    expect(problems.join()).not.toMatch(/canary-passphrase|MIG|MII|BEGIN EC/);
-  });
+test.each<[string, TlsFiles, problem: string]>([
+  ['a missing file', { [CA]: '/nowhere' }, `${CA} cannot be read (ENOENT); name a regular file`],
+  ['a folder', { [KEY]: folder }, `${KEY} cannot be read (not a regular file); name a regular file`],
+  [
+    'a file that is too large',
+    { [CERT]: file('large', 'x'.repeat(1_048_577)) },
+    `${CERT} cannot be read (more`,
+  ],
+  ['no authority', { [CA]: file('no-ca', 'nothing') }, `${CA} holds no certificate in PEM; it needs`],
+  [
+    'a damaged authority',
+    { [CA]: file('bad-ca', authority.cert.replace('MII', 'III')) },
+    `${CA} holds no certificate in PEM`,
+  ],
+  ['no certificate', { [CERT]: pair.keyFile }, `${CERT} holds no certificate in PEM; it needs`],
+  [
+    'an expired certificate',
+    pairOf(authority.issue('expired', EXPIRED)),
+    `${CERT} is valid only from 2020-01-01 to 2021-01-01; get the current one`,
+  ],
+  [
+    'a certificate for later',
+    pairOf(authority.issue('future', { from: '20300101000000Z', until: '20310101000000Z' })),
+    `${CERT} is valid only from 2030-01-01 to 2031-01-01; get the current one from its issuer, or check this`,
+  ],
+  ['no key', { [KEY]: pair.certFile }, `${KEY} does not fit ${CERT} (`],
+  ['an encrypted key', { [KEY]: encryptedKey(pair) }, 'without a passphrase (openssl pkey'],
+  [
+    'the key of another certificate',
+    { [KEY]: other.keyFile },
+    `${KEY} does not fit ${CERT} (ERR_OSSL_X509_KEY_VALUES_MISMATCH); it needs`,
+  ],
+])('%s is a problem that names its variable, its cause and the way out', async (_what, files, problem) => {
+  const problems = await problemsOf(files);
+  expect(problems).toEqual([expect.stringContaining(problem)]);
+  expect(problems.join()).not.toMatch(/canary-passphrase|MIG|MII|BEGIN EC/);
+});
 
-  test('all of them at once', async () => {
-    expect(await problemsOf({ ca: '/nowhere', cert: expired.certFile, key: '/nowhere' })).toHaveLength(3);
-  });
+test('all problems are told at once', async () => {
+  const expired = file('expired', authority.issue('expired', EXPIRED).cert);
+  expect(await problemsOf({ [CA]: '/nowhere', [CERT]: expired, [KEY]: '/nowhere' })).toHaveLength(3);
 });
 
 describe('while the service runs', () => {
@@ -112,7 +100,7 @@ describe('while the service runs', () => {
   test('unchanged files make no new context, changed ones do', async () => {
     const cert = file('running.pem', pair.cert);
     const key = file('running.key', pair.key);
-    const source = createTlsContextSource({ ca: undefined, cert, key }, options);
+    const source = createTlsContextSource(pairOf({ certFile: cert, keyFile: key }), options);
     const first = await source.current();
     expect(await source.current()).toBe(first);
     file('running.pem', other.cert);
@@ -128,10 +116,27 @@ describe('while the service runs', () => {
 
   test('files that have never been usable are an error, and are found once they are', async () => {
     const cert = join(folder, 'late.pem');
-    const source = createTlsContextSource({ ca: undefined, cert, key: pair.keyFile }, options);
+    const source = createTlsContextSource(pairOf({ certFile: cert, keyFile: pair.keyFile }), options);
     await expect(source.current()).rejects.toThrow(/^PROVIDER_TLS_CERT_FILE cannot be read \(ENOENT\)/);
     writeFileSync(cert, pair.cert);
     await expect(source.current()).resolves.toBeDefined();
+  });
+
+  test('a rotation that is half done is read again at once', async () => {
+    const cert = file('rotated.pem', other.cert);
+    const key = file('rotated.key', pair.key);
+    let reads = 0;
+    const wallMs = (): number => {
+      reads += 1;
+      if (reads === 2) file('rotated.key', other.key);
+      return NOW_MS;
+    };
+    const source = createTlsContextSource(pairOf({ certFile: cert, keyFile: key }), {
+      ...options,
+      clock: { wallMs },
+    });
+    await expect(source.current()).resolves.toBeDefined();
+    expect(source.problem()).toBeUndefined();
   });
 
   test('the key is a secret in each form in which it could be written', async () => {
