@@ -1,45 +1,133 @@
-import express, { type Express } from 'express';
-import type { RequestListener } from 'node:http';
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Config } from '../config/config.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
-import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
-import type { RequestLog } from './log/request-log.ts';
-import {
-  createRequestAdmission,
-  createResource,
-  inFrontOf,
-  toProblem,
-  type RequestAdmissionOptions,
-} from './middlewares.ts';
+import type { Cors } from './cors.ts';
+import { setHeaders, type FlatHeaders } from './headers.ts';
+import { createHealthz, createReadyz, PROBES, type HealthOptions } from './health.ts';
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
+import type { RequestLog } from './request-log.ts';
+import { hasUnwantedBody, isServerWide, refusalOf } from './server/refusals.ts';
+import type { BoundedServer } from './server/server.ts';
 
-// The public port's application: which resources exist. It does not listen, and it reads no body and no query string.
+// The applications of both ports: what they do with every request, whatever it asks for, and which resources exist. They do not
+// listen, and read no body.
 
-export interface PublicAppOptions extends BanksRouteOptions, HealthOptions, RequestAdmissionOptions {
+export type Middleware = (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
+
+export interface AppOptions extends HealthOptions {
+  readonly requestLog: RequestLog;
+  readonly cors: Cors;
+  readonly securityHeaders: FlatHeaders;
+  readonly server: Pick<BoundedServer, 'isOverCapacity'>;
+}
+
+/** Defines a read-only resource. Express answers HEAD by the GET handler; other methods get a 405 with `Allow`. */
+export type DefineResource = (path: string, get: RequestHandler) => void;
+
+/**
+ * An application with the probes and what `define` adds. `check` comes before all of it, and refuses what it does not pass on.
+ * `notFound`: what a 404 says.
+ */
+export const createApp = (
+  options: AppOptions,
+  define: (resource: DefineResource, app: Express) => void,
+  { check, notFound }: { readonly check?: Middleware; readonly notFound?: string } = {},
+): RequestListener => {
+  const { requestLog } = options;
+  const app = express();
+  // No headers of its own, and exact paths.
+  app.disable('etag').disable('x-powered-by').enable('case sensitive routing').enable('strict routing');
+  const resource = createDefineResource(app, options);
+  resource('/healthz', createHealthz(options));
+  resource('/readyz', createReadyz(options));
+  define(resource, app);
+  app.use((_req, res) => sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }));
+  app.use(toProblem);
+
+  const admit = createRequestAdmission(options);
+  const answer: RequestListener = check ? (req, res) => check(req, res, () => app(req, res)) : app;
+  return (req, res) => requestLog.middleware(req, res, () => admit(req, res, () => answer(req, res)));
+};
+
+export interface PublicAppOptions extends AppOptions, BanksRouteOptions {
   readonly requestLog: RequestLog;
   readonly fields: Config['banks']['fields'];
 }
 
-export const createPublicApp = (options: PublicAppOptions): RequestListener => {
-  const app = createExpress();
-  app.set('query parser', false);
-  const resource = createResource(app, options);
-  resource('/banks', createBanksRoute(options));
-  resource('/healthz', createHealthz(options));
-  resource('/readyz', createReadyz(options));
-  resource('/openapi.json', createOpenApiRoute(options));
-  app.use((_req, res) => sendProblem(res, 'not_found'));
-  app.use(toProblem);
-  return inFrontOf(app, [options.requestLog.middleware, createRequestAdmission(options)]);
+export const createPublicApp = (options: PublicAppOptions): RequestListener =>
+  createApp(options, (resource) => {
+    resource('/banks', createBanksRoute(options));
+    resource('/openapi.json', createOpenApiRoute(options));
+  });
+
+/**
+ * Sets the headers of every answer, and refuses what is refused whatever the resource. It belongs in front of Express, whose
+ * router parses the target with Node's old URL parser, which accepts malformed targets and prints a warning (DEP0170).
+ */
+const createRequestAdmission =
+  ({ cors, securityHeaders, server, isDraining }: AppOptions): Middleware =>
+  (req, res, next) => {
+    setHeaders(res, securityHeaders);
+    setHeaders(res, cors.headers(req.headers.origin));
+    if (cors.varies) res.setHeader('Vary', 'Origin');
+
+    const refusal = refusalOf(req);
+    const isOverCapacity = server.isOverCapacity(req);
+    // Announces the end of the connection with its last answer: a client that reused it would lose its request.
+    if (refusal || isOverCapacity || isDraining() || hasUnwantedBody(req))
+      res.setHeader('Connection', 'close');
+
+    if (refusal) sendProblem(res, refusal);
+    // Probes are always answered: otherwise an orchestrator would restart a full service, or send all clients to fewer
+    // replicas.
+    else if (isOverCapacity && !PROBES.has(req.url)) {
+      res.setHeader('Retry-After', 1);
+      sendProblem(res, 'too_many_connections');
+    }
+    // `OPTIONS *` asks about the server, so no route has it.
+    else if (isServerWide(req.method, req.url)) sendOptions(res);
+    else next();
+  };
+
+const createDefineResource =
+  (app: Express, { cors, requestLog }: Pick<AppOptions, 'cors' | 'requestLog'>): DefineResource =>
+  (path, get) => {
+    app
+      .route(path)
+      .all((req, _res, next) => {
+        requestLog.note(req, { route: path });
+        next();
+      })
+      .get(get)
+      .options((req, res) => {
+        setHeaders(res, cors.preflightHeaders(req));
+        sendOptions(res);
+      })
+      .all((_req, res) => {
+        res.setHeader('Allow', ALLOWED);
+        sendProblem(res, 'method_not_allowed');
+      });
+  };
+
+const sendOptions = (res: ServerResponse): void => {
+  res.setHeader('Allow', ALLOWED);
+  res.setHeader('Cache-Control', 'no-store');
+  res.writeHead(204).end();
 };
 
-/** Express without additional headers, and with exact paths. */
-export const createExpress = (): Express => {
-  const app = express();
-  app.set('etag', false);
-  app.disable('x-powered-by');
-  app.enable('case sensitive routing');
-  app.enable('strict routing');
-  return app;
+const ALLOWED = 'GET, HEAD, OPTIONS';
+
+/** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any other error is a defect. */
+const toProblem: ErrorRequestHandler = (error: unknown, req, res, next) => {
+  if (res.headersSent) {
+    // Part of the response has been sent: only closing the connection can tell the client, and Express does that.
+    next(error);
+    return;
+  }
+  const isClientError =
+    typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
+  if (!isClientError) req.log.error({ err: error }, 'unexpected error in a request');
+  sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
 };

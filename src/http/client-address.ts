@@ -7,32 +7,13 @@ import type { RequestHead } from './headers.ts';
 
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
-/**
- * The nearest address that is not a trusted proxy's, for the log. The same as Express's `req.ip`, whose package splits the
- * whole header for every request.
- */
+/** The nearest address that is not a trusted proxy's, for the log: the same as Express's `req.ip`. */
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {
+  // proxy-addr would read the whole header even if nobody is trusted.
   if (trustProxy === undefined) return ({ socket }) => socket.remoteAddress;
-  const isTrusted =
-    typeof trustProxy === 'number'
-      ? (_address: string, hops: number) => hops < trustProxy
-      : proxyAddr.compile([...trustProxy]);
-  return ({ headers, socket }) => {
-    const forwarded = headers['x-forwarded-for']?.toString() ?? '';
-    let address = socket.remoteAddress;
-    let end = forwarded.length;
-    for (let hops = 0; address !== undefined && isTrusted(address, hops); hops += 1) {
-      let next = '';
-      while (next === '' && end > 0) {
-        const start = forwarded.lastIndexOf(',', end - 1) + 1;
-        next = forwarded.slice(start, end).trim();
-        end = start - 1;
-      }
-      if (next === '') break;
-      address = next;
-    }
-    return address;
-  };
+  const isTrusted = createIsTrusted(trustProxy);
+  // Without an address, the client has already gone.
+  return (head) => (head.socket.remoteAddress === undefined ? undefined : proxyAddr(head, isTrusted));
 };
 
 /**
@@ -40,11 +21,15 @@ export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAdd
  * proxies, every connection comes from one.
  */
 export const createIsProxy = (trustProxy: Config['trustProxy']): ((address: string) => boolean) => {
-  if (trustProxy === undefined) return () => false;
-  if (typeof trustProxy === 'number') return () => trustProxy > 0;
-  const isTrusted = proxyAddr.compile([...trustProxy]);
+  const isTrusted = createIsTrusted(trustProxy);
   return (address) => isTrusted(address, 0);
 };
+
+/** Whether the address that is `hops` away from this service is a trusted proxy's. */
+const createIsTrusted = (
+  trustProxy: Config['trustProxy'] = 0,
+): ((address: string, hops: number) => boolean) =>
+  typeof trustProxy === 'number' ? (_address, hops) => hops < trustProxy : proxyAddr.compile([...trustProxy]);
 
 /** The client that `address` belongs to: an IPv4 address, or the /64 of an IPv6 one, which is what one customer gets. */
 export const clientOf = (address: string): string => {

@@ -9,7 +9,7 @@ export interface Cors {
   headers(origin: string | undefined): FlatHeaders;
   /** Whether the request comes from a page of an origin that is not allowed: its browser will not show it the answer. */
   refuses(origin: string | undefined): boolean;
-  /** The further headers of the answer to a preflight; empty for any other request. */
+  /** The further headers of the answer to an OPTIONS request: empty unless it is a preflight. */
   preflightHeaders(req: IncomingMessage): FlatHeaders;
   /** Whether the answers differ by origin, so that each must have `Vary: Origin`, refusals included. */
   readonly varies: boolean;
@@ -25,12 +25,9 @@ export const createCors = (origins: Config['corsOrigins']): Cors => {
   return {
     headers,
     refuses: (origin) => origin !== undefined && headers(origin) === NOT_ALLOWED,
-    preflightHeaders: ({ method, headers: requestHeaders }) => {
-      const isPreflight =
-        method === 'OPTIONS' &&
-        requestHeaders.origin &&
-        requestHeaders['access-control-request-method'] !== undefined;
-      return isPreflight && headers(requestHeaders.origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : NOT_ALLOWED;
+    preflightHeaders: ({ headers: { origin, 'access-control-request-method': method } }) => {
+      const isPreflight = origin !== undefined && method !== undefined;
+      return isPreflight && headers(origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : NOT_ALLOWED;
     },
     varies: allowed.size > 0 && !isOpen,
     resourcePolicy: allowed.size > 0 ? 'cross-origin' : 'same-origin',

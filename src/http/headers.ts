@@ -15,6 +15,16 @@ export const setHeaders = (res: ServerResponse, headers: FlatHeaders): void => {
     res.setHeader(headers[index] ?? '', headers[index + 1] ?? '');
 };
 
+/** Answers with `body`, which no cache may store. */
+export const sendUncached = (res: ServerResponse, type: string, body: string): void => {
+  res.setHeader('Content-Type', type);
+  res.setHeader('Content-Length', Buffer.byteLength(body));
+  res.setHeader('Cache-Control', 'no-store');
+  res.end(body);
+};
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
 /** A status line and header lines as node:http would write them, for the socket itself. Nothing is checked or added. */
 export const toStatusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
 export const toLines = (headers: FlatHeaders): string =>

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import { toDate } from '../clock.ts';
-import type { StoreState } from '../telemetry/store-states.ts';
+import type { StoreState } from '../telemetry/events.ts';
+import { JSON_TYPE, sendUncached } from './headers.ts';
 import { sendProblem } from './problems.ts';
 
 // The probes: alive (/healthz) and able to serve (/readyz).
@@ -58,13 +59,5 @@ export const createReadyz =
 const toIso = (wallMs: number | undefined): string | null =>
   wallMs === undefined ? null : toDate(wallMs).toISOString();
 
-/** Answers with `value` as JSON, which no cache may store. */
-export const sendJson = (res: ServerResponse, value: unknown): void =>
-  sendJsonText(res, JSON.stringify(value));
-
-export const sendJsonText = (res: ServerResponse, body: string): void => {
-  res.setHeader('Content-Type', 'application/json; charset=utf-8');
-  res.setHeader('Content-Length', Buffer.byteLength(body));
-  res.setHeader('Cache-Control', 'no-store');
-  res.end(body);
-};
+const sendJson = (res: ServerResponse, value: unknown): void =>
+  sendUncached(res, JSON_TYPE, JSON.stringify(value));

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import type { HeldList } from '../banks/cached-list.ts';
+import { entryGroups } from '../banks/reading/entry-groups.ts';
 import { countFilled, JSON_TYPES, type JsonType, type ListProfile } from '../banks/reading/profile.ts';
 import type { Config } from '../config/config.ts';
-import { sendJsonText } from './health.ts';
+import { JSON_TYPE, sendUncached } from './headers.ts';
 import template from './openapi.json' with { type: 'json' };
-import { PROBLEM_OF_LOAD_ERROR, problemOf, PUBLIC_PROBLEM_CODES, type ProblemCode } from './problems.ts';
+import { problemOf, PUBLIC_PROBLEM_CODES } from './problems.ts';
 
 // The public port described in OpenAPI 3.1: openapi.json, in which what depends on the running service stands in braces, and
-// the problems from their table.
+// the code of a problem, such as {not_ready}, for the problem itself.
 
 export interface OpenApiOptions {
   readonly version: string;
@@ -22,27 +23,37 @@ export const createOpenApiRoute = ({ list, ...options }: OpenApiOptions & { read
     const { held } = list.status();
     if (!newest || newest.held !== held) {
       const observed = held && observeFields(held);
-      newest = { held, text: JSON.stringify(createOpenApi({ ...options, observed })) };
+      newest = {
+        held,
+        text: JSON.stringify(createOpenApi({ ...options, observed, bank: held && firstBank(held) })),
+      };
     }
-    sendJsonText(res, newest.text);
+    sendUncached(res, JSON_TYPE, newest.text);
   };
 };
 
-/** The document as an object. `observed`: the fields of the served list; undefined before the first one. */
-export const createOpenApi = ({
-  version,
-  fields,
-  observed,
-}: OpenApiOptions & { readonly observed: readonly ObservedField[] | undefined }): unknown => {
+/** Before the first list nothing is known of it. */
+interface KnownOfList {
+  /** The fields of the served list. */
+  readonly observed: readonly ObservedField[] | undefined;
+  /** One of its entries, for the example. */
+  readonly bank: unknown;
+}
+
+/** The document as an object. */
+export const createOpenApi = ({ version, fields, observed, bank }: OpenApiOptions & KnownOfList): unknown => {
   const values = new Map<unknown, unknown>([
     ['{version}', version],
     ['{bank schema}', bankSchema(fields, observed)],
-    ['{example bank}', exampleBank(fields, observed)],
+    ['{example bank}', bank ?? Object.fromEntries((fields ?? []).map(({ name }) => [name, null]))],
     ['{problem codes}', PUBLIC_PROBLEM_CODES],
     ['{problems}', PUBLIC_PROBLEM_CODES.map((code) => problemOf(code))],
+    ...PUBLIC_PROBLEM_CODES.map((code) => [`{${code}}`, problemOf(code)] as const),
   ]);
   // What is put in is not searched again, so a field may have any name.
-  return JSON.parse(TEMPLATE, (_key, value: unknown) => (values.has(value) ? values.get(value) : value));
+  return JSON.parse(JSON.stringify(template), (_key, value: unknown) =>
+    values.has(value) ? values.get(value) : value,
+  );
 };
 
 /**
@@ -69,100 +80,9 @@ const bankSchema = (fields: OpenApiOptions['fields'], observed: readonly Observe
   };
 };
 
-/** A bank that has the schema's fields and types. */
-const exampleBank = (
-  fields: OpenApiOptions['fields'],
-  observed: readonly ObservedField[] | undefined,
-): object => {
-  const shown = fields ?? observed?.map(({ name }) => ({ name, from: name }));
-  if (!shown) return KNOWN_BANK;
-  return Object.fromEntries(
-    shown.map(({ name, from }) => {
-      const type = observed?.find((field) => field.name === name)?.types[0];
-      const known = type === undefined || type === 'string' ? KNOWN_BANK[from] : undefined;
-      return [name, known ?? (type ? EXAMPLES[type] : null)];
-    }),
-  );
-};
-
-const KNOWN_BANK: Readonly<Record<string, string>> = {
-  code: '001',
-  ispb: '00000000',
-  name: 'BCO DO BRASIL S.A.',
-};
-
-const EXAMPLES: Readonly<Record<JsonType, unknown>> = {
-  string: 'text',
-  number: 1,
-  boolean: true,
-  object: {},
-  array: [],
-};
-
-/** What any request can be answered with, whatever it asks for. */
-const COMMON_PROBLEMS: readonly ProblemCode[] = [
-  'bad_request',
-  'request_timeout',
-  'payload_too_large',
-  'uri_too_long',
-  'expectation_failed',
-  'headers_too_large',
-  'internal_error',
-];
-
-const PROBLEMS_WITH_RETRY_AFTER: readonly ProblemCode[] = [
-  ...Object.values(PROBLEM_OF_LOAD_ERROR),
-  'too_many_connections',
-];
-
-const { get: banks } = template.paths['/banks'];
-const { get: health } = template.paths['/healthz'];
-const { get: readiness } = template.paths['/readyz'];
-const COMMON_HEADERS = { 'X-Request-Id': banks.responses[200].headers['X-Request-Id'] };
-const RETRY_HEADER = {
-  'Retry-After': {
-    description: 'After how many seconds to try again',
-    schema: { type: 'integer', minimum: 1 },
-  },
-};
-
-/** One response for each status, with every problem that has it as an example. `retried`: those with `Retry-After`. */
-const problemResponses = (own: readonly ProblemCode[], retried: readonly ProblemCode[] = []): object => {
-  const problems = [...new Set([...COMMON_PROBLEMS, ...own, ...retried])].map((code) => problemOf(code));
-  const retriedStatuses = new Set(retried.map((code) => problemOf(code).status));
-  return Object.fromEntries(
-    problems.map(({ status }) => {
-      const same = problems.filter((problem) => problem.status === status);
-      const response = {
-        description: same.map(({ title }) => title).join('; '),
-        headers: retriedStatuses.has(status) ? { ...COMMON_HEADERS, ...RETRY_HEADER } : COMMON_HEADERS,
-        content: {
-          'application/problem+json': {
-            schema: { $ref: '#/components/schemas/Problem' },
-            examples: Object.fromEntries(same.map((value) => [value.code, { summary: value.title, value }])),
-          },
-        },
-      };
-      return [status, response];
-    }),
-  );
-};
-
-const withProblems = (
-  get: { readonly responses: object },
-  ...problems: Parameters<typeof problemResponses>
-) => ({
-  get: { ...get, responses: { ...get.responses, ...problemResponses(...problems) } },
-});
-
-const TEMPLATE = JSON.stringify({
-  ...template,
-  paths: {
-    '/banks': withProblems(banks, ['precondition_failed'], PROBLEMS_WITH_RETRY_AFTER),
-    '/healthz': withProblems(health, []),
-    '/readyz': withProblems(readiness, ['not_ready', 'draining']),
-  },
-});
+/** Parses no more of the list than its beginning. */
+const firstBank = ({ representations }: HeldList): unknown =>
+  entryGroups(representations.identity.body).next().value?.[0];
 
 /** What frontends can rely on, as long as the guard keeps it. */
 interface ObservedField {
@@ -181,7 +101,7 @@ export const observeFields = (list: {
   [...list.profile].map(([name, field]) => ({
     name,
     types: JSON_TYPES.filter(
-      (type) => field.filled[type] > 0 || (type === 'string' && field.emptyStrings > 0),
+      (type) => field.filled[type] > 0 || (type === 'string' && field.blankStrings > 0),
     ),
-    isNullable: countFilled(field) + field.emptyStrings < list.count,
+    isNullable: countFilled(field) + field.blankStrings < list.count,
   }));

@@ -1,25 +1,15 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import Negotiator from 'negotiator';
 import type { BankList } from '../../banks/bank-list.ts';
 import type { HeldList, ServedList } from '../../banks/cached-list.ts';
-import type { Encoding, Representation } from '../../banks/representation.ts';
+import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
 import { toDate } from '../../clock.ts';
-import { cacheControl, cacheStatus, type CachePolicy, type Found } from './cache-headers.ts';
-import type { FlatHeaders } from '../headers.ts';
-import type { AnswerValidators } from './preconditions.ts';
+import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
+import { evaluatePreconditions, type AnswerValidators, type PreconditionVerdict } from './preconditions.ts';
 
-// The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses.
-
-/** One value for each encoding that this Node can make. */
-export type PerEncoding<T> = Readonly<Record<Exclude<Encoding, 'zstd'>, T>> & { readonly zstd?: T };
-
-export const mapEncodings = <T, U>(
-  { identity, gzip, br, zstd }: PerEncoding<T>,
-  make: (one: T) => U,
-): PerEncoding<U> => ({
-  identity: make(identity),
-  gzip: make(gzip),
-  br: make(br),
-  ...(zstd && { zstd: make(zstd) }),
-});
+// The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses. With
+// their caching headers: how long browsers may use a list without asking, and how fresh it is.
 
 /** The two successful answers in one encoding. */
 export interface PreparedAnswer {
@@ -28,53 +18,73 @@ export interface PreparedAnswer {
   readonly headers: FlatHeaders;
   /** Those of the 200 that RFC 9110 section 15.4.5 asks for; what describes the absent content stays out. */
   readonly notModifiedHeaders: FlatHeaders;
+  /** The state of the list that is served. */
+  readonly listState: 'fresh' | 'stale';
 }
 
-/** Gives the same object as long as nothing in it has changed. `found` is a hit unless given. */
-export type PrepareAnswers = (served: ServedList, found?: Found) => PerEncoding<PreparedAnswer>;
+/**
+ * Gives the answer in the encoding that the client prefers, the same object as long as nothing in it has changed, and what the
+ * client's conditions make of it. `found` is a hit unless given.
+ */
+export type ChooseAnswer = (
+  headers: IncomingHttpHeaders,
+  served: ServedList,
+  found?: Found,
+) => { readonly answer: PreparedAnswer; readonly verdict: PreconditionVerdict };
 
-export interface PrepareOptions {
+export interface ChooseAnswerOptions {
   readonly list: Pick<BankList, 'status'>;
   readonly cachePolicy: CachePolicy;
   /** Whether answers differ by origin (see cors.ts). */
   readonly variesByOrigin: boolean;
 }
 
-export const createPrepareAnswers = ({
+export const createChooseAnswer = ({
   list,
   cachePolicy,
   variesByOrigin,
-}: PrepareOptions): PrepareAnswers => {
+}: ChooseAnswerOptions): ChooseAnswer => {
+  const negotiate = createNegotiate();
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';
-  let last: Prepared | undefined;
+  let newest: Prepared | undefined;
 
-  return (served, found = 'hit') => {
+  const prepare = (served: ServedList, found: Found): Prepared => {
     const ttl = Math.floor(served.freshForMs / 1_000);
     const failureKind = served.freshForMs < 0 ? list.status().failure?.kind : undefined;
-    const isSame = last?.list === served.list && last.ttl === ttl && last.failureKind === failureKind;
-    if (last && isSame && last.found === found) return last.answers;
+    const isSame = newest?.list === served.list && newest.ttl === ttl && newest.failureKind === failureKind;
+    if (newest && isSame && newest.found === found) return newest;
     const changing = [
       'Cache-Control',
       cacheControl(served.freshForMs, cachePolicy),
       'Cache-Status',
       cacheStatus(served, failureKind, found),
     ];
+    return (newest = { list: served.list, ttl, failureKind, found, changing, answers: new Map() });
+  };
+
+  return (headers, served, found = 'hit') => {
+    const { changing, answers } = prepare(served, found);
     const { representations, changedAtMs } = served.list;
-    const answers = mapEncodings<Representation, PreparedAnswer>(representations, (representation) =>
-      prepareAnswer(representation, changedAtMs, vary, changing),
-    );
-    last = { list: served.list, ttl, failureKind, found, answers };
-    return answers;
+    const representation = representations[negotiate(headers['accept-encoding'])] ?? representations.identity;
+    let answer = answers.get(representation);
+    if (!answer) {
+      const listState = served.freshForMs < 0 ? 'stale' : 'fresh';
+      answer = { ...prepareAnswer(representation, changedAtMs, vary, changing), listState };
+      answers.set(representation, answer);
+    }
+    return { answer, verdict: evaluatePreconditions(headers, answer.validators) };
   };
 };
 
-/** The answers and all that they depend on. */
+/** The answers, and all that they depend on. */
 interface Prepared {
   readonly list: HeldList;
   readonly ttl: number;
   readonly failureKind: string | undefined;
   readonly found: Found;
-  readonly answers: PerEncoding<PreparedAnswer>;
+  /** The headers that change from one second to the next. */
+  readonly changing: FlatHeaders;
+  readonly answers: Map<Representation, PreparedAnswer>;
 }
 
 const prepareAnswer = (
@@ -82,7 +92,7 @@ const prepareAnswer = (
   lastModifiedMs: number,
   vary: string,
   changing: FlatHeaders,
-): PreparedAnswer => {
+): Omit<PreparedAnswer, 'listState'> => {
   const validating = ['ETag', etag, ...changing];
   return {
     body,
@@ -93,7 +103,7 @@ const prepareAnswer = (
       'Vary',
       vary,
       'Content-Type',
-      'application/json; charset=utf-8',
+      JSON_TYPE,
       ...(encoding === 'identity' ? [] : ['Content-Encoding', encoding]),
       'Content-Length',
       String(body.length),
@@ -104,6 +114,64 @@ const prepareAnswer = (
   };
 };
 
-/** The state of a list that is served. */
-export const stateOf = ({ freshForMs }: Pick<ServedList, 'freshForMs'>): 'fresh' | 'stale' =>
-  freshForMs < 0 ? 'stale' : 'fresh';
+export interface CachePolicy {
+  readonly browserMaxAgeMs: number;
+  readonly ttlMs: number;
+  readonly maxStaleMs: number;
+}
+
+/**
+ * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that obeys it shows a
+ * list older than TTL + max stale: `max-age` ends with the freshness, and what may be added to it (RFC 5861) ends
+ * where this service would refuse. `stale-while-revalidate` is at most as long as `max-age` can be, so that no browser
+ * shows a replaced list for longer than twice BROWSER_MAX_AGE; `stale-if-error` is for the outage and takes all that is left.
+ */
+export const cacheControl = (freshForMs: number, policy: CachePolicy): string => {
+  const maxAge = toWholeSeconds(Math.max(0, Math.min(policy.browserMaxAgeMs, freshForMs)));
+  const leftMs = Math.max(0, policy.maxStaleMs + Math.min(0, freshForMs));
+  const whileRevalidate = toWholeSeconds(Math.min(policy.ttlMs, policy.browserMaxAgeMs, leftMs));
+  return `public, max-age=${maxAge}, stale-while-revalidate=${whileRevalidate}, stale-if-error=${toWholeSeconds(leftMs)}`;
+};
+
+/** How a request came to the list: it was there, or the request waited for a load, its own or one that it shared. */
+export type Found = 'hit' | 'miss' | 'collapsed';
+
+/** `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success has followed. */
+export const cacheStatus = (
+  { freshForMs }: Pick<ServedList, 'freshForMs'>,
+  failureKind: string | undefined,
+  found: Found,
+): string => {
+  const detail = freshForMs < 0 ? `; detail=${failureKind ?? 'renewing'}` : '';
+  return `banks-bff; ${FOUND_MEMBERS[found]}; ttl=${toWholeSeconds(freshForMs)}${detail}`;
+};
+
+const FOUND_MEMBERS = { hit: 'hit', miss: 'fwd=miss', collapsed: 'fwd=miss; collapsed' } as const;
+
+/** Rounded down: a promise about the future must not be longer than the truth. */
+const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
+
+/**
+ * Gives the content encoding with the highest weight (RFC 9110 section 12.5.3), the one with the smallest body among equals,
+ * remembered by the header's text. Where nothing fits, and for `identity;q=0`, the header is ignored as section 12.4.1 allows,
+ * and the answer is identity: a list that the client may be able to read is worth more than a 406. A request without the header
+ * gets identity too: it would accept anything, but clients that do not send it do not decode either.
+ */
+const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding) => {
+  const known = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
+  return (acceptEncoding) => {
+    if (!acceptEncoding) return 'identity';
+    const remembered = known.get(acceptEncoding);
+    if (remembered) return remembered;
+    // The alias of RFC 9110 section 8.4.1.3.
+    const accepted = acceptEncoding.replaceAll(/\bx-gzip\b/gi, 'gzip');
+    const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } });
+    const encoding = negotiator.encoding(ENCODINGS, { preferred: ENCODINGS }) ?? 'identity';
+    if (acceptEncoding.length <= MAX_REMEMBERED_LENGTH) known.set(acceptEncoding, encoding);
+    return encoding;
+  };
+};
+
+/** Browsers and tools send about a dozen different values, none longer than 60 characters; a client can invent others. */
+const MAX_REMEMBERED = 200;
+const MAX_REMEMBERED_LENGTH = 200;

@@ -1,12 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../../banks/bank-list.ts';
-import type { ServedList } from '../../banks/cached-list.ts';
 import { LoadError } from '../../banks/load-error.ts';
-import { createNegotiate } from './encodings.ts';
-import { evaluatePreconditions } from './preconditions.ts';
-import { stateOf, type PrepareAnswers } from './answers.ts';
-import type { Found } from './cache-headers.ts';
-import type { RequestLog } from '../log/request-log.ts';
+import type { ChooseAnswer, Found } from './answers.ts';
+import type { RequestLog } from '../request-log.ts';
 import { PROBLEM_OF_LOAD_ERROR, sendProblem } from '../problems.ts';
 
 // GET and HEAD /banks: the cached bytes as they are, in the encoding that the client prefers. It waits only while there is
@@ -14,31 +10,11 @@ import { PROBLEM_OF_LOAD_ERROR, sendProblem } from '../problems.ts';
 
 export interface BanksRouteOptions {
   readonly list: BankList;
-  readonly prepareAnswers: PrepareAnswers;
+  readonly chooseAnswer: ChooseAnswer;
   readonly requestLog: Pick<RequestLog, 'note'>;
 }
 
-export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRouteOptions) => {
-  const negotiate = createNegotiate();
-
-  const answer = (req: IncomingMessage, res: ServerResponse, served: ServedList, found: Found): void => {
-    const answers = prepareAnswers(served, found);
-    const choice = answers[negotiate(req.headers['accept-encoding'])] ?? answers.identity;
-    switch (evaluatePreconditions(req.headers, choice.validators)) {
-      case 'proceed':
-        requestLog.note(req, { listState: stateOf(served) });
-        // Node sends no body in answer to HEAD.
-        res.writeHead(200, [...choice.headers]).end(choice.body);
-        return;
-      case 'not_modified':
-        requestLog.note(req, { listState: stateOf(served) });
-        res.writeHead(304, [...choice.notModifiedHeaders]).end();
-        return;
-      case 'precondition_failed':
-        sendProblem(res, 'precondition_failed');
-    }
-  };
-
+export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteOptions) => {
   /** How many requests wait for a load now. */
   let waiting = 0;
 
@@ -64,6 +40,14 @@ export const createBanksRoute = ({ list, prepareAnswers, requestLog }: BanksRout
         waiting -= 1;
       }
     }
-    answer(req, res, served, found);
+    const { answer, verdict } = chooseAnswer(req.headers, served, found);
+    if (verdict === 'precondition_failed') {
+      sendProblem(res, verdict);
+      return;
+    }
+    requestLog.note(req, { listState: answer.listState });
+    // Node sends no body in answer to HEAD.
+    if (verdict === 'proceed') res.writeHead(200, [...answer.headers]).end(answer.body);
+    else res.writeHead(304, [...answer.notModifiedHeaders]).end();
   };
 };

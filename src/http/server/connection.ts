@@ -13,7 +13,7 @@ import type { createBacklog, createTurns } from './pipelines.ts';
 // 9 kB of heap each. A cut cannot change the meaning: who gets the pieces gets the same bytes in the same order.
 //
 //   hot ──── a piece that is not ordinary ────> node
-//   hot <─── answered, and no part of another ── node
+//   hot <─── answered, and at the end of a head ── node
 //   hot, node ── the last answer is written ──> closed
 
 export interface Connection extends Place {
@@ -26,7 +26,7 @@ export interface Connection extends Place {
   state: 'hot' | 'node' | 'closed';
   /** What has been read and not passed on. */
   rest: Buffer;
-  /** Nothing follows `rest`: the client has closed its side. */
+  /** The client has closed its side after `rest`, and that has not been passed on yet. */
   restEnds: boolean;
   stream: Duplex | undefined;
   /** node:http's answer to the newest request on `stream`. */
@@ -47,7 +47,7 @@ export interface Connection extends Place {
 export interface Place {
   /** What the bound per address counts it for; undefined behind a proxy. */
   readonly client: string | undefined;
-  /** Only to be answered 503, or a probe. */
+  /** Gets a 503, except for a probe. */
   readonly isOverCapacity: boolean;
 }
 
@@ -191,7 +191,7 @@ const giveToNode = (connection: Connection, piece: Buffer): void => {
 const openStream = (connection: Connection): Duplex => {
   const { socket, shared } = connection;
   const stream = createNodeStream(socket, {
-    // It is asked for more before it has passed on what it has.
+    // node:http asks for more bytes: the next piece is passed on later, not within this call.
     read: () => {
       if (connection.rest.length > 0 || connection.restEnds) shared.turns.add(connection);
     },
@@ -218,8 +218,8 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
 };
 
 /**
- * Takes the connection back for the hot path when its request is answered and complete, and nothing of another one has been passed
- * on.
+ * When its request is answered and complete, the connection is idle from now on; and it is taken back for the hot path if nothing
+ * of another request has been passed on.
  */
 const settle = (connection: Connection): void => {
   const { state, shared, stream, isAnswering, response, tail } = connection;

@@ -1,17 +1,10 @@
 import type { Socket } from 'node:net';
 import type { BankList } from '../../banks/bank-list.ts';
-import {
-  mapEncodings,
-  stateOf,
-  type PerEncoding,
-  type PrepareAnswers,
-  type PreparedAnswer,
-} from '../banks/answers.ts';
-import { createNegotiate } from '../banks/encodings.ts';
-import { evaluatePreconditions } from '../banks/preconditions.ts';
+import { toDate } from '../../clock.ts';
+import type { ChooseAnswer, PreparedAnswer } from '../banks/answers.ts';
 import type { Cors } from '../cors.ts';
 import { toLines, toStatusLine, type FlatHeaders } from '../headers.ts';
-import type { RequestLog } from '../log/request-log.ts';
+import type { RequestLog } from '../request-log.ts';
 import { readOrdinaryRequest } from './ordinary-request.ts';
 
 // GET and HEAD /banks straight from the socket, for ordinary requests while there is a list to serve. It skips node:http and
@@ -27,7 +20,7 @@ export type HotPath = (bytes: Buffer, socket: Socket) => 'answered' | 'answered_
 
 export interface HotPathOptions {
   readonly list: BankList;
-  readonly prepareAnswers: PrepareAnswers;
+  readonly chooseAnswer: ChooseAnswer;
   readonly cors: Cors;
   readonly securityHeaders: FlatHeaders;
   readonly requestLog: RequestLog;
@@ -36,8 +29,7 @@ export interface HotPathOptions {
 }
 
 export const createHotPath = (options: HotPathOptions): HotPath => {
-  const { list, prepareAnswers, cors, requestLog } = options;
-  const negotiate = createNegotiate();
+  const { list, chooseAnswer, cors, requestLog } = options;
   const prepareSends = createPrepareSends(options);
 
   return (bytes, socket) => {
@@ -47,18 +39,14 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     // A drain ends connections with their next answer: Express sends `Connection: close`.
     if (!served || options.isDraining()) return 'other';
     const { headers, isLast } = request;
-    const sends = prepareSends(prepareAnswers(served), cors.headers(headers.origin));
-    const { body, validators, sendOk, sendNotModified } =
-      sends[negotiate(headers['accept-encoding'])] ?? sends.identity;
-    const verdict = evaluatePreconditions(headers, validators);
+    const { answer, verdict } = chooseAnswer(headers, served);
     if (verdict === 'precondition_failed') return 'other';
 
-    const requestId = requestLog.identify(request);
-    const finished = requestLog.watch(request, requestId, stateOf(served));
-    const isModified = verdict === 'proceed';
-    (isModified ? sendOk : sendNotModified)(socket, requestId, isLast, request.method === 'HEAD');
-    const status = isModified ? 200 : 304;
-    const contentBytes = isModified ? body.length : 0;
+    const { requestId, finished } = requestLog.watch(request, answer.listState);
+    const status = verdict === 'proceed' ? 200 : 304;
+    const send = prepareSends(answer, cors.headers(headers.origin))[status];
+    send(socket, requestId, isLast, request.method === 'HEAD');
+    const contentBytes = status === 200 ? answer.body.length : 0;
     // The system has usually taken all of it at once. If not, an empty write ends after all others.
     if (socket.writableLength === 0) finished(status, contentBytes, socket.writable);
     else socket.write('', (error) => finished(status, contentBytes, !error));
@@ -69,49 +57,39 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
 /** Sends one answer with a request id, of at most 128 ASCII characters. `isLast`: the head says that the connection ends. */
 type Send = (socket: Socket, requestId: string, isLast: boolean, isWithoutBody: boolean) => void;
 
-interface Sends extends Pick<PreparedAnswer, 'body' | 'validators'> {
-  readonly sendOk: Send;
-  readonly sendNotModified: Send;
-}
+type Sends = Readonly<Record<200 | 304, Send>>;
 
-/** Adds the headers that depend on the origin, on the second, or on nothing: once for each combination. */
+/** Adds the headers that depend on the origin, on the second, or on nothing: once for each answer, origin and second. */
 const createPrepareSends = ({
   securityHeaders,
   keepAliveTimeoutMs,
 }: Pick<HotPathOptions, 'securityHeaders' | 'keepAliveTimeoutMs'>) => {
   const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}`;
-  const newest = new Map<
-    FlatHeaders,
-    { prepared: PerEncoding<PreparedAnswer>; second: number; sends: PerEncoding<Sends> }
-  >();
+  let preparedFor = 0;
+  const prepared = new Map<PreparedAnswer, Map<FlatHeaders, Sends>>();
 
-  const make = (prepared: PerEncoding<PreparedAnswer>, corsHeaders: FlatHeaders, second: number) => {
+  const make = ({ headers, notModifiedHeaders, body }: PreparedAnswer, corsHeaders: FlatHeaders): Sends => {
     // The end of a head as node:http writes it for a connection that stays open, and for one that does not.
-    const date = ['Date', new Date(second * 1_000).toUTCString()];
+    const date = ['Date', toDate(preparedFor * 1_000).toUTCString()];
     const open = toLines([...date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive]);
     const closing = toLines([...date, 'Connection', 'close']);
-    const prepare = (status: number, headers: FlatHeaders, body: Buffer): Send => {
-      const lines = `\r\n${toLines([...securityHeaders, ...corsHeaders, ...headers])}`;
+    const prepare = (status: number, own: FlatHeaders, content: Buffer): Send => {
+      const lines = `\r\n${toLines([...securityHeaders, ...corsHeaders, ...own])}`;
       const beforeId = `${toStatusLine(status)}X-Request-Id: `;
-      return createSend(beforeId, `${lines}${open}\r\n`, `${lines}${closing}\r\n`, body);
+      return createSend(beforeId, `${lines}${open}\r\n`, `${lines}${closing}\r\n`, content);
     };
-    return mapEncodings(prepared, ({ body, validators, headers, notModifiedHeaders }) => ({
-      body,
-      validators,
-      sendOk: prepare(200, headers, body),
-      sendNotModified: prepare(304, notModifiedHeaders, Buffer.alloc(0)),
-    }));
+    return { 200: prepare(200, headers, body), 304: prepare(304, notModifiedHeaders, Buffer.alloc(0)) };
   };
 
-  return (prepared: PerEncoding<PreparedAnswer>, corsHeaders: FlatHeaders): PerEncoding<Sends> => {
+  return (answer: PreparedAnswer, corsHeaders: FlatHeaders): Sends => {
     // Caches subtract the Date from their own clock, so it must be right whatever else has not changed.
     const second = Math.floor(Date.now() / 1_000);
-    const known = newest.get(corsHeaders);
-    if (known?.prepared === prepared && known.second === second) return known.sends;
-    // An origin that is not seen again must not keep an old list in memory.
-    for (const [headers, made] of newest) if (made.prepared !== prepared) newest.delete(headers);
-    const sends = make(prepared, corsHeaders, second);
-    newest.set(corsHeaders, { prepared, second, sends });
+    if (second !== preparedFor) prepared.clear();
+    preparedFor = second;
+    const known = prepared.get(answer)?.get(corsHeaders);
+    if (known) return known;
+    const sends = make(answer, corsHeaders);
+    prepared.set(answer, new Map(prepared.get(answer)).set(corsHeaders, sends));
     return sends;
   };
 };

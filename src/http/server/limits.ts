@@ -11,7 +11,10 @@ export const LIMITS = {
    * balancer, or a request that is on its way is lost. Many (AWS ALB, nginx) keep a connection for 60 s.
    */
   keepAliveTimeoutMs: 65_000,
-  /** A client that takes nothing of its answer for so long is cut off. What the system holds counts as taken. */
+  /**
+   * A client that takes nothing of its answer for so long is cut off. What the system holds counts as taken, and what is written
+   * at once, such as a list, counts as a whole.
+   */
   slowReaderMs: 60_000,
   /** How often these times are checked: they are late by at most this. */
   checkIntervalMs: 1_000,

@@ -128,6 +128,7 @@ const NAMES = [...Object.keys(NO_HEADERS), ...SPECIAL].map((text) => ({
   name: isHeaderName(text) ? text : ('special' as const),
   letters: Buffer.from(text),
 }));
-const NAMES_BY_LENGTH = Array.from({ length: 20 }, (_, length) =>
+const LONGEST_NAME = Math.max(...NAMES.map(({ letters }) => letters.length));
+const NAMES_BY_LENGTH = Array.from({ length: LONGEST_NAME + 1 }, (_, length) =>
   NAMES.filter(({ letters }) => letters.length === length),
 );

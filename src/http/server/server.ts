@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
 import type { FlatHeaders } from '../headers.ts';
 import {
@@ -9,11 +10,12 @@ import {
   onNodeRequest,
   openConnection,
   passOn,
+  phaseOf,
   refuse,
   type Connection,
+  type Phase,
   type Shared,
 } from './connection.ts';
-import { drain, type DrainOptions } from './drain.ts';
 import type { HotPath } from './hot-path.ts';
 import { HIGH_WATER_MARK_BYTES, LIMITS, PIPELINE_SLICE_MS, type Limits } from './limits.ts';
 import { checkNodeHttp, createNodeServer } from './node-http.ts';
@@ -24,11 +26,13 @@ import { codeOfParserError, createWriteRefusal, type ParserRefusal } from './ref
 // An HTTP server on which no client can stay for ever, or take more than its share. Both ports are one.
 
 export interface BoundedServerOptions {
-  /** Answers the ordinary requests; without it, `app` answers all. */
+  /** Answers the ordinary requests; without it, the application answers all. */
   readonly hotPath?: HotPath | undefined;
+  /** Loads the application that gets all other requests whose head could be read. They wait for it. */
+  readonly loadApp: () => Promise<RequestListener>;
   /** Whether connections from this address are a trusted proxy's. By default none are. */
   readonly isProxy?: (address: string) => boolean;
-  /** What every answer carries that `app` does not give. */
+  /** What every answer carries that the application does not give. */
   readonly commonHeaders: FlatHeaders;
   readonly onRefusal: (refusal: ParserRefusal) => void;
   readonly clock: Clock;
@@ -36,8 +40,6 @@ export interface BoundedServerOptions {
 }
 
 export interface BoundedServer {
-  /** Gives all other requests whose head could be read to `app`. To be called once, before the server listens. */
-  serve(app: RequestListener): void;
   /**
    * Resolves with the address; port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE, or if this Node is
    * not one that the server can work with.
@@ -51,8 +53,16 @@ export interface BoundedServer {
   close(): Promise<void>;
 }
 
+export interface DrainOptions {
+  /** How long new requests are still accepted, so that load balancers can see the 503 of /readyz first. */
+  readonly noticeMs: number;
+  /** After this time, counted from the start, all open connections are closed. */
+  readonly graceMs: number;
+}
+
 export const createBoundedServer = ({
   hotPath,
+  loadApp,
   isProxy = () => false,
   commonHeaders,
   onRefusal,
@@ -78,7 +88,13 @@ export const createBoundedServer = ({
     const connection = byStream.get(stream);
     if (connection) act(connection);
   };
-  nodeServer.on('request', (req, res) => on(req.socket, (connection) => onNodeRequest(connection, res)));
+  let loading: Promise<void> | undefined;
+  const load = (): Promise<void> => (loading ??= loadApp().then((loaded) => void (app = loaded)));
+  let app: RequestListener = (req, res) => void load().then(() => app(req, res));
+  nodeServer.on('request', (req, res) => {
+    on(req.socket, (connection) => onNodeRequest(connection, res));
+    app(req, res);
+  });
   nodeServer.on('clientError', (error, stream) =>
     on(stream, (connection) => refuse(connection, codeOfParserError(error))),
   );
@@ -108,11 +124,14 @@ export const createBoundedServer = ({
       for (const connection of places) endOverdue(connection, nowMs);
     };
     const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
-    server.once('close', () => clearInterval(timer));
+    const loadTimer = setTimeout(() => void load(), LOAD_APP_AFTER_MS).unref();
+    server.once('close', () => {
+      clearInterval(timer);
+      clearTimeout(loadTimer);
+    });
   });
 
   return {
-    serve: (app) => void nodeServer.on('request', app),
     listen: async (address) => {
       await checkNodeHttp();
       return bind(server, address);
@@ -127,6 +146,12 @@ export const createBoundedServer = ({
   };
 };
 
+/**
+ * The application is loaded when it is needed, or so long after the start: loading takes this thread a tenth of a second, in which
+ * the hot path can already answer those who have waited for the port.
+ */
+const LOAD_APP_AFTER_MS = 1_000;
+
 /** Gives the address. */
 const bind = async (server: Server, { port, host }: { port: number; host: string }): Promise<string> => {
   await once(server.listen(port, host), 'listening');
@@ -134,3 +159,59 @@ const bind = async (server: Server, { port, host }: { port: number; host: string
   if (bound === null || typeof bound === 'string') throw new TypeError('the server listens on no port');
   return `http://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`;
 };
+
+/**
+ * Closes `server` without losing a request. It continues to serve for `noticeMs`: closing at once could close an idle
+ * keep-alive connection just when its client reuses it. Meanwhile every response says `Connection: close`, so that clients
+ * close their connections. `hold(true)` keeps requests waiting, until `hold(false)`.
+ */
+const drain = async (
+  server: Server,
+  connections: Iterable<Connection>,
+  clock: Clock,
+  hold: (isHeld: boolean) => void,
+  { noticeMs, graceMs }: DrainOptions,
+): Promise<void> => {
+  const destroyAll = (...phases: readonly Phase[]): void => {
+    for (const connection of connections)
+      if (phases.length === 0 || phases.includes(phaseOf(connection))) connection.socket.destroy();
+  };
+  const cancelCutOff = clock.after(graceMs, () => destroyAll());
+  await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
+  // Clients that got an answer now would connect again, and never leave a moment for closing the door.
+  hold(true);
+  await acceptWaiting(server);
+  const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+  hold(false);
+  // A request that is arriving gets a little more time.
+  const cancelHurry = clock.after(HALF_SENT_MS, () => destroyAll('receiving'));
+  // The response to a request from before the drain does not say Connection: close, and leaves an idle connection.
+  destroyAll('idle');
+  const sweep = setInterval(() => destroyAll('idle'), IDLE_SWEEP_MS);
+  await closed;
+  clearInterval(sweep);
+  cancelHurry();
+  cancelCutOff();
+};
+
+/**
+ * Accepts the connections that the operating system has established already, and would reset when the server closes. Node accepts
+ * one in each turn of the event loop.
+ */
+const acceptWaiting = async (server: Server): Promise<void> => {
+  let quietTurns = 0;
+  const onConnection = (): void => void (quietTurns = 0);
+  server.on('connection', onConnection);
+  for (let turn = 0; turn < LONGEST_QUEUE && quietTurns < QUIET_TURNS; turn += 1) {
+    quietTurns += 1;
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await setImmediate();
+  }
+  server.off('connection', onConnection);
+};
+
+/** Node's default of `backlog`. */
+const LONGEST_QUEUE = 511;
+const QUIET_TURNS = 10;
+const HALF_SENT_MS = 1_000;
+const IDLE_SWEEP_MS = 100;

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
+import { createManualClock } from '../../kit/manual-clock.ts';
 import { sendRaw } from '../../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../../kit/rig.ts';
 
@@ -81,6 +82,27 @@ describe('over the life of a list', () => {
     ]);
     while ((await waits('served')) < 4);
     expect(await waits('failed')).toBe(0);
+  });
+
+  test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
+    const clock = createManualClock();
+    let setBackMs = 0;
+    const wallMs = () => Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs;
+    rig = await startRig({ clock: { ...clock, wallMs }, env: { GUARD_MAX_SHRINK: '100%' } });
+    await eventually(hasList);
+    const getSince = (date: string) => fetch(`${rig.url}/banks`, { headers: { 'If-Modified-Since': date } });
+    const dateOf = ({ headers }: Response) => headers.get('last-modified') ?? '';
+    const first = dateOf(await getSince(''));
+    expect((await getSince(first)).status).toBe(304);
+
+    setBackMs = 3_600_000;
+    rig.emulator.respondWith((_req, res) => void sendList(res));
+    rig.clock.next();
+    await eventually(() => rig.service.list.status().held?.count === 1);
+    const changed = await getSince(first);
+    expect(changed.status).toBe(200);
+    expect(Date.parse(dateOf(changed)) - Date.parse(first)).toBe(1_000);
+    expect((await getSince(dateOf(changed))).status).toBe(304);
   });
 
   test('requests that wait in vain are counted, and those that are told at once are not', async () => {

@@ -94,7 +94,7 @@ const send = (rig: Rig, request: string): Promise<[head: string, content: string
 
 /** What two answers to the same request may differ in. */
 const comparable = ([head, content]: [string, string]): string =>
-  `${head.replace(/^date: .*$/im, 'Date').replace(/^x-request-id: [\w-]{12}-\d+$/im, 'X-Request-Id')}\r\n\r\n${content}`;
+  `${head.replace(/^date: .*$/im, 'Date').replace(/^x-request-id: [\da-f-]{36}$/im, 'X-Request-Id')}\r\n\r\n${content}`;
 
 type Case = readonly [what: string, takes: 'hot' | 'express', request: string];
 
@@ -130,24 +130,13 @@ const CASES: readonly Case[] = [
     [`${encoding}, HEAD, held`, 'hot', head(`Accept-Encoding: ${encoding}`, `If-None-Match: {${encoding}}`)],
   ]),
   ['a cookie beyond ASCII', 'hot', get('Cookie: cidade=S\u00e3o\tPaulo', 'Accept-Encoding: br')],
+  ['an empty value', 'hot', get('X-Empty:')],
   ['no space after the colons', 'hot', get('Accept-Encoding:br', 'If-None-Match:{br}', 'X-Request-Id:a-1')],
   ['a tab in a header that matters', 'express', get('Accept-Encoding: br,\tgzip')],
-  ['an unknown encoding', 'hot', get('Accept-Encoding: exi')],
-  ['no encoding at all', 'hot', get('Accept-Encoding: *;q=0')],
-  ['If-None-Match: *', 'hot', get('If-None-Match: *')],
-  ['If-None-Match: weak', 'hot', get('If-None-Match: W/{identity}')],
-  ['If-None-Match: a list', 'hot', get('If-None-Match: "a", {identity}')],
   ['If-None-Match: two fields', 'express', get('If-None-Match: "a"', 'If-None-Match: {identity}')],
-  ['If-None-Match: of another encoding', 'hot', get('If-None-Match: {br}')],
-  ['If-None-Match: broken', 'hot', get('If-None-Match: {identity')],
-  ['If-Modified-Since: later', 'hot', get('If-Modified-Since: Fri, 01 Jan 2038 00:00:00 GMT')],
-  ['If-Modified-Since: earlier', 'hot', get('If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT')],
-  ['If-Match: fits', 'hot', get('If-Match: {identity}')],
   ['If-Match: does not fit', 'express', get('If-Match: "a"')],
-  ['If-Unmodified-Since: too early', 'express', get('If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT')],
   ['a query', 'hot', get().replace('/banks', '/banks?a=1&b=%zz')],
   ['an empty query', 'hot', get().replace('/banks', '/banks?')],
-  ['a query with a question mark', 'hot', get().replace('/banks', '/banks?a?b')],
   ['a fragment', 'express', get().replace('/banks', '/banks?a#b')],
   ['a request id of its own', 'hot', get('X-Request-Id: a.b:c+d/e=f-1')],
   ['a malformed request id', 'hot', get('X-Request-Id: a b')],
@@ -156,7 +145,6 @@ const CASES: readonly Case[] = [
   ['a secret as the trace id', 'hot', get(`traceparent: 00-${SECRET}-00f067aa0ba902b7-01`)],
   ['a secret as the address', 'hot', get(`X-Forwarded-For: ${SECRET}`)],
   ['an address from the proxy', 'hot', get('X-Forwarded-For: 198.51.100.7, 203.0.113.9')],
-  ['an IPv6 address from the proxy', 'hot', get('X-Forwarded-For: 2001:db8::7')],
   ['HTTP/1.0', 'hot', get().replace('HTTP/1.1', 'HTTP/1.0')],
   ['HTTP/1.0 without Host', 'express', 'GET /banks HTTP/1.0'],
   [
@@ -165,7 +153,6 @@ const CASES: readonly Case[] = [
     get('Connection: keep-alive').replace('HTTP/1.1', 'HTTP/1.0'),
   ],
   ['the end of the connection asked for', 'hot', get('Connection: close')],
-  ['the end of the connection asked for, held', 'hot', get('Connection: close', 'If-None-Match: {identity}')],
   ['the end of the connection asked for, HEAD', 'hot', head('Connection: close')],
   ['no body, and a header that says so', 'hot', get('Content-Length: 0', 'Accept-Encoding: br')],
   ['a small body', 'express', `${get('Content-Length: 2')}\r\n\r\nab`],
@@ -200,7 +187,7 @@ const comparableLine = (line = ''): string =>
   line
     .replace(/"time":"[^"]+"/, '"time":""')
     .replace(/"durationMs":[\d.]+/, '"durationMs":0')
-    .replace(/"requestId":"[\w-]{12}-\d+"/, '"requestId":"new"');
+    .replace(/"requestId":"[\da-f-]{36}"/, '"requestId":"new"');
 
 describe('HOT_PATH=on answers as HOT_PATH=off does, byte for byte', () => {
   test.each(CASES)('%s (%s)', async (_what, takes, request) => {
@@ -261,7 +248,7 @@ describe('a head that arrives in pieces', () => {
   });
 });
 
-test('the Date is that of the answer, also while nothing else changes', async () => {
+test('the Date is that of the answer, also while nothing else changes, and so is the time in the log', async () => {
   const dateOf = async (rig: Rig): Promise<number> => {
     const [fields] = await send(rig, get());
     return Date.parse(/^date: (.*)$/im.exec(fields)?.[1] ?? '');
@@ -270,6 +257,8 @@ test('the Date is that of the answer, also while nothing else changes', async ()
   await eventually(() => Date.now() >= first + 1_000);
   const second = await dateOf(hot);
   expect(second).toBeGreaterThan(first);
+  const [, time = ''] = /"time":"([^"]+)"/.exec(linesOf(hot).at(-1) ?? '') ?? [];
+  expect(Date.parse(time)).toBeGreaterThanOrEqual(second);
   expect(Math.abs(second - (await dateOf(express)))).toBeLessThanOrEqual(1_000);
 });
 

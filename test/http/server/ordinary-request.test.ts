@@ -96,78 +96,17 @@ const PIECES = [
 const REQUEST = `GET /banks?a=b HTTP/1.1\r\n${FIELDS.join('\r\n')}\r\n\r\n`;
 
 test('a whole ordinary request is read', () => {
-  const head = read(REQUEST);
-  expect(head).toMatchObject({ method: 'GET', url: '/banks?a=b', isLast: false });
-  expect(head).toMatchObject({
-    headers: {
-      origin: 'https://app.example.com',
-      'accept-encoding': 'gzip, br',
-      'if-match': undefined,
-      'x-forwarded-for': '198.51.100.7, 203.0.113.9',
-    },
-  });
-  expect(read('HEAD /banks HTTP/1.1\r\nhost: [::1]\r\n\r\n')).toMatchObject({
-    method: 'HEAD',
-    url: '/banks',
-    headers: { 'x-request-id': undefined },
-  });
+  expect(read(REQUEST)).toMatchObject({ method: 'GET', url: '/banks?a=b', isLast: false });
+  expect(read(REQUEST)).toEqual(readByNode(REQUEST));
 });
 
+// Mutations do not come so far.
 test.each([
-  ['HTTP/1.1', undefined, false],
-  ['HTTP/1.1', 'Keep-Alive', false],
-  ['HTTP/1.1', 'close', true],
-  ['HTTP/1.0', undefined, true],
-  ['HTTP/1.0', 'Close', true],
-])('%s with Connection: %s: the last of its connection: %s', (version, connection, isLast) => {
-  const field = connection === undefined ? '' : `Connection: ${connection}\r\n`;
-  expect(read(`GET /banks ${version}\r\nHost: a\r\n${field}\r\n`)).toMatchObject({ isLast });
-});
-
-test.each([
-  ['characters beyond ASCII', 'Cookie: cidade=S\xc3\xa3o\xa0Paulo'],
-  ['tabs', 'X-Tool:\ta\tb\t'],
-  ['no value', 'X-Empty:'],
-])('a header that does not matter may have %s', (_what, field) => {
-  expect(read(REQUEST.replace('Cookie: a=b; c=d', field))).toEqual(read(REQUEST));
-});
-
-test('it may say that it has no content', () => {
-  expect(read(REQUEST.replace('Cookie', 'Content-Length: 0\r\nCookie'))).toMatchObject({ url: '/banks?a=b' });
-});
-
-test('there need not be a space after the colon', () => {
-  expect(read(REQUEST.replaceAll(': ', ':'))).toEqual(read(REQUEST));
-});
-
-test.each([
-  ['one and the beginning of the next', `${REQUEST}G`],
-  ['two', REQUEST.repeat(2)],
-  [
-    'one that says twice that it has no content',
-    REQUEST.replace('Cookie: a=b', 'Content-Length: 0\r\nContent-Length: 0'),
-  ],
-  ['one with content', REQUEST.replace('Host', 'Content-Length: 1\r\nHost')],
-  ['one of HTTP/1.0 that keeps the connection', REQUEST.replace('HTTP/1.1', 'HTTP/1.0')],
-  ['one for another resource', REQUEST.replace('/banks', '/healthz')],
-  ['one with a character beyond ASCII in a header that matters', REQUEST.replace('r-1', 'r-\xa0')],
-  ['one with a tab in a header that matters', REQUEST.replace('gzip, br', 'gzip,\tbr')],
-  ['one without Host', 'GET /banks HTTP/1.1\r\nAccept: a\r\n\r\n'],
-  [
-    'one with more headers than are allowed',
-    REQUEST.replace('Cookie', `${'a: b\r\n'.repeat(MAX_HEADERS)}Cookie`),
-  ],
-  ['one near the limit of bytes', REQUEST.replace('a=b; c=d', 'a'.repeat(MAX_HEADER_BYTES / 2))],
-  ['the beginning of one near the limit of bytes', `GET /banks?${'a'.repeat(MAX_HEADER_BYTES / 2)}`],
-  ['a part of another', 'GET /healthz HTT'],
-  ['a part of something else', '\u0016\u0003\u0001'],
-])('%s is left to Node', (_what, bytes) => {
-  expect(read(bytes)).toBeUndefined();
-});
-
-test('a part of one is left to Node', () => {
-  for (let length = 1; length < REQUEST.length; length += 1)
-    expect([length, read(REQUEST.slice(0, length))]).toEqual([length, undefined]);
+  ['as many headers as are allowed', 'a: b\r\n'.repeat(MAX_HEADERS - FIELDS.length), true],
+  ['one more', 'a: b\r\n'.repeat(MAX_HEADERS - FIELDS.length + 1), false],
+  ['half as many bytes as are allowed', `a: ${'b'.repeat(MAX_HEADER_BYTES / 2)}\r\n`, false],
+])('with %s', (_what, more, isRead) => {
+  expect(read(REQUEST.replace('Cookie', `${more}Cookie`)) !== undefined).toBe(isRead);
 });
 
 test('of 25,000 mutated requests, Node reads each alike, or it is left to Node', () => {

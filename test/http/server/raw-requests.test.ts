@@ -19,6 +19,12 @@ afterAll(async () => {
 const sendToBoth = async (bytes: string): Promise<RawAnswer[][]> =>
   Promise.all(rigs.map(({ url }) => sendRaw(url, bytes)));
 
+/** Also the management port's, which refuses as the public one, and has no /banks. */
+const sendToAll = async (bytes: string): Promise<RawAnswer[][]> => [
+  ...(await sendToBoth(bytes)),
+  await sendRaw(rig.operatorsUrl, bytes.replaceAll('/banks', '/healthz')),
+];
+
 /** What every error answer has, whoever gave it: the application or the parser. */
 const expectProblem = ({ status, headers, body }: RawAnswer): void => {
   expect(headers.get('content-type')).toBe('application/problem+json');
@@ -38,9 +44,10 @@ const expectProblem = ({ status, headers, body }: RawAnswer): void => {
 
 describe('refused with problem+json', () => {
   test.each(REFUSED)('%s', async (_name, bytes, statuses) => {
-    const both = await sendToBoth(bytes);
-    for (const answers of both) expect(answers.map(({ status }) => status)).toEqual(statuses);
-    for (const answer of both.flat().filter(({ status }) => status >= 400)) {
+    const isRefusal = statuses.every((status) => status >= 400);
+    const all = await (isRefusal ? sendToAll(bytes) : sendToBoth(bytes));
+    for (const answers of all) expect(answers.map(({ status }) => status)).toEqual(statuses);
+    for (const answer of all.flat().filter(({ status }) => status >= 400)) {
       expectProblem(answer);
       expect(answer.headers.get('allow')).toBe(answer.status === 405 ? 'GET, HEAD, OPTIONS' : undefined);
       expect(answer.body).not.toContain('secret');
@@ -53,14 +60,14 @@ test.each(ANSWERED)('answered: %s', async (_name, bytes, statuses) => {
     expect(answers.map(({ status }) => status)).toEqual(statuses);
 });
 
-test('10,000 mutated requests bring no 5xx, no malformed answer and no hang', async () => {
+test('2,000 mutated requests bring no 5xx, no malformed answer and no hang', async () => {
   const seed = Number(process.hrtime.bigint() % 2n ** 31n);
   const random = createRandom(seed);
   const pick = <T>(items: readonly T[]): T | undefined => items[Math.floor(random() * items.length)];
   const originals = [...REFUSED, ...ANSWERED]
     .map(([, bytes]) => bytes)
     .filter((bytes) => bytes.length > 0 && bytes.length < 2_000);
-  let left = 10_000;
+  let left = 2_000;
   const seen = new Map<number, number>();
   const run = async (): Promise<void> => {
     while (left > 0) {

@@ -1,51 +1,52 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
-import { LIMITS, type Limits } from '../../../src/http/server/limits.ts';
-import type { ParserRefusal } from '../../../src/http/server/refusals.ts';
-import { createBoundedServer, type BoundedServer } from '../../../src/http/server/server.ts';
-import { sendRaw } from '../../kit/raw-http.ts';
-import { createManualClock } from '../../kit/manual-clock.ts';
+import type { Socket } from 'node:net';
+import type { Limits } from '../../../src/http/server/limits.ts';
+import { startServer, type ServerRig } from '../../kit/bounded-server.ts';
+import { openRaw, sendRaw } from '../../kit/raw-http.ts';
 import { eventually } from '../../kit/rig.ts';
 import { connectionsOf } from '../../kit/server-sockets.ts';
-import { watchTimers } from '../../kit/timers.ts';
+import { expectNoTimersOf } from '../../kit/timers.ts';
 
 // The listener by itself, with limits that pass while a test looks on.
 
-let running: BoundedServer | undefined;
-let refusals: ParserRefusal[] = [];
-const clock = createManualClock();
-
-const start = async (limits: Partial<Limits>, app?: RequestListener): Promise<string> => {
-  refusals = [];
-  running = createBoundedServer({
-    hotPath: () => 'other',
-    clock,
-    commonHeaders: [],
-    onRefusal: (refusal) => refusals.push(refusal),
-    limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
-  });
-  const server = running;
-  server.serve(app ?? ((_req, res) => res.end('welcome')));
-  return running.listen({ port: 0, host: '127.0.0.1' });
+let rig: ServerRig;
+const welcome: RequestListener = (_req, res) => res.end('welcome');
+const start = async (limits: Partial<Limits>, app = welcome): Promise<string> => {
+  rig = await startServer(app, { limits });
+  return rig.url;
 };
-afterEach(async () => {
-  await running?.close();
+afterEach(() => rig.server.close());
+
+const open = async (url: string): Promise<Socket> => (await openRaw(url)).socket;
+
+test('requests that come before the application is loaded wait for it', async () => {
+  let finishLoading: (() => void) | undefined;
+  let loads = 0;
+  const loadApp = async (): Promise<RequestListener> => {
+    loads += 1;
+    await new Promise<void>((resolve) => (finishLoading = resolve));
+    return welcome;
+  };
+  rig = await startServer(welcome, { loadApp });
+  const requests = ['GET /a', 'GET /b'].map((line) =>
+    sendRaw(rig.url, `${line} HTTP/1.1\r\nHost: a\r\n\r\n`),
+  );
+  await eventually(() => finishLoading !== undefined);
+  const [hot] = await sendRaw(rig.url, 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n');
+  expect(hot?.body).toBe('[GET /hot]');
+  finishLoading?.();
+  const answers = await Promise.all(requests);
+  expect(answers.map(([answer]) => answer?.body)).toEqual(['welcome', 'welcome']);
+  expect(loads).toBe(1);
 });
 
-const open = async (url: string): Promise<Socket> => {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  socket.on('error', () => undefined);
-  await once(socket, 'connect');
-  return socket;
-};
 test('a head that does not arrive in time gets a 408 and a log line', async () => {
   const url = await start({ headersTimeoutMs: 50 });
   const [answer] = await sendRaw(url, 'GET /banks HTTP/1.1\r\nHost: a', { keepOpen: true });
   expect(answer?.status).toBe(408);
   expect(answer?.headers.get('content-type')).toBe('application/problem+json');
-  expect(refusals).toEqual([
+  expect(rig.refusals).toEqual([
     { status: 408, code: 'request_timeout', requestId: answer?.headers.get('x-request-id') },
   ]);
 });
@@ -59,7 +60,7 @@ test('a body that dribbles in is cut off with its connection, without a second a
 
 test('a reader that takes nothing is cut off, and one that reads on is not', async () => {
   const body = Buffer.alloc(32 * 1024 * 1024);
-  const url = await start({ slowReaderMs: 2_000 }, (_req, res) => res.end(body));
+  const url = await start({ slowReaderMs: 6_000 }, (_req, res) => res.end(body));
   const stalled = await open(url);
   stalled.pause();
   stalled.write('GET /banks HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -81,14 +82,14 @@ test('the refusal of what follows a request comes after the answer to that', asy
 });
 
 test('a drain leaves no timer behind', async () => {
-  const timers = watchTimers();
-  const url = await start({});
-  await sendRaw(url, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-  const drain = running?.drain({ noticeMs: 0, graceMs: 10_000 });
-  clock.advance(0);
-  await drain;
-  expect(clock.waits()).toEqual([]);
-  await timers.end();
+  await expectNoTimersOf(async () => {
+    const url = await start({});
+    await sendRaw(url, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const drain = rig.server.drain({ noticeMs: 0, graceMs: 10_000 });
+    rig.clock.advance(0);
+    await drain;
+    expect(rig.clock.waits()).toEqual([]);
+  });
 });
 
 test('a drain waits for the request under way, and not for connections that never sent one', async () => {
@@ -102,12 +103,12 @@ test('a drain waits for the request under way, and not for connections that neve
   await eventually(() => pending !== undefined);
 
   let drained = false;
-  const drain = running?.drain({ noticeMs: 3_000, graceMs: 10_000 }).then(() => (drained = true));
-  clock.advance(2_999);
+  const drain = rig.server.drain({ noticeMs: 3_000, graceMs: 10_000 }).then(() => (drained = true));
+  rig.clock.advance(2_999);
   await eventually(() => connectionsOf(url) === 3);
-  clock.advance(1);
+  rig.clock.advance(1);
   await eventually(() => connectionsOf(url) === 2);
-  clock.advance(1_000);
+  rig.clock.advance(1_000);
   await eventually(() => connectionsOf(url) === 1);
   expect(drained).toBe(false);
   pending?.end('late');
@@ -121,10 +122,10 @@ test('a drain ends with SHUTDOWN_GRACE, whatever a client does', async () => {
   hanging.resume().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   await eventually(() => hanging.bytesWritten > 0);
   await eventually(() => connectionsOf(url) >= 1);
-  const drain = running?.drain({ noticeMs: 0, graceMs: 10_000 });
-  clock.advance(0);
-  clock.advance(10_000);
+  const drain = rig.server.drain({ noticeMs: 0, graceMs: 10_000 });
+  rig.clock.advance(0);
+  rig.clock.advance(10_000);
   await drain;
   await eventually(() => connectionsOf(url) === 0);
-  expect(clock.waits()).toEqual([]);
+  expect(rig.clock.waits()).toEqual([]);
 });

@@ -1,25 +1,25 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv4 } from 'node:net';
 import type { DestinationStream, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
-import { isServable, type Freshness } from '../../banks/freshness.ts';
-import { toDate } from '../../clock.ts';
-import type { Redaction } from '../../secrets/redaction.ts';
-import type { RequestEvent } from '../../telemetry/events.ts';
-import type { ClientAddress } from '../client-address.ts';
-import type { Cors } from '../cors.ts';
-import { PROBES } from '../health.ts';
-import type { RequestHead } from '../headers.ts';
+import { isServable, type Freshness } from '../banks/freshness.ts';
+import { toDate } from '../clock.ts';
+import type { Redaction } from '../secrets/redaction.ts';
+import type { RequestEvent } from '../telemetry/events.ts';
+import type { ClientAddress } from './client-address.ts';
+import type { Cors } from './cors.ts';
+import { PROBES } from './health.ts';
+import type { RequestHead } from './headers.ts';
 
 // What becomes of a finished request: one event and one log line. No other header and no query string is logged: either may
 // hold what a client did not mean to reveal. The request's own logger, of pino-http, writes the line of a request that
-// Express answers; the hot path's line goes to the same stream as text.
+// Express answers; the hot path writes its line as text, past the logger's redaction, and redacts what clients choose itself.
 
 export interface RequestLogOptions {
   readonly logger: Logger;
-  /** Where `logger` writes. */
-  readonly destination: DestinationStream;
+  /** Where `logger` writes what it has redacted. Whoever writes here redacts it first. */
+  readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
   /** Which pages may read the answers; by default every page may. */
@@ -29,17 +29,21 @@ export interface RequestLogOptions {
 }
 
 export interface RequestLog {
-  /** In front of Express: sets `X-Request-Id`, and logs the request once it is finished. */
+  /** In front of Express: sets `X-Request-Id`, gives the request a logger, `req.log`, and logs it once it is finished. */
   readonly middleware: (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
   /**
    * For Express: the route that answers, a constant of the code; the state of the list that was served or could not be; and
    * whether the request waited for it.
    */
   note(req: IncomingMessage, known: Partial<Omit<Known, 'answeredBy'>>): void;
-  /** For the hot path: the identifier for the answer's `X-Request-Id`. */
-  readonly identify: Identify;
-  /** For the hot path, when a request for /banks begins: what logs it once it is finished. */
-  watch(head: RequestHead, requestId: string, listState: Freshness): LogFinished;
+  /**
+   * For the hot path, once it has the answer to a request for /banks: the identifier for `X-Request-Id`, and what logs the
+   * request once it is finished.
+   */
+  watch(
+    head: RequestHead,
+    listState: Freshness,
+  ): { readonly requestId: string; readonly finished: LogFinished };
 }
 
 /**
@@ -49,12 +53,11 @@ export interface RequestLog {
 export type LogFinished = (status: number, contentBytes: number, isTaken: boolean) => void;
 
 export const createRequestLog = (options: RequestLogOptions): RequestLog => {
-  const { logger, destination, redact, clientAddress, cors, emit } = options;
-  const identify = createIdentify();
-  const toText = createToText(redact);
-  const giveLogger = createGiveLogger(logger);
+  const { logger, logDestination, redact, clientAddress, cors, emit } = options;
   /** What the handlers add to a request that Express answers. */
   const noted = new WeakMap<IncomingMessage, Known>();
+  const giveLogger = createGiveLogger(logger);
+  const isoTime = createIsoTime();
 
   /** Reads what is gone at the end: Express rewrites the path, and the socket loses its address. */
   const begin = (head: RequestHead, requestId: string) => {
@@ -94,15 +97,16 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
       giveLogger(req, res, next);
     },
     note: (req, known) => void Object.assign(noted.get(req) ?? {}, known),
-    identify,
-    watch: (head, requestId, listState) => {
+    watch: (head, listState) => {
+      const requestId = identify(head);
       const end = begin(head, requestId);
       const isClientsId = head.headers['x-request-id'] !== undefined;
       const known: Known = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
-      return (status, contentBytes, isTaken) => {
+      const finished: LogFinished = (status, contentBytes, isTaken) => {
         const line = end(known, status, contentBytes, isTaken);
-        if (logger.isLevelEnabled('info')) destination.write(toText(line, isClientsId));
+        if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoTime(), isClientsId, redact));
       };
+      return { requestId, finished };
     },
   };
 };
@@ -127,24 +131,18 @@ const createGiveLogger = (logger: Logger) =>
 
 /** An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can be anything. */
 const MAX_ADDRESS_CHARS = 64;
+const MAX_PATH_CHARS = 256;
 
 /** The path without its query; a path can be as long as a header. */
 const pathOf = ({ url = '' }: RequestHead): string => {
   const end = url.indexOf('?');
-  return url.slice(0, Math.min(end < 0 ? url.length : end, 256));
+  return url.slice(0, Math.min(end < 0 ? url.length : end, MAX_PATH_CHARS));
 };
 
 /** Gives the client's own `X-Request-Id` where it is well-formed, otherwise a new one. */
-export type Identify = (head: Pick<RequestHead, 'headers'>) => string;
-
-/** New identifiers are twelve random characters for this process and a number: unique, and a tenth of a UUID's cost. */
-const createIdentify = (): Identify => {
-  const prefix = randomBytes(9).toString('base64url');
-  let count = 0;
-  return ({ headers }) => {
-    const given = headers['x-request-id'];
-    return typeof given === 'string' && REQUEST_ID.test(given) ? given : `${prefix}-${(count += 1)}`;
-  };
+const identify = ({ headers }: Pick<RequestHead, 'headers'>): string => {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 };
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
@@ -180,22 +178,24 @@ interface RequestLine extends Pick<RequestEvent, 'method' | 'status' | 'duration
  * the whole line for secrets, which alone takes 1 to 3 µs. What a client can choose freely is redacted part by part;
  * nothing else in the line can hold a secret.
  */
-const createToText = (redact: Redaction['redact']) => {
-  const isoTime = createIsoTime();
+const toText = (
+  line: RequestLine,
+  time: string,
+  isClientsId: boolean,
+  redact: Redaction['redact'],
+): string => {
+  const { method, status, durationMs, bytes, ip, traceId } = line;
   const quote = (clientText: string): string => JSON.stringify(redact(clientText));
-  return (line: RequestLine, isClientsId: boolean): string => {
-    const { method, status, durationMs, bytes, ip, traceId } = line;
-    // The pattern of a client's identifier leaves nothing to escape, and our own has nothing to redact.
-    const requestId = isClientsId ? redact(line.requestId) : line.requestId;
-    const path = line.path === '/banks' ? '"/banks"' : quote(line.path);
-    const address = ip === undefined ? '' : `,"ip":${isIPv4(ip) ? `"${ip}"` : quote(ip)}`;
-    const trace = traceId === undefined ? '' : `,"traceId":"${redact(traceId)}"`;
-    return (
-      `{"level":30,"time":"${isoTime()}","requestId":"${requestId}","method":"${method}","path":${path},` +
-      `"status":${status},"durationMs":${durationMs},"bytes":${bytes}${address}${trace}` +
-      `${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`
-    );
-  };
+  // The pattern of a client's identifier leaves nothing to escape, and our own has nothing to redact.
+  const requestId = isClientsId ? redact(line.requestId) : line.requestId;
+  const path = line.path === '/banks' ? '"/banks"' : quote(line.path);
+  const address = ip === undefined ? '' : `,"ip":${isIPv4(ip) ? `"${ip}"` : quote(ip)}`;
+  const trace = traceId === undefined ? '' : `,"traceId":"${redact(traceId)}"`;
+  return (
+    `{"level":30,"time":"${time}","requestId":"${requestId}","method":"${method}","path":${path},` +
+    `"status":${status},"durationMs":${durationMs},"bytes":${bytes}${address}${trace}` +
+    `${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`
+  );
 };
 
 /** Now as pino writes it, formatted once per millisecond: a busy service writes some fifty lines in one. */
@@ -204,10 +204,8 @@ const createIsoTime = (): (() => string) => {
   let text = '';
   return () => {
     const nowMs = Date.now();
-    if (nowMs !== lastMs) {
-      lastMs = nowMs;
-      text = toDate(nowMs).toISOString();
-    }
+    if (nowMs !== lastMs) text = toDate(nowMs).toISOString();
+    lastMs = nowMs;
     return text;
   };
 };
