@@ -1,12 +1,13 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import type { Dispatcher } from 'undici';
 import { createBankList } from '../banks/bank-list.ts';
 import type { ServedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import type { ProviderAnswer } from '../provider/exchange.ts';
+import type { Peer } from '../provider/connection-errors.ts';
+import { createConnections, type Connections, type ConnectionsOptions } from '../provider/connections.ts';
+import { headerOf, type ProviderAnswer } from '../provider/answer.ts';
 import { createProvider } from '../provider/provider.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { readVersion } from '../version.ts';
@@ -14,20 +15,16 @@ import { readVersion } from '../version.ts';
 // One exchange with the provider, made by the service's own parts: its token, its connection, its contract, its list with
 // its deadline and guard. The doctor only observes, so what it sees is what the service would get.
 
-/** What was seen of the contact with one endpoint. Times count from the start of the exchange. */
+/** What was seen of the last request to one endpoint. Times count from the start of the exchange. */
 export interface Contact {
-  readonly connection?: {
+  connection?: {
     readonly address: string | undefined;
+    readonly isThroughProxy: boolean;
     readonly afterMs: number;
-    readonly tls: { readonly protocol: string; readonly validUntilMs: number } | undefined;
+    /** `daysLeft`: how long its certificate is still valid. */
+    readonly tls: { readonly protocol: string; readonly daysLeft: number } | undefined;
   };
-  /** Why there is no connection: a code such as ECONNREFUSED. */
-  readonly connectError?: string;
-  /** Why an open connection was lost: a code such as ECONNRESET. */
-  readonly lostBy?: string;
-  readonly isThroughProxy?: boolean;
-  /** The head of the last answer. */
-  readonly head?: {
+  head?: {
     readonly status: number;
     readonly afterMs: number;
     /** By how much this machine's clock is ahead of the time in the answer's `Date`, if it has one. */
@@ -36,16 +33,12 @@ export interface Contact {
 }
 
 export interface Observation {
-  readonly tokenEndpoint: Contact;
-  readonly provider: Contact;
-  /** When there was a token for the provider; undefined: never. */
-  readonly tokenAfterMs?: number;
+  /** Undefined for an endpoint that was not asked: the provider is asked only once there is a token. */
+  readonly contacts: Readonly<Partial<Record<Peer, Contact>>>;
   /** The last answer, if it arrived whole. */
-  readonly answer?: ProviderAnswer;
-  /** When it had arrived whole. */
-  readonly answeredAfterMs?: number;
-  /** Wall-clock milliseconds. */
-  readonly observedAtMs: number;
+  readonly answer: ProviderAnswer | undefined;
+  /** When the last request had ended. */
+  readonly answeredAfterMs: number;
   readonly outcome: ServedList | LoadError;
 }
 
@@ -53,101 +46,73 @@ export interface Observation {
 export const observeExchange = async (config: Config, { addSecret }: Redaction): Promise<Observation> => {
   const startedAtMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedAtMs;
-  const seen: Writable<Omit<Observation, 'observedAtMs' | 'outcome'>> = { tokenEndpoint: {}, provider: {} };
-  const shared = { clock: systemClock, random: Math.random, onEvent: () => undefined };
+  const contacts: Partial<Record<Peer, Contact>> = {};
+  let answer: ProviderAnswer | undefined;
+  let answeredAfterMs = 0;
+  const shared = { clock: systemClock, random: Math.random };
   const provider = createProvider(config, {
     ...shared,
     version: readVersion(),
     addSecret,
-    watchExchange: async (ask) => {
-      seen.tokenAfterMs ??= elapsedMs();
-      // If a repeated exchange breaks off there is no answer, whatever the first one was.
-      delete seen.answer;
-      seen.answer = await ask();
-      seen.answeredAfterMs = elapsedMs();
-      return seen.answer;
+    connect: (options) => createWatchedConnections(options, contacts, elapsedMs),
+    onEvent: (event) => {
+      if (event.type !== 'provider-called') return;
+      // If a repeated request breaks off there is no answer, whatever the first one was.
+      ({ answer } = event);
+      answeredAfterMs = elapsedMs();
     },
   });
   const list = createBankList({
     ...shared,
+    onEvent: () => undefined,
     load: provider.load,
     takeTurn: undefined,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
     guard: { ...config.guard, fields: config.banks.fields },
   });
-
-  const { baseUrl, token } = config.provider;
-  const hosts = [baseUrl.host, ...(token.kind === 'client-credentials' ? [token.url.host] : [])];
-  const stopWatching = watchConnections(hosts, elapsedMs, (contact) => {
-    // The provider is asked only once there is a token.
-    const endpoint = seen.tokenAfterMs === undefined ? 'tokenEndpoint' : 'provider';
-    seen[endpoint] = { ...seen[endpoint], ...contact };
-  });
   const outcome = await list.arrival().catch((error: unknown) => LoadError.from(error));
-  stopWatching();
   list.stop();
-  await provider.close();
-  return { ...seen, observedAtMs: systemClock.wallMs(), outcome };
+  provider.close();
+  return { contacts, answer, answeredAfterMs, outcome };
 };
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** Watches undici's diagnostics channels, which report every connection in the process: here, those of these two `hosts`. */
-const watchConnections = (
-  hosts: readonly string[],
+/** The service's connections. Each request has a new contact, which is filled in as the request proceeds. */
+const createWatchedConnections = (
+  options: ConnectionsOptions,
+  contacts: Partial<Record<Peer, Contact>>,
   elapsedMs: () => number,
-  onSeen: (contact: Contact) => void,
-): (() => void) => {
-  const watchers = {
-    'undici:proxy:connected': () => onSeen({ isThroughProxy: true }),
-    'undici:client:connected': (message: unknown) => {
-      // A connection to a proxy is not yet one to the endpoint.
-      if (!hosts.includes(String(memberAt(message, 'connectParams', 'host')))) return;
-      const socket = memberAt(message, 'socket');
-      const address = socket instanceof Socket ? socket.remoteAddress : undefined;
+): Connections => {
+  let contact: Contact = {};
+  const connections = createConnections({
+    ...options,
+    onConnected: (socket, isThroughProxy) => {
       const tls = socket instanceof TLSSocket ? describeTls(socket) : undefined;
-      onSeen({ connection: { address, tls, afterMs: elapsedMs() } });
+      contact.connection = { address: socket.remoteAddress, isThroughProxy, tls, afterMs: elapsedMs() };
     },
-    'undici:client:connectError': (message: unknown) =>
-      onSeen({ connectError: String(memberAt(message, 'error', 'code')) }),
-    'undici:request:error': (message: unknown) =>
-      onSeen({ lostBy: String(memberAt(message, 'error', 'code')) }),
-    'undici:request:headers': (message: unknown) => {
-      const status = Number(memberAt(message, 'response', 'statusCode'));
-      const clockAheadMs = clockAhead(memberAt(message, 'response', 'headers'));
-      onSeen({ head: { status, afterMs: elapsedMs(), clockAheadMs } });
+  });
+  return {
+    ...connections,
+    request: (request, read) => {
+      contact = {};
+      contacts[options.peer] = contact;
+      return connections.request(request, (response) => {
+        const clockAheadMs = clockAhead(response);
+        contact.head = { status: response.statusCode, afterMs: elapsedMs(), clockAheadMs };
+        return read(response);
+      });
     },
-  };
-  for (const [channel, watcher] of Object.entries(watchers)) subscribe(channel, watcher);
-  return () => {
-    for (const [channel, watcher] of Object.entries(watchers)) unsubscribe(channel, watcher);
   };
 };
 
-const describeTls = (socket: TLSSocket) => ({
-  protocol: socket.getProtocol() ?? 'TLS',
-  validUntilMs: Date.parse(socket.getPeerCertificate().valid_to),
-});
+const describeTls = (socket: TLSSocket) => {
+  const leftMs = Date.parse(socket.getPeerCertificate().valid_to) - systemClock.wallMs();
+  return { protocol: socket.getProtocol() ?? 'TLS', daysLeft: Math.floor(leftMs / 86_400_000) };
+};
 
-/** @param headers names and values in turns, as bytes */
-const clockAhead = (headers: unknown): number | undefined => {
-  const texts = Array.isArray(headers) ? headers.map(String) : [];
-  const valueOf = (wanted: string): string | undefined =>
-    texts.find((_, index) => index % 2 === 1 && texts[index - 1]?.toLowerCase() === wanted);
-  const sentMs = Date.parse(valueOf('date') ?? '');
+const clockAhead = (response: Dispatcher.ResponseData): number | undefined => {
+  const sentMs = Date.parse(headerOf(response, 'date') ?? '');
   // A cache repeats the time of the first answer, and says how old that is (RFC 9111 section 5.1).
-  return Number.isNaN(sentMs)
-    ? undefined
-    : systemClock.wallMs() - sentMs - 1_000 * Number(valueOf('age') ?? 0);
+  const ageMs = 1_000 * Number(headerOf(response, 'age') ?? 0);
+  return Number.isNaN(sentMs) ? undefined : systemClock.wallMs() - sentMs - ageMs;
 };
-
-/** The member of `value` at this path, if it is there. */
-const memberAt = (value: unknown, ...path: readonly string[]): unknown =>
-  path.reduce<unknown>(
-    (object, name) =>
-      typeof object === 'object' && object !== null
-        ? Object.getOwnPropertyDescriptor(object, name)?.value
-        : undefined,
-    value,
-  );

@@ -1,41 +1,52 @@
 import { isPlainName } from '../banks/guard/field-names.ts';
-import type { Report, Step } from './diagnosis.ts';
+import type { PublishedField } from '../config/values.ts';
 import type { FieldSeen } from './survey.ts';
-import { percentFilled, size } from './units.ts';
 
-// The report as people read it on a terminal: plain text, one line for each step.
+// How steps, figures and fields read on a terminal: plain text, one line for each step.
 
-export const render = ({ steps, fields, published, suggestions, served, failed }: Report): string => {
-  const lines = steps.flatMap(renderStep);
-  if (fields.length > 0) lines.push('', ...renderFields(fields, published));
-  lines.push(...suggestions.flatMap(({ label, line }) => ['', label, `  ${line}`]));
-  return [...lines, '', ...renderOutcome(served, failed), ''].join('\n');
+/** A step of the report. */
+export interface Step {
+  readonly name: string;
+  /** `note`: it works, but somebody should look at it. */
+  readonly verdict: 'ok' | 'note' | 'FAIL';
+  readonly message: string;
+  /** The likely cause. */
+  readonly likely?: string;
+  /** What to do. */
+  readonly next?: string;
+}
+
+export const ms = (value: number): string => `${Math.round(value)} ms`;
+
+/** Rounded down: what is not always there must not read as 100 %. */
+export const percentFilled = (share: number): string => `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
+
+export const size = (bytes: number): string => {
+  if (bytes < 1_024) return `${bytes} bytes`;
+  return bytes < 1_048_576 ? `${(bytes / 1_024).toFixed(1)} kB` : `${(bytes / 1_048_576).toFixed(1)} MB`;
 };
 
-const renderOutcome = (served: Report['served'], failed: Report['failed']): string[] => {
-  if (!served) return ['This configuration cannot serve a list.'];
-  const { count, representations } = served.list;
-  const sizes = `${size(representations.identity.body.length)} plain and ${size(representations.br.body.length)} in Brotli`;
-  const works = `This configuration can serve a list: ${count} banks, ${sizes}.`;
-  return failed.length === 0 ? [works] : [works, `But not all of it works: ${failed.join(', ')}.`];
-};
-
-const renderStep = ({ verdict, name, message, likely, next }: Step): string[] => [
+export const renderStep = ({ verdict, name, message, likely, next }: Step): string[] => [
   `${verdict.padEnd(5)} ${name.padEnd(14)} ${message}`,
   ...(likely ? [`${' '.repeat(6)}${'likely'.padEnd(14)} ${likely}`] : []),
   ...(next ? [`${' '.repeat(6)}${'next'.padEnd(14)} ${next}`] : []),
 ];
 
-const renderFields = (fields: readonly FieldSeen[], published: Report['published']): string[] => {
+/** @param published undefined: every field */
+export const renderFields = (
+  fields: readonly FieldSeen[],
+  published: readonly PublishedField[] | undefined,
+): string[] => {
   const shown = fields.slice(0, MAX_FIELDS_SHOWN);
   const width = Math.max(...shown.map(({ name }) => nameOf(name).length), 'field'.length);
   const row = (...[name = '', filled = '', types = '', remark = '']: string[]): string =>
     `  ${name.padEnd(width)}  ${filled.padStart(7)}  ${types.padEnd(12)} ${remark}`.trimEnd();
   return [
     row('field', 'filled', 'type'),
-    ...shown.map(({ name, filled, types, isUnique }) =>
-      row(nameOf(name), percentFilled(filled), types.join(' or '), remarkOn(name, isUnique, published)),
-    ),
+    ...shown.map((field) => {
+      const { name, filled, types } = field;
+      return row(nameOf(name), percentFilled(filled), types.join(' or '), remarkOn(field, published));
+    }),
     ...(fields.length > shown.length ? [`  and ${fields.length - shown.length} more`] : []),
   ];
 };
@@ -45,11 +56,8 @@ const MAX_FIELDS_SHOWN = 60;
 
 const nameOf = (name: string): string => (isPlainName(name) ? name : '(a name with other characters)');
 
-const remarkOn = (from: string, isUnique: boolean, published: Report['published']): string => {
-  const field = published?.find((candidate) => candidate.from === from);
-  const as = field && field.name !== from ? ` as ${field.name}` : '';
-  return [
-    ...(published && field ? [`published${as}`] : []),
-    ...(isUnique ? ['no two entries alike'] : []),
-  ].join(', ');
+const remarkOn = ({ name, isUnique }: FieldSeen, published: readonly PublishedField[] = []): string => {
+  const field = published.find(({ from }) => from === name);
+  const as = field && field.name !== name ? ` as ${field.name}` : '';
+  return [...(field ? [`published${as}`] : []), ...(isUnique ? ['no two entries alike'] : [])].join(', ');
 };

@@ -1,8 +1,10 @@
 import { isFilled, isJsonObject } from '../banks/reading/entry.ts';
 import { isPlainName } from '../banks/guard/field-names.ts';
 import type { PublishedField } from '../config/values.ts';
+import { nearestName } from '../nearest-name.ts';
 
-// What the provider's entries are made of: names, how often each is filled, and what kind of value it has. Never a value.
+// What the provider's entries are made of: names, how often each is filled, and what kind of value it has, never a value; and
+// what of it BANK_FIELDS names. Pure.
 
 export interface Survey {
   readonly entries: number;
@@ -89,3 +91,69 @@ const PAGING_MEMBER =
   /^(?:pages?|pagesize|perpage|limit|offset|cursor|next(?:page|cursor)?|has(?:more|next)|total(?:count|pages|elements)?|pagination|paging|links)$/i;
 
 const PAGE_SIZES = new Set([10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000]);
+
+export interface MissingField {
+  readonly field: PublishedField;
+  /** The name under which the provider probably sends it. */
+  readonly nearest: string | undefined;
+}
+
+/** The fields of BANK_FIELDS that no entry has, the optional ones included. */
+export const findMissing = (
+  published: readonly PublishedField[] = [],
+  seen: readonly FieldSeen[],
+): readonly MissingField[] => {
+  const filled = nameable(seen).map(({ name }) => name);
+  // Each of the provider's fields is the nearest of one only.
+  const unused = new Set(filled.filter((name) => !published.some(({ from }) => from === name)));
+  const present = new Set(seen.filter((field) => field.filled > 0).map(({ name }) => name));
+  return published
+    .filter(({ from }) => !present.has(from))
+    .map((field) => {
+      const nearest = nearestName(field.from, [...unused]);
+      if (nearest !== undefined) unused.delete(nearest);
+      return { field, nearest };
+    });
+};
+
+/**
+ * Lines to choose from, each with a label: the configured fields corrected where one is missing that is not optional; otherwise
+ * every field of the provider. A field that some entries lack is marked as optional.
+ */
+export const suggestLines = (
+  published: readonly PublishedField[] = [],
+  missing: readonly MissingField[],
+  seen: readonly FieldSeen[],
+) => {
+  const required = missing.filter(({ field }) => !field.isOptional);
+  const corrected = published.flatMap((field) => {
+    const absent = required.find((candidate) => candidate.field === field);
+    const from = absent ? absent.nearest : field.from;
+    return from === undefined ? [] : [{ ...field, from, isRenamed: field.name !== field.from }];
+  });
+  if (required.length === 0 || corrected.length === 0) {
+    const all = nameable(seen).map(({ name }) => ({ name, from: name, isOptional: false }));
+    const label = 'Keep what pages need, in the order in which they should get it:';
+    return all.length === 0 ? [] : [{ label, line: toLine(all, seen) }];
+  }
+  const ours = toLine(corrected, seen);
+  const theirs = toLine(
+    corrected.map((field) => (field.isRenamed ? field : { ...field, name: field.from })),
+    seen,
+  );
+  return [
+    { label: "Corrected, with the provider's names:", line: theirs },
+    ...(ours === theirs ? [] : [{ label: 'Corrected, with the names that pages read now:', line: ours }]),
+  ];
+};
+
+const nameable = (seen: readonly FieldSeen[]): readonly FieldSeen[] =>
+  seen.filter(({ name, filled }) => isPlainName(name) && filled > 0);
+
+const toLine = (fields: readonly PublishedField[], seen: readonly FieldSeen[]): string => {
+  const items = fields.map(({ name, from, isOptional }) => {
+    const isEverywhere = seen.some((field) => field.name === from && field.filled === 1);
+    return `${name === from ? name : `${name}:${from}`}${isOptional || !isEverywhere ? '?' : ''}`;
+  });
+  return `BANK_FIELDS=${items.join(',')}`;
+};

@@ -1,92 +1,153 @@
-import type { RequestListener } from 'node:http';
-import type { DestinationStream, Logger } from 'pino';
+import { readFileSync } from 'node:fs';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { hostname } from 'node:os';
+import type { RequestHandler } from 'express';
+import type { DestinationStream } from 'pino';
 import type { BankList } from '../banks/bank-list.ts';
+import { ACCEPTANCES, type Acceptance } from '../banks/guard/guard.ts';
+import type { LoadErrorKind } from '../banks/load-error.ts';
+import { countRejected } from '../banks/reading/entry.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { createExpress } from '../http/app.ts';
+import { createApp, type AppOptions } from '../http/app.ts';
 import { createClientAddress } from '../http/client-address.ts';
-import { createHealthz, createReadyz } from '../http/health.ts';
-import { createRequestLog } from '../http/log/request-log.ts';
-import {
-  createRequestAdmission,
-  createResource,
-  inFrontOf,
-  toProblem,
-  type RequestAdmissionOptions,
-} from '../http/middlewares.ts';
+import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
+import { createRequestLog } from '../http/request-log.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import type { History } from '../telemetry/history.ts';
-import type { ManagementRefusal, Metrics } from '../telemetry/metrics.ts';
-import type { StoreState } from '../telemetry/store-states.ts';
-import { createHostCheck, createTokenCheck, readManagementToken } from './authorization.ts';
-import { createRefresh } from './refresh.ts';
-import { createStatusPage } from './status-page/status-page.ts';
+import type { ManagementRefusedEvent } from '../telemetry/events.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import { createHostCheck, createTokenCheck, readManagementToken, type OnRefusal } from './authorization.ts';
+import { commandsFor, renderPage } from './status-page/page.ts';
 import type { DrainTimes } from './status-page/verdict.ts';
 
 // The routes of the management port: what must not be public. It is on loopback by default, and what it can change takes a
 // token all the same.
 
-export interface OperatorsAppOptions extends Omit<RequestAdmissionOptions, 'isDraining'> {
-  readonly list: BankList;
-  readonly stores: () => readonly StoreState[];
-  readonly version: string;
+export interface OperatorsAppOptions
+  extends
+    Pick<AppOptions, 'list' | 'stores' | 'version' | 'cors' | 'securityHeaders' | 'server'>,
+    Pick<Telemetry, 'logger' | 'metrics' | 'history'> {
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
   readonly clock: Clock;
-  readonly logger: Logger;
   /** Where `logger` writes. */
   readonly logDestination: DestinationStream;
   readonly redaction: Redaction;
-  readonly metrics: Metrics;
-  readonly history: History;
+  /** Is given every refused request. */
+  readonly emit: (event: ManagementRefusedEvent) => void;
 }
 
 export const createOperatorsApp = (config: Config, options: OperatorsAppOptions): RequestListener => {
   const { list, stores, version, drain, clock, redaction, metrics, history } = options;
-  const isDraining = (): boolean => drain() !== undefined;
-  const health = { list, stores, version, environment: config.provider.environment, isDraining };
-  const onRefusal = (reason: ManagementRefusal): void => metrics.onManagementRefusal(reason);
-  const token = readManagementToken(config, redaction);
-  // These requests are logged and not counted: they are not users'.
-  const requestLog = createRequestLog({
-    logger: options.logger,
-    destination: options.logDestination,
-    redact: redaction.redact,
-    clientAddress: createClientAddress(config.trustProxy),
-  });
-
-  const app = createExpress();
-  app.set('query parser', 'simple');
-  const resource = createResource(app, { cors: options.cors, requestLog });
-  resource('/healthz', createHealthz(health));
-  resource('/readyz', createReadyz(health));
-  resource('/metrics', async (_req, res) => {
-    const text = await metrics.exposition();
-    res.writeHead(200, { 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' }).end(text);
-  });
-  const statusPage = createStatusPage({
-    ...health,
-    wallMs: () => clock.wallMs(),
-    policy: config.cache,
-    fields: config.banks.fields,
-    minutes: () => history.minutes(),
-    drain,
-    isRefreshEnabled: token !== undefined,
-  });
-  for (const [path, handler] of statusPage) resource(path, handler);
-  app
-    .route('/refresh')
-    .post(createTokenCheck({ token, clock, onRefusal }), createRefresh(list))
-    .all((_req, res) => {
-      res.set('Allow', 'POST');
-      sendProblem(res, 'method_not_allowed');
-    });
-  app.use((_req, res) => sendProblem(res, 'not_found', { detail: 'There is nothing at this path.' }));
-  app.use(toProblem);
-  return inFrontOf(app, [
-    requestLog.middleware,
-    createRequestAdmission({ ...options, isDraining }),
-    createHostCheck(config.management.hosts, onRefusal),
-  ]);
+  const onRefusal: OnRefusal = (reason) => options.emit({ type: 'management-refused', reason });
+  const readToken = readManagementToken(config, redaction);
+  const { environment } = config.provider;
+  const shared = {
+    ...options,
+    environment,
+    isDraining: () => drain() !== undefined,
+    // These requests are logged and not counted: they are not users'.
+    requestLog: createRequestLog({
+      logger: options.logger,
+      logDestination: options.logDestination,
+      redact: redaction.redact,
+      clientAddress: createClientAddress(config.trustProxy),
+    }),
+  };
+  const instance = { environment, version, hostName: hostname(), fields: config.banks.fields };
+  const statusPage: RequestHandler = (req, res) => {
+    const now = {
+      policy: config.cache,
+      nowMs: clock.wallMs(),
+      status: list.status(),
+      stores: stores(),
+      minutes: history.minutes(),
+      drain: drain(),
+      commands: commandsFor(req, readToken !== undefined),
+    };
+    sendForBrowser(res, 'text/html', renderPage({ ...instance, ...now }).html);
+  };
+  return createApp(
+    shared,
+    (resource, app) => {
+      resource('/metrics', async (_req, res) => {
+        sendUncached(res, 'text/plain; version=0.0.4; charset=utf-8', await metrics.exposition());
+      });
+      resource('/', statusPage);
+      resource('/status-page.css', file('status-page.css', 'text/css'));
+      resource('/plots.css', file('plots.css', 'text/css'));
+      resource('/status-page.js', file('status-page.js', 'text/javascript'));
+      app
+        .route('/refresh')
+        .post(createTokenCheck(readToken, clock, onRefusal), createRefresh(list))
+        .all((_req, res) => {
+          res.set('Allow', 'POST');
+          sendProblem(res, 'method_not_allowed');
+        });
+    },
+    {
+      check: createHostCheck(config.management.hosts, onRefusal),
+      notFound: 'There is nothing at this path.',
+    },
+  );
 };
+
+/** The status page loads nothing from anywhere else. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const sendForBrowser = (res: ServerResponse, type: string, text: string): void => {
+  res.setHeader('Content-Security-Policy', POLICY);
+  sendUncached(res, `${type}; charset=utf-8`, text);
+};
+
+/** A file of the status page, which the build copies to where this file is compiled to. */
+const file = (name: string, type: string): RequestHandler => {
+  const text = readFileSync(new URL(`status-page/files/${name}`, import.meta.url), 'utf8');
+  return (_req, res) => sendForBrowser(res, type, text);
+};
+
+/**
+ * `POST /refresh`: loads now. `?accept=shrunk` takes this one list even if the guard would refuse it for its size,
+ * `?accept=drifted` even if published fields changed, and `?accept=shrunk,drifted` both; none for any other reason.
+ */
+const createRefresh =
+  (list: BankList): RequestHandler =>
+  async (req, res) => {
+    const accept = toAcceptances(req.query['accept']);
+    if (!accept) {
+      sendProblem(res, 'bad_request', {
+        detail: `accept can be ${ACCEPTANCES.join(' or ')}, or both with a comma between them.`,
+      });
+      return;
+    }
+    const etag = () => list.status().held?.representations.identity.etag;
+    const before = etag();
+    const failure = await list.refresh(accept, res.get('X-Request-Id'));
+    if (failure) {
+      const { kind, message } = failure;
+      sendProblem(res, 'refresh_failed', { detail: `${message}${hintFor(kind, accept)}`, kind });
+      return;
+    }
+    const { held } = list.status();
+    const rejected = held && countRejected(held.rejected);
+    const outcome = etag() === before ? 'unchanged' : 'changed';
+    sendUncached(res, JSON_TYPE, JSON.stringify({ outcome, count: held?.count, rejected }));
+  };
+
+/** The reasons that the query names; undefined where one is unknown. */
+const toAcceptances = (accept: unknown): readonly Acceptance[] | undefined => {
+  if (accept === undefined) return [];
+  const named = typeof accept === 'string' ? accept.split(',') : [''];
+  return named.every(isAcceptance) ? named : undefined;
+};
+
+const isAcceptance = (text: string): text is Acceptance => ACCEPTANCES.some((known) => known === text);
+
+/** How a list that is refused for `kind` can be accepted, together with what was accepted already. */
+const hintFor = (kind: LoadErrorKind, accepted: readonly Acceptance[]): string =>
+  isAcceptance(kind)
+    ? `; if that is right, POST /refresh?accept=${[...accepted, kind].join(',')} accepts it`
+    : '';

@@ -5,17 +5,17 @@ import type { RequestHandler } from 'express';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { clientOf } from '../http/client-address.ts';
-import type { Middleware } from '../http/middlewares.ts';
+import type { Middleware } from '../http/app.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import { createSecretFile } from '../secrets/secret-file.ts';
+import { createSecretReader } from '../secrets/secret-file.ts';
 import { MANAGEMENT_TOKEN_RULE } from '../secrets/secret.ts';
-import type { ManagementRefusal } from '../telemetry/metrics.ts';
+import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 
 // Who may use the management port. Every request needs a host name that is this port's; a change needs the token, and may
 // not come from a page of another origin. A wrong token costs its sender time, and no other client.
 
-type OnRefusal = (reason: ManagementRefusal) => void;
+export type OnRefusal = (reason: ManagementRefusedEvent['reason']) => void;
 
 /**
  * Refuses what asks under another name. A page on the internet can give its own name the address 127.0.0.1 (DNS
@@ -63,26 +63,10 @@ const isCrossOrigin = (headers: IncomingMessage['headers']): boolean => {
   return !URL.canParse(own) || new URL(own).host !== originHost;
 };
 
-/** Gives the valid token. */
-type ReadToken = () => Promise<string>;
-
 /** The token that `POST /refresh` needs; undefined: the operation is off. */
-export const readManagementToken = (
-  { management: { token } }: Config,
-  { addSecret }: Redaction,
-): ReadToken | undefined => {
-  if (token === undefined) return undefined;
-  if ('reveal' in token) return () => Promise.resolve(token.reveal());
-  const rule = MANAGEMENT_TOKEN_RULE;
-  return createSecretFile({ variable: 'MANAGEMENT_TOKEN_FILE', path: token.path, rule, addSecret });
-};
-
-export interface TokenCheckOptions {
-  /** Undefined: the operation is off. */
-  readonly token: ReadToken | undefined;
-  readonly clock: Clock;
-  readonly onRefusal: OnRefusal;
-}
+export const readManagementToken = ({ management: { token } }: Config, { addSecret }: Redaction) =>
+  token &&
+  createSecretReader(token, { variable: 'MANAGEMENT_TOKEN_FILE', rule: MANAGEMENT_TOKEN_RULE, addSecret });
 
 /** How long a wrong token waits for its 401. */
 const WRONG_TOKEN_DELAY_MS = 1_000;
@@ -94,11 +78,17 @@ const MAX_WAITING = 32;
 /**
  * Lets a request through that carries the token (RFC 6750 section 2.1), whatever others send. A wrong one gets its 401
  * after a delay. It is the length of the token that keeps it from being guessed; the delay keeps guessing cheap for us.
+ * @param readToken gives the valid token; undefined: the operation is off
  */
-export const createTokenCheck = ({ token, clock, onRefusal }: TokenCheckOptions): RequestHandler => {
-  const waiting = createWaiting(clock);
+export const createTokenCheck = (
+  readToken: (() => Promise<string>) | undefined,
+  clock: Clock,
+  onRefusal: OnRefusal,
+): RequestHandler => {
+  /** The client of each refusal that waits. One whose client has gone still counts, or going away would be a way to hurry. */
+  const waiting: string[] = [];
   return async (req, res, next) => {
-    if (token === undefined) {
+    if (!readToken) {
       sendProblem(res, 'refresh_disabled');
       return;
     }
@@ -108,12 +98,13 @@ export const createTokenCheck = ({ token, clock, onRefusal }: TokenCheckOptions)
       return;
     }
     const [, given] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
-    if (given !== undefined && isSame(given, await token())) {
+    if (given !== undefined && isSame(given, await readToken())) {
       next();
       return;
     }
     // The socket's address, and not that of X-Forwarded-For, which anybody can choose.
     const client = clientOf(req.socket.remoteAddress ?? '');
+    const companions = waiting.filter((each) => each === client).length;
     const refuse = (): void => {
       res.setHeader('WWW-Authenticate', 'Bearer');
       sendProblem(res, 'unauthorized');
@@ -122,7 +113,7 @@ export const createTokenCheck = ({ token, clock, onRefusal }: TokenCheckOptions)
     if (given === undefined) {
       onRefusal('no_token');
       refuse();
-    } else if (waiting.isFull(client)) {
+    } else if (waiting.length >= MAX_WAITING || companions >= MAX_WAITING_PER_CLIENT) {
       onRefusal('too_many_attempts');
       res.setHeader('Retry-After', Math.ceil(WRONG_TOKEN_DELAY_MS / 1_000));
       // Fewer guesses a connection, and no queue of them behind this one.
@@ -130,28 +121,12 @@ export const createTokenCheck = ({ token, clock, onRefusal }: TokenCheckOptions)
       sendProblem(res, 'too_many_attempts');
     } else {
       onRefusal('wrong_token');
-      waiting.add(client, refuse);
-    }
-  };
-};
-
-/** The refusals that wait. One whose client has gone still takes its place, or going away would be a way to hurry. */
-const createWaiting = (clock: Clock) => {
-  const byClient = new Map<string, number>();
-  let total = 0;
-  const countOf = (client: string): number => byClient.get(client) ?? 0;
-  return {
-    isFull: (client: string): boolean => total >= MAX_WAITING || countOf(client) >= MAX_WAITING_PER_CLIENT,
-    add: (client: string, refuse: () => void): void => {
-      total += 1;
-      byClient.set(client, countOf(client) + 1);
+      waiting.push(client);
       clock.after(WRONG_TOKEN_DELAY_MS, () => {
-        total -= 1;
-        if (countOf(client) > 1) byClient.set(client, countOf(client) - 1);
-        else byClient.delete(client);
+        waiting.splice(waiting.indexOf(client), 1);
         refuse();
       });
-    },
+    }
   };
 };
 

@@ -1,12 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { startEmulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { runDoctor } from '../kit/run-doctor.ts';
 import { startAlertingServer } from '../kit/alerting-server.ts';
-import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../kit/authority.ts';
+import { createAuthority, type Pair } from '../kit/authority.ts';
 import { describeWithProxy, startForwardProxy } from '../kit/forward-proxy.ts';
 import { describeWithHaproxy } from '../kit/haproxy.ts';
 import { leaksIn } from '../kit/leaks.ts';
@@ -27,13 +24,10 @@ afterEach(async () => {
 });
 
 const doctor = async (env: Environment) => {
-  const { status, text } = await runDoctor({ PROVIDER_ACCESS_TOKEN: 'emulator-access-token', ...env });
-  const secrets = new Map([
-    ['password', PASSWORD],
-    ...KEY_LINES.map((line): [string, string] => ['key', line]),
-  ]);
-  expect(leaksIn(text, secrets)).toEqual([]);
-  return { status, text, failed: /^FAIL +(\S+)/m.exec(text)?.[1] };
+  const report = await runDoctor(env);
+  const secrets = new Map([['password', PASSWORD], ...KEY_LINES.map((line) => ['key', line] as const)]);
+  expect(leaksIn(report.text, secrets)).toEqual([]);
+  return report;
 };
 
 const mutual = (pair: Pair): Environment => ({
@@ -72,7 +66,7 @@ describeWithProxy('a forward proxy', () => {
     expect(text).toMatch(/^ok +TLS +TLSv1\.3, the certificate is valid for/m);
   });
 
-  test.each<[string, object, string, RegExp, RegExp]>([
+  test.each<[string, object, string, ...said: RegExp[]]>([
     [
       'wants another password',
       { credentials: { user: 'user', password: 'other' } },
@@ -94,16 +88,15 @@ describeWithProxy('a forward proxy', () => {
       /proxy in HTTPS_PROXY cannot connect any further \(500\)/,
       /the proxy cannot find or reach localhost:9/,
     ],
-  ])('that %s is named', async (_what, options, address, message, advice) => {
+  ])('that %s is named', async (_what, options, address, ...said) => {
     const proxy = await startProxy(options);
-    const { status, text, failed } = await doctor({
+    const { status, text, steps } = await doctor({
       ...mutual(client),
       PROVIDER_SANDBOX_BASE_URL: address || (await startProvider()),
       HTTPS_PROXY: `http://user:${PASSWORD}@127.0.0.1:${proxy.port}`,
     });
-    expect({ status, failed }).toEqual({ status: 1, failed: 'address' });
-    expect(text).toMatch(message);
-    expect(text).toMatch(advice);
+    expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['address'] });
+    for (const words of said) expect(text).toMatch(words);
   });
 
   test('that hangs, and one that is not there, are named', async () => {
@@ -113,11 +106,10 @@ describeWithProxy('a forward proxy', () => {
     const env = {
       ...mutual(client),
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
-      // Half of it has to be long beside what a busy machine takes to start.
-      PROVIDER_TIMEOUT: '4s',
+      PROVIDER_TIMEOUT: '2s',
     };
     const hanging = await doctor({ ...env, https_proxy: proxy.url });
-    expect(hanging.text).toMatch(/FAIL +address +the proxy in HTTPS_PROXY opened no tunnel within 2000 ms/);
+    expect(hanging.text).toMatch(/FAIL +address +the proxy in HTTPS_PROXY opened no tunnel within 1000 ms/);
     const missing = await doctor({ ...env, https_proxy: 'http://127.0.0.1:9' });
     expect(missing.text).toMatch(/FAIL +address +no connection to the proxy in HTTPS_PROXY \(ECONNREFUSED\)/);
     for (const { text } of [hanging, missing]) expect(text).toContain('check HTTPS_PROXY or HTTP_PROXY; if');
@@ -125,11 +117,11 @@ describeWithProxy('a forward proxy', () => {
 
   test('behind which the handshake fails is not blamed', async () => {
     const proxy = await startProxy();
-    const { text, failed } = await doctor({
+    const { text, steps } = await doctor({
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
       HTTPS_PROXY: proxy.url,
     });
-    expect(failed).toBe('TLS');
+    expect(steps('FAIL')).toEqual(['TLS']);
     expect(text).toContain('set PROVIDER_TLS_CA_FILE');
   });
 });
@@ -158,7 +150,6 @@ test('a certificate is noted in the last two weeks before it expires, and not be
 });
 
 describeWithHaproxy('a handshake that the provider refuses', () => {
-  const expired = authority.issue('expired', EXPIRED);
   test.each<['TLSv1.2' | 'TLSv1.3', string, Environment, RegExp]>([
     [
       'TLSv1.2',
@@ -166,13 +157,6 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
       { PROVIDER_TLS_CA_FILE: authority.certFile },
       /requires a client certificate \(mutual TLS\)/,
     ],
-    [
-      'TLSv1.3',
-      'no',
-      { PROVIDER_TLS_CA_FILE: authority.certFile },
-      /requires a client certificate \(mutual TLS\)/,
-    ],
-    ['TLSv1.2', 'another authority’s', mutual(stranger), /does not accept the client certificate/],
     ['TLSv1.3', 'another authority’s', mutual(stranger), /does not accept the client certificate/],
   ])('in %s, with %s client certificate, is explained', async (newestVersion, _what, env, advice) => {
     const alerting = await startAlertingServer({
@@ -181,45 +165,9 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
       newestVersion,
     });
     closers.push(() => alerting.close());
-    const { status, text, failed } = await doctor({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
-    expect({ status, failed }).toEqual({ status: 1, failed: 'TLS' });
+    const { text, steps } = await doctor({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
+    expect(steps('FAIL')).toEqual(['TLS']);
     expect(text).toMatch(advice);
     expect(text).toMatch(/^ {6}next +.*PROVIDER_TLS_CERT_FILE/m);
   });
-
-  test('that of an expired certificate is known before any connection', async () => {
-    const { status, text } = await doctor({
-      ...mutual(expired),
-      PROVIDER_SANDBOX_BASE_URL: 'https://localhost:9',
-    });
-    expect(status).toBe(1);
-    expect(text).toMatch(/FAIL +configuration +PROVIDER_TLS_CERT_FILE: is valid only from .* to 2021-01-01/);
-  });
-});
-
-test('every problem with the files is a problem of the configuration, for the service too', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
-  writeFileSync(join(folder, 'empty'), '');
-  const rows: readonly (readonly [Environment, string])[] = [
-    [
-      { PROVIDER_TLS_KEY_FILE: stranger.keyFile },
-      'PROVIDER_TLS_KEY_FILE: does not fit PROVIDER_TLS_CERT_FILE',
-    ],
-    [
-      { PROVIDER_TLS_KEY_FILE: encryptedKey(client) },
-      'PROVIDER_TLS_KEY_FILE: does not fit PROVIDER_TLS_CERT_FILE',
-    ],
-    [{ PROVIDER_TLS_KEY_FILE: '/nowhere' }, 'PROVIDER_TLS_KEY_FILE: cannot be read (ENOENT)'],
-    [{ PROVIDER_TLS_KEY_FILE: '' }, 'PROVIDER_TLS_KEY_FILE: is required too'],
-    [{ PROVIDER_TLS_CA_FILE: join(folder, 'empty') }, 'PROVIDER_TLS_CA_FILE: holds no certificate'],
-  ];
-  for (const [env, problem] of rows) {
-    const { status, text } = await doctor({
-      ...mutual(client),
-      PROVIDER_SANDBOX_BASE_URL: 'https://localhost:9',
-      ...env,
-    });
-    expect(status).toBe(1);
-    expect(text).toContain(`FAIL  configuration  ${problem}`);
-  }
 });

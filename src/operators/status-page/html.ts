@@ -4,15 +4,15 @@ export interface Html {
   readonly html: string;
 }
 
-type Value = string | number | Html | readonly Html[] | undefined;
+type Value = string | number | Html | readonly Html[] | undefined | false;
 
-/** Tags a template as HTML. Strings in it are escaped, for content and for quoted attributes; undefined is nothing. */
+/** Tags a template as HTML. Strings in it are escaped, for content and for quoted attributes; undefined and false are nothing. */
 export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): Html => ({
   html: parts.map((part, index) => part + toHtml(values[index])).join(''),
 });
 
 const toHtml = (value: Value): string => {
-  if (value === undefined) return '';
+  if (value === undefined || value === false) return '';
   if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value));
   return 'html' in value ? value.html : value.map(toHtml).join('');
 };

@@ -1,4 +1,7 @@
+import type { IncomingMessage } from 'node:http';
+import type { Acceptance } from '../../banks/guard/guard.ts';
 import { countRejected } from '../../banks/reading/entry.ts';
+import { isServable } from '../../banks/freshness.ts';
 import { toDate } from '../../clock.ts';
 import type { PublishedField } from '../../config/values.ts';
 import type { Minute } from '../../telemetry/history.ts';
@@ -8,7 +11,8 @@ import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
 import { judge, noContact, STORES, type FaultReport, type PageVerdict, type Situation } from './verdict.ts';
 
-// The page's HTML. The script looks its parts up by id.
+// The page that people open first when something seems wrong, as HTML. It is complete without its script, which only renews it
+// in place and looks its parts up by id. No address of the provider and no secret is on it.
 
 export interface PageContent extends Situation {
   readonly environment: string;
@@ -19,13 +23,10 @@ export interface PageContent extends Situation {
   readonly commands: Commands;
 }
 
-export type Commands = Readonly<Record<ShellCommand, ShownCommand>>;
-
-interface ShownCommand {
-  readonly line: string;
-  /** What must be true where it is run. */
-  readonly requirement: string;
-}
+/** With what must be true where each is run. */
+export type Commands = Readonly<
+  Record<ShellCommand, { readonly line: string; readonly requirement: string }>
+>;
 
 export const renderPage = (content: PageContent): Html => {
   const { environment, version, hostName, minutes, policy, nowMs, commands } = content;
@@ -48,12 +49,9 @@ export const renderPage = (content: PageContent): Html => {
         <noscript><meta http-equiv="refresh" content="30" /></noscript>
       </head>
       <body>
-        ${isProduction ? html`<aside class="production" aria-label="Environment"><b>PRODUCTION</b></aside>` : undefined}
+        ${isProduction && html`<aside class="production" aria-label="Environment"><b>PRODUCTION</b></aside>`}
         <header>
-          <p>
-            <b>banks-bff</b> ${version} on
-            <b>${hostName}</b>${isProduction ? undefined : html`, ${environment}`}
-          </p>
+          <p><b>banks-bff</b> ${version} on <b>${hostName}</b>${!isProduction && html`, ${environment}`}</p>
           <p id="as-of">as of ${time(nowMs, nowMs)} UTC</p>
         </header>
         <main>
@@ -80,39 +78,33 @@ const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const s
 >;
 
 const renderVerdict = (
-  { severity, headline, meaning, problems, actions }: PageVerdict,
+  { severity, headline, meaning, problems = [], actions = [] }: PageVerdict,
   commands: Commands,
 ): Html =>
   html` <section class="verdict" id="verdict" data-severity="${severity}">
     <h1><span id="headline" role="status">${headline}</span></h1>
     <div id="meaning">${meaning.map((paragraph) => html`<p>${paragraph}</p>`)}</div>
     <div id="advice">
-      ${
-        problems.length === 0
-          ? undefined
-          : html`<h2>What is wrong</h2>
-              ${problems.map(renderProblem)}`
-      }
-      ${
-        actions.length === 0
-          ? undefined
-          : html`<h2>What to do</h2>
-              <ul>
-                ${actions.map((action) => renderAction(action, commands))}
-              </ul>`
-      }
+      ${problems.length > 0 && html`<h2>What is wrong</h2>`} ${problems.map(renderProblem)}
+      ${actions.length > 0 && renderActions(actions, commands)}
     </div>
   </section>`;
 
 const renderProblem = ({ summary, history, details }: FaultReport): Html =>
   html`<p>${summary}</p>
-    ${history === undefined ? undefined : html`<p class="failing">${history}</p>`}
-    ${details === undefined ? undefined : html`<p class="details">Details: ${details}.</p>`}`;
+    ${history !== undefined && html`<p class="failing">${history}</p>`}
+    ${details !== undefined && html`<p class="details">Details: ${details}.</p>`}`;
 
-const renderAction = (action: Action, commands: Commands): Html => {
-  if (typeof action === 'string') return html`<li>${action}</li>`;
-  const { line, requirement } = commands[action.command];
-  return html`<li>${action.text} <code>${line}</code> <small>${requirement}</small></li>`;
+const renderActions = (actions: readonly Action[], commands: Commands): Html => {
+  const items = actions.map((action) => {
+    if (typeof action === 'string') return html`<li>${action}</li>`;
+    const { line, requirement } = commands[action.command];
+    return html`<li>${action.text} <code>${line}</code> <small>${requirement}</small></li>`;
+  });
+  return html`<h2>What to do</h2>
+    <ul>
+      ${items}
+    </ul>`;
 };
 
 const renderFacts = (content: PageContent): Html =>
@@ -121,7 +113,7 @@ const renderFacts = (content: PageContent): Html =>
     ${storeFacts(content)}
   </dl>`;
 
-const fact = (term: string, value: string | Html, note: string | Html): Html =>
+const fact = (term: string, value: string, note: string | Html): Html =>
   html`<div>
     <dt>${term}</dt>
     <dd><b>${value}</b> ${note}</dd>
@@ -129,8 +121,7 @@ const fact = (term: string, value: string | Html, note: string | Html): Html =>
 
 const servedFact = ({ status: { held, state, failure }, fields }: PageContent): Html => {
   if (!held && !failure) return fact('Users get', 'nothing yet', 'requests wait for the first list');
-  const isServed = held && (state === 'fresh' || state === 'stale');
-  if (!isServed) return fact('Users get', 'errors', 'instead of a list');
+  if (!held || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
   const rejected = countRejected(held.rejected);
   const note = rejected === 0 ? '' : `; ${formatCount(rejected, 'rejected entry', 'rejected entries')}`;
@@ -146,21 +137,13 @@ const ageFact = ({ status: { ageMs, state, held }, policy, nowMs }: PageContent)
       : state === 'stale'
         ? `renewal overdue for ${formatDuration(overdueMs)}`
         : `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
-  const changed = html`The content last changed ${formatDuration(nowMs - held.changedAtMs)} ago
-  (${time(held.changedAtMs, nowMs)}).`;
   return fact(
     'Age of the list',
     formatDuration(ageMs),
-    html`from ${time(nowMs - ageMs, nowMs)}, ${note}. ${changed}`,
+    html`from ${time(nowMs - ageMs, nowMs)}, ${note}. The content last changed
+    ${formatDuration(nowMs - held.changedAtMs)} ago (${time(held.changedAtMs, nowMs)}).`,
   );
 };
-
-const storeFacts = ({ stores, nowMs }: PageContent): Html[] =>
-  stores.map(({ name, failing }) =>
-    failing
-      ? fact(STORES[name].title, 'fails', html`since ${time(failing.sinceMs, nowMs)}`)
-      : fact(STORES[name].title, 'works', STORES[name].purpose),
-  );
 
 const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent): Html => {
   const term = failure ? 'Next attempt' : 'Next renewal';
@@ -183,5 +166,37 @@ const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): 
   );
 };
 
+const storeFacts = ({ stores, nowMs }: PageContent): Html[] =>
+  stores.map(({ name, failing }) => {
+    const { title, purpose } = STORES[name];
+    return failing
+      ? fact(title, 'fails', html`since ${time(failing.sinceMs, nowMs)}`)
+      : fact(title, 'works', purpose);
+  });
+
 const time = (wallMs: number, nowMs: number): Html =>
   html`<time datetime="${toDate(wallMs).toISOString()}">${formatTime(wallMs, nowMs)}</time>`;
+
+/**
+ * The shell commands on the page. Each works when it is pasted into a POSIX shell as it stands: the host check
+ * lets no `Host` through that could end the quotes. HTTP/1.0 may have none.
+ */
+export const commandsFor = ({ headers, socket }: IncomingMessage, isRefreshEnabled: boolean): Commands => {
+  const { host = `127.0.0.1:${socket.localPort}` } = headers;
+  const accept = (reason: Acceptance) => ({
+    // An unset variable stops the command, and the shell names it.
+    line: `curl -X POST -H "Authorization: Bearer \${MANAGEMENT_TOKEN:?is not set}" 'http://${host}/refresh?accept=${reason}'`,
+    requirement: isRefreshEnabled
+      ? 'Set MANAGEMENT_TOKEN in your shell to the service’s management token first.'
+      : 'POST /refresh is disabled: set MANAGEMENT_TOKEN or MANAGEMENT_TOKEN_FILE for the service and restart it first. Then set MANAGEMENT_TOKEN in your shell.',
+  });
+  return {
+    doctor: {
+      line: 'node dist/src/main.js doctor',
+      requirement:
+        'Run it in the directory of the service (in the image: /app), with the service’s environment.',
+    },
+    'accept-shrunk': accept('shrunk'),
+    'accept-drifted': accept('drifted'),
+  };
+};

@@ -1,5 +1,5 @@
 import type { ListStatus } from '../../banks/bank-list.ts';
-import type { Freshness, FreshnessPolicy } from '../../banks/freshness.ts';
+import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import {
   countRejected,
   NOTHING_REJECTED,
@@ -8,22 +8,25 @@ import {
   type RejectionReason,
 } from '../../banks/reading/entry.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
-import type { StoreState } from '../../telemetry/store-states.ts';
+import type { StoreState } from '../../telemetry/events.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
 // What the service's state means for its users, what is wrong and what to do. Pure; knows no HTML.
 
-export interface PageVerdict extends UsersGet {
-  readonly problems: readonly FaultReport[];
-  readonly actions: readonly Action[];
-}
-
-interface UsersGet {
+export interface PageVerdict {
   readonly severity: 'ok' | 'warning' | 'error' | 'unknown';
   readonly headline: string;
   /** What users get, in paragraphs. */
   readonly meaning: readonly string[];
+  readonly problems?: readonly FaultReport[];
+  readonly actions?: readonly Action[];
 }
+
+const toVerdict = (
+  severity: PageVerdict['severity'],
+  headline: string,
+  ...meaning: readonly string[]
+): PageVerdict => ({ severity, headline, meaning });
 
 export interface FaultReport {
   readonly summary: string;
@@ -52,7 +55,7 @@ export interface DrainTimes {
 
 export const judge = (situation: Situation): PageVerdict => {
   const { drain, nowMs } = situation;
-  const verdict = withFailingStores(judgeList(situation), situation);
+  const verdict = withFailingStores(withLargeChange(judgeList(situation), situation), situation);
   if (!drain) return verdict;
   const connections =
     nowMs < drain.acceptsUntilMs
@@ -71,17 +74,16 @@ const judgeList = (situation: Situation): PageVerdict => {
   const { state, failure, held } = situation.status;
   if (failure === undefined && state === 'empty') return FIRST_LOAD;
   if (failure === undefined && state === 'fresh') return judgeEntries(held?.rejected ?? NOTHING_REJECTED);
-  return { ...USERS_GET[state](situation), ...whatIsWrong(situation) };
+  return { ...whatUsersGet(situation), ...whatIsWrong(situation) };
 };
 
 /** What the script shows when the page can no longer be renewed; `asOf` is the time of what it shows below. */
 export const noContact = (asOf: string): PageVerdict => ({
-  severity: 'unknown',
-  headline: 'No contact with this instance.',
-  meaning: [
+  ...toVerdict(
+    'unknown',
+    'No contact with this instance.',
     `The management port has not answered since ${asOf} UTC. Users may still get the list, because /banks is on another port. Everything below is as of ${asOf} UTC.`,
-  ],
-  problems: [],
+  ),
   actions: [
     'Check that the process is running, and that your tunnel or port forwarding is still open.',
     'This page keeps trying and recovers automatically.',
@@ -89,61 +91,49 @@ export const noContact = (asOf: string): PageVerdict => ({
 });
 
 const FIRST_LOAD: PageVerdict = {
-  severity: 'warning',
-  headline: 'The first list is being loaded.',
-  meaning: [
+  ...toVerdict(
+    'warning',
+    'The first list is being loaded.',
     'There is no cached list yet. Requests for /banks wait for it, at most for PROVIDER_TIMEOUT; after that they get an error.',
-  ],
-  problems: [],
+  ),
   actions: ['Nothing yet. This page updates automatically.'],
 };
 
-const CURRENT: PageVerdict = {
-  severity: 'ok',
-  headline: 'Users get the current list.',
-  meaning: ['Every request is answered from the cached list, and renewals succeed.'],
-  problems: [],
-  actions: [],
-};
-
 /** By the state of the list, while loads fail or are overdue. */
-const USERS_GET: Readonly<Record<Freshness, (situation: Situation) => UsersGet>> = {
-  empty: () => ({
-    severity: 'error',
-    headline: 'Users get errors: there is no cached list.',
-    meaning: ['No list has been loaded since this instance started, and no saved one could be used.'],
-  }),
-  expired: ({ status: { ageMs = 0 }, policy, nowMs }) => {
-    const longestMs = policy.ttlMs + policy.maxStaleMs;
-    const expiredForMs = ageMs - longestMs;
-    return {
-      severity: 'error',
-      headline: 'Users get errors: the cached list has expired.',
-      meaning: [
-        `Users have been getting errors since ${formatTime(nowMs - expiredForMs, nowMs)} (${formatDuration(expiredForMs)}), and will until a load succeeds. The cached list is ${formatDuration(ageMs)} old. It could be served for ${formatDuration(longestMs)} (CACHE_TTL plus CACHE_MAX_STALE).`,
-      ],
-    };
-  },
-  stale: ({ status: { ageMs = 0 }, policy, nowMs }) => {
-    const leftMs = policy.ttlMs + policy.maxStaleMs - ageMs;
-    return {
-      severity: 'warning',
-      headline: 'Users get an old list.',
-      meaning: [
-        `Every request is answered from the cached list, which is ${formatDuration(ageMs)} old. It expires in ${formatDuration(leftMs)} (${formatTime(nowMs + leftMs, nowMs)}); after that users get errors.`,
-      ],
-    };
-  },
-  fresh: ({ status: { ageMs = 0, failure }, policy }) => ({
-    severity: 'warning',
-    headline:
-      failure && FAILURE_KINDS[failure.kind].step === 'entries'
-        ? 'Users get the cached list: a new one was refused.'
-        : 'Users get the current list, but it cannot be renewed.',
-    meaning: [
-      `Every request is answered from the cached list. It is current for another ${formatDuration(policy.ttlMs - ageMs)}, and can be served as an old list for ${formatDuration(policy.maxStaleMs)} after that.`,
-    ],
-  }),
+const whatUsersGet = ({ status, policy, nowMs }: Situation): PageVerdict => {
+  const { state, ageMs = 0, failure } = status;
+  const age = formatDuration(ageMs);
+  const lifeMs = policy.ttlMs + policy.maxStaleMs;
+  const leftMs = lifeMs - ageMs;
+  const end = formatTime(nowMs + leftMs, nowMs);
+  switch (state) {
+    case 'empty':
+      return toVerdict(
+        'error',
+        'Users get errors: there is no cached list.',
+        'No list has been loaded since this instance started, and no saved one could be used.',
+      );
+    case 'expired':
+      return toVerdict(
+        'error',
+        'Users get errors: the cached list has expired.',
+        `Users have been getting errors since ${end} (${formatDuration(-leftMs)}), and will until a load succeeds. The cached list is ${age} old. It could be served for ${formatDuration(lifeMs)} (CACHE_TTL plus CACHE_MAX_STALE).`,
+      );
+    case 'stale':
+      return toVerdict(
+        'warning',
+        'Users get an old list.',
+        `Every request is answered from the cached list, which is ${age} old. It expires in ${formatDuration(leftMs)} (${end}); after that users get errors.`,
+      );
+    case 'fresh':
+      return toVerdict(
+        'warning',
+        failure && FAILURE_KINDS[failure.kind].step === 'entries'
+          ? 'Users get the cached list: a new one was refused.'
+          : 'Users get the current list, but it cannot be renewed.',
+        `Every request is answered from the cached list. It is current for another ${formatDuration(policy.ttlMs - ageMs)}, and can be served as an old list for ${formatDuration(policy.maxStaleMs)} after that.`,
+      );
+  }
 };
 
 const whatIsWrong = ({ status, nowMs }: Situation): Pick<PageVerdict, 'problems' | 'actions'> => {
@@ -153,9 +143,12 @@ const whatIsWrong = ({ status, nowMs }: Situation): Pick<PageVerdict, 'problems'
   const httpStatus = failure.upstreamStatus === undefined ? '' : `, HTTP ${failure.upstreamStatus}`;
   const history =
     failing &&
-    `Failing since ${formatTime(failing.sinceMs, nowMs)} (${formatDuration(nowMs - failing.sinceMs)}), ${formatCount(failing.attempts, 'attempt', 'attempts')}${httpStatus}.`;
+    `${failingSince(failing, nowMs)}, ${formatCount(failing.attempts, 'attempt', 'attempts')}${httpStatus}.`;
   return { problems: [{ summary, history, details: failure.message }], actions };
 };
+
+const failingSince = ({ sinceMs }: { readonly sinceMs: number }, nowMs: number): string =>
+  `Failing since ${formatTime(sinceMs, nowMs)} (${formatDuration(nowMs - sinceMs)})`;
 
 const OVERDUE: Pick<PageVerdict, 'problems' | 'actions'> = {
   problems: [
@@ -167,15 +160,20 @@ const OVERDUE: Pick<PageVerdict, 'problems' | 'actions'> = {
 /** The verdict on a current list: by how many of its entries were rejected. */
 const judgeEntries = (entries: RejectedEntries): PageVerdict => {
   const rejected = countRejected(entries);
-  if (rejected === 0) return CURRENT;
+  if (rejected === 0)
+    return toVerdict(
+      'ok',
+      'Users get the current list.',
+      'Every request is answered from the cached list, and renewals succeed.',
+    );
   const kinds = REJECTION_REASONS.filter((reason) => entries[reason] > 0);
   const counts = kinds.map((reason) => `${entries[reason]} ${REJECTION_TEXTS[reason]}`).join(', ');
   return {
-    severity: 'warning',
-    headline: `Users get the current list, without ${formatCount(rejected, 'rejected entry', 'rejected entries')}.`,
-    meaning: [
+    ...toVerdict(
+      'warning',
+      `Users get the current list, without ${formatCount(rejected, 'rejected entry', 'rejected entries')}.`,
       'Every request is answered from the cached list. Users cannot find the banks that are missing.',
-    ],
+    ),
     problems: [{ summary: `The provider sent entries that cannot be published: ${counts}.` }],
     actions: [
       'Tell the provider. The entries return automatically with the first list in which they are usable.',
@@ -193,31 +191,39 @@ const REJECTION_TEXTS: Readonly<Record<RejectionReason, string>> = {
   duplicate: 'identical to an earlier entry',
 };
 
+const DAY_MS = 86_400_000;
+
+/** The verdict on the list, with a sentence on a change of the last day that somebody should look at. */
+const withLargeChange = (verdict: PageVerdict, { status, nowMs }: Situation): PageVerdict => {
+  const change = status.held?.largeChange;
+  if (!change || nowMs - change.atMs > DAY_MS) return verdict;
+  const { added, removed, atMs } = change;
+  const sentence = `The list changed by more than GUARD_MAX_SHRINK at ${formatTime(atMs, nowMs)}: ${added} entries are new or different, and ${removed} are gone or different. If that is wrong, tell the provider; the list of before comes back with the next load that brings it.`;
+  return { ...verdict, meaning: [...verdict.meaning, sentence] };
+};
+
 /** The verdict on the list, with what a failing store adds to it. */
 const withFailingStores = (verdict: PageVerdict, { stores, nowMs }: Situation): PageVerdict => {
-  const failed = stores.flatMap(({ name, failing }) =>
-    failing ? [{ name, ...STORES[name], ...failing }] : [],
-  );
+  const failed = stores.flatMap(({ name, failing }) => (failing ? [{ name, failing, ...STORES[name] }] : []));
   if (failed.length === 0) return verdict;
-  const isListWell = verdict.severity === 'ok';
-  const hasDoctor = verdict.actions.some(
-    (action) => typeof action === 'object' && action.command === 'doctor',
-  );
+  const { severity, headline, meaning, problems = [], actions = [] } = verdict;
+  const isListWell = severity === 'ok';
+  const hasDoctor = actions.some((action) => typeof action === 'object' && action.command === 'doctor');
+  const labels = failed.map(({ label }) => label).join(' and ');
+  const fail = failed.length === 1 ? 'fails' : 'fail';
   return {
-    severity: isListWell ? 'warning' : verdict.severity,
-    headline: isListWell
-      ? `Users get the current list, but ${failed.map(({ label }) => label).join(' and ')} ${failed.length === 1 ? 'fails' : 'fail'}.`
-      : verdict.headline,
-    meaning: [...verdict.meaning, ...failed.map(({ consequence }) => consequence)],
+    severity: isListWell ? 'warning' : severity,
+    headline: isListWell ? `Users get the current list, but ${labels} ${fail}.` : headline,
+    meaning: [...meaning, ...failed.map(({ consequence }) => consequence)],
     problems: [
-      ...verdict.problems,
-      ...failed.map(({ name, label, sinceMs, reason }) => ({
+      ...problems,
+      ...failed.map(({ name, label, failing }) => ({
         summary: `A store of the list cannot be used: ${label} (${name}).`,
-        history: `Failing since ${formatTime(sinceMs, nowMs)} (${formatDuration(nowMs - sinceMs)}).`,
-        details: reason,
+        history: `${failingSince(failing, nowMs)}.`,
+        details: failing.reason,
       })),
     ],
-    actions: [...verdict.actions, ...failed.map(({ action }) => action), ...(hasDoctor ? [] : [TRY_STORES])],
+    actions: [...actions, ...failed.map(({ action }) => action), ...(hasDoctor ? [] : [TRY_STORES])],
   };
 };
 

@@ -1,0 +1,322 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import type { Behaviour } from '../../emulator/behaviours.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { makeBanks } from '../kit/banks.ts';
+import { findFreePort } from '../kit/free-port.ts';
+import { describeWithRedis, startRedis } from '../kit/redis-server.ts';
+import { eventually, startRig, type Rig } from '../kit/rig.ts';
+
+// What the status page says in each state of the service, and /healthz of the stores. Every rig starts at 00:16:40 on
+// 1 January, and renews its list at 01:16:18.
+
+const HOUR_MS = 3_600_000;
+const RENEWAL_MS = HOUR_MS - 22_000;
+const TOKEN = 'emulator-access-token';
+/** A production whose provider nobody can reach. */
+const PRODUCTION = {
+  PROVIDER_ENVIRONMENT: 'production',
+  PROVIDER_PRODUCTION_BASE_URL: 'https://127.0.0.1:1',
+  PROVIDER_ACCESS_TOKEN: 'a-token-of-production',
+};
+
+let rig: Rig;
+afterEach(() => rig.close());
+
+const isLoaded = (): boolean => rig.service.list.status().nextLoadInMs > 0;
+const start = async (env: Environment = {}): Promise<void> => {
+  rig = await startRig({ env });
+  await eventually(isLoaded);
+};
+/** Lets the next load make `isWanted` true. */
+const retry = async (isWanted: () => boolean): Promise<void> => {
+  rig.clock.next();
+  await eventually(() => isWanted() && isLoaded());
+};
+const fail = async (behaviour: Behaviour): Promise<void> => {
+  await rig.emulator.behave(behaviour);
+  await retry(() => rig.service.list.status().failure !== undefined);
+};
+const logged = (text: string) => eventually(() => rig.messages().some((message) => message.includes(text)));
+
+const html = async (): Promise<string> => (await supertest(rig.operatorsUrl).get('/').expect(200)).text;
+/** The page as text, without what the script shows when there is no contact. */
+const page = async (): Promise<string> =>
+  (await html())
+    .replace(/<template[^]*?<\/template>/, '')
+    .replaceAll(/<[^>]*>|[\s\u00A0]+/g, ' ')
+    .replaceAll(/ +/g, ' ');
+
+interface State {
+  readonly env?: Environment;
+  /** What the provider does from the start, and from the first renewal. */
+  readonly first?: Behaviour;
+  readonly afterwards?: Behaviour;
+  /** How much time passes after that. */
+  readonly laterMs?: number;
+  /** What happens then. */
+  readonly act?: () => unknown;
+  /** The title first, which repeats the headline. */
+  readonly says: readonly string[];
+}
+const SEVERITIES: Readonly<Record<string, string>> = { '✓': 'ok', '!': 'warning', '✕': 'error' };
+const STATES: Readonly<Record<string, State>> = {
+  'a fresh list': {
+    says: [
+      `✓ sandbox: Users get the current list. – ${hostname()} banks-bff 0.0.0-test on ${hostname()} , sandbox`,
+      'Users get 513 banks code, ispb, name',
+      'Age of the list 0 s from 00:16:40 , current for another 1 h. The content last changed 0 s ago ( 00:16:40 ).',
+      'Next renewal in 1 h at 01:16:18',
+    ],
+  },
+  'one that cannot be renewed': {
+    afterwards: 'unavailable',
+    act: () => retry(() => rig.service.list.status().failing?.attempts === 2),
+    says: [
+      '! sandbox: Users get the current list, but it cannot be renewed.',
+      'and can be served as an old list for 7 d after that.',
+      'Failing since 01:16:18 (1 s), 2 attempts, HTTP 503. Details: the provider fails (503).',
+      'Loads failing for 1 s since 01:16:18 , 2 attempts',
+    ],
+  },
+  'the same list, renewed after a failure': {
+    afterwards: 'unavailable',
+    act: async () => {
+      await rig.emulator.behave('healthy');
+      await retry(() => rig.service.list.status().failure === undefined);
+    },
+    says: [
+      '✓ sandbox: Users get the current list.',
+      'Age of the list 0 s from 01:16:19 , current for another 1 h. The content last changed 1 h ago ( 00:16:40 ).',
+      'ago at 01:16:18 , over now. The provider, or a gateway in front of it,',
+    ],
+  },
+  'a stale list': {
+    env: { CACHE_MAX_STALE: '5h' },
+    afterwards: 'unauthorized',
+    laterMs: 2 * HOUR_MS - RENEWAL_MS,
+    says: [
+      '! sandbox: Users get an old list.',
+      'which is 2 h old. It expires in 4 h (06:16:40); after that users get errors.',
+      'HTTP 401. Details: the provider does not accept the token (401); check PROVIDER_ACCESS_TOKEN.',
+      'renewal overdue for 1 h.',
+    ],
+  },
+  'an expired list': {
+    env: { CACHE_MAX_STALE: '5h' },
+    laterMs: 8.5 * HOUR_MS,
+    says: [
+      '✕ sandbox: Users get errors: the cached list has expired.',
+      'since 06:16:40 (2 h 30 min), and will until a load succeeds. The cached list is 8 h 30 min old. It could be served for 6 h',
+      'The renewal is overdue, and no load has failed',
+      'Users get errors instead of a list',
+      'expired 2 h 30 min ago.',
+    ],
+  },
+  'no list': {
+    first: 'html',
+    says: [
+      '✕ sandbox: Users get errors: there is no cached list.',
+      'Often it is the error page of something in between. Failing since 00:16:40 (0 s), 1 attempt. Details:',
+      'Age of the list no list since the start',
+    ],
+  },
+  'no list yet': {
+    first: 'hang',
+    says: ['! sandbox: The first list is being loaded.', 'Users get nothing yet', 'Next renewal in progress'],
+  },
+  'a list that was refused': {
+    afterwards: 'renamed-field',
+    says: [
+      '! sandbox: Users get the cached list: a new one was refused.',
+      'name: filled in 100 % of entries before, 0 % now',
+      'POST /refresh is disabled',
+    ],
+  },
+  'rejected entries': {
+    first: 'some-unusable',
+    says: [
+      '! sandbox: Users get the current list, without 26 rejected entries.',
+      'The provider sent entries that cannot be published: 26 not JSON objects.',
+      'Users get 487 banks code, ispb, name; 26 rejected entries',
+    ],
+  },
+  'a drain': {
+    act: () => void rig.service.stop({ noticeMs: 3_000 }),
+    says: [
+      '! sandbox: This instance is shutting down.',
+      'accepts new connections until 00:16:43. Requests in progress can finish until 00:16:50; then it exits.',
+      'For now: Users get the current list.',
+    ],
+  },
+  'a drain without a list': {
+    first: 'html',
+    act: () => void rig.service.stop({ noticeMs: 3_000 }),
+    says: ['✕ sandbox: This instance is shutting down.', 'For now: Users get errors'],
+  },
+  'a production without a list': {
+    env: PRODUCTION,
+    says: ['✕ PRODUCTION: Users get errors', ' PRODUCTION banks-bff '],
+  },
+};
+
+test.each(Object.entries(STATES))('with %s it says what users get', async (_what, state) => {
+  const { env = {}, first, afterwards, laterMs = 0, act, says } = state;
+  rig = await startRig({ env, before: (emulator) => emulator.behave(first ?? 'healthy') });
+  if (first !== 'hang') await eventually(isLoaded);
+  if (afterwards) await fail(afterwards);
+  rig.clock.skip(laterMs);
+  await act?.();
+  const [text, source] = [await page(), await html()];
+  expect(says.filter((sentence) => !text.includes(sentence))).toEqual([]);
+  expect(source).toContain(`data-severity="${SEVERITIES[says[0]?.[0] ?? '']}"`);
+  expect(source.includes('PRODUCTION')).toBe(env === PRODUCTION);
+  expect(source.match(/<svg/g)).toHaveLength(4);
+  const secrets = [TOKEN, PRODUCTION.PROVIDER_ACCESS_TOKEN, new URL(rig.emulator.baseUrl).host];
+  expect(secrets.filter((secret) => source.includes(secret))).toEqual([]);
+});
+
+test('it says for a day that another list came', async () => {
+  await start();
+  rig.emulator.setBanks(makeBanks(513));
+  await retry(() => rig.service.list.status().held?.largeChange !== undefined);
+  rig.clock.skip(24 * HOUR_MS);
+  expect(await page()).toContain(
+    'The list changed by more than GUARD_MAX_SHRINK at 01 Jan 01:16: 513 entries are new or different, and 513 are gone',
+  );
+  expect(await page()).toContain('The content last changed 24 h ago ( 01 Jan 01:16 ).');
+  rig.clock.skip(1);
+  expect(await page()).not.toContain('GUARD_MAX_SHRINK');
+});
+
+test('its drawings show the last hour by the minute', async () => {
+  await start();
+  for (let count = 0; count < 2; count += 1) await supertest(rig.url).get('/banks').expect(200);
+  await eventually(() => rig.log().split('"path":"/banks"').length === 3);
+  await fail('unavailable');
+  const text = await page();
+  for (const caption of [
+    'Age of the cached list at most 1 h 2 h 0 1 h ago now stale after 1 h',
+    'Renewals per minute 1 succeeded, 1 failed 1 0 1 1 h ago now succeeded, upwards failed, downwards',
+    'Provider’s response time at most 0 ms 1 ms 0 1 h ago now',
+    'Requests per minute 2 requests, at most 2 2 0 1 h ago now all answered with 5xx: 0',
+  ])
+    expect(text).toContain(caption);
+  const source = (await html()).replaceAll(/\s+/g, ' ');
+  expect(source).toMatch(/<line class="limit" x1="0" x2="360" y1="36" .* points="3,71.4 9,70.8 .* 357,36.2"/);
+  expect(source.match(/<rect [^/]*/g)).toEqual([
+    '<rect class="ok" x="0.6" y="1" width="4.8" height="35" ',
+    '<rect class="failed" x="354.6" y="36" width="4.8" height="35" ',
+    '<rect class="plain" x="0.6" y="0" width="4.8" height="72" ',
+  ]);
+});
+
+test('it is not cached, and its command has the address by which the page was reached, if that is allowed', async () => {
+  await start();
+  await fail('renamed-field');
+  const { text, headers } = await supertest(rig.operatorsUrl).get('/').set('Host', 'localhost:9999');
+  expect(headers['content-security-policy']).toMatch(
+    /^default-src 'none'; script-src 'self'; style-src 'self'/,
+  );
+  expect(headers['cache-control']).toBe('no-store');
+  expect(text).toContain('&#39;http://localhost:9999/refresh?accept=drifted&#39;');
+  expect(text).not.toContain('accept=shrunk');
+  await supertest(rig.operatorsUrl).get('/').set('Host', `x';touch;'`).expect(421);
+});
+
+/** On both ports. */
+const health = async () => {
+  const [open, internal] = await Promise.all(
+    [rig.url, rig.operatorsUrl].map((url) => supertest(url).get('/healthz').expect(200)),
+  );
+  expect(open?.body).toEqual(internal?.body);
+  return open?.body;
+};
+
+test('a snapshot file that cannot be written is told with its consequence, until it can', async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'missing');
+  await start({ CACHE_SNAPSHOT_FILE: join(folder, 'list') });
+  await logged('cannot be written');
+  rig.clock.skip(65_000);
+  // It fails again, and still since then.
+  await rig.service.list.refresh();
+  const failures = async () => (await supertest(rig.operatorsUrl).get('/metrics')).text;
+  // oxlint-disable-next-line no-await-in-loop
+  while (!(await failures()).includes('banks_store_failures_total{store="snapshot"} 2\n'));
+  expect(await health()).toMatchObject({
+    status: 'warn',
+    stores: { CACHE_SNAPSHOT_FILE: { works: false, failingSince: '2026-01-01T00:16:40.000Z' } },
+  });
+  const text = await page();
+  for (const sentence of [
+    '! sandbox: Users get the current list, but the snapshot file fails.',
+    'a restart during an outage of the provider has no list',
+    'A store of the list cannot be used: the snapshot file (CACHE_SNAPSHOT_FILE).',
+    'Failing since 00:16:40 (65 s). Details: cannot be written (ENOENT)',
+    'whether the service may write to the directory of CACHE_SNAPSHOT_FILE',
+    'node dist/src/main.js doctor',
+    'Snapshot file fails since 00:16:40',
+  ])
+    expect(text).toContain(sentence);
+  expect(text).not.toContain(folder);
+  expect(text).not.toContain('Redis works');
+
+  mkdirSync(folder);
+  rig.clock.next();
+  await logged('works again');
+  expect(await health()).toMatchObject({
+    status: 'pass',
+    stores: { CACHE_SNAPSHOT_FILE: { works: true, failingSince: null } },
+  });
+  expect(await page()).toContain('✓ sandbox: Users get the current list.');
+  expect(await page()).toContain('Snapshot file works keeps the list across restarts');
+  rmSync(folder, { recursive: true });
+});
+
+describeWithRedis('Redis', () => {
+  test('that refuses is told beside another store, without its address', async () => {
+    const port = await findFreePort();
+    await start({
+      CACHE_REDIS_URL: `redis://user:SECRET-password@127.0.0.1:${port}`,
+      CACHE_SNAPSHOT_FILE: '/nowhere/list',
+    });
+    await logged('CACHE_REDIS_URL: ');
+    await logged('cannot be written');
+    expect(await health()).toMatchObject({
+      status: 'warn',
+      list: { state: 'fresh' },
+      stores: { CACHE_REDIS_URL: { works: false } },
+    });
+    const text = await page();
+    expect(text).toContain('Users get the current list, but the snapshot file and Redis fail.');
+    expect(text).toContain('Without Redis each replica loads the list by itself');
+    // The second where connecting takes longer than the first operation waits.
+    expect(text).toMatch(/Details: (?:refuses the connection \(ECONNREFUSED\)|is not connected)/);
+    for (const secret of ['SECRET', String(port)]) expect(text).not.toContain(secret);
+  });
+
+  test('that fails beside the provider does not hide what users get', async () => {
+    const redis = await startRedis();
+    await start({ CACHE_REDIS_URL: redis.url });
+    expect(await health()).toMatchObject({
+      stores: { CACHE_REDIS_URL: { works: true, failingSince: null } },
+    });
+    expect(await page()).toContain('Redis works shares the list between replicas');
+    await redis.kill();
+    await logged('CACHE_REDIS_URL');
+    await fail('unauthorized');
+    rig.clock.skip(8 * 24 * HOUR_MS);
+    const text = await page();
+    expect(text).toContain('✕ sandbox: Users get errors: the cached list has expired.');
+    expect(text).toContain('A store of the list cannot be used: Redis (CACHE_REDIS_URL).');
+    // That of the failed load is enough.
+    expect(text.match(/node dist\/src\/main\.js doctor/g)).toHaveLength(1);
+    await redis.revive();
+    await logged('works again');
+    expect(await page()).not.toContain('cannot be used');
+    await redis.kill();
+  });
+});
