@@ -1,13 +1,28 @@
 import type { Freshness } from '../banks/freshness.ts';
 import type { ListEvent } from '../banks/list-event.ts';
-import type { TokenEvent } from '../provider/client-credentials.ts';
+import type { TokenEvent } from '../provider/token-endpoint.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
-import type { StoreEvent } from '../sharing/list-store.ts';
+import type { StoreEvent, StoreName } from '../sharing/list-store.ts';
 
 // Everything in the service that operators may want to know. Each event is emitted once, where it happens. The log, the
 // metrics and the history receive all of them.
 
-export type ServiceEvent = ListEvent | StoreEvent | TokenEvent | ProviderEvent | RequestEvent;
+export type ServiceEvent =
+  ListEvent | StoreEvent | TokenEvent | ProviderEvent | RequestEvent | ManagementRefusedEvent;
+
+/** A request to the management port was refused. */
+export interface ManagementRefusedEvent {
+  readonly type: 'management-refused';
+  readonly reason: (typeof MANAGEMENT_REFUSALS)[number];
+}
+
+export const MANAGEMENT_REFUSALS = [
+  'host',
+  'cross_origin',
+  'no_token',
+  'wrong_token',
+  'too_many_attempts',
+] as const;
 
 /** The answer to a request on the public port has been handed to the system, or its connection has ended. */
 export interface RequestEvent {
@@ -29,4 +44,11 @@ export interface RequestEvent {
   readonly waited: boolean;
   /** Whether it came from a page of an origin that CORS_ORIGINS does not allow. */
   readonly isRefusedOrigin: boolean;
+}
+
+/** Whether a configured store works, as its newest event says. It works until it fails. */
+export interface StoreState {
+  readonly name: StoreName;
+  /** Undefined while it works. `sinceMs` is in wall-clock milliseconds; the newest reason is in the words of the log. */
+  readonly failing: { readonly sinceMs: number; readonly reason: string } | undefined;
 }

@@ -1,4 +1,3 @@
-import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { ServiceEvent } from './events.ts';
 
@@ -9,18 +8,17 @@ export interface Minute {
   readonly oldestAgeMs: number | undefined;
   readonly renewed: number;
   readonly failed: number;
-  readonly lastFailure: LoadErrorKind | undefined;
   /** The longest request to the provider; undefined if there was none. */
   readonly slowestCallMs: number | undefined;
   readonly requests: number;
-  /** Requests answered with a status of 500 or above. */
+  /** Those on the public port that were answered with a status of 500 or above. */
   readonly failedRequests: number;
 }
 
 export interface History {
   onEvent(event: ServiceEvent): void;
   /** The last minutes without gaps, oldest first, none from before the start. The last one is incomplete. */
-  minutes(): readonly Minute[];
+  readonly minutes: () => readonly Minute[];
 }
 
 export interface HistoryOptions {
@@ -36,11 +34,11 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
   let current = newMinute();
   const minutes = [current];
   let currentEndsAtMs = clock.monotonicMs() + MINUTE_MS;
-  /** When the provider sent the list, in monotonic milliseconds; its age grows from there. */
-  let sentAtMs: number | undefined;
+  /** From when the list's age counts, in monotonic milliseconds. */
+  let agedFromMs: number | undefined;
 
   const noteAge = (atMs: number): void => {
-    if (sentAtMs !== undefined) current.oldestAgeMs = Math.max(current.oldestAgeMs ?? 0, atMs - sentAtMs);
+    if (agedFromMs !== undefined) current.oldestAgeMs = Math.max(current.oldestAgeMs ?? 0, atMs - agedFromMs);
   };
 
   /** Adds the minutes that have begun since the last call. There is no timer: events and readers call this. */
@@ -58,35 +56,19 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
     onEvent: (event) => {
       const nowMs = clock.monotonicMs();
       catchUp(nowMs);
-      switch (event.type) {
-        case 'request-finished':
-          current.requests += 1;
-          if (event.status >= 500) current.failedRequests += 1;
-          break;
-        case 'list-renewed':
-        case 'list-restored': {
-          if (event.type === 'list-renewed') current.renewed += 1;
-          // Of the list that was replaced, and of the new one, which may be old already.
-          noteAge(nowMs);
-          const age = ageMs();
-          sentAtMs = age === undefined ? undefined : nowMs - age;
-          noteAge(nowMs);
-          break;
-        }
-        case 'list-load-failed':
-          current.failed += 1;
-          current.lastFailure = event.error.kind;
-          break;
-        case 'provider-called':
-          current.slowestCallMs = Math.max(current.slowestCallMs ?? 0, event.durationMs);
-          break;
-        case 'store-empty':
-        case 'store-failed':
-        case 'store-recovered':
-        case 'token-renewed':
-        case 'token-renewal-failed':
-          break;
-      }
+      if (event.type === 'request-finished') {
+        current.requests += 1;
+        if (event.status >= 500) current.failedRequests += 1;
+      } else if (event.type === 'list-renewed' || event.type === 'list-restored') {
+        if (event.type === 'list-renewed') current.renewed += 1;
+        // Of the list that was replaced, and of the new one, which may be old already.
+        noteAge(nowMs);
+        const age = ageMs();
+        agedFromMs = age === undefined ? undefined : nowMs - age;
+        noteAge(nowMs);
+      } else if (event.type === 'list-load-failed') current.failed += 1;
+      else if (event.type === 'provider-called')
+        current.slowestCallMs = Math.max(current.slowestCallMs ?? 0, event.durationMs);
     },
     minutes: () => {
       const nowMs = clock.monotonicMs();
@@ -101,7 +83,6 @@ const newMinute = (): { -readonly [K in keyof Minute]: Minute[K] } => ({
   oldestAgeMs: undefined,
   renewed: 0,
   failed: 0,
-  lastFailure: undefined,
   slowestCallMs: undefined,
   requests: 0,
   failedRequests: 0,

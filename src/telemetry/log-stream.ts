@@ -30,7 +30,6 @@ export const createLogDestination = (fd: number): LogDestination => {
   let inFlight = 0;
   /** The wait for more lines, or for a full pipe; undefined while bytes are written or none wait. */
   let pause: NodeJS.Timeout | undefined;
-  let retryMs = FIRST_PAUSE_MS;
   let onIdle = (): void => undefined;
 
   const writeAfter = (ms: number): void => void (pause = setTimeout(writeNow, ms).unref());
@@ -52,11 +51,9 @@ export const createLogDestination = (fd: number): LogDestination => {
     const isPartial = written < inFlight;
     inFlight = 0;
     if (isFull(error)) {
-      writeAfter(retryMs);
-      retryMs = Math.min(2 * retryMs, LONGEST_PAUSE_MS);
+      writeAfter(FULL_PIPE_MS);
       return;
     }
-    retryMs = FIRST_PAUSE_MS;
     start = error ? end : start + written;
     if (start < end) {
       if (isPartial) writeNow();
@@ -125,10 +122,8 @@ const isFull = (error: unknown): boolean => codeOf(error) === 'EAGAIN' || codeOf
 
 /** Short enough for a person who watches the log. */
 const GATHER_MS = 10;
-/** A pipe holds 64 KiB. A reader that keeps up has emptied it by then. */
-const FIRST_PAUSE_MS = 1;
-/** For a reader that has stopped. */
-const LONGEST_PAUSE_MS = 100;
+/** A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. Trying in vain costs next to nothing. */
+const FULL_PIPE_MS = 2;
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
 const SYNC_PAUSE_MS = 10;
 const NOTHING_TO_WAIT_FOR = new Int32Array(new SharedArrayBuffer(4));

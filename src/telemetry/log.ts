@@ -1,8 +1,10 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { HeldList } from '../banks/cached-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
-import { compareLists } from './list-change.ts';
+import { isPlainName } from '../banks/guard/field-names.ts';
+import { compareLists } from '../banks/list-change.ts';
 import type { ListEvent } from '../banks/list-event.ts';
+import type { LoadError } from '../banks/load-error.ts';
 import {
   countRejected,
   NOTHING_REJECTED,
@@ -20,23 +22,23 @@ import { listNames } from './pretty.ts';
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
   pino({ level, base: null, timestamp: () => `,"time":"${toDate(Date.now()).toISOString()}"` }, destination);
 
-export interface EventLogOptions {
-  /** Whether BANK_FIELDS is set; otherwise one line suggests a value made of the observed fields. */
-  readonly fieldsAreChosen: boolean;
-}
-
-/** Writes a line for each event that changes a state. */
-export const createEventLog = (logger: Logger, options: EventLogOptions): ((event: ServiceEvent) => void) => {
-  const logList = createListLog(logger, options);
+/**
+ * Writes a line for each event that changes a state.
+ * @param fieldsAreChosen whether BANK_FIELDS is set; otherwise one line suggests a value made of the observed fields
+ */
+export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): ((event: ServiceEvent) => void) => {
+  const list = createListLog(logger, fieldsAreChosen);
   const failingStores = new Set<string>();
   /** What the newest line on the token said; undefined: that it works. */
   let failingToken: string | undefined;
   return (event) => {
     switch (event.type) {
       case 'list-renewed':
-      case 'list-load-failed':
       case 'list-restored':
-        logList(event);
+        list.taken(event);
+        break;
+      case 'list-load-failed':
+        list.loadFailed(event);
         break;
       case 'store-empty':
         logger.info({ store: event.store }, `${event.store}: no saved list yet`);
@@ -67,22 +69,20 @@ export const createEventLog = (logger: Logger, options: EventLogOptions): ((even
       }
       case 'provider-called':
       case 'request-finished':
-        // The load that made the call is logged, and http/log/ has written the request's line.
+      case 'management-refused':
+        // The load that made the call is logged, and each request has a line of its own.
         break;
     }
   };
 };
 
-const createListLog = (logger: Logger, { fieldsAreChosen }: EventLogOptions) => {
+const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   /** What the newest line said. */
   let logged: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
   let isSuggested = fieldsAreChosen;
 
   const logRenewal = (list: HeldList, previous: HeldList | undefined, durationMs?: number): void => {
-    const facts = {
-      count: list.count,
-      ...(durationMs !== undefined && { durationMs: Math.round(durationMs) }),
-    };
+    const facts = { count: list.count, durationMs: durationMs && Math.round(durationMs) };
     if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
     else if (logged.failing) logger.info(facts, 'list: recovered');
     else logger.debug(facts, 'list: renewed');
@@ -95,39 +95,29 @@ const createListLog = (logger: Logger, { fieldsAreChosen }: EventLogOptions) => 
     logger.warn(`list: every field of the provider is published; to choose some, set ${suggestion}`);
   };
 
-  return (event: ListEvent): void => {
-    switch (event.type) {
-      case 'list-renewed':
-        logRenewal(event.list, event.previous, event.durationMs);
-        break;
-      case 'list-load-failed': {
-        const { error, state } = event;
-        // Another field is another change.
-        const failing = [error.kind, ...error.fields].join();
-        if (logged.failing !== failing || logged.state !== state) {
-          const facts = {
-            kind: error.kind,
-            state,
-            ...(error.fields.length > 0 && { fields: listNames(error.fields) }),
-            ...(error.kind === 'internal' && { err: error.cause }),
-          };
-          logger.warn(facts, `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`);
-        }
-        logged = { failing, state };
-        break;
-      }
-      case 'list-restored': {
-        const { list, previous, state } = event;
-        if (previous && state === 'fresh') {
-          logRenewal(list, previous);
-          break;
-        }
+  return {
+    taken: (event: Extract<ListEvent, { readonly list: HeldList }>): void => {
+      const { list, previous } = event;
+      if (previous) logDecision(logger, previous, list);
+      if (event.type === 'list-renewed') logRenewal(list, previous, event.durationMs);
+      else if (previous && event.state === 'fresh') logRenewal(list, previous);
+      else {
         const facts = { count: list.count, receivedAt: toDate(list.receivedAtMs).toISOString() };
-        logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[state]}`);
-        logged = { state };
-        break;
+        logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[event.state]}`);
+        logged = { state: event.state };
       }
-    }
+    },
+    loadFailed: ({ error, state }: { readonly error: LoadError; readonly state: Freshness }): void => {
+      // Another field is another change.
+      const failing = [error.kind, ...error.fields].join();
+      if (logged.failing !== failing || logged.state !== state) {
+        const fields = error.fields.length > 0 ? listNames(error.fields) : undefined;
+        const err = error.kind === 'internal' ? error.cause : undefined;
+        const facts = { kind: error.kind, state, fields, err };
+        logger.warn(facts, `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`);
+      }
+      logged = { failing, state };
+    },
   };
 };
 
@@ -141,11 +131,33 @@ const CONSEQUENCES = {
 
 const logChanges = (logger: Logger, previous: HeldList, list: HeldList): void => {
   const { fieldsAppeared, fieldsVanished, ...counts } = compareLists(previous, list);
-  if (counts.added + counts.removed > 0) logger.info({ ...counts, count: list.count }, 'list: changed');
+  const { largeChange } = list;
+  if (largeChange && largeChange !== previous.largeChange) {
+    const names = [...largeChange.changedValues.keys()].filter(isPlainName).slice(0, MAX_COUNTED_FIELDS);
+    const changedValues = Object.fromEntries(
+      names.map((name) => [name, largeChange.changedValues.get(name)]),
+    );
+    logger.warn(
+      { ...counts, count: list.count, changedValues },
+      'list: changed by more than GUARD_MAX_SHRINK',
+    );
+  } else if (counts.added + counts.removed > 0)
+    logger.info({ ...counts, count: list.count }, 'list: changed');
   if (fieldsAppeared.length + fieldsVanished.length > 0) {
     const names = { fieldsAppeared: listNames(fieldsAppeared), fieldsVanished: listNames(fieldsVanished) };
     logger.warn(names, "list: the provider's fields changed");
   }
+};
+
+/** More would make an unreadable line. */
+const MAX_COUNTED_FIELDS = 50;
+
+/** Told by every replica that takes the list: somebody wanted it in spite of the guard. */
+const logDecision = (logger: Logger, previous: HeldList, list: HeldList): void => {
+  const { decision, acceptedAtMs = 0, count } = list;
+  if (!decision || acceptedAtMs <= (previous.acceptedAtMs ?? 0)) return;
+  const { added, removed } = compareLists(previous, list);
+  logger.warn({ ...decision, added, removed, count }, 'list: an operator has accepted it');
 };
 
 const logRejected = (logger: Logger, rejected: RejectedEntries, before: RejectedEntries): void => {

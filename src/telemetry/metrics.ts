@@ -1,109 +1,104 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { ListStatus } from '../banks/bank-list.ts';
-import { STATES, type FreshnessPolicy } from '../banks/freshness.ts';
+import { STATES } from '../banks/freshness.ts';
 import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
-import { NOTHING_REJECTED } from '../banks/reading/entry.ts';
+import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { countFilled } from '../banks/reading/profile.ts';
+import type { Config } from '../config/config.ts';
 import type { StoreName } from '../sharing/list-store.ts';
-import type { RequestEvent, ServiceEvent } from './events.ts';
-import { createRequestDurations } from './request-durations.ts';
+import { MANAGEMENT_REFUSALS, type ServiceEvent, type StoreState } from './events.ts';
+import { createDurations, toExposition, type Sample } from './exposition.ts';
 
 // The service in numbers, for Prometheus. Each label has a closed set of values, so neither a client nor the provider can
 // create new series. Events are counted in plain numbers, which costs a request next to nothing; everything is read at the
 // scrape.
 
 export interface Metrics {
-  readonly contentType: string;
   onEvent(event: ServiceEvent): void;
-  /** Counts a refused request to the management port. */
-  onManagementRefusal(reason: ManagementRefusal): void;
-  /** All metrics in Prometheus's text format. */
+  /** All metrics in Prometheus's text format. The first call loads prom-client, which a start need not wait for. */
   exposition(): Promise<string>;
 }
 
-/** Why a request to the management port was refused. */
-const MANAGEMENT_REFUSALS = ['host', 'cross_origin', 'no_token', 'wrong_token', 'too_many_attempts'] as const;
-export type ManagementRefusal = (typeof MANAGEMENT_REFUSALS)[number];
-
 export interface MetricsOptions {
   readonly status: () => ListStatus;
-  readonly policy: FreshnessPolicy;
-  /** The published names, where they are configured: names that the provider chooses are not a closed set. */
-  readonly fields: readonly string[];
   /** The stores that are configured. */
-  readonly stores: readonly StoreName[];
-  readonly environment: string;
+  readonly stores: () => readonly StoreState[];
   readonly version: string;
 }
 
-export const createMetrics = (options: MetricsOptions): Metrics => {
-  // Not prom-client's global registry: two services can live in one process.
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const name of MISNAMED) registry.removeSingleMetric(name);
-  defineBuildInfo(registry, options);
-  defineListGauges(registry, options);
-  const counters = defineCounters(registry, options.stores);
-  const storeUp = new Map(options.stores.map((name) => [STORE_LABELS[name], 1]));
-  define(
-    Gauge,
-    registry,
-    'banks_store_up',
-    '1 while a configured store works, 0 after a failure',
-    () => storeUp,
-    'store',
-  );
-  const providerCalls = defineProviderCalls(registry);
-  const requestDurations = createRequestDurations();
-
-  const onRequest = (event: RequestEvent): void => {
-    const { route, answeredBy, method, status, durationMs, aborted, listState } = event;
-    counters.requests(answeredBy);
-    if (listState && !aborted) counters.served(listState);
-    if (event.waited) counters.waits(status < 500 ? 'served' : 'failed');
-    if (event.isRefusedOrigin) counters.corsRefusals(method === 'OPTIONS' ? 'preflight' : 'request');
-    const methodLabel = METHODS.has(method) ? method : 'other';
-    const statusLabel = aborted ? 'aborted' : statusClass(status);
-    requestDurations.observe(route, methodLabel, statusLabel, durationMs / 1_000);
-  };
+export const createMetrics = (config: Config, options: MetricsOptions): Metrics => {
+  const counters = Object.entries(countersOf(options.stores())).map(([name, counter]) => ({
+    name,
+    ...counter,
+    counts: new Map<string, number>(),
+  }));
+  const providerCalls = createDurations({
+    bounds: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    labels: ['status'],
+    series: [['2xx'], ['3xx'], ['4xx'], ['5xx'], ['none']],
+  });
+  const requests = createDurations({
+    bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5],
+    labels: ['route', 'method', 'status'],
+  });
+  let nodeMetrics: Promise<Registry> | undefined;
 
   return {
-    contentType: registry.contentType,
-    exposition: async () => `${await registry.metrics()}\n${requestDurations.exposition()}`,
-    onManagementRefusal: counters.managementRefusals,
     onEvent: (event) => {
-      switch (event.type) {
-        case 'request-finished':
-          onRequest(event);
-          break;
-        case 'list-renewed':
-          counters.refreshes(event.outcome);
-          break;
-        case 'list-load-failed':
-          counters.refreshes(event.error.kind);
-          break;
-        case 'provider-called':
-          providerCalls.observe({ status: statusClass(event.status) }, event.durationMs / 1_000);
-          break;
-        case 'token-renewed':
-          counters.tokenRenewals('renewed');
-          break;
-        case 'token-renewal-failed':
-          counters.tokenRenewals('failed');
-          break;
-        case 'store-failed':
-          counters.storeFailures(STORE_LABELS[event.store]);
-          storeUp.set(STORE_LABELS[event.store], 0);
-          break;
-        case 'store-recovered':
-        case 'store-empty':
-          storeUp.set(STORE_LABELS[event.store], 1);
-          break;
-        case 'list-restored':
-          break;
+      for (const { of, counts } of counters) {
+        const value = of(event);
+        if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+      }
+      if (event.type === 'provider-called')
+        providerCalls.observe([statusClass(event.answer?.status)], event.durationMs);
+      if (event.type === 'request-finished') {
+        const { route, status, aborted } = event;
+        const method = METHODS.has(event.method) ? event.method : 'other';
+        const outcome = aborted ? 'aborted' : statusClass(status);
+        requests.observe([route, method, outcome], event.durationMs);
       }
     },
+    exposition: async () => {
+      const registry = await (nodeMetrics ??= loadNodeMetrics());
+      return [
+        await registry.metrics(),
+        ...Object.entries(gaugesOf(config, options)).map(([name, [help, samples]]) =>
+          toExposition(name, 'gauge', help, samples),
+        ),
+        ...counters.map(({ name, help, label, values, counts }) =>
+          toExposition(
+            name,
+            'counter',
+            help,
+            forEach(label, values, (value) => counts.get(value) ?? 0),
+          ),
+        ),
+        toExposition(
+          'banks_upstream_call_duration_seconds',
+          'histogram',
+          'Requests to the provider, to the last byte of the answer, by status class; none: no complete answer',
+          providerCalls.samples(),
+        ),
+        toExposition(
+          'banks_http_request_duration_seconds',
+          'histogram',
+          'Requests to the public listener, by route, method and status class; aborted: the client disconnected',
+          requests.samples(),
+        ),
+        '',
+      ].join('\n');
+    },
   };
+};
+
+/** Node's own metrics. */
+const loadNodeMetrics = async (): Promise<Registry> => {
+  const prom = await import('prom-client');
+  // Not prom-client's global registry: two services can live in one process.
+  const registry = new prom.Registry();
+  prom.collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  return registry;
 };
 
 /** Gauges of prom-client with names that Prometheus reserves for counters; each is repeated under a proper name. */
@@ -115,171 +110,151 @@ const MISNAMED = [
 
 const METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-const STORE_LABELS = {
-  CACHE_SNAPSHOT_FILE: 'snapshot',
-  CACHE_REDIS_URL: 'redis',
-} as const satisfies Record<StoreName, string>;
-type StoreLabel = (typeof STORE_LABELS)[StoreName];
-
-/** One sample, none, or one for each value of the label. */
-type Samples = number | undefined | Iterable<readonly [labelValue: string, sample: number]>;
-
-/** Defines a metric of which the samples are read at each scrape. */
-const define = (
-  Metric: typeof Counter | typeof Gauge,
-  registry: Registry,
-  name: string,
-  help: string,
-  read: () => Samples,
-  label?: string,
-): void => {
-  const collect = (): void => {
-    const samples = read();
-    metric.reset();
-    if (samples === undefined) metric.remove();
-    else if (typeof samples === 'number') metric.inc({}, samples);
-    else for (const [value, sample] of samples) metric.inc({ [label ?? '']: value }, sample);
-  };
-  const labelNames = label === undefined ? [] : [label];
-  const settings = { name, help, labelNames, registers: [registry], collect };
-  const metric: Pick<Gauge, 'reset' | 'remove' | 'inc'> = new Metric(settings);
-};
-
-const defineBuildInfo = (registry: Registry, { version, environment }: MetricsOptions): void =>
-  new Gauge({
-    name: 'banks_build_info',
-    help: 'Always 1; the labels are the version and the environment',
-    labelNames: ['version', 'environment'],
-    registers: [registry],
-  }).set({ version, environment }, 1);
-
-/** The list at the moment of the scrape. */
-const defineListGauges = (registry: Registry, { status, policy, fields }: MetricsOptions): void => {
-  const gauge = (name: string, help: string, read: (now: ListStatus) => Samples, label?: string): void =>
-    define(Gauge, registry, name, help, () => read(status()), label);
-
-  gauge('banks_list_age_seconds', 'Time since the provider sent the cached list', ({ ageMs }) =>
-    toSeconds(ageMs),
-  );
-  gauge('banks_list_ttl_seconds', 'Age from which the list is stale', () => toSeconds(policy.ttlMs));
-  gauge('banks_list_max_stale_seconds', 'How long past its TTL the list may still be served', () =>
-    toSeconds(policy.maxStaleMs),
-  );
-  gauge('banks_list_entries', 'Banks in the cached list', ({ held }) => held?.count ?? 0);
-  gauge('banks_list_last_success_timestamp_seconds', 'When the provider sent the cached list', ({ held }) =>
-    toSeconds(held?.receivedAtMs),
-  );
-  gauge(
-    'banks_list_last_change_timestamp_seconds',
-    'When the content of the cached list last changed',
-    ({ held }) => toSeconds(held?.changedAtMs),
-  );
-  gauge(
-    'banks_list_rejected_entries',
-    'Entries of the newest list that were unusable and are not served, by reason',
-    ({ held }) => Object.entries(held?.rejected ?? NOTHING_REJECTED),
-    'reason',
-  );
-  gauge(
-    'banks_list_field_filled_share',
-    'Share of the cached list, 0 to 1, in which a field of BANK_FIELDS is not missing, null or empty',
-    ({ held }) =>
-      held && held.count > 0
-        ? fields.map((field) => [field, countFilled(held.profile.get(field)) / held.count])
-        : [],
-    'field',
-  );
-  gauge(
-    'banks_list_state',
-    '1 for the current state of the list: empty, fresh, stale or expired',
-    ({ state }) => oneOf(STATES, state),
-    'state',
-  );
-  gauge(
-    'banks_refresh_failing',
-    '1 for the kind of the last failure, until a load succeeds',
-    ({ failure }) => oneOf(LOAD_ERROR_KINDS, failure?.kind),
-    'kind',
-  );
-};
-
-const toSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000);
-
-/** 1 for the value that is so now, 0 for the others. */
-const oneOf = <T extends string>(values: readonly T[], now: T | undefined): [T, number][] =>
-  values.map((value) => [value, value === now ? 1 : 0]);
-
-/** Each counter is a function that counts one event by the value of its label. All values start at 0. */
-const defineCounters = (registry: Registry, stores: readonly StoreName[]) => {
-  const counter = <T extends string>(name: string, help: string, label: string, values: readonly T[]) => {
-    const counts = new Map(values.map((value) => [value, 0]));
-    define(Counter, registry, name, help, () => counts, label);
-    return (value: T): void => void counts.set(value, (counts.get(value) ?? 0) + 1);
-  };
-  return {
-    served: counter(
-      'banks_served_total',
-      'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
-      'state',
-      STATES,
-    ),
-    waits: counter(
-      'banks_list_waits_total',
-      'Requests that waited for a load because there was no list to serve, by outcome: served or failed',
-      'outcome',
-      ['served', 'failed'],
-    ),
-    corsRefusals: counter(
-      'banks_cors_refusals_total',
-      'Requests from pages of origins that CORS_ORIGINS does not allow, by kind: preflight or request',
-      'kind',
-      ['preflight', 'request'],
-    ),
-    requests: counter(
-      'banks_http_requests_total',
-      'Requests to the public listener, by what answered them: the hot path, or node:http and Express',
-      'answered_by',
-      ['hot_path', 'node_http'],
-    ),
-    refreshes: counter(
-      'banks_refreshes_total',
-      'Attempts to renew the list, by outcome: changed, unchanged, not_modified, or the kind of failure',
-      'outcome',
-      ['changed', 'unchanged', 'not_modified', ...LOAD_ERROR_KINDS],
-    ),
-    tokenRenewals: counter(
-      'banks_token_renewals_total',
-      'Requests to the token endpoint, by outcome: renewed or failed',
-      'outcome',
-      ['renewed', 'failed'],
-    ),
-    storeFailures: counter<StoreLabel>(
-      'banks_store_failures_total',
-      'Failures to read or write the saved list, by store: snapshot or redis',
-      'store',
-      stores.map((name) => STORE_LABELS[name]),
-    ),
-    managementRefusals: counter(
-      'banks_management_refusals_total',
-      'Requests to the management port that were refused, by reason',
-      'reason',
-      MANAGEMENT_REFUSALS,
-    ),
-  };
-};
-
-const defineProviderCalls = (registry: Registry): Histogram<'status'> => {
-  const histogram = new Histogram({
-    name: 'banks_upstream_call_duration_seconds',
-    help: 'Requests to the provider, to the last byte of the answer, by status class; none: no complete answer',
-    labelNames: ['status'],
-    buckets: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers: [registry],
-  });
-  for (const status of ['2xx', '3xx', '4xx', '5xx', 'none']) histogram.zero({ status });
-  return histogram;
-};
-
 /** `2xx` for 200; `none` without a status. */
 const statusClass = (status = 0): string => STATUS_CLASSES[Math.floor(status / 100)] ?? 'none';
 const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'];
+
+const STORE_LABELS: Readonly<Record<StoreName, string>> = {
+  CACHE_SNAPSHOT_FILE: 'snapshot',
+  CACHE_REDIS_URL: 'redis',
+};
+
+type Gauges = Readonly<Record<string, readonly [help: string, samples: readonly Sample[]]>>;
+
+/** The build, and the list and its stores at this moment. */
+const gaugesOf = (
+  { provider, cache, banks }: Config,
+  { status, stores, version }: MetricsOptions,
+): Gauges => {
+  const { state, held, ageMs, failure } = status();
+  const { count = 0, rejected = NOTHING_REJECTED } = held ?? {};
+  // Names that the provider chooses are not a closed set.
+  const fields = count > 0 ? (banks.fields ?? []).map(({ name }) => name) : [];
+  return {
+    banks_build_info: [
+      'Always 1; the labels are the version and the environment',
+      [[{ version, environment: provider.environment }, 1]],
+    ],
+    banks_list_age_seconds: ['Time since the provider sent the cached list', inSeconds(ageMs)],
+    banks_list_ttl_seconds: ['Age from which the list is stale', inSeconds(cache.ttlMs)],
+    banks_list_max_stale_seconds: [
+      'How long past its TTL the list may still be served',
+      inSeconds(cache.maxStaleMs),
+    ],
+    banks_list_entries: ['Banks in the cached list', [[{}, count]]],
+    banks_list_last_success_timestamp_seconds: [
+      'When the provider sent the cached list',
+      inSeconds(held?.receivedAtMs),
+    ],
+    banks_list_last_change_timestamp_seconds: [
+      'When the content of the cached list last changed',
+      inSeconds(held?.changedAtMs),
+    ],
+    banks_list_last_large_change_timestamp_seconds: [
+      'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
+      inSeconds(held?.largeChange?.atMs),
+    ],
+    banks_list_rejected_entries: [
+      'Entries of the newest list that were unusable and are not served, by reason',
+      forEach('reason', REJECTION_REASONS, (reason) => rejected[reason]),
+    ],
+    banks_list_field_filled_share: [
+      'Share of the cached list, 0 to 1, in which a field of BANK_FIELDS is not missing, null or empty',
+      forEach('field', fields, (field) => countFilled(held?.profile.get(field)) / count),
+    ],
+    banks_list_state: [
+      '1 for the current state of the list: empty, fresh, stale or expired',
+      forEach('state', STATES, (each) => Number(each === state)),
+    ],
+    banks_refresh_failing: [
+      '1 for the kind of the last failure, until a load succeeds',
+      forEach('kind', LOAD_ERROR_KINDS, (kind) => Number(kind === failure?.kind)),
+    ],
+    banks_store_up: [
+      '1 while a configured store works, 0 after a failure',
+      stores().map(({ name, failing }) => [{ store: STORE_LABELS[name] }, failing ? 0 : 1]),
+    ],
+  };
+};
+
+/** One sample without labels, or none. */
+const inSeconds = (ms: number | undefined): readonly Sample[] => (ms === undefined ? [] : [[{}, ms / 1_000]]);
+
+/** A sample for each of `values` of the label. */
+const forEach = <V extends string>(
+  label: string,
+  values: readonly V[],
+  sampleOf: (value: V) => number,
+): readonly Sample[] => values.map((value) => [{ [label]: value }, sampleOf(value)]);
+
+interface EventCounter {
+  readonly help: string;
+  readonly label: string;
+  /** The values of the label, which all start at 0. */
+  readonly values: readonly string[];
+  /** As which of them an event counts; undefined: it does not. */
+  readonly of: (event: ServiceEvent) => string | undefined;
+}
+
+const countersOf = (stores: readonly StoreState[]): Readonly<Record<string, EventCounter>> => ({
+  banks_served_total: {
+    help: 'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
+    label: 'state',
+    values: STATES,
+    of: (event) => (event.type === 'request-finished' && !event.aborted ? event.listState : undefined),
+  },
+  banks_list_waits_total: {
+    help: 'Requests that waited for a load because there was no list to serve, by outcome: served or failed',
+    label: 'outcome',
+    values: ['served', 'failed'],
+    of: (event) => {
+      if (event.type !== 'request-finished' || !event.waited) return undefined;
+      return event.status < 500 ? 'served' : 'failed';
+    },
+  },
+  banks_cors_refusals_total: {
+    help: 'Requests from pages of origins that CORS_ORIGINS does not allow, by kind: preflight or request',
+    label: 'kind',
+    values: ['preflight', 'request'],
+    of: (event) => {
+      if (event.type !== 'request-finished' || !event.isRefusedOrigin) return undefined;
+      return event.method === 'OPTIONS' ? 'preflight' : 'request';
+    },
+  },
+  banks_http_requests_total: {
+    help: 'Requests to the public listener, by what answered them: the hot path, or node:http and Express',
+    label: 'answered_by',
+    values: ['hot_path', 'node_http'],
+    of: (event) => (event.type === 'request-finished' ? event.answeredBy : undefined),
+  },
+  banks_refreshes_total: {
+    help: 'Attempts to renew the list, by outcome: changed, unchanged, or the kind of failure',
+    label: 'outcome',
+    values: ['changed', 'unchanged', ...LOAD_ERROR_KINDS],
+    of: (event) => {
+      if (event.type === 'list-load-failed') return event.error.kind;
+      return event.type === 'list-renewed' ? event.outcome : undefined;
+    },
+  },
+  banks_token_renewals_total: {
+    help: 'Requests to the token endpoint, by outcome: renewed or failed',
+    label: 'outcome',
+    values: ['renewed', 'failed'],
+    of: ({ type }) => {
+      if (type === 'token-renewed') return 'renewed';
+      return type === 'token-renewal-failed' ? 'failed' : undefined;
+    },
+  },
+  banks_store_failures_total: {
+    help: 'Failures to read or write the saved list, by store: snapshot or redis',
+    label: 'store',
+    values: stores.map(({ name }) => STORE_LABELS[name]),
+    of: (event) => (event.type === 'store-failed' ? STORE_LABELS[event.store] : undefined),
+  },
+  banks_management_refusals_total: {
+    help: 'Requests to the management port that were refused, by reason',
+    label: 'reason',
+    values: MANAGEMENT_REFUSALS,
+    of: (event) => (event.type === 'management-refused' ? event.reason : undefined),
+  },
+});

@@ -4,11 +4,10 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { redacting, type Redaction } from '../secrets/redaction.ts';
 import type { StoreName } from '../sharing/list-store.ts';
-import type { ServiceEvent } from './events.ts';
+import type { ServiceEvent, StoreState } from './events.ts';
 import { createHistory, type History } from './history.ts';
 import { createEventLog, createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { createStoreStates, type StoreState } from './store-states.ts';
 
 // The log, the metrics, the history and the states of the stores, which receive every event of the service.
 
@@ -35,23 +34,19 @@ export interface TelemetryOptions {
 export const createTelemetry = (config: Config, options: TelemetryOptions): Telemetry => {
   const { clock, status, stores, version } = options;
   const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
-  const log = createEventLog(logger, { fieldsAreChosen: config.banks.fields !== undefined });
-  const { environment } = config.provider;
-  const metrics = createMetrics({
-    status,
-    policy: config.cache,
-    fields: config.banks.fields?.map(({ name }) => name) ?? [],
-    stores,
-    environment,
-    version,
-  });
+  const log = createEventLog(logger, config.banks.fields !== undefined);
   const history = createHistory({ clock, ageMs: () => status().ageMs });
-  const states = createStoreStates(stores, clock);
+  const failing = new Map<StoreName, StoreState['failing']>();
+  const storeStates = () => stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
+  const metrics = createMetrics(config, { status, stores: storeStates, version });
   const emit = (event: ServiceEvent): void => {
     log(event);
     metrics.onEvent(event);
     history.onEvent(event);
-    states.onEvent(event);
+    if (event.type === 'store-failed') {
+      const { sinceMs = clock.wallMs() } = failing.get(event.store) ?? {};
+      failing.set(event.store, { sinceMs, reason: event.reason });
+    } else if (event.type === 'store-recovered' || event.type === 'store-empty') failing.delete(event.store);
   };
-  return { logger, metrics, history, stores: () => states.current(), emit };
+  return { logger, metrics, history, stores: storeStates, emit };
 };

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { createLogDestination } from '../../src/telemetry/log-stream.ts';
 import { eventually } from '../kit/rig.ts';
 
@@ -50,6 +51,22 @@ test('without a reader, 4 MB are kept and the rest is dropped; a reader that ret
   expect(lines.slice(0, 40_000)).toEqual(
     Array.from({ length: 40_000 }, (_, number) => lineOf(number).trimEnd()),
   );
+});
+
+test('lines that come while others are being written follow them', async () => {
+  const log = createLogDestination(pipe);
+  let [written, received] = ['', ''];
+  for (let batches = 0; batches < 3;) {
+    log.write('line\n');
+    written += 'line\n';
+    // oxlint-disable-next-line no-await-in-loop -- in each turn of the event loop
+    await setImmediate();
+    const part = read();
+    if (part !== '') batches += 1;
+    received += part;
+  }
+  await eventually(() => (received += read()).length >= written.length);
+  expect(received).toBe(written);
 });
 
 test('a reader that is always a little behind gets every line, however many come', async () => {

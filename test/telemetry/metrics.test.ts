@@ -1,8 +1,7 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../kit/banks.ts';
 import { describeWithPromtool, promtool } from '../kit/promtool.ts';
@@ -11,8 +10,9 @@ import { clientCredentialsEnv, eventually, startRig, type Rig, type RigOptions }
 // What Prometheus scrapes, and what stands on it: the alert rules and the dashboard name what is really there.
 
 const HOUR_MS = 3_600_000;
-const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
-const RULES = join(DEPLOY, 'prometheus/banks-bff.rules.yml');
+const RULES = resolve('deploy/prometheus/banks-bff.rules.yml');
+const TESTS_OF_RULES = RULES.replace('.yml', '.test.yml');
+const DASHBOARD = 'deploy/grafana/banks-bff.json';
 
 let rig: Rig;
 afterEach(() => rig?.close());
@@ -24,106 +24,119 @@ const start = async (options?: RigOptions): Promise<void> => {
 const scrape = async (): Promise<string> =>
   (await supertest(rig.operatorsUrl).get('/metrics').expect(200)).text;
 /** The sample's value; undefined where there is none. */
-const sample = async (series: string): Promise<number | undefined> => {
-  const line = (await scrape()).split('\n').find((text) => text.startsWith(`${series} `));
+const valueOf = (text: string, series: string): number | undefined => {
+  const line = text.split('\n').find((sample) => sample.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length));
 };
 /** A request counts when its connection has let go of it, which may be after its client has seen the answer. */
 const settles = async (series: string, value: number): Promise<void> => {
-  for (let tries = 0; tries < 50; tries += 1) if ((await sample(series)) === value) return;
-  expect(await sample(series)).toBe(value);
+  for (let tries = 0; tries < 50; tries += 1) if (valueOf(await scrape(), series) === value) return;
+  expect([series, valueOf(await scrape(), series)]).toEqual([series, value]);
 };
-const outage = async (): Promise<void> => {
-  await rig.emulator.behave('unavailable');
+
+const renew = async (): Promise<void> => {
+  const calls = rig.emulator.listCalls();
   rig.clock.next();
-  await eventually(() => rig.service.list.status().failure !== undefined);
+  await eventually(() => rig.emulator.listCalls() > calls && rig.service.list.status().nextLoadInMs > 0);
+};
+/** Expects each of the series to have its value. */
+const expectSamples = async (expected: Readonly<Record<string, number | undefined>>): Promise<void> => {
+  const text = await scrape();
+  expect(Object.fromEntries(Object.keys(expected).map((series) => [series, valueOf(text, series)]))).toEqual(
+    expected,
+  );
 };
 
-describe('the list', () => {
-  test('is exposed with its age at the moment of the scrape', async () => {
-    await start({ env: { BANK_REQUIRED_FIELDS: 'code' } });
-    rig.clock.skip(90_000);
-    expect(await sample('banks_list_age_seconds')).toBe(90);
-    expect(await sample('banks_list_ttl_seconds')).toBe(3_600);
-    expect(await sample('banks_list_entries')).toBe(rig.service.list.status().held?.count);
-    expect(await sample('banks_list_rejected_entries{reason="not_an_object"}')).toBe(0);
-    expect(await sample('banks_list_field_filled_share{field="name"}')).toBe(1);
-    expect(await sample('banks_list_last_success_timestamp_seconds')).toBe(rig.clock.wallMs() / 1_000 - 90);
-    expect(await sample('banks_list_state{state="fresh"}')).toBe(1);
+test('the list is exposed as it is at the moment of the scrape', async () => {
+  await start({ env: { BANK_REQUIRED_FIELDS: 'code' } });
+  const sentAt = rig.clock.wallMs() / 1_000;
+  rig.clock.skip(90_000);
+  await expectSamples({
+    banks_list_age_seconds: 90,
+    banks_list_ttl_seconds: 3_600,
+    banks_list_max_stale_seconds: 604_800,
+    banks_list_entries: 513,
+    'banks_list_rejected_entries{reason="not_an_object"}': 0,
+    'banks_list_field_filled_share{field="name"}': 1,
+    banks_list_last_success_timestamp_seconds: sentAt,
+    banks_list_last_change_timestamp_seconds: sentAt,
+    banks_list_last_large_change_timestamp_seconds: undefined,
+    'banks_list_state{state="fresh"}': 1,
+    'banks_list_state{state="stale"}': 0,
   });
-
-  test('says when its content last changed, as /healthz does', async () => {
-    await start();
-    const expectChange = async (wallMs: number): Promise<void> => {
-      expect(await sample('banks_list_last_change_timestamp_seconds')).toBe(wallMs / 1_000);
-      const { body } = await supertest(rig.url).get('/healthz').expect(200);
-      expect(body).toMatchObject({ list: { lastChanged: new Date(wallMs).toISOString() } });
-    };
-    const firstMs = rig.clock.wallMs();
-    await expectChange(firstMs);
-    rig.clock.next();
-    await eventually(() => rig.emulator.listCalls() === 2 && rig.service.list.status().nextLoadInMs > 0);
-    await expectChange(firstMs);
-    rig.emulator.setBanks(makeBanks(513));
-    rig.clock.next();
-    await eventually(() => rig.emulator.listCalls() === 3 && rig.service.list.status().nextLoadInMs > 0);
-    await expectChange(rig.clock.wallMs());
+  await renew();
+  await expectSamples({ banks_list_last_change_timestamp_seconds: sentAt });
+  rig.emulator.setBanks(makeBanks(513).map((bank, index) => (index < 100 ? { ...bank, name: '' } : bank)));
+  await renew();
+  const changedAt = rig.clock.wallMs() / 1_000;
+  await expectSamples({
+    banks_list_last_change_timestamp_seconds: changedAt,
+    banks_list_last_large_change_timestamp_seconds: changedAt,
+    'banks_list_field_filled_share{field="name"}': 413 / 513,
   });
+  const { body } = await supertest(rig.url).get('/healthz').expect(200);
+  expect(body).toMatchObject({ list: { lastChanged: new Date(changedAt * 1_000).toISOString() } });
+});
 
-  test('has no age while there is none', async () => {
-    rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });
-    await eventually(() => rig.service.list.status().failure !== undefined);
-    expect(await sample('banks_list_age_seconds')).toBeUndefined();
-    expect(await sample('banks_list_last_change_timestamp_seconds')).toBeUndefined();
-    expect(await sample('banks_list_state{state="empty"}')).toBe(1);
-    await supertest(rig.url).get('/banks').expect(503);
-    expect(await sample('banks_served_total{state="empty"}')).toBe(1);
-  });
-
-  test('counts each refresh by outcome, and exposes the kind of failure until a load succeeds', async () => {
-    await start({ emulator: { validators: true } });
-    expect(await sample('banks_refreshes_total{outcome="changed"}')).toBe(1);
-    rig.clock.next();
-    await eventually(() => rig.emulator.listCalls() === 2 && rig.service.list.status().nextLoadInMs > 0);
-    expect(await sample('banks_refreshes_total{outcome="not_modified"}')).toBe(1);
-    await outage();
-    expect(await sample('banks_refreshes_total{outcome="unavailable"}')).toBe(1);
-    expect(await sample('banks_refresh_failing{kind="unavailable"}')).toBe(1);
-    await rig.emulator.behave('healthy');
-    rig.clock.next();
-    await eventually(() => rig.service.list.status().failure === undefined);
-    expect(await sample('banks_refresh_failing{kind="unavailable"}')).toBe(0);
-    expect(await sample('banks_upstream_call_duration_seconds_count{status="5xx"}')).toBe(1);
-    expect(await sample('banks_upstream_call_duration_seconds_count{status="3xx"}')).toBe(1);
-    // After a failure the whole list is asked for.
-    expect(await sample('banks_upstream_call_duration_seconds_count{status="2xx"}')).toBe(2);
+test('while there is no list, nothing is told of it', async () => {
+  rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });
+  await eventually(() => rig.service.list.status().failure !== undefined);
+  await supertest(rig.url).get('/banks').expect(503);
+  await settles('banks_served_total{state="empty"}', 1);
+  await expectSamples({
+    banks_list_age_seconds: undefined,
+    banks_list_last_change_timestamp_seconds: undefined,
+    banks_list_entries: 0,
+    'banks_list_field_filled_share{field="name"}': undefined,
+    'banks_list_state{state="empty"}': 1,
   });
 });
 
-test('requests are counted by route, method and class of status, and what they were served', async () => {
+test('refreshes are counted by outcome, and the kind of failure is exposed until a load succeeds', async () => {
   await start();
-  await supertest(rig.url).get('/banks?a=b').expect(200);
-  await supertest(rig.url).head('/banks').expect(200);
-  await outage();
-  rig.clock.advance(HOUR_MS);
-  await supertest(rig.url).get('/banks').expect(200);
-  await supertest(rig.url).get('/healthz').expect(200);
-  const requests = 'banks_http_request_duration_seconds_count';
-  await settles('banks_served_total{state="stale"}', 1);
-  await settles(`${requests}{route="/healthz",method="GET",status="2xx"}`, 1);
-  expect(await sample('banks_served_total{state="fresh"}')).toBe(2);
-  expect(await sample('banks_http_requests_total{answered_by="hot_path"}')).toBe(3);
-  expect(await sample('banks_http_requests_total{answered_by="node_http"}')).toBe(1);
-  expect(await sample(`${requests}{route="/banks",method="GET",status="2xx"}`)).toBe(2);
-  expect(await sample(`${requests}{route="/banks",method="HEAD",status="2xx"}`)).toBe(1);
+  await renew();
+  await rig.emulator.behave('unavailable');
+  await renew();
+  await expectSamples({
+    'banks_refreshes_total{outcome="changed"}': 1,
+    'banks_refreshes_total{outcome="unchanged"}': 1,
+    'banks_refreshes_total{outcome="unavailable"}': 1,
+    'banks_refreshes_total{outcome="timeout"}': 0,
+    'banks_refresh_failing{kind="unavailable"}': 1,
+  });
+  await rig.emulator.behave('healthy');
+  await renew();
+  await expectSamples({
+    'banks_refresh_failing{kind="unavailable"}': 0,
+    'banks_upstream_call_duration_seconds_count{status="5xx"}': 1,
+    'banks_upstream_call_duration_seconds_count{status="2xx"}': 3,
+    'banks_upstream_call_duration_seconds_count{status="none"}': 0,
+  });
 });
 
-test.each(['on', 'off'])('an answer 304 counts as served, with HOT_PATH=%s', async (hotPath) => {
-  await start({ env: { HOT_PATH: hotPath } });
-  await supertest(rig.url).get('/banks').set('If-None-Match', '*').expect(304);
-  await settles('banks_http_request_duration_seconds_count{route="/banks",method="GET",status="3xx"}', 1);
-  expect(await sample('banks_served_total{state="fresh"}')).toBe(1);
-});
+test.each(['on', 'off'])(
+  'requests are counted by route, method and class of status, and what they were served, with HOT_PATH=%s',
+  async (hotPath) => {
+    await start({ env: { HOT_PATH: hotPath } });
+    await supertest(rig.url).get('/banks?a=b').expect(200);
+    await supertest(rig.url).head('/banks').expect(200);
+    await supertest(rig.url).get('/banks').set('If-None-Match', '*').expect(304);
+    rig.clock.skip(2 * HOUR_MS);
+    await supertest(rig.url).get('/banks').expect(200);
+    await supertest(rig.url).get('/healthz').expect(200);
+    const requests = 'banks_http_request_duration_seconds_count';
+    await settles('banks_served_total{state="stale"}', 1);
+    await settles(`${requests}{route="/healthz",method="GET",status="2xx"}`, 1);
+    await expectSamples({
+      'banks_served_total{state="fresh"}': 3,
+      'banks_http_requests_total{answered_by="hot_path"}': hotPath === 'on' ? 4 : 0,
+      'banks_http_requests_total{answered_by="node_http"}': hotPath === 'on' ? 1 : 5,
+      [`${requests}{route="/banks",method="GET",status="2xx"}`]: 2,
+      [`${requests}{route="/banks",method="GET",status="3xx"}`]: 1,
+      [`${requests}{route="/banks",method="HEAD",status="2xx"}`]: 1,
+    });
+  },
+);
 
 test('nothing that a client sends makes a new series but one for all of its kind', async () => {
   await start();
@@ -139,37 +152,40 @@ test('nothing that a client sends makes a new series but one for all of its kind
   expect(new Set(routes)).toEqual(new Set(['route="other",method="GET"', 'route="/banks",method="other"']));
 });
 
-test('token renewals and failures are counted', async () => {
-  await start({ envFor: clientCredentialsEnv });
-  expect(await sample('banks_token_renewals_total{outcome="renewed"}')).toBe(1);
+test('token renewals and failures of a store are counted; a store that is not configured is not exposed', async () => {
+  await start({ envFor: clientCredentialsEnv, env: { CACHE_SNAPSHOT_FILE: '/nowhere/list' } });
+  await settles('banks_store_failures_total{store="snapshot"}', 1);
   rig.emulator.behaveToken('server-error');
   rig.clock.skip(2 * HOUR_MS);
   rig.clock.next();
   await eventually(() => rig.service.list.status().failure !== undefined);
-  expect(await sample('banks_token_renewals_total{outcome="failed"}')).toBe(1);
-});
-
-test('a failing store is exposed, and one that is not configured is not', async () => {
-  await start({ env: { CACHE_SNAPSHOT_FILE: '/nowhere/list' } });
-  await settles('banks_store_up{store="snapshot"}', 0);
-  expect(await sample('banks_store_failures_total{store="snapshot"}')).toBe(1);
+  await expectSamples({
+    'banks_token_renewals_total{outcome="renewed"}': 1,
+    'banks_token_renewals_total{outcome="failed"}': 1,
+    'banks_store_up{store="snapshot"}': 0,
+  });
   expect(await scrape()).not.toContain('store="redis"');
 });
 
-test('the build and the process are exposed, but no address and no token', async () => {
+test("Node's own counters go on from scrape to scrape", async () => {
   await start();
-  const text = await scrape();
-  expect(text).toContain('banks_build_info{version="0.0.0-test",environment="sandbox"} 1');
-  expect(text).toContain('process_resident_memory_bytes ');
-  expect(text).not.toContain('emulator-access-token');
-  expect(text).not.toContain(new URL(rig.emulator.baseUrl).host);
+  const collections = async (): Promise<number> => {
+    // Enough for V8 to collect some of it.
+    expect(Array.from({ length: 100_000 }, (_, index) => ({ index }))).toHaveLength(100_000);
+    return valueOf(await scrape(), 'nodejs_gc_duration_seconds_count{kind="minor"}') ?? 0;
+  };
+  for (let before = await collections(); before < 2; before = await collections());
 });
 
-test('docs/metrics.md has every metric of the service, with its type, its labels and its help', async () => {
+test('docs/metrics.md has every metric with its type, labels and help; the alerts and the dashboard name no other', async () => {
   await start({ env: { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') } });
   await supertest(rig.url).get('/banks').expect(200);
   await settles('banks_served_total{state="fresh"}', 1);
   const text = await scrape();
+  expect(text).toContain('banks_build_info{version="0.0.0-test",environment="sandbox"} 1');
+  expect(text).not.toContain('emulator-access-token');
+  expect(text).not.toContain(new URL(rig.emulator.baseUrl).host);
+
   const labelsOf = (name: string): string[] => {
     const [, labels = ''] = new RegExp(`^${name}(?:_count)?{(.*)} `, 'm').exec(text) ?? [];
     return [...labels.matchAll(/(\w+)=/g)].map(([, label]) => `\`${label}\``);
@@ -182,25 +198,17 @@ test('docs/metrics.md has every metric of the service, with its type, its labels
   );
   expect(rows.length).toBeGreaterThan(20);
   expect(rows).toEqual(scraped);
-});
 
-describe('the rules and the dashboard', () => {
-  const names = (text: string): Set<string> =>
-    new Set(text.match(/\b(?:banks|process|nodejs)_[a-z0-9_]+\b(?!\()/g) ?? []);
-
-  test.each([
-    'prometheus/banks-bff.rules.yml',
-    'prometheus/banks-bff.rules.test.yml',
-    'grafana/banks-bff.json',
-  ])('name nothing that is not scraped: %s', async (path) => {
-    await start({ env: { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') } });
-    await supertest(rig.url).get('/banks').expect(200);
-    await settles('banks_served_total{state="fresh"}', 1);
-    const scraped = names(await scrape());
-    const used = [...names(readFileSync(join(DEPLOY, path), 'utf8'))];
+  const namesIn = (source: string): string[] =>
+    source.match(/\b(?:banks|process|nodejs)_[a-z0-9_]+\b(?!\()/g) ?? [];
+  const exposed = new Set(namesIn(text));
+  for (const path of [RULES, TESTS_OF_RULES, DASHBOARD]) {
+    const used = namesIn(readFileSync(path, 'utf8'));
     expect(used.length).toBeGreaterThan(5);
-    expect(used.filter((name) => !scraped.has(name))).toEqual([]);
-  });
+    expect([path, used.filter((name) => !exposed.has(name))]).toEqual([path, []]);
+  }
+  const shown = readFileSync(DASHBOARD, 'utf8');
+  expect(scraped.filter(([name = '']) => !shown.includes(name.slice(1, -1)))).toEqual([]);
 });
 
 describeWithPromtool('promtool', () => {
@@ -212,16 +220,16 @@ describeWithPromtool('promtool', () => {
 
   test('accepts the rules, each of which fires and clears as its case says', () => {
     expect(promtool(['check', 'rules', RULES]).said).toContain('SUCCESS');
-    const cases = promtool(['test', 'rules', RULES.replace('.yml', '.test.yml')]);
+    const cases = promtool(['test', 'rules', TESTS_OF_RULES]);
     expect(cases).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
-    const tested = readFileSync(RULES.replace('.yml', '.test.yml'), 'utf8');
+    const tested = readFileSync(TESTS_OF_RULES, 'utf8');
     for (const [, alert] of readFileSync(RULES, 'utf8').matchAll(/alert: (\w+)/g)) {
       expect(tested).toContain(`name: ${alert}\n`);
     }
   });
 
   test('can read every expression of the dashboard', () => {
-    const dashboard: unknown = JSON.parse(readFileSync(join(DEPLOY, 'grafana/banks-bff.json'), 'utf8'));
+    const dashboard: unknown = JSON.parse(readFileSync(DASHBOARD, 'utf8'));
     const expressions: string[] = [];
     JSON.stringify(dashboard, (key, value: unknown) => {
       if (key === 'expr' && typeof value === 'string') expressions.push(value);
