@@ -2,13 +2,16 @@ import type { LookupFunction } from 'node:net';
 import { createBankList, type BankList } from './banks/bank-list.ts';
 import { ALONE } from './banks/loading/loading.ts';
 import type { Compressors } from './banks/representation.ts';
-import { systemClock, type Clock } from './clock.ts';
+import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
+import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createFleet } from './sharing/fleet.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
-import type { StoreName } from './sharing/list-store.ts';
-import { createStores, type StoresOptions } from './sharing/stores.ts';
+import type { ListStore, StoreName } from './sharing/list-store.ts';
+import type { RedisConnectionOptions } from './sharing/redis-connection.ts';
+import { createRedisStore, createRedisUrl } from './sharing/redis-store.ts';
+import { createSnapshotFile, type Files } from './sharing/snapshot-file.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 
 // The cached list with all that keeps it: the provider that it is loaded from, the stores that it is saved in, the replicas
@@ -18,6 +21,8 @@ import type { ServiceEvent } from './telemetry/events.ts';
 export interface CoreOptions {
   readonly version: string;
   readonly clock: Clock;
+  /** Measures the deadlines of a real network, where `clock` is moved by hand, which a real network does not follow. */
+  readonly networkClock?: Clock | undefined;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   /** Is given every secret that turns up while the service runs. */
@@ -31,8 +36,8 @@ export interface CoreOptions {
 
 export interface Surroundings {
   readonly connect: NonNullable<ProviderOptions['connect']>;
-  readonly loadRedisClient: NonNullable<StoresOptions['loadRedisClient']>;
-  readonly files: NonNullable<StoresOptions['files']>;
+  readonly loadRedisClient: NonNullable<RedisConnectionOptions['loadClient']>;
+  readonly files: Files;
   readonly compressors: Compressors;
 }
 
@@ -52,15 +57,7 @@ export interface Core {
 
 export const createCore = (config: Config, options: CoreOptions): Core => {
   const { clock, random, emit, surroundings } = options;
-  const { stores, sharedStore } = createStores(config, {
-    random,
-    // With a clock that is moved by hand, a real Redis still has real time.
-    networkClock: surroundings ? clock : systemClock,
-    reportsAges: clock === systemClock || surroundings !== undefined,
-    addSecret: options.addSecret,
-    onEvent: emit,
-    ...surroundings,
-  });
+  const { stores, sharedStore } = createStores(config, options);
   const provider = createProvider(config, { ...options, onEvent: emit, connect: surroundings?.connect });
   // The list, its stores and the fleet need each other; none uses another one before all are made.
   const list: BankList = createBankList({
@@ -94,8 +91,37 @@ export const createCore = (config: Config, options: CoreOptions): Core => {
     start: () => list.start(),
     stop: async () => {
       list.stop();
-      await Promise.all([restoring, fleet?.stop(), provider.close()]);
+      provider.close();
+      await Promise.all([restoring, fleet?.stop()]);
       await lastGoodList.onSettled();
     },
   };
+};
+
+/** The configured stores of the last good list, and the one that other replicas use as well. */
+const createStores = ({ cache, provider, banks }: Config, options: CoreOptions) => {
+  const { clock, networkClock = clock, random, addSecret, emit, surroundings } = options;
+  const envelope = createEnvelope({
+    provenance: provenanceId({ ...provider, ...banks }),
+    contract: { ...banks, maxBytes: provider.maxBodyBytes },
+    clock: networkClock,
+  });
+  const { snapshotFile, redisUrl } = cache;
+  const sharedStore =
+    redisUrl &&
+    createRedisStore({
+      url: createRedisUrl(redisUrl, addSecret),
+      envelope,
+      lifeMs: cache.ttlMs + cache.maxStaleMs,
+      clock: networkClock,
+      reportsAges: networkClock === clock,
+      random,
+      onEvent: emit,
+      loadClient: surroundings?.loadRedisClient,
+    });
+  const stores: ListStore[] = [];
+  if (snapshotFile !== undefined)
+    stores.push(createSnapshotFile(snapshotFile, envelope, surroundings?.files));
+  if (sharedStore) stores.push(sharedStore);
+  return { stores, sharedStore };
 };

@@ -73,22 +73,17 @@ const run = async (name: ProgramCommand): Promise<number> => {
 };
 
 const request = parseCommandLine(process.argv.slice(2));
-switch (request.kind) {
-  case 'help':
-    context.write(USAGE);
-    break;
-  case 'version':
-    context.write(`${context.version}\n`);
-    break;
-  case 'usage-error':
-    writeError(request.problem);
-    process.exitCode = 2;
-    break;
-  case 'command':
-    // Only the service stops in an orderly way. The status is that of a shell for a program that a signal ended.
-    if (request.name !== 'serve')
-      void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
-    process.exitCode = await run(request.name);
-    // What could not be closed in time must not keep the service running. Other commands end once their output is read.
-    if (request.name === 'serve') process.exit();
+if (typeof request === 'object') {
+  writeError(request.problem);
+  process.exitCode = 2;
+} else if (request === 'help') {
+  context.write(USAGE);
+} else if (request === 'version') {
+  context.write(`${context.version}\n`);
+} else {
+  // Only the service stops in an orderly way. The status is that of a shell for a program that a signal ended.
+  if (request !== 'serve') void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
+  process.exitCode = await run(request);
+  // What could not be closed in time must not keep the service running. Other commands end once their output is read.
+  if (request === 'serve') process.exit();
 }

@@ -4,8 +4,8 @@ import type { BankList } from './banks/bank-list.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { secretsOf, type Config } from './config/config.ts';
 import { createCore } from './core.ts';
-import { createPublicListener } from './http/public-listener.ts';
-import { createManagementPort } from './operators/management-port.ts';
+import { createPublicServer } from './http/public-server.ts';
+import { createManagementServer } from './operators/management-server.ts';
 import type { DrainTimes } from './operators/status-page/verdict.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
@@ -19,6 +19,8 @@ export interface ServiceOptions {
   /** Is given every secret; the caller uses it for what it writes besides the log. */
   readonly redaction?: Redaction;
   readonly clock?: Clock;
+  /** Measures the deadlines of Redis, which has real time also when `clock` is moved by hand. */
+  readonly networkClock?: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
   /** Resolves the provider's host names; Node's own unless given. */
@@ -48,6 +50,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
     version,
     lookup: options.lookup,
     clock,
+    networkClock: options.networkClock,
     random,
     addSecret: redaction.addSecret,
     emit,
@@ -65,31 +68,28 @@ export const createService = (config: Config, options: ServiceOptions): Service 
 
   let drain: DrainTimes | undefined;
   const shared = { list, stores: telemetry.stores, version, clock, logger, logDestination };
-  const publicListener = createPublicListener(config, {
+  const publicServer = createPublicServer(config, {
     ...shared,
     isDraining: () => drain !== undefined,
     redact: redaction.redact,
     emit,
   });
-  const managementPort = createManagementPort(config, {
+  const managementServer = createManagementServer(config, {
     ...shared,
     drain: () => drain,
     redaction,
     metrics,
     history,
+    emit,
   });
 
   return {
     list,
     start: async () => {
-      // Loading Express is this thread's work and restoring a list mostly other threads': they go side by side.
-      const [restoredFrom] = await Promise.all([
-        core.restore(),
-        publicListener.load(),
-        managementPort.load(),
-      ]);
-      const publicUrl = await publicListener.listen();
-      const operatorsUrl = await managementPort.listen();
+      const restoredFrom = await core.restore();
+      const publicUrl = await publicServer.listen(config.listen);
+      const { listen } = config.management;
+      const operatorsUrl = listen && (await managementServer.listen(listen));
       logger.info(
         {
           url: publicUrl,
@@ -110,8 +110,8 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       const nowMs = clock.wallMs();
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
       // The management port answers to the end: somebody may be watching the drain.
-      await publicListener.drain({ noticeMs, graceMs: config.shutdownGraceMs });
-      await Promise.all([managementPort.close(), core.stop()]);
+      await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
+      await Promise.all([managementServer.close(), core.stop()]);
       logger.info('stopped');
     },
   };

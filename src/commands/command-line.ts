@@ -14,20 +14,16 @@ const COMMANDS = {
 
 export type ProgramCommand = keyof typeof COMMANDS;
 
-export type CommandLine =
-  | { readonly kind: 'command'; readonly name: ProgramCommand }
-  | { readonly kind: 'help' }
-  | { readonly kind: 'version' }
-  /** `problem` is one line that names the argument and what is allowed. */
-  | { readonly kind: 'usage-error'; readonly problem: string };
+/** `problem` is one line that names the argument and what is allowed. */
+export type CommandLine = ProgramCommand | 'help' | 'version' | { readonly problem: string };
 
 /** @param args the arguments after the program's name */
 export const parseCommandLine = (args: readonly string[]): CommandLine => {
   const [name = 'serve', ...others] = args.filter((arg) => !Object.hasOwn(OPTIONS, arg));
   if (!isProgramCommand(name)) return usageError(name);
   if (others[0] !== undefined) return usageError(others[0]);
-  const options = Object.entries(OPTIONS).filter(([option]) => args.includes(option));
-  return options[0] ? { kind: options[0][1] } : { kind: 'command', name };
+  const asked = Object.entries(OPTIONS).find(([option]) => args.includes(option));
+  return asked ? asked[1] : name;
 };
 
 /** The first one that is asked for counts. */
@@ -36,10 +32,8 @@ const OPTIONS = { '-h': 'help', '--help': 'help', '-v': 'version', '--version': 
 /** Names the argument without what follows `=`, which may be a secret. */
 const usageError = (argument: string): CommandLine => {
   const name = printable(argument.split('=')[0] ?? '').slice(0, MAX_SHOWN_CHARS);
-  return {
-    kind: 'usage-error',
-    problem: `Unknown argument "${name}". Allowed: ${[...Object.keys(COMMANDS), '--help', '--version'].join(', ')}.`,
-  };
+  const allowed = [...Object.keys(COMMANDS), '--help', '--version'];
+  return { problem: `Unknown argument "${name}". Allowed: ${allowed.join(', ')}.` };
 };
 
 const MAX_SHOWN_CHARS = 40;

@@ -2,7 +2,6 @@ import { ConfigError, describeProblem, secretsOf } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
 import { observeExchange } from '../doctor/observe.ts';
-import { render } from '../doctor/report.ts';
 import { trySurroundings } from '../doctor/surroundings.ts';
 import type { CommandContext } from './command-line.ts';
 
@@ -15,9 +14,9 @@ export const doctor = async ({ env, redaction, write }: CommandContext): Promise
     const config = await readConfig(env);
     for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
     const observation = await observeExchange(config, redaction);
-    const report = diagnose(config, observation, await trySurroundings(config, redaction));
-    write(render(report));
-    return report.failed.length === 0 ? 0 : 1;
+    const { text, works } = diagnose(config, observation, await trySurroundings(config, redaction));
+    write(text);
+    return works ? 0 : 1;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const lines = error.problems.map((problem) => `FAIL  configuration  ${describeProblem(problem)}`);

@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { ConfigError, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
-import { codeOf, stackOf } from '../error-code.ts';
-import { createService, type Service } from '../service.ts';
-import type { LogDestination } from '../telemetry/log-stream.ts';
+import { stackOf } from '../error-code.ts';
+import { explainListenError } from '../doctor/ports.ts';
+import { createService } from '../service.ts';
 import { LAST_LINES_MS, type ServeContext } from './command-line.ts';
 
 /** What a stop may take beyond SHUTDOWN_GRACE: closing connections, and writing files. */
@@ -24,19 +24,14 @@ export const serve = async (context: ServeContext): Promise<number> => {
   }
   // A signal that came while all this was loaded is delivered once the event loop turns.
   if (await Promise.race([context.stopSignal.then(() => true), setImmediate(false)])) return 0;
-  const started = await start(config, context).catch((error: unknown) => explain(error, config));
+  const started = await start(config, context).catch(
+    (error: unknown) => (error instanceof Error && explainListenError(error, config)) || stackOf(error),
+  );
   return typeof started === 'string' ? cannotStart(started) : stop(started, context);
 };
 
-interface Started {
-  readonly service: Service;
-  readonly config: Config;
-  readonly log: LogDestination;
-  /** Whether the signal to stop came before the service could answer. */
-  readonly isTooLate: boolean;
-}
-
-const start = async (config: Config, context: ServeContext): Promise<Started> => {
+/** `isTooLate`: the signal to stop came before the service could answer. */
+const start = async (config: Config, context: ServeContext) => {
   const log = context.openLog();
   const service = createService(config, { ...context, logDestination: log });
   const isTooLate = await Promise.race([
@@ -45,6 +40,8 @@ const start = async (config: Config, context: ServeContext): Promise<Started> =>
   ]);
   return { service, config, log, isTooLate };
 };
+
+type Started = Awaited<ReturnType<typeof start>>;
 
 /** Waits for the signal, then stops. */
 const stop = async ({ service, config, log, isTooLate }: Started, context: ServeContext): Promise<number> => {
@@ -59,24 +56,4 @@ const stop = async ({ service, config, log, isTooLate }: Started, context: Serve
   }
   await log.drained(LAST_LINES_MS);
   return 0;
-};
-
-/** Why the service cannot start, and what to change. */
-const explain = (error: unknown, config: Config): string => {
-  const port = typeof error === 'object' && error !== null && 'port' in error ? Number(error.port) : NaN;
-  const variable = port === config.listen.port ? 'PORT' : 'MANAGEMENT_PORT';
-  switch (codeOf(error)) {
-    case 'EADDRINUSE':
-      return `${variable}: ${port} is already in use; choose another one, or stop the program that uses it`;
-    case 'EACCES':
-      return `${variable}: this user may not listen on ${port}; choose one above 1023`;
-    case 'EADDRNOTAVAIL':
-    case 'EAFNOSUPPORT':
-    case 'EAI_AGAIN':
-    case 'EINVAL':
-    case 'ENOTFOUND':
-      return 'HOST or MANAGEMENT_HOST: is not an address of this machine; use 0.0.0.0 for all of its addresses';
-    default:
-      return stackOf(error);
-  }
 };
