@@ -2,7 +2,7 @@ import type { LoadErrorKind } from '../src/banks/load-error.ts';
 import type { BankVersion } from './bank-versions.ts';
 
 // What the provider and the token endpoint can answer: the behaviours of emulator/behaviours.ts, by the same names, but as
-// data and without compressed bodies; and answers to conditional requests that mislead.
+// data and without compressed bodies.
 
 export interface Answer {
   readonly status: number;
@@ -26,33 +26,30 @@ interface Row {
 const JSON_TYPE = { 'content-type': 'application/json' };
 const GUARDED: readonly LoadErrorKind[] = ['shrunk', 'drifted', 'missing_field'];
 
-const list = (change: Partial<Answer> = {}): Row => ({
+type Change = Partial<Answer> | ((version: BankVersion) => Partial<Answer>);
+
+const list = (change: Change = {}): Row => ({
   needsToken: true,
-  answer: ({ body }) => ({
+  answer: (version) => ({
     status: 200,
     headers: JSON_TYPE,
-    body,
+    body: version.body,
     course: 'whole',
     excuses: GUARDED,
     isList: true,
-    ...change,
+    ...(typeof change === 'function' ? change(version) : change),
   }),
 });
 
 const notAList = (excuse: LoadErrorKind, change: Partial<Answer> = {}): Row =>
   list({ isList: false, excuses: [excuse], ...change });
 
-const body = (excuse: LoadErrorKind, text: string | ((version: BankVersion) => string)): Row => ({
-  needsToken: true,
-  answer: (version) => ({
-    status: 200,
-    headers: JSON_TYPE,
-    body: typeof text === 'string' ? text : text(version),
-    course: 'whole',
-    excuses: [excuse, 'missing_field'],
+const body = (excuse: LoadErrorKind, text: string | ((version: BankVersion) => string)): Row =>
+  list((version) => ({
     isList: false,
-  }),
-});
+    excuses: [excuse, 'missing_field'],
+    body: typeof text === 'string' ? text : text(version),
+  }));
 
 const status = (code: number, excuse: LoadErrorKind, headers: Answer['headers'] = {}): Row => ({
   ...notAList(excuse, { status: code, headers, body: 'no' }),
@@ -65,29 +62,28 @@ const lost = (course: Answer['course'], excuse: LoadErrorKind): Row => ({
 });
 
 /** The largest body that the service takes; see `PROVIDER_MAX_BODY` in replica.ts. */
-export const MAX_BODY_BYTES = 4_096;
+export const MAX_BODY_BYTES = 18_432;
+
+/** Numbers take more room without their exponents. */
+const LONGER_ONCE_PUBLISHED = `[${Array.from({ length: 900 }, (_, n) => `{"ispb":${100 + n}e12}`).join(',')}]`;
 
 export const ANSWERS = {
   healthy: list(),
-  'largest-body': {
-    needsToken: true,
-    answer: (version) => ({ ...list().answer(version), body: version.body.padEnd(MAX_BODY_BYTES) }),
-  },
-  'marked-and-escaped': {
-    needsToken: true,
-    answer: (version) => ({
-      ...list().answer(version),
-      body: `\ufeff ${version.body.replaceAll('BCO', '\\u0042CO')} `,
-    }),
-  },
-  'some-unusable': {
-    needsToken: true,
-    answer: (version) => ({
-      ...list().answer(version),
-      // The first again, and one that is no object: fewer than a fifth of the usual list.
-      body: JSON.stringify([...version.banks, version.banks[0], ...(version.banks.length > 8 ? [[]] : [])]),
-    }),
-  },
+  /** With two entries before the end of the first part that is read at once. */
+  'largest-body': list(({ body: text }) => ({
+    body: text.replace('},{', `},${' '.repeat(MAX_BODY_BYTES - text.length)}{`),
+  })),
+  'marked-and-escaped': list(({ body: text }) => ({
+    body: `\ufeff ${text.replaceAll('BCO', '\\u0042CO')} `,
+  })),
+  /** The first again, and one that is no object: at most a fifth of all. */
+  'some-unusable': list(({ banks }) => ({
+    body: JSON.stringify([
+      ...banks,
+      ...(banks.length > 4 ? banks.slice(0, 1) : []),
+      ...(banks.length > 8 ? [[]] : []),
+    ]),
+  })),
   refuse: lost('refuse', 'unreachable'),
   reset: lost('reset', 'unreachable'),
   hang: lost('never', 'timeout'),
@@ -110,7 +106,11 @@ export const ANSWERS = {
   'not-quite-json': body('malformed', ({ body: text }) => `${text.slice(0, -1)},]`),
   'something-after': body('malformed', ({ body: text }) => `${text} {}`),
   'bad-entry': body('malformed', '[{"code":1},{"code":tru}]'),
-  'long-numbers': body('unusable_entries', '[{"code":12345678901234567890}]'),
+  'long-numbers': body(
+    'unusable_entries',
+    '[{"code":12345678901234567890,"ispb":"1"},{"code":1e999,"ispb":"2"},{"code":0e5,"ispb":"3","name":"x"}]',
+  ),
+  'too-large-inside': body('too_large', LONGER_ONCE_PUBLISHED),
   'nothing-filled': body(
     'unusable_entries',
     '[{"code":null,"ispb":"","name":""},{"ispb":"1","name":{"__proto__":1}}]',
@@ -125,15 +125,10 @@ export const ANSWERS = {
     JSON.stringify([...banks, ...banks.map((_, index) => index)]),
   ),
   duplicates: body('unusable_entries', ({ banks }) =>
-    JSON.stringify(Array.from({ length: 20 }, () => banks[0])),
+    JSON.stringify(Array.from({ length: 6 }, () => banks[0])),
   ),
-  /** The version that was asked about has changed, or was never asked about. */
-  'another-304': notAList('malformed', {
-    status: 304,
-    headers: { etag: '"another"', 'last-modified': 'Thu, 01 Jan 2015 00:00:00 GMT' },
-    body: '',
-    excuses: ['malformed', 'unexpected_status'],
-  }),
+  /** Nobody asked whether anything has changed. */
+  'not-modified': notAList('unexpected_status', { status: 304, body: '' }),
 } satisfies Record<string, Row>;
 
 export type AnswerName = keyof typeof ANSWERS;
@@ -161,6 +156,8 @@ const granted: Grant = { status: 200, body: '', course: 'whole', excuses: [], is
 export const GRANTS = {
   healthy: granted,
   'no-expires-in': granted,
+  /** The one that was granted before, for what is left of its life, though the provider accepts it no more. */
+  'same-token': { ...granted, excuses: ['unauthorized'] },
   'rejected-token': { ...granted, excuses: ['unauthorized'] },
   reset: refused(200, '', { course: 'reset', excuses: ['unreachable'] }),
   hang: refused(200, '', { course: 'never', excuses: ['timeout'] }),
@@ -170,6 +167,7 @@ export const GRANTS = {
   'error-as-200': refused(200, '{"error":"invalid_client"}'),
   redirect: refused(307, ''),
   'rate-limited': refused(429, 'no', { headers: { 'retry-after': '30' }, excuses: ['rate_limited'] }),
+  untyped: refused(200, '{"access_token":"never taken","token_type":"Bearer"}'),
   'too-long': refused(200, JSON.stringify({ access_token: 'x'.repeat(9_000), token_type: 'Bearer' })),
   'other-type': refused(200, '{"access_token":"x","token_type":"DPoP"}'),
   html: refused(200, '<p>later'),

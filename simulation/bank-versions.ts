@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-
 // The provider's list of banks as it changes: a handful of entries, so that a simulated day costs little.
 
 export interface BankVersion {
@@ -8,24 +6,23 @@ export interface BankVersion {
   /** What a replica may publish of it, byte for byte. */
   readonly published: string;
   readonly shape: Shape;
-  readonly etag: string;
-  readonly lastModified: string;
 }
 
 export interface Shape {
   readonly size: number;
   /** How many times a bank has been renamed. */
   readonly renames: number;
-  readonly drift: 'none' | 'code as a number' | 'no name';
+  readonly drift: 'none' | 'code as a number' | 'name renamed';
+  readonly extras: 'none' | 'odd values' | 'many names';
 }
 
 /** What may be published: some fields, or whatever there is. */
-export type Published = 'code,ispb,name' | 'all';
-const USUAL: Shape = { size: 10, renames: 0, drift: 'none' };
+export type Published = 'code,ispb,label:name' | 'all';
+const USUAL: Shape = { size: 5, renames: 0, drift: 'none', extras: 'none' };
 
 export const createBankVersions = (fields: Published) => {
   const all: BankVersion[] = [];
-  const change = (shape: Shape): void => void all.push(toVersion(shape, all.length, fields));
+  const change = (shape: Shape): void => void all.push(toVersion(shape, fields));
   change(USUAL);
   const current = (): BankVersion => all.at(-1) as BankVersion;
   return {
@@ -33,37 +30,34 @@ export const createBankVersions = (fields: Published) => {
     change: (next: Partial<Shape>) => change({ ...current().shape, ...next }),
     rename: () => change({ ...current().shape, renames: current().shape.renames + 1 }),
     restore: () => change(USUAL),
-    /** The newest version that a condition names. */
-    find: (etag: string | undefined, lastModified: string | undefined): BankVersion | undefined =>
-      all.findLast((version) =>
-        etag === undefined ? version.lastModified === lastModified : version.etag === etag,
-      ),
+    /** Back to the version before the current one. */
+    goBack: () => change((all.at(-2) ?? current()).shape),
     byPublished: (text: string): BankVersion | undefined =>
       all.findLast(({ published }) => published === text),
-    largest: () => Math.max(...all.map(({ shape }) => shape.size)),
   };
 };
 
-const toVersion = (shape: Shape, number: number, fields: Published): BankVersion => {
+const toVersion = (shape: Shape, fields: Published): BankVersion => {
   const banks = Array.from({ length: shape.size }, (_, index) => ({
+    // Before all others, so that no room is left for those.
+    ...(shape.extras === 'many names' && index < 2 ? MANY_NAMES : {}),
     code: shape.drift === 'code as a number' ? index + 1 : String(index + 1).padStart(3, '0'),
     ispb: String(10_000_000 + index),
-    ...(shape.drift === 'no name' ? {} : { name: index === 0 ? `BCO ${shape.renames}` : `BCO ${index}` }),
+    [shape.drift === 'name renamed' ? 'nome' : 'name']: index === 0 ? `BCO ${shape.renames}` : `BCO ${index}`,
     kind: { of: ['bank'], since: 1_900 + index, isOld: true },
+    ...(shape.extras === 'odd values' ? { ...ODD_VALUES, isOpen: index % 2 === 0 } : {}),
   }));
   const published = JSON.stringify(
     fields === 'all'
       ? banks
-      : banks.map(({ code, ispb, ...bank }) => ({ code, ispb, name: 'name' in bank ? bank.name : null })),
+      : banks.map(({ code, ispb, name = null }: Record<string, unknown>) => ({ code, ispb, label: name })),
   );
-  const etag = createHash('sha256').update(published).digest('base64url').slice(0, 12);
-  return {
-    banks,
-    body: JSON.stringify(banks),
-    published,
-    shape,
-    etag: `"${etag}"`,
-    // Every change has a second of its own: HTTP dates cannot tell more.
-    lastModified: new Date(Date.UTC(2026, 0, 1) + number * 1_000).toUTCString(),
-  };
+  const body = JSON.stringify(banks).replaceAll('"rate":1500', '"rate":1.5e3');
+  return { banks, body, published, shape };
 };
+
+/** More than the service knows of a list, and one that it does not show. */
+const MANY_NAMES = Object.fromEntries(
+  ['a name', ...Array.from({ length: 205 }, (_, n) => `f${n}`)].map((name) => [name, 0]),
+);
+const ODD_VALUES = { tags: ['x', []], note: ' ', rate: 1500, deep: [[[[{}]]]], none: null };

@@ -9,27 +9,16 @@ import type { Owner, World } from './world.ts';
 // The provider and its token endpoint, at the interface of src/provider/connections.ts. They keep account of what they were
 // asked and what they have sent: that is the truth that replicas are judged by.
 
-/** A list, or the word that it has not changed, has reached a replica. */
+/** A list has reached a replica. */
 export interface Delivery {
   readonly version: BankVersion;
   readonly askedAtMs: number;
   /** The provider looked at its list. */
   readonly formedAtMs: number;
   readonly deliveredAtMs: number;
-  readonly isWhole: boolean;
 }
 
-/** One request of a replica for the list. */
-export interface Call {
-  readonly owner: Owner;
-  readonly askedAtMs: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly token: string;
-  readonly isConditional: boolean;
-  readonly signal: AbortSignal;
-  endedAtMs: number | undefined;
-}
-
+/** One request of a replica for a token. */
 export interface TokenCall {
   readonly owner: Owner;
   readonly askedAtMs: number;
@@ -37,11 +26,20 @@ export interface TokenCall {
   endedAtMs: number | undefined;
 }
 
+/** One for the list. */
+export interface Call extends TokenCall {
+  readonly token: string;
+}
+
 export interface IssuedToken {
   readonly owner: Owner;
+  /** Its owner counts its lifetime from here, and the endpoint from when it is issued. */
+  readonly askedAtMs: number;
   readonly issuedAtMs: number;
   readonly lifetimeMs: number;
   isRevoked: boolean;
+  /** The endpoint has given it again, for what was left of its life. */
+  wasRepeated: boolean;
 }
 
 /** Is told everything as it happens. */
@@ -50,41 +48,32 @@ export interface ProviderWitness {
   onTokenCall(call: TokenCall): void;
   onDelivery(delivery: Delivery, call: Call): void;
   /** The load of `owner` may fail with one of these kinds. */
-  onExcuse(owner: Owner, kinds: readonly LoadErrorKind[]): void;
+  onExcuse(owner: Owner, kinds: readonly LoadErrorKind[], from: 'call' | 'token'): void;
   onUnauthorized(call: Call): void;
   onRetryAfter(owner: Owner, ms: number, from: 'list' | 'token'): void;
 }
 
-export type Validation = 'none' | 'etag' | 'date' | 'both' | 'unsendable';
+/** What becomes of the list from one answer to the next. */
+type Trend = 'steady' | 'one fewer at each load' | 'another name at each load' | 'one bad answer';
 
 export const createProviderWorld = (
   world: World,
   witness: ProviderWitness,
   setup: {
-    readonly validation: Validation;
     readonly usesTokens: boolean;
     readonly tokenLifeMs: number | undefined;
     readonly fields: Published;
   },
 ) => {
-  const server: Owner = { name: 'provider', isAlive: true };
   const versions = createBankVersions(setup.fields);
   const tokens = new Map<string, IssuedToken>();
   let answerName: AnswerName = 'healthy';
+  let trend: Trend = 'steady';
   let grantName: GrantName = 'healthy';
   let slowMs = 0;
   let isDeaf = false;
   let retryAfter: string | undefined;
   let issued = 0;
-
-  const validatorsOf = ({ etag, lastModified }: BankVersion): Record<string, string> => ({
-    ...((setup.validation === 'etag' || setup.validation === 'both') && { etag }),
-    ...((setup.validation === 'date' || setup.validation === 'both') && { 'last-modified': lastModified }),
-    ...(setup.validation === 'unsendable' && { 'last-modified': `${lastModified} \u0007` }),
-  });
-
-  const known = ({ headers }: Call): BankVersion | undefined =>
-    versions.find(headers['if-none-match'], headers['if-modified-since']);
 
   const listAnswer = (call: Call): Answer => {
     const row = ANSWERS[answerName];
@@ -94,11 +83,7 @@ export const createProviderWorld = (
     }
     const answer = row.answer(versions.current());
     if (answer.status === 401) witness.onUnauthorized(call);
-    if (answer.isList && call.isConditional && known(call) === versions.current())
-      return { ...answer, status: 304, body: '', headers: validatorsOf(versions.current()) };
-    return answer.isList
-      ? { ...answer, headers: { ...answer.headers, ...validatorsOf(versions.current()) } }
-      : answer;
+    return answer;
   };
 
   const isValid = (token: string): boolean => {
@@ -106,32 +91,50 @@ export const createProviderWorld = (
     return found !== undefined && !found.isRevoked && world.nowMs() < found.issuedAtMs + found.lifetimeMs;
   };
 
-  const grantAnswer = (owner: Owner): Grant => {
+  const grantAnswer = ({ owner, askedAtMs }: TokenCall): Grant => {
     const grant = GRANTS[grantName];
     if (!grant.isGranted) return grant;
+    const before = [...tokens].findLast(([, found]) => found.owner === owner);
+    if (grantName === 'same-token' && before && leftMs(before[1]) > 1_000) {
+      before[1].wasRepeated = true;
+      return { ...grant, body: toGrant(...before) };
+    }
     issued += 1;
     const token = `token-${issued}`;
     const lifetimeMs = grantName === 'no-expires-in' ? undefined : setup.tokenLifeMs;
-    tokens.set(token, {
+    const granted: IssuedToken = {
       owner,
+      askedAtMs,
       issuedAtMs: world.nowMs(),
       lifetimeMs: lifetimeMs ?? Infinity,
       isRevoked: grantName === 'rejected-token',
-    });
-    const expires = lifetimeMs === undefined ? {} : { expires_in: lifetimeMs / 1_000 };
-    return { ...grant, body: JSON.stringify({ access_token: token, token_type: 'Bearer', ...expires }) };
+      wasRepeated: false,
+    };
+    tokens.set(token, granted);
+    return { ...grant, body: toGrant(token, granted) };
+  };
+
+  const leftMs = ({ issuedAtMs, lifetimeMs }: IssuedToken): number => issuedAtMs + lifetimeMs - world.nowMs();
+
+  const toGrant = (token: string, granted: IssuedToken): string => {
+    const expires = granted.lifetimeMs === Infinity ? {} : { expires_in: leftMs(granted) / 1_000 };
+    return JSON.stringify({ access_token: token, token_type: 'Bearer', ...expires });
+  };
+
+  const revoke = (): void => {
+    for (const token of tokens.values()) token.isRevoked = true;
   };
 
   /** Answers a request: `form` is called when it arrives; what it gives goes back in pieces. */
   const exchange = async <T>(
     owner: Owner,
-    name: string,
+    name: 'provider' | 'token endpoint',
     signal: AbortSignal,
-    closing: Set<(error: Error) => void>,
     form: () => Answer,
     whenDelivered: (answer: Answer) => void,
     read: (response: Dispatcher.ResponseData) => Promise<T>,
   ): Promise<T> => {
+    const from = name === 'provider' ? 'call' : 'token';
     let body: Readable | undefined;
     let isOver = false;
     let fail = (_error: unknown): void => {};
@@ -141,7 +144,7 @@ export const createProviderWorld = (
       body?.destroy(error instanceof Error ? error : new Error('cut'));
     };
     const onAbort = (): void => {
-      witness.onExcuse(owner, ['timeout']);
+      witness.onExcuse(owner, ['timeout'], from);
       if (!isDeaf) cut(signal.reason);
     };
     const lag = (): number => Math.floor(world.luck(`lag ${name} ${owner.name}`) ** 4 * 120) + 1;
@@ -156,7 +159,8 @@ export const createProviderWorld = (
       resolve(response as unknown as Dispatcher.ResponseData);
       const bytes = Buffer.from(answer.body, answer.encoding ?? 'utf8');
       const end = (): void => {
-        whenDelivered(answer);
+        // A call that was given up, but does not heed it, gets nothing any more.
+        if (!signal.aborted) whenDelivered(answer);
         if (bytes.length > 0) stream.push(bytes.subarray(bytes.length >> 1));
         stream.push(null);
       };
@@ -171,7 +175,6 @@ export const createProviderWorld = (
       if (answer.course === 'drip')
         for (let piece = 1; piece < 20; piece += 1) later(piece * 500, 'drips', () => stream.push(' '));
     };
-    closing.add(cut);
     signal.addEventListener('abort', onAbort);
     if (signal.aborted) onAbort();
     try {
@@ -181,7 +184,7 @@ export const createProviderWorld = (
         const hops = answerName === 'refuse' ? 0 : lag();
         later(hops, 'is asked', () => {
           const answer = form();
-          witness.onExcuse(owner, answer.excuses);
+          witness.onExcuse(owner, answer.excuses, from);
           if (answer.course === 'refuse') reject(unreachable());
           else if (answer.course !== 'never')
             later(slowMs / 2 + lag(), 'answers', () =>
@@ -192,7 +195,6 @@ export const createProviderWorld = (
       return await read(response);
     } finally {
       isOver = true;
-      closing.delete(cut);
       signal.removeEventListener('abort', onAbort);
     }
   };
@@ -200,27 +202,18 @@ export const createProviderWorld = (
   /** The interface of src/provider/connections.ts, for one replica. */
   const connect =
     (owner: Owner) =>
-    ({ peer }: ConnectionsOptions): Connections => {
-      const closing = new Set<(error: Error) => void>();
-      return {
-        request: (options, read) =>
-          peer === 'the provider'
-            ? askList(owner, options, read, closing)
-            : askToken(owner, options, read, closing),
-        destroy: async () => {
-          for (const cut of closing) cut(new LoadError('unreachable', `no connection to ${peer}`));
-        },
-      };
-    };
+    ({ peer }: ConnectionsOptions): Connections => ({
+      request: (options, read) =>
+        peer === 'the provider' ? askList(owner, options, read) : askToken(owner, options, read),
+    });
 
   type Ask = <T>(
     owner: Owner,
     options: Parameters<Connections['request']>[0],
     read: (response: Dispatcher.ResponseData) => Promise<T>,
-    closing: Set<(error: Error) => void>,
   ) => Promise<T>;
 
-  const askList: Ask = async (owner, { headers, signal }, read, closing) => {
+  const askList: Ask = async (owner, { headers, signal }, read) => {
     const sent = headers as Record<string, string>;
     // As undici does.
     for (const value of Object.values(sent))
@@ -229,20 +222,24 @@ export const createProviderWorld = (
     const call: Call = {
       owner,
       askedAtMs: world.nowMs(),
-      headers: sent,
       token: sent['authorization']?.replace('Bearer ', '') ?? '',
-      isConditional: 'if-none-match' in sent || 'if-modified-since' in sent,
       signal,
       endedAtMs: undefined,
     };
     witness.onCall(call);
     let formedAtMs = 0;
-    const asked = known(call);
     let version = versions.current();
     const form = (): Answer => {
       formedAtMs = world.nowMs();
+      const isBad = trend === 'one bad answer';
+      const { size } = versions.current().shape;
+      if (isBad) versions.change({ size: Math.min(45, 3 * size) });
+      if (trend === 'another name at each load') versions.rename();
+      if (trend === 'one fewer at each load') versions.change({ size: Math.max(1, size - 1) });
       version = versions.current();
       const answer = listAnswer(call);
+      if (isBad) versions.goBack();
+      if (isBad) trend = 'steady';
       if (answer.headers['retry-after'] === '') {
         if (retryAfter === undefined) return { ...answer, headers: {} };
         witness.onRetryAfter(owner, Number(retryAfter) * 1_000, 'list');
@@ -251,34 +248,34 @@ export const createProviderWorld = (
       return answer;
     };
     const whenDelivered = (answer: Answer): void => {
-      const delivered = answer.status === 304 ? asked : version;
-      if (!answer.isList || !delivered) return;
-      const isWhole = answer.status === 200;
+      if (!answer.isList) return;
       witness.onDelivery(
-        { version: delivered, askedAtMs: call.askedAtMs, formedAtMs, deliveredAtMs: world.nowMs(), isWhole },
+        { version, askedAtMs: call.askedAtMs, formedAtMs, deliveredAtMs: world.nowMs() },
         call,
       );
     };
     try {
-      return await exchange(owner, 'provider', signal, closing, form, whenDelivered, read);
+      return await exchange(owner, 'provider', signal, form, whenDelivered, read);
     } finally {
       call.endedAtMs = world.nowMs();
     }
   };
 
-  const askToken: Ask = async (owner, { signal }, read, closing) => {
+  const askToken: Ask = async (owner, { signal }, read) => {
     signal.throwIfAborted();
     const call: TokenCall = { owner, askedAtMs: world.nowMs(), signal, endedAtMs: undefined };
     witness.onTokenCall(call);
     const form = (): Answer => {
-      const { body, status, course, excuses, headers } = grantAnswer(owner);
-      if (headers?.['retry-after'] !== undefined)
-        witness.onRetryAfter(owner, Number(headers['retry-after']) * 1_000, 'token');
-      const type = { 'content-type': 'application/json', ...headers };
+      const { body, status, course, excuses, headers } = grantAnswer(call);
+      const type = grantName === 'untyped' ? {} : { 'content-type': 'application/json', ...headers };
       return { status, headers: type, body, course, excuses, isList: false };
     };
+    const whenDelivered = ({ headers }: Answer): void => {
+      if (headers['retry-after'] !== undefined)
+        witness.onRetryAfter(owner, Number(headers['retry-after']) * 1_000, 'token');
+    };
     try {
-      return await exchange(owner, 'token endpoint', signal, closing, form, () => undefined, read);
+      return await exchange(owner, 'token endpoint', signal, form, whenDelivered, read);
     } finally {
       call.endedAtMs = world.nowMs();
     }
@@ -292,14 +289,17 @@ export const createProviderWorld = (
       answerName = name;
       retryAfter = wait;
     },
-    grant: (name: GrantName) => void (grantName = name),
-    slow: (ms: number) => void (slowMs = ms),
-    deaf: (value: boolean) => void (isDeaf = value),
-    revoke: () => {
-      for (const token of tokens.values()) token.isRevoked = true;
+    grant: (name: GrantName) => {
+      grantName = name;
+      if (name === 'same-token') revoke();
     },
+    go: (next: Trend) => void (trend = next),
+    slow: (ms: number, isDeafToo: boolean) => {
+      slowMs = ms;
+      isDeaf = isDeafToo;
+    },
+    revoke,
     isHealthy: () => answerName === 'healthy' && grantName === 'healthy' && slowMs === 0 && !isDeaf,
-    owner: server,
   };
 };
 

@@ -1,50 +1,20 @@
 import { Session, type Profiler } from 'node:inspector/promises';
-import { ANSWERS, GRANTS } from './answers.ts';
-import { MOMENTS, type Action } from './events.ts';
-import { REDIS_FAULTS } from './redis.ts';
 
-// What a simulation reached: events, pairs of events, states, and the branches of the code, as V8 counts them.
+// Which branches of the code a simulation reached, as V8 counts them.
 
 const ROOMS = /\/dist\/(src\/(?:banks|sharing)\/.*|src\/provider\/.*(?:token|credentials).*|src\/core)\.js$/;
 /** Replaced by the simulation, or only used without it: network, disk, compression. */
 const REPLACED = /(?:redis-client|replace-file|redis-url)$/;
 
-export const createReach = async () => {
+/** @returns a function that tells what has been reached since */
+export const measureReach = async (): Promise<() => Promise<string[]>> => {
   const session = new Session();
   session.connect();
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
-  const seen = {
-    actions: new Map<string, number>(),
-    pairs: new Set<string>(),
-    states: new Map<string, number>(),
-  };
-  let last = '';
-  const add = (to: Map<string, number>, name: string): void => void to.set(name, (to.get(name) ?? 0) + 1);
-  return {
-    onAction: (action: Action): void => {
-      add(seen.actions, action.type);
-      if (action.type === 'provider') add(seen.actions, `answer ${action.answer}`);
-      if (action.type === 'token endpoint') add(seen.actions, `grant ${action.grant}`);
-      if (action.type === 'redis') add(seen.actions, `redis ${action.fault}`);
-      if (last !== '') seen.pairs.add(`${last}, ${action.type}`);
-      last = action.type;
-    },
-    onState: (state: string): void => add(seen.states, state),
-    report: async (): Promise<string[]> => {
-      const { result } = await session.post('Profiler.takePreciseCoverage');
-      const types = [...seen.actions.keys()].filter(
-        (name) => !/^(?:answer|grant|redis) [a-z]/.test(name) || /^redis (?:slow|once)$/.test(name),
-      );
-      const countOf = (prefix: string): number =>
-        [...seen.actions.keys()].filter((name) => name.startsWith(prefix)).length;
-      return [
-        `events: ${types.length} kinds; ${countOf('answer ')} of ${Object.keys(ANSWERS).length} answers, ${countOf('grant ')} of ${Object.keys(GRANTS).length} grants, ${REDIS_FAULTS.filter((fault) => seen.actions.has(`redis ${fault}`)).length} of ${REDIS_FAULTS.length} faults of Redis, ${MOMENTS.length} moments`,
-        `pairs of events: ${seen.pairs.size} of ${types.length ** 2}`,
-        `states of a replica: ${seen.states.size}`,
-        ...branchesOf(result),
-      ];
-    },
+  return async (): Promise<string[]> => {
+    const { result } = await session.post('Profiler.takePreciseCoverage');
+    return branchesOf(result);
   };
 };
 

@@ -24,8 +24,11 @@ export type RedisFault = (typeof REDIS_FAULTS)[number];
 export interface RedisWitness {
   /** A command of `owner` was given to its connection. */
   onCommand(owner: Owner, command: string): void;
-  onLease(owner: Owner, isGranted: boolean, lifeMs: number): void;
-  onListWritten(bytes: Buffer): void;
+  /** `name`: what its owner calls itself there. */
+  onLease(owner: Owner, isGranted: boolean, lifeMs: number, name: string): void;
+  onLeaseReturned(owner: Owner): void;
+  /** `writer`: undefined if it is no replica. */
+  onListWritten(bytes: Buffer, writer: Owner | undefined): void;
 }
 
 interface Value {
@@ -41,11 +44,15 @@ interface Connection {
   readonly listeners: Map<string, (message: string) => void>;
   readonly rejectAll: Set<(error: Error) => void>;
   state: 'new' | 'open' | 'closed';
+  /** Nothing arrives any more, and neither side is told. */
+  isHalfOpen: boolean;
   /** Nothing arrives before what was sent earlier. */
   lastArrivalMs: number;
   lastReplyMs: number;
 }
 
+/** Stands for a value that no string command can read. */
+const OF_ANOTHER_TYPE = Buffer.from('a hash');
 const WRITES = new Set(['set', 'setIfAbsent', 'deleteIfEqual', 'publish']);
 
 export const createRedisWorld = (world: World, witness: RedisWitness) => {
@@ -59,7 +66,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
   /** Known from how they are used. */
   let listKey = '';
   let leaseKey = '';
-  let wasForged = false;
+  let forgedAtMs = -Infinity;
 
   const trouble = (): void => {
     troubledAtMs = world.nowMs();
@@ -73,7 +80,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
   const put = (key: string, value: string | Buffer, lifeMs: number, owner?: Owner): void => {
     const [bytes, nowMs] = [Buffer.from(value), world.nowMs()];
     values.set(key, { bytes, owner, writtenAtMs: nowMs, expiresAtMs: nowMs + lifeMs });
-    if (key === listKey) witness.onListWritten(bytes);
+    if (key === listKey) witness.onListWritten(bytes, owner);
   };
   const lag = (owner: Owner): number =>
     Math.floor(world.luck(`redis ${owner.name}`) ** 4 * 30 + slowMs * 0.5);
@@ -87,6 +94,8 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
 
   const refusal = (command: string): Error | undefined => {
     if (faults.has('is loading')) return new Error('LOADING Redis is loading the dataset in memory');
+    if (command === 'read' && get(listKey)?.bytes.equals(OF_ANOTHER_TYPE))
+      return new Error('WRONGTYPE Operation against a key holding the wrong kind of value');
     if (!WRITES.has(command)) return undefined;
     if (faults.has('is read-only')) return new Error("READONLY You can't write against a read only replica.");
     if (faults.has('is full') && command !== 'deleteIfEqual') return new Error('OOM command not allowed');
@@ -118,7 +127,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
         faults.has(WRITES.has(command) ? 'hangs on writes' : 'hangs on reads');
       connection.lastArrivalMs = Math.max(world.nowMs() + lag(owner), connection.lastArrivalMs);
       world.later(connection.lastArrivalMs - world.nowMs(), server, `redis gets ${command}`, () => {
-        if (hangs() || faults.has('refuses connections')) return;
+        if (connection.isHalfOpen || hangs() || faults.has('refuses connections')) return;
         const error = refusal(command);
         if (error) {
           reply(() => reject(error));
@@ -132,7 +141,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
   const publish = (sender: Connection, channel: string, message: string): void => {
     for (const connection of connections) {
       const listener = connection.listeners.get(channel);
-      if (!listener || faults.has('loses messages')) continue;
+      if (!listener || connection.isHalfOpen || faults.has('loses messages')) continue;
       const deliver = (): void => {
         const delayMs =
           lag(connection.owner) + (faults.has('delays messages') ? world.luck('message') * 20_000 : 0);
@@ -154,6 +163,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
         listeners: new Map(),
         rejectAll: new Set(),
         state: 'new',
+        isHalfOpen: false,
         lastArrivalMs: 0,
         lastReplyMs: 0,
       };
@@ -187,18 +197,25 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
             const isGranted = get(key) === undefined;
             // What a closed connection still does is nobody's any more: such a lease expires.
             if (isGranted) put(key, value, lifeMs, connection.state === 'closed' ? undefined : owner);
-            witness.onLease(owner, isGranted, lifeMs);
+            witness.onLease(owner, isGranted, lifeMs, value);
             return isGranted;
           });
         },
         deleteIfEqual: (key, value) =>
-          run('deleteIfEqual', () => void (get(key)?.bytes.toString() === value && values.delete(key))),
+          run('deleteIfEqual', () => {
+            if (get(key)?.bytes.toString() !== value) return;
+            values.delete(key);
+            witness.onLeaseReturned(owner);
+          }),
         read: async (key, maxBytes) => {
           listKey = key;
           return run('read', () => {
             const value = get(key);
             const leftMs = value ? Math.ceil(value.expiresAtMs - world.nowMs()) : -2;
-            return { leftMs, bytes: value?.bytes.subarray(0, maxBytes) ?? Buffer.alloc(0) };
+            return {
+              leftMs: leftMs === Infinity ? -1 : leftMs,
+              bytes: value?.bytes.subarray(0, maxBytes) ?? Buffer.alloc(0),
+            };
           });
         },
         publish: (channel, message) => run('publish', () => publish(connection, channel, message)),
@@ -237,21 +254,35 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
       faults.clear();
       slowMs = 0;
       if (rest) faults.add(rest);
+      if (get(leaseKey)?.owner === undefined) values.delete(leaseKey);
       if (rest === 'refuses connections') cutAll();
     },
     empty: () => {
       trouble();
       values.clear();
     },
-    /** @param isFuture a list whose time is an hour ahead; otherwise bytes that are no list */
-    tamper: (isFuture: boolean, wallMs: number) => {
+    /** The connections that are open now; new ones are not. */
+    halfOpen: () => {
+      trouble();
+      for (const connection of connections) connection.isHalfOpen = true;
+    },
+    /** `a list of the future`: its time is an hour ahead; `a longer life`: it seems younger; `garbage`: bytes that are no list. */
+    tamper: (how: 'garbage' | 'a list of the future' | 'a longer life', wallMs: number) => {
       trouble();
       const value = get(listKey);
       if (!value) return;
-      wasForged ||= isFuture;
+      if (how !== 'garbage') forgedAtMs = world.nowMs();
       const isList = value.bytes.includes('"banks":');
-      const garbage = (): Buffer => spoil(value.bytes, world.luck('garbage'));
-      put(listKey, isFuture && isList ? ofTheFuture(value.bytes, wallMs) : garbage(), 600_000_000);
+      const lifeMs = value.expiresAtMs - world.nowMs();
+      const isEndless = world.luck('longer life') < 0.5;
+      if (how === 'a longer life')
+        put(
+          listKey,
+          isEndless ? value.bytes.toString().replace(/,"lifeMs":\d+/, '') : value.bytes,
+          isEndless ? Infinity : lifeMs + 600_000_000,
+        );
+      else if (how === 'garbage') put(listKey, spoil(value.bytes, world.luck('garbage')), lifeMs);
+      else if (isList) put(listKey, ofTheFuture(value.bytes, wallMs), 600_000_000);
     },
     /** Somebody who is not there holds the lease. */
     holdLease: (lifeMs: number) => {
@@ -260,10 +291,14 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
     },
     lease: () => get(leaseKey),
     list: () => get(listKey),
-    /** Whether it has held a list of the future. */
-    wasForged: () => wasForged,
+    /** When it last got a list of the future, or one whose life was prolonged; -Infinity: never. */
+    forgedAtMs: () => forgedAtMs,
     connectionsOf: (owner: Owner) =>
       [...connections].filter((connection) => connection.owner === owner).length,
+    isConnected: (owner: Owner) =>
+      [...connections].some(
+        (connection) => connection.owner === owner && connection.state === 'open' && !connection.isHalfOpen,
+      ),
     forget: (owner: Owner) => {
       for (const connection of connections)
         if (connection.owner === owner) {
@@ -279,25 +314,38 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
 
 export type RedisWorld = ReturnType<typeof createRedisWorld>;
 
+const HOUR_MS = 3_600_000;
+
 /** A saved list with times an hour ahead and a checksum that is right; see src/sharing/envelope.ts. */
 const ofTheFuture = (bytes: Buffer, wallMs: number): Buffer => {
-  const text = bytes.toString();
-  const end = text.indexOf('\n');
-  const list = text
-    .slice(end + 1, -1)
-    .replace(/"(receivedAtMs|changedAtMs)":\d+/g, (_, name) => `"${name}":${Math.floor(wallMs) + 3_600_000}`);
+  const [header = '', saved = ''] = bytes.toString().split('\n');
+  const later = Math.floor(wallMs) + 48 * HOUR_MS;
+  const list = saved
+    .replace(/"receivedAtMs":\d+/, () => `"receivedAtMs":${Math.floor(wallMs) + HOUR_MS}`)
+    // Later than anybody can believe.
+    .replace(
+      /"changedAtMs":\d+,(?:"acceptedAtMs":\d+,)?/,
+      () => `"changedAtMs":${later},"acceptedAtMs":${later},`,
+    );
   const checksum = createHash('sha256').update(list).digest('base64url');
-  const header: unknown = JSON.parse(text.slice(0, end));
-  return Buffer.from(`${JSON.stringify({ ...(header as object), checksum })}\n${list}\n`);
+  return Buffer.from(`${header.replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`)}\n${list}\n`);
 };
+
+const MEMORIES = [
+  '[]',
+  '{"earlier":1,"decision":{"reasons":["x"],"requestId":"y"}}',
+  '{"earlier":[1]}',
+  '{"earlier":[{"content":"x"}]}',
+  `{"earlier":[{"content":"${'x'.repeat(22)}","count":-1,"heldUntilMs":0}]}`,
+];
 
 /** Whatever else may be under the key of the list. */
 const spoil = (bytes: Buffer, luck: number): Buffer => {
-  const text = bytes.toString();
-  const list = text.slice(text.indexOf('\n') + 1, -1);
+  const [header = '', list = ''] = bytes.toString().split('\n');
+  const text = `${header}\n${list}\n`;
   const seal = (altered: string): string => {
     const checksum = createHash('sha256').update(altered).digest('base64url');
-    return `${text.slice(0, text.indexOf('\n')).replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`)}\n${altered}\n`;
+    return `${header.replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`)}\n${altered}\n`;
   };
   const kinds = [
     'no list',
@@ -309,7 +357,10 @@ const spoil = (bytes: Buffer, luck: number): Buffer => {
     // Not as this service writes it, whatever it publishes.
     seal(list.replace('"banks":[', '"banks":[{"code": "1"},')),
     seal(list.replace('"banks":[', '"banks":[]x[')),
-    text.padEnd(2 * 8_192),
+    text.padEnd(50_000),
+    OF_ANOTHER_TYPE.toString(),
+    // What is wrong only in the third line, which a reader may do without.
+    ...MEMORIES.map((memory) => `${text}${memory}\n`),
   ];
   return Buffer.from(kinds[Math.floor(luck * kinds.length)] ?? '');
 };

@@ -1,7 +1,8 @@
 import { LoadError } from '../src/banks/load-error.ts';
-import type { Clock } from '../src/clock.ts';
+import { LONGEST_TIMER_MS, type Clock } from '../src/clock.ts';
 import { parseConfig, type Config } from '../src/config/config.ts';
 import { createCore, type Core } from '../src/core.ts';
+import { StoreError } from '../src/sharing/list-store.ts';
 import type { Files } from '../src/sharing/snapshot-file.ts';
 import type { ServiceEvent } from '../src/telemetry/events.ts';
 import { createHistory, type History } from '../src/telemetry/history.ts';
@@ -17,6 +18,10 @@ import type { Owner, World } from './world.ts';
 export interface Setup {
   readonly replicas: number;
   readonly ttlMs: number;
+  /** Of every second replica: a fleet may be half-way through a change of it. */
+  readonly otherTtlMs: number;
+  /** Node's timers may fire up to 1 ms early. */
+  readonly hasEarlyTimers: boolean;
   readonly timeoutMs: number;
   readonly maxStaleMs: number;
   readonly hasSnapshot: boolean;
@@ -27,7 +32,8 @@ export interface Setup {
   readonly fields: Published;
 }
 
-export const toConfig = (setup: Setup): Config =>
+/** The configuration of a replica with this `CACHE_TTL`. */
+export const toConfig = (setup: Setup, ttlMs: number): Config =>
   parseConfig({
     PROVIDER_ENVIRONMENT: 'sandbox',
     PROVIDER_SANDBOX_BASE_URL: 'http://provider.example',
@@ -43,7 +49,7 @@ export const toConfig = (setup: Setup): Config =>
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
     PROVIDER_MAX_BODY: `${MAX_BODY_BYTES / 1_024}kb`,
     ...(setup.fields !== 'all' && { BANK_FIELDS: setup.fields, BANK_REQUIRED_FIELDS: 'ispb' }),
-    CACHE_TTL: `${setup.ttlMs}ms`,
+    CACHE_TTL: `${ttlMs}ms`,
     CACHE_MAX_STALE: `${setup.maxStaleMs}ms`,
     ...(setup.hasSnapshot && { CACHE_SNAPSHOT_FILE: '/snapshot' }),
     ...(setup.hasRedis && { CACHE_REDIS_URL: 'redis://redis.example' }),
@@ -57,15 +63,17 @@ export interface Life extends Owner {
   readonly startedAtMs: number;
   state: 'restoring' | 'running' | 'stopping' | 'stopped' | 'killed';
   stateSinceMs: number;
+  askedToStopAtMs: number;
   timers: number;
-  /** By how much its timers have been late altogether: every deadline may be missed by that. */
-  lateMs: number;
+  /** Timers that were late or will be, and by how much. */
+  readonly delays: { dueMs: number; lateMs: number }[];
   /** Writes to the disk that are under way. */
   writes: number;
 }
 
 export interface Replica {
   readonly name: string;
+  readonly config: Config;
   life: Life | undefined;
   wallOffsetMs: number;
   /** Timers fire up to this much late. */
@@ -79,6 +87,8 @@ export interface ReplicaWitness {
   onTimer(life: Life): void;
   onRunning(life: Life): void;
   onDisk(life: Life): void;
+  /** It has read or written, or could not. */
+  onDiskDone(life: Life, result: 'read' | 'written' | 'failed'): void;
 }
 
 /** Wall clocks show this at the beginning. */
@@ -87,11 +97,11 @@ export const WALL_START_MS = Date.UTC(2026, 5, 1);
 const HEARTBEAT_MS = 5_000;
 /** They are set when one of these arrives. */
 const HEARTBEATS: ReadonlySet<string> = new Set(['redis answers ping', 'redis answers subscribe']);
-const CALM_MS = 30_000;
+const CALM_MS = 20_000;
 
 export const createReplicas = (
   world: World,
-  config: Config,
+  { hasEarlyTimers }: Setup,
   surroundings: { readonly provider: ProviderWorld; readonly redis: RedisWorld },
   witness: ReplicaWitness,
 ) => {
@@ -111,7 +121,6 @@ export const createReplicas = (
         isPending = false;
       };
       const run = (): void => {
-        owner.lateMs += lateMs;
         end();
         task();
       };
@@ -124,7 +133,10 @@ export const createReplicas = (
         idle.add(wake);
         return end;
       }
-      const cancel = world.later(delayMs + lateMs, owner, 'timer', run);
+      const earlyMs = hasEarlyTimers && lateMs === 0 ? world.luck(`early ${replica.name}`) : 0;
+      const waitMs = Math.min(delayMs, LONGEST_TIMER_MS) + lateMs - earlyMs;
+      if (lateMs > 0) owner.delays.push({ dueMs: world.nowMs() + waitMs, lateMs });
+      const cancel = world.later(waitMs, owner, 'timer', run);
       return () => {
         end();
         cancel();
@@ -149,12 +161,13 @@ export const createReplicas = (
         witness.onDisk(life());
         world.later(1 + world.luck(`disk ${name}`) * disk.slowMs, life(), what, resolve);
       });
-    const fail = (code: string): never => {
+    const fail = (code: string | undefined): never => {
       throw Object.assign(new Error(code), { code });
     };
     return {
       read: async () => {
         await wait('the disk reads');
+        witness.onDiskDone(life(), disk.fails ? 'failed' : 'read');
         if (disk.fails) fail('EIO');
         return disk.content ?? fail('ENOENT');
       },
@@ -163,9 +176,15 @@ export const createReplicas = (
         writer.writes += 1;
         try {
           await wait('the disk writes');
-          if (disk.fails) fail('ENOSPC');
+          if (disk.fails) {
+            witness.onDiskDone(writer, 'failed');
+            const luck = Math.floor(world.luck(`disk ${name}`) * 3);
+            if (luck === 0) throw new StoreError('is not a snapshot; left as it is');
+            fail(luck === 1 ? 'ENOSPC' : undefined);
+          }
           disk.content = content;
           await wait('the disk has written');
+          witness.onDiskDone(writer, 'written');
         } finally {
           writer.writes -= 1;
         }
@@ -189,11 +208,12 @@ export const createReplicas = (
       isAlive: true,
       state: 'restoring',
       stateSinceMs: world.nowMs(),
+      askedToStopAtMs: Infinity,
       timers: 0,
-      lateMs: 0,
+      delays: [] as { dueMs: number; lateMs: number }[],
       writes: 0,
     } as Life;
-    const core = createCore(config, {
+    const core = createCore(replica.config, {
       version: 'simulation',
       clock,
       random: () => world.luck(`jitter ${replica.name}`),
@@ -206,7 +226,7 @@ export const createReplicas = (
         connect: (options) => provider.connect(life)(options),
         loadRedisClient: () => Promise.resolve(redis.createClient(life)),
         files: createFiles(() => life, replica),
-        compressors: { gzip: compress, br: compress },
+        compressors: { gzip: compress, br: compress, zstd: compress },
       },
     });
     const history = createHistory({ clock, ageMs: () => core.list.status().ageMs });
@@ -231,6 +251,7 @@ export const createReplicas = (
   const stop = async ({ life }: Replica): Promise<void> => {
     if (life?.state !== 'running') return;
     become(life, 'stopping');
+    life.askedToStopAtMs = world.nowMs();
     await life.core.stop();
     if (life.isAlive) become(life, 'stopped');
   };
@@ -247,8 +268,13 @@ export const createReplicas = (
   return { start, stop, kill };
 };
 
-export const newReplica = (name: string): Replica => ({
+/** By how much what began at `sinceMs` may be late because timers were. */
+export const lateMs = ({ delays }: Life, sinceMs: number): number =>
+  delays.reduce((sum, delay) => (delay.dueMs >= sinceMs ? sum + delay.lateMs : sum), 0);
+
+export const newReplica = (name: string, config: Config): Replica => ({
   name,
+  config,
   life: undefined,
   wallOffsetMs: 0,
   tardyMs: 0,

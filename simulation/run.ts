@@ -1,47 +1,52 @@
 /* oxlint-disable no-await-in-loop -- one step after the other is what a simulation is */
-import type { Action, Event, Plan } from './events.ts';
-import { createJudge, watchProcess, type Violation } from './judge.ts';
+import type { Config } from '../src/config/config.ts';
+import type { Action, Event, ListChange, Plan, RedisOnce } from './events.ts';
+import { createJudge } from './judge.ts';
+import type { Violation } from './judges/facts.ts';
+import { watchProcess } from './judges/limits.ts';
 import { createProviderWorld } from './provider.ts';
 import { createRedisWorld } from './redis.ts';
 import { createReplicas, newReplica, outcomeOf, toConfig, WALL_START_MS, type Life } from './replica.ts';
-import { createWorld, type Owner } from './world.ts';
+import { createWorld, DIRECTOR, type Owner } from './world.ts';
 
 // One run of a plan: a fleet is started, what is planned happens to it, everything is healed, and it is stopped.
 
 export interface Run {
   readonly violation: Violation | undefined;
-  /** Equal for equal runs. */
-  readonly hash: number;
   readonly steps: number;
   readonly calls: number;
   readonly simulatedMs: number;
 }
 
-export interface RunOptions {
-  /** Is told what happens. */
-  readonly onStep?: ((atMs: number, what: string, owner: Owner) => void) | undefined;
-  readonly onAction?: ((action: Action) => void) | undefined;
-  /** Is told the state of each replica to which something happened. */
-  readonly onState?: ((state: string) => void) | undefined;
-}
-
 const SECOND = 1_000;
-const NOW_AND_THEN_MS = { day: 300 * SECOND, rush: 5 * SECOND };
+/** A disk that works. */
+const WELL = { fails: false, slowMs: 5 };
 
-export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions = {}): Promise<Run> => {
+/** @param onStep is told what happens */
+export const run = async (
+  plan: Plan,
+  onStep?: (atMs: number, what: string, owner: Owner) => void,
+): Promise<Run> => {
   const { setup, events } = plan;
   const world = createWorld(setup.seed);
-  const director: Owner = { name: 'director', isAlive: true };
+  const nowAndThenMs = setup.hours < 1 ? 5 * SECOND : 900 * SECOND;
   const judge = createJudge(world, plan);
   const provider = createProviderWorld(world, judge.providerWitness, setup);
   const redis = createRedisWorld(world, judge.redisWitness);
-  const replicas = Array.from({ length: setup.replicas }, (_, index) => newReplica(`replica ${index}`));
+  const configs = [setup.ttlMs, setup.otherTtlMs].map((ttlMs) => toConfig(setup, ttlMs));
+  const replicas = Array.from({ length: setup.replicas }, (_, index) =>
+    newReplica(`replica ${index}`, configs[index % 2] as Config),
+  );
   const lifecycle = createReplicas(
     world,
-    toConfig(setup),
+    setup,
     { provider, redis },
     {
       ...judge.replicaWitness,
+      onEvent: (life, event) => {
+        judge.replicaWitness.onEvent(life, event);
+        if (event.type === 'list-load-failed' && isRefused(life)) callOperator(life);
+      },
       // Browsers are there from the beginning.
       onRunning: (life) =>
         void world.later(world.luck('first request') ** 2 * 2_000, life, 'a browser comes', () => {
@@ -51,17 +56,34 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
   );
   judge.surround({ provider, redis, replicas });
   const endWatch = watchProcess(judge.broken);
-  if (onStep) world.onStep((what, owner) => onStep(world.nowMs(), what, owner));
+  world.onStep((what, owner) => {
+    onStep?.(world.nowMs(), what, owner);
+    judge.beforeStep(owner);
+  });
 
   const lives = (): Life[] => replicas.flatMap(({ life }) => (life ? [life] : []));
 
   const refresh = (life: Life, accept: readonly ('shrunk' | 'drifted')[]): void => {
-    const answered = judge.ask(life, 'refreshes');
+    const answered = judge.refresh(life, accept);
     life.core.list.refresh(accept).then(answered, (error: unknown) => answered(outcomeOf(error)));
   };
+  /** More than eight times in a row. */
+  const isRefused = ({ core }: Life): boolean => {
+    const { failure, failing } = core.list.status();
+    return (failure?.kind === 'shrunk' || failure?.kind === 'drifted') && (failing?.attempts ?? 0) > 8;
+  };
+  const callOperator = (life: Life): void =>
+    void world.later(
+      world.luck('an operator') * Math.min(nowAndThenMs, 60 * SECOND),
+      life,
+      'an operator looks',
+      () => {
+        if (life.state === 'running' && isRefused(life)) refresh(life, ['shrunk', 'drifted']);
+      },
+    );
   const request = (life: Life): void => {
     if (life.core.list.served()) return;
-    const answered = judge.ask(life, 'arrivals');
+    const answered = judge.request(life);
     life.core.list.arrival().then(
       () => answered(undefined),
       (error: unknown) => answered(outcomeOf(error)),
@@ -70,31 +92,54 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
 
   /** What is switched on until its time is over, or until something else takes its place. */
   const lasting = new Map<string, symbol>();
-  const during = (name: string, forMs: number, begin: () => void, end: () => void): void => {
+  const during = (name: string, forMs: number, set: (isOn: boolean) => void): void => {
     const mine = Symbol(name);
     lasting.set(name, mine);
-    begin();
-    world.later(forMs, director, `end of ${name}`, () => {
-      if (lasting.get(name) === mine) end();
+    set(true);
+    world.later(forMs, DIRECTOR, `end of ${name}`, () => {
+      if (lasting.get(name) === mine) set(false);
     });
+  };
+  const providerDuring = (what: string, forMs: number, set: (isOn: boolean) => void): void =>
+    during(what, forMs, (isOn) => {
+      set(isOn);
+      judge.onProviderChange();
+    });
+
+  const changeList = (change: ListChange): void => {
+    const { versions } = provider;
+    provider.go('steady');
+    if (change === 'one bank renamed') versions.rename();
+    else if (change === 'the usual list') versions.restore();
+    else if (change === 'half of it gone') versions.change({ size: 2 });
+    else if (change === 'one gone') versions.change({ size: 4 });
+    else if (change === 'the list before') versions.goBack();
+    else if (change === 'code as a number' || change === 'name renamed') versions.change({ drift: change });
+    else if (change === 'odd values' || change === 'many names') versions.change({ extras: change });
+    else provider.go(change);
+  };
+
+  const disturbRedis = (what: RedisOnce): void => {
+    if (what === 'cut') redis.cutAll();
+    else if (what === 'emptied') redis.empty();
+    else if (what === 'a lease of nobody') redis.holdLease(setup.timeoutMs + 500);
+    else if (what === 'a long lease of nobody') redis.holdLease(1_800 * SECOND);
+    else if (what === 'half-open connections') redis.halfOpen();
+    else redis.tamper(what, WALL_START_MS + world.nowMs());
   };
 
   let isHealed = false;
   const perform = (index: number, action: Action): void => {
-    if (isHealed) return;
     const replica = replicas[index % replicas.length];
-    if (!replica) return;
+    if (isHealed || !replica) return;
     const { life, name } = replica;
-    const providerDuring = (what: string, forMs: number, begin: () => void, end: () => void): void =>
-      during(
-        what,
-        forMs,
-        () => (begin(), judge.onProviderChange()),
-        () => (end(), judge.onProviderChange()),
-      );
+    const startLater = (downMs: number): void =>
+      void world.later(downMs, DIRECTOR, 'start', () => {
+        // A stopped process ends at the latest now.
+        if (replica.life === life) lifecycle.kill(replica);
+        if (!replica.life) lifecycle.start(replica);
+      });
     switch (action.type) {
-      case 'nothing':
-        break;
       case 'refresh':
         if (life?.state === 'running' || life?.state === 'stopping')
           for (let time = 0; time < action.times; time += 1) refresh(life, action.accept);
@@ -107,102 +152,60 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
         break;
       case 'kill':
         lifecycle.kill(replica);
-        world.later(action.downMs, director, 'start', () => void (replica.life ?? lifecycle.start(replica)));
+        startLater(action.downMs);
         break;
       case 'stop':
         void lifecycle.stop(replica);
-        world.later(action.downMs, director, 'start', () => {
-          if (replica.life && replica.life === life) {
-            lifecycle.kill(replica);
-            lifecycle.start(replica);
-          }
-        });
+        startLater(action.downMs);
         break;
       case 'wall clock':
-        replica.wallOffsetMs += action.byMs;
+        replica.wallOffsetMs = action.byMs === 0 ? 0 : replica.wallOffsetMs + action.byMs;
         judge.onWallClock();
         break;
       case 'timers late':
-        during(
-          `timers of ${name}`,
-          action.forMs,
-          () => (replica.tardyMs = action.ms),
-          () => (replica.tardyMs = 0),
-        );
+        during(`timers of ${name}`, action.forMs, (isOn) => (replica.tardyMs = isOn ? action.ms : 0));
         break;
       case 'disk':
-        during(
-          `disk of ${name}`,
-          action.forMs,
-          () => Object.assign(replica.disk, { fails: action.fails, slowMs: action.slowMs }),
-          () => Object.assign(replica.disk, { fails: false, slowMs: 5 }),
+        during(`disk of ${name}`, action.forMs, (isOn) =>
+          Object.assign(replica.disk, isOn ? { fails: action.fails, slowMs: action.slowMs } : WELL),
         );
         break;
       case 'provider':
-        providerDuring(
-          'provider',
-          action.forMs,
-          () => provider.answer(action.answer, action.retryAfter),
-          () => provider.answer('healthy', undefined),
+        providerDuring('provider', action.forMs, (isOn) =>
+          isOn ? provider.answer(action.answer, action.retryAfter) : provider.answer('healthy', undefined),
         );
         break;
       case 'provider slow':
-        providerDuring(
-          'slowness',
-          action.forMs,
-          () => (provider.slow(action.ms), provider.deaf(action.isDeaf)),
-          () => (provider.slow(0), provider.deaf(false)),
+        providerDuring('slowness', action.forMs, (isOn) =>
+          provider.slow(isOn ? action.ms : 0, isOn && action.isDeaf),
         );
         break;
-      case 'list': {
-        const { versions } = provider;
-        if (action.change === 'one bank renamed') versions.rename();
-        else if (action.change === 'the usual list') versions.restore();
-        else if (action.change === 'half of it gone') versions.change({ size: 5 });
-        else if (action.change === 'two gone') versions.change({ size: 8 });
-        else versions.change({ drift: action.change });
+      case 'list':
+        changeList(action.change);
         break;
-      }
       case 'token endpoint':
-        providerDuring(
-          'token endpoint',
-          action.forMs,
-          () => provider.grant(action.grant),
-          () => provider.grant('healthy'),
+        providerDuring('token endpoint', action.forMs, (isOn) =>
+          provider.grant(isOn ? action.grant : 'healthy'),
         );
         break;
       case 'tokens revoked':
         provider.revoke();
         break;
       case 'redis':
-        during(
-          `redis ${action.fault}`,
-          action.forMs,
-          () => redis.fault(action.fault, true),
-          () => redis.fault(action.fault, false),
-        );
+        during(`redis ${action.fault}`, action.forMs, (isOn) => redis.fault(action.fault, isOn));
         break;
       case 'redis slow':
-        during(
-          'slow redis',
-          action.forMs,
-          () => redis.slow(action.ms),
-          () => redis.slow(0),
-        );
+        during('slow redis', action.forMs, (isOn) => redis.slow(isOn ? action.ms : 0));
         break;
       case 'redis once':
-        if (action.what === 'cut') redis.cutAll();
-        else if (action.what === 'emptied') redis.empty();
-        else if (action.what === 'a lease of nobody') redis.holdLease(setup.timeoutMs + 500);
-        else redis.tamper(action.what === 'a list of the future', WALL_START_MS + world.nowMs());
+        disturbRedis(action.what);
         break;
     }
-    onAction?.(action);
   };
 
   const waiting = new Set<Event>();
   const performLater = (event: Event): void =>
-    void world.later(event.plusMs, director, event.action.type, () => perform(event.who, event.action));
+    void world.later(event.plusMs, DIRECTOR, event.action.type, () => perform(event.who, event.action));
   world.onStep((what) => {
     for (const event of waiting)
       if (event.when !== undefined && what.startsWith(event.when)) {
@@ -213,7 +216,7 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
   for (const event of events)
     world.later(
       event.atMs,
-      director,
+      DIRECTOR,
       'planned',
       () => void (event.when === undefined ? performLater(event) : waiting.add(event)),
     );
@@ -223,20 +226,11 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
       const owner = await world.step(untilMs);
       if (!owner) break;
       judge.afterStep(owner);
-      if (onState) for (const life of lives()) if (life === owner) onState(judge.stateOf(life));
     }
   };
   const tick = (): void => {
-    for (const life of lives()) {
-      judge.afterStep(life);
-      if (life.state === 'running') request(life);
-      const { failure, failing } = life.core.list.status();
-      const isRefused = failure?.kind === 'shrunk' || failure?.kind === 'drifted';
-      // An operator looks now and then.
-      if (life.state === 'running' && isRefused && (failing?.attempts ?? 0) > 8)
-        refresh(life, ['shrunk', 'drifted']);
-    }
-    world.later(setup.hours < 1 ? NOW_AND_THEN_MS.rush : NOW_AND_THEN_MS.day, director, 'tick', tick);
+    for (const life of lives()) if (life.state === 'running') request(life);
+    world.later(nowAndThenMs, DIRECTOR, 'tick', tick);
   };
 
   /** Whether Redis stays so that replicas cannot share lists for good. */
@@ -247,49 +241,27 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
     waiting.clear();
     lasting.clear();
     // Without a list nobody can accept that a field is missing.
-    if (provider.versions.current().shape.drift === 'no name') provider.versions.restore();
+    if (provider.versions.current().shape.drift === 'name renamed') provider.versions.restore();
     provider.answer('healthy', undefined);
     provider.grant('healthy');
-    provider.slow(0);
-    provider.deaf(false);
+    provider.slow(0, false);
+    provider.go('steady');
     judge.onProviderChange();
     const { remains } = setup;
     redis.heal(remains === 'nothing' || remains === 'a lease of nobody' ? undefined : remains);
     if (remains === 'a lease of nobody') redis.holdLease(setup.timeoutMs + 500);
     for (const replica of replicas) {
       replica.tardyMs = 0;
-      Object.assign(replica.disk, { fails: false, slowMs: 5 });
+      Object.assign(replica.disk, WELL);
       if (replica.life && replica.life.state !== 'running' && replica.life.state !== 'restoring')
         lifecycle.kill(replica);
       if (!replica.life) lifecycle.start(replica);
     }
   };
 
-  /** All replicas have the provider's list, and everything that keeps it has it too. */
-  const judgeAgreement = (): void => {
-    const { published } = provider.versions.current();
-    const agree = (isKept: boolean, details: string): void =>
-      judge.expect(isKept, 'a fleet agrees', () => details);
-    for (const life of lives()) {
-      const { held, ageMs = Infinity } = life.core.list.status();
-      // Its renewal may be under way.
-      agree(ageMs <= setup.ttlMs + setup.timeoutMs + SECOND, `the list of ${life.name} is ${ageMs} ms old`);
-      agree(held?.json.toString() === published, `${life.name} has another list`);
-      const { refreshes, arrivals, stores } = judge.fileOf(life);
-      judge.expect(refreshes.size + arrivals.size === 0, 'a refresh is answered', () => 'one is not');
-      for (const [store, last] of stores)
-        agree(last !== 'store-failed' || isAlone, `${life.name} says that ${store} fails`);
-      const { content } = life.replica.disk;
-      if (setup.hasSnapshot)
-        agree(content?.includes(published) === true, `the snapshot of ${life.name} differs`);
-    }
-    if (setup.hasRedis && !isAlone)
-      agree(redis.list()?.bytes.includes(published) === true, 'Redis has another list');
-  };
-
   /** Nothing may happen to the code but in a step. */
   const act = (what: string, action: () => void): void =>
-    void world.later(world.luck(what) * 100, director, what, action);
+    void world.later(world.luck(what) * 100, DIRECTOR, what, action);
 
   const finish = async (): Promise<void> => {
     const after = (ms: number): Promise<void> => runUntil(world.nowMs() + ms);
@@ -304,13 +276,16 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
     await after(judge.retryMs() + judge.recoveryMs);
     for (const life of lives())
       act('an operator accepts', () => {
-        if (life.core.list.status().failure) refresh(life, ['shrunk', 'drifted']);
+        const { failure, held } = life.core.list.status();
+        // What it has not seen yet, its guard may refuse when the operator has gone.
+        const isBehind = held?.json.toString() !== provider.versions.current().published;
+        if (failure || isBehind) refresh(life, ['shrunk', 'drifted']);
       });
     // A list of the future may be believed when its time has come.
-    const forgedMs = redis.wasForged() ? 3_600 * SECOND + setup.ttlMs : 0;
-    await after(forgedMs + setup.ttlMs * 1.02 + judge.recoveryMs);
+    const forgedMs = redis.forgedAtMs() >= 0 ? 3_600 * SECOND + judge.longestTtlMs : 0;
+    await after(forgedMs + judge.longestTtlMs * 1.02 + judge.recoveryMs);
     if (judge.violation()) return;
-    judgeAgreement();
+    judge.judgeEnd(lives(), isAlone);
     const last = lives();
     for (const replica of replicas) act('stop', () => void lifecycle.stop(replica));
     await after(30 * SECOND);
@@ -321,7 +296,7 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
   for (const replica of replicas)
     world.later(
       world.luck('start') * 400,
-      director,
+      DIRECTOR,
       'start',
       () => void (replica.life ?? lifecycle.start(replica)),
     );
@@ -331,7 +306,6 @@ export const run = async (plan: Plan, { onStep, onAction, onState }: RunOptions 
   endWatch();
   return {
     violation: judge.violation(),
-    hash: world.hash(),
     steps: world.steps(),
     calls: judge.calls(),
     simulatedMs: world.nowMs(),

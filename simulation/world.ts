@@ -11,6 +11,9 @@ export interface Owner {
   isAlive: boolean;
 }
 
+/** To whom what is planned happens, and whatever else comes from outside. */
+export const DIRECTOR: Owner = { name: 'director', isAlive: true };
+
 export interface World {
   nowMs(): number;
   /** @returns a function that cancels it */
@@ -19,12 +22,10 @@ export interface World {
   luck(stream: string): number;
   /** The next entry happens, unless it is after `untilMs`. @returns its owner; undefined when there is none */
   step(untilMs: number): Promise<Owner | undefined>;
-  /** Called with every entry that happens. */
+  /** Called with every entry before it happens. */
   onStep(listener: (what: string, owner: Owner) => void): void;
   /** What is happening now. */
   happening(): string;
-  /** Equal for equal runs. */
-  hash(): number;
   steps(): number;
 }
 
@@ -39,11 +40,21 @@ interface Entry {
 export const createWorld = (seed: number): World => {
   let nowMs = 0;
   let steps = 0;
-  let trace = seed;
   let happening = '';
   const streams = new Map<string, () => number>();
   const listeners: ((what: string, owner: Owner) => void)[] = [];
-  const pending = createHeap();
+  /** The entry that is due first is the last. */
+  const pending: Entry[] = [];
+  const add = (entry: Entry): void => {
+    let [low, high] = [0, pending.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const { dueMs, order } = pending[middle] as Entry;
+      if (dueMs > entry.dueMs || (dueMs === entry.dueMs && order > entry.order)) low = middle + 1;
+      else high = middle;
+    }
+    pending.splice(low, 0, entry);
+  };
   const luck = (stream: string): number => {
     let random = streams.get(stream);
     if (!random) streams.set(stream, (random = createRandom(mix(seed, stream))));
@@ -53,26 +64,25 @@ export const createWorld = (seed: number): World => {
     nowMs: () => nowMs,
     later: (delayMs, owner, what, run) => {
       const entry: Entry = { dueMs: nowMs + Math.max(0, delayMs), order: luck('order'), owner, what, run };
-      pending.add(entry);
+      add(entry);
       return () => (entry.run = undefined);
     },
     luck,
     step: async (untilMs) => {
       for (;;) {
-        const next = pending.first();
+        const next = pending.at(-1);
         if (!next || next.dueMs > untilMs) {
           nowMs = Math.max(nowMs, untilMs);
           return undefined;
         }
-        pending.removeFirst();
+        pending.pop();
         const { run, owner, what } = next;
         if (!run || !owner.isAlive) continue;
         nowMs = Math.max(nowMs, next.dueMs);
         steps += 1;
-        trace = mix(trace + nowMs, what);
         happening = what;
-        run();
         for (const listener of listeners) listener(what, owner);
+        run();
         // oxlint-disable-next-line no-await-in-loop -- all that the code does without waiting happens here
         await setImmediate();
         return owner;
@@ -80,7 +90,6 @@ export const createWorld = (seed: number): World => {
     },
     onStep: (listener) => void listeners.push(listener),
     happening: () => happening,
-    hash: () => trace,
     steps: () => steps,
   };
 };
@@ -91,39 +100,4 @@ const mix = (start: number, text: string): number => {
   for (let index = 0; index < text.length; index += 1)
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   return hash;
-};
-
-/** A binary heap, the entry that is due first on top. */
-const createHeap = () => {
-  const heap: Entry[] = [];
-  const isBefore = (a: number, b: number): boolean => {
-    const [one, other] = [heap[a] as Entry, heap[b] as Entry];
-    return one.dueMs === other.dueMs ? one.order < other.order : one.dueMs < other.dueMs;
-  };
-  const swap = (a: number, b: number): void => {
-    [heap[a], heap[b]] = [heap[b] as Entry, heap[a] as Entry];
-  };
-  return {
-    first: () => heap[0],
-    add: (entry: Entry): void => {
-      let at = heap.push(entry) - 1;
-      for (let parent = (at - 1) >> 1; at > 0 && isBefore(at, parent); parent = (at - 1) >> 1) {
-        swap(at, parent);
-        at = parent;
-      }
-    },
-    removeFirst: (): void => {
-      const last = heap.pop();
-      if (!last || heap.length === 0) return;
-      heap[0] = last;
-      for (let at = 0; ;) {
-        const [left, right] = [2 * at + 1, 2 * at + 2];
-        if (left >= heap.length) break;
-        const least = right < heap.length && isBefore(right, left) ? right : left;
-        if (!isBefore(least, at)) break;
-        swap(least, at);
-        at = least;
-      }
-    },
-  };
 };

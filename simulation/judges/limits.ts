@@ -1,0 +1,94 @@
+import { getEventListeners } from 'node:events';
+import type { ListStatus } from '../../src/banks/bank-list.ts';
+import type { Promised } from '../promises.ts';
+import { lateMs, type Life } from '../replica.ts';
+import { ENCODING_MS, isOpen, SECOND, STORE_MS, type Court } from './facts.ts';
+
+// Judges how much is done and left behind, and what happens at a stop and after it.
+
+type Deed = 'commands' | 'timers' | 'calls' | 'refreshes' | 'stale lists';
+const MOST_IN_A_SECOND = { commands: 80, timers: 120 };
+
+export const createLimitJudge = (court: Court) => {
+  const { nowMs: now, expect, factsOf } = court;
+  const seconds = new WeakMap<Life, { readonly second: number; readonly done: Record<Deed, number> }>();
+  let stepsAtOnce = { atMs: 0, count: 0 };
+
+  const count = (life: Life, what: Deed): void => {
+    const second = Math.floor(now() / SECOND);
+    let entry = seconds.get(life);
+    // Those that were asked for before count in this second as well.
+    const refreshes = factsOf(life).refreshes.size;
+    if (entry?.second !== second)
+      seconds.set(
+        life,
+        (entry = { second, done: { commands: 0, timers: 0, calls: 0, refreshes, 'stale lists': 0 } }),
+      );
+    const { done } = entry;
+    done[what] += 1;
+    const isCalm =
+      done.commands <= MOST_IN_A_SECOND.commands &&
+      done.timers <= MOST_IN_A_SECOND.timers + 10 * done.refreshes &&
+      // Each load is a token, a call, and both again; a stale list from Redis must be loaded anew.
+      done.calls <= 4 * (1 + done.refreshes + done['stale lists']);
+    expect(isCalm, 'nobody spins', () => JSON.stringify(done));
+    expect(life.state !== 'stopped', 'quiet after a stop', () => `one of its ${what}`);
+  };
+
+  const judgeTimes = (life: Life, { nextLoadInMs }: ListStatus): void => {
+    const facts = factsOf(life);
+    const connections = court.redis().connectionsOf(life);
+    const isIdle =
+      life.state === 'running' &&
+      nextLoadInMs > 0 &&
+      facts.arrivals.size === 0 &&
+      !isOpen(facts.tokenCall) &&
+      now() - facts.progressAtMs > 5 * SECOND;
+    // The next load, the connection to Redis and an operation of it.
+    const most = isIdle && lateMs(life, now() - 5 * SECOND) === 0 ? 4 : 12;
+    expect(life.timers <= most, 'nothing is left behind', () => `${life.timers} timers`);
+    expect(connections <= 2, 'nothing is left behind', () => `${connections} connections`);
+    if (life.state === 'stopping') {
+      const boundMs = 4 * STORE_MS + ENCODING_MS + 4 * life.replica.disk.slowMs + 20 * SECOND;
+      const tookMs = now() - life.stateSinceMs;
+      expect(tookMs <= boundMs + lateMs(life, life.stateSinceMs), 'a stop ends', () => `${tookMs} ms`);
+    }
+    if (life.state !== 'stopped') return;
+    expect(life.timers === 0, 'quiet after a stop', () => `${life.timers} timers are left`);
+    expect(connections === 0, 'quiet after a stop', () => 'a connection is left');
+    expect(!isOpen(facts.call), 'quiet after a stop', () => 'a call is left');
+  };
+
+  return {
+    count,
+    /** The provider or the token endpoint is asked. */
+    onCall: (life: Life) => {
+      count(life, 'calls');
+      expect(life.state !== 'stopping', 'no load after a stop', () => 'a call');
+    },
+    judgeTimes,
+    beforeStep: () => {
+      if (stepsAtOnce.atMs === now()) stepsAtOnce.count += 1;
+      else stepsAtOnce = { atMs: now(), count: 0 };
+      expect(stepsAtOnce.count < 3_000, 'nobody spins', () => 'time stands still');
+    },
+  };
+};
+
+/** No signal collects listeners, and no rejected promise is without a handler. @returns a function that ends the watch */
+export const watchProcess = (broken: (promised: Promised, details: string) => void): (() => void) => {
+  const onRejection = (reason: unknown): void =>
+    broken('rejections are handled', reason instanceof Error ? (reason.stack ?? '') : String(reason));
+  process.on('unhandledRejection', onRejection);
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with the target that it is called on
+  const add = EventTarget.prototype.addEventListener;
+  EventTarget.prototype.addEventListener = function (this: EventTarget, ...args: Parameters<typeof add>) {
+    add.apply(this, args);
+    if (this instanceof AbortSignal && getEventListeners(this, 'abort').length > 8)
+      broken('nothing is left behind', 'listeners of a signal');
+  };
+  return () => {
+    process.off('unhandledRejection', onRejection);
+    EventTarget.prototype.addEventListener = add;
+  };
+};

@@ -1,0 +1,130 @@
+import type { ListStatus } from '../../src/banks/bank-list.ts';
+import type { HeldList } from '../../src/banks/cached-list.ts';
+import type { ServiceEvent } from '../../src/telemetry/events.ts';
+import type { Delivery } from '../provider.ts';
+import { WALL_START_MS, type Life } from '../replica.ts';
+import { TOLERANCE_MS, type Court, type Facts } from './facts.ts';
+import type { GuardJudge } from './guard.ts';
+
+// Judges what is served: that the provider sent it, that it may replace what was served before, and how old it is.
+
+type Renewed = Extract<ServiceEvent, { type: 'list-renewed' }>;
+type Restored = Extract<ServiceEvent, { type: 'list-restored' }>;
+
+/** How far ahead the clock of another replica may be. */
+const MOST_LEAD_MS = 61_000;
+
+export const createServedJudge = (court: Court, guard: GuardJudge) => {
+  const { nowMs: now, expect, factsOf, textOf, origins, setup } = court;
+
+  const onRenewed = (life: Life, { list }: Renewed): void => {
+    const facts = factsOf(life);
+    const { delivery } = facts;
+    expect(
+      delivery?.version.published === textOf(list),
+      'only what the provider sent',
+      () => 'a renewed list',
+    );
+    if (!delivery) return;
+    if (!facts.isOwn && facts.origin)
+      expect(
+        facts.origin.askedAtMs <= delivery.askedAtMs,
+        'no answer to an earlier question',
+        () => 'replaces what another replica loaded',
+      );
+    guard.onTaken(life, list);
+    origins.add(list, delivery);
+    facts.renewal = delivery;
+    facts.renewed += 1;
+    facts.isGenuine = true;
+    endFailures(facts);
+    hold(facts, list, delivery, true);
+    expect(life.core.list.status().held === list, 'what is told is what is served', () => 'list-renewed');
+  };
+
+  const onRestored = (life: Life, { list, state }: Restored): void => {
+    const facts = factsOf(life);
+    const text = textOf(list);
+    expect(
+      court.provider().versions.byPublished(text) !== undefined,
+      'only what the provider sent',
+      () => 'a restored list',
+    );
+    const genuine = origins.find(list.receivedAtMs, text);
+    const origin = genuine ?? origins.latest(text);
+    // A forged time may be believed once it has come; until then the list counts as very old.
+    const isForged = court.redis().forgedAtMs() >= 0 && (!genuine || !facts.isGenuine);
+    facts.isGenuine = genuine !== undefined;
+    guard.onTaken(life, list);
+    if (facts.held && facts.origin && origin && (list.acceptedAtMs ?? 0) <= (facts.held.acceptedAtMs ?? 0))
+      expect(
+        court.wallSpreadMs > TOLERANCE_MS ||
+          isForged ||
+          origin.deliveredAtMs >= facts.origin.deliveredAtMs - 2 * TOLERANCE_MS,
+        'never back to an older list',
+        () => 'restored',
+      );
+    if (state === 'fresh') endFailures(facts);
+    hold(facts, list, origin, false);
+  };
+
+  const endFailures = (facts: Facts): void => {
+    facts.failing = false;
+    facts.attempts = 0;
+  };
+
+  const hold = (facts: Facts, list: HeldList, origin: Delivery | undefined, isOwn: boolean): void => {
+    const { held } = facts;
+    if (held) {
+      expect(
+        (list.acceptedAtMs ?? 0) >= (held.acceptedAtMs ?? 0),
+        'an accepted list stays',
+        () => 'the decision is lost',
+      );
+      const isOther = textOf(held) !== textOf(list);
+      expect(
+        !isOther || list.changedAtMs >= held.changedAtMs,
+        'Last-Modified never goes back',
+        () => `by ${held.changedAtMs - list.changedAtMs} ms`,
+      );
+    }
+    facts.held = list;
+    facts.origin = origin;
+    facts.heldAtMs = now();
+    facts.isOwn = isOwn;
+    facts.progressAtMs = now();
+  };
+
+  /** What a replica shows after a step. */
+  const inspect = (life: Life, { ageMs, held, state }: ListStatus): void => {
+    const facts = factsOf(life);
+    const isServed = life.core.list.served() !== undefined;
+    const ttlMs = court.ttlOf(life);
+    const limitMs = ttlMs + setup.maxStaleMs;
+    expect(
+      held === facts.held,
+      'what is told is what is served',
+      () => 'a list was replaced without an event',
+    );
+    expect((ageMs === undefined) === (held === undefined), 'ages are true', () => 'no list, or no age');
+    if (ageMs === undefined || held === undefined) return;
+    expect(isServed === ageMs <= limitMs, 'nothing too old is served', () => `${ageMs} ms`);
+    const expected = ageMs <= ttlMs ? 'fresh' : ageMs <= limitMs ? 'stale' : 'expired';
+    expect(state === expected, 'ages are true', () => `${state} at ${ageMs} ms`);
+    if (!facts.origin) return;
+    const sinceMs = now() - facts.origin.deliveredAtMs;
+    // A list with times that cannot be true, by any clock of the fleet, is used as a stale one.
+    const isOfTheFuture = held.receivedAtMs > WALL_START_MS + now() + court.wallSpreadMs + MOST_LEAD_MS;
+    if (!facts.isGenuine && !isOfTheFuture) return;
+    const trueMs = facts.isGenuine ? sinceMs : Math.min(sinceMs, ttlMs + 1);
+    // Redis tells ages whatever the clocks show; a snapshot cannot.
+    const spreadMs = setup.hasSnapshot || court.redis().forgedAtMs() >= 0 ? court.wallSpreadMs : TOLERANCE_MS;
+    const tolerance = facts.isOwn ? 2 : TOLERANCE_MS + spreadMs;
+    const isTrue = ageMs >= trueMs - tolerance && (!facts.isOwn || ageMs <= trueMs + tolerance);
+    expect(isTrue, 'ages are true', () => `${ageMs} ms instead of ${trueMs} ms`);
+    const leastMs = Math.min(trueMs, ageMs);
+    expect(leastMs <= limitMs + tolerance || !isServed, 'nothing too old is served', () => `${trueMs} ms`);
+  };
+
+  return { onRenewed, onRestored, inspect };
+};
