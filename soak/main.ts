@@ -18,8 +18,6 @@ import {
   describeMachine,
   findGrowth,
   summariseLatencies,
-  toMarkdown,
-  toQuarters,
   type Report,
   type Rest,
   type Sample,
@@ -34,7 +32,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     rate: { type: 'string', default: '250' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-    report: { type: 'string', default: 'soak/report.json' },
+    report: { type: 'string' },
   },
 });
 const minutes = Number(values.minutes);
@@ -112,12 +110,11 @@ const oddOptions: OddOptions = {
   secret: secrets.managementToken,
   random: randomFor(2),
   oracle,
-  log,
   findings,
   lateness,
 };
 
-const clients = createClients({ url: publicUrl, random: randomFor(3), oracle, log, findings });
+const clients = createClients({ url: publicUrl, random: randomFor(3), oracle, findings });
 const sendOdd = createOddRequests(oddOptions);
 
 // Load, at a constant rate whatever the answers take.
@@ -177,47 +174,28 @@ watching.repeat(async (signal) => {
   for (const url of [publicUrl, managementUrl])
     for (const path of ['/healthz', '/readyz']) await probe(url, path);
   await probe(managementUrl, '/');
-  log.sweep();
   await pause(3_000, signal);
 });
-const sampleOf = (exposition: string, name: string): number =>
-  Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(exposition)?.[1]);
 watching.repeat(async (signal) => {
   const { status, text } = await get(`${managementUrl}/metrics`);
   findings.count('scrape', status);
   log.judgeText('scrape', text);
-  const { rssMb, fds, sockets } = service.usage();
   const second = Math.round((performance.now() - startedAtMs) / 1_000);
   if (load.isOpen && faults.isOpen && second * 1_000 >= samples.length * SAMPLE_EVERY_MS)
     samples.push({
       second,
-      quarter,
-      rssMb,
-      heapUsedMb: sampleOf(text, 'nodejs_heap_size_used_bytes') / 2 ** 20,
-      externalMb: sampleOf(text, 'nodejs_external_memory_bytes') / 2 ** 20,
-      fds,
-      connections: sockets,
-      eventLoopDelayP99Ms: sampleOf(text, 'nodejs_eventloop_lag_p99_seconds') * 1_000,
+      rssMb: service.usage().rssMb,
+      eventLoopDelayP99Ms: 1_000 * Number(/^nodejs_eventloop_lag_p99_seconds (\S+)$/m.exec(text)?.[1]),
       metricSeries: text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length,
     });
   await pause(Math.min(5_000, SAMPLE_EVERY_MS), signal);
 });
 
-/** Of one core, since the last call. */
-const cpuPercentSince = (last: { atMs: number; cpuMs: number }): number => {
-  const now = { atMs: performance.now(), cpuMs: service.usage().cpuMs };
-  const share = (now.cpuMs - last.cpuMs) / (now.atMs - last.atMs);
-  Object.assign(last, now);
-  return Math.round(share * 1_000) / 10;
-};
-const quarterStart = { atMs: performance.now(), cpuMs: service.usage().cpuMs };
-
 /** Stops the faults once they are over, then the load, and compares when the connections are closed. */
 const rest = async (): Promise<Rest> => {
   await faults.close();
-  const cpuPercent = cpuPercentSince(quarterStart);
   await load.close();
-  clients.close();
+  await clients.close();
   let { fds } = service.usage();
   for (let still = 0, tries = 0; still < 6 && tries < 60; tries += 1) {
     await pause(500);
@@ -227,12 +205,10 @@ const rest = async (): Promise<Rest> => {
   }
   const heldMb = await service.heldMb();
   const { rssMb } = service.usage();
-  Object.assign(quarterStart, { atMs: performance.now(), cpuMs: service.usage().cpuMs });
-  return { quarter, cpuPercent, heldMb, rssMb, fds };
+  return { quarter, heldMb, rssMb, fds };
 };
 
 const rests: Rest[] = [];
-const wholeRun = { ...quarterStart };
 for (; quarter <= 4 && !service.hasEnded; quarter += 1) {
   const endMs = startedAtMs + quarter * quarterMs;
   const untilMs = (share: number): number => Math.max(0, endMs - quarterMs * (1 - share) - performance.now());
@@ -253,7 +229,6 @@ for (; quarter <= 4 && !service.hasEnded; quarter += 1) {
     faults.open();
   }
 }
-const cpuPercent = service.hasEnded ? Number.NaN : cpuPercentSince(wholeRun);
 for (const gate of [load, faults, watching]) gate.end();
 await watching.close();
 clearInterval(dispatching);
@@ -264,18 +239,14 @@ log.judgeText('snapshot', readFileSync(snapshotFile, 'utf8'));
 await Promise.all([redis.kill(), provider.emulator.close()]);
 rmSync(directory, { recursive: true });
 
-const quarters = toQuarters(samples);
-const notFlat = findGrowth(quarters, rests);
+const notFlat = findGrowth(samples, rests);
 const report: Report = {
   node: process.version,
   machine: describeMachine(),
   seed,
   minutes,
   requestsPerSecond: rate,
-  soakCpuPercentOfOneCore:
-    Math.round((process.cpuUsage().user + process.cpuUsage().system) / performance.now() / 1) / 10,
   starvedPercent: Math.round(lateness.starvedShare() * 1_000) / 10,
-  cpuPercentOfOneCore: cpuPercent,
   answers: clients.count(),
   latencyMs: summariseLatencies(clients.latenciesMs, clients.count()),
   providerCalls,
@@ -284,13 +255,13 @@ const report: Report = {
   exitStatus,
   notAllowed: findings.total(),
   notFlat,
-  quarters,
   rests,
   counts: findings.counts(),
-  failuresBySort: findings.sorts(),
   failures: findings.shown,
+  samples,
 };
-writeFileSync(values.report, `${JSON.stringify(report, null, 2)}\n`);
-print(`\n${toMarkdown(report)}\n`);
+if (values.report !== undefined) writeFileSync(values.report, `${JSON.stringify(report, null, 2)}\n`);
+const { samples: _samples, ...figures } = report;
+print(JSON.stringify(figures, null, 2));
 // A connection of the last turn may still be open.
 process.exit(findings.total() > 0 || notFlat.length > 0 ? 1 : 0);

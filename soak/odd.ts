@@ -5,10 +5,9 @@ import { ANSWERED, PIECES_OF_REQUESTS, REFUSED } from '../test/kit/raw-requests.
 import type { Findings } from './findings.ts';
 import { pause, type Gate } from './gate.ts';
 import type { Lateness } from './lateness.ts';
-import type { LogJudge } from './log.ts';
 import type { Answer, Oracle } from './oracle.ts';
 
-// Requests as bytes, odd and hostile, and clients that are slow, go away or come in floods.
+// Requests as bytes, odd and hostile, and clients that are slow, go away or are too many.
 
 export interface OddOptions {
   readonly publicUrl: string;
@@ -16,7 +15,6 @@ export interface OddOptions {
   readonly secret: string;
   readonly random: () => number;
   readonly oracle: Oracle;
-  readonly log: LogJudge;
   readonly findings: Findings;
   readonly lateness: Lateness;
 }
@@ -159,7 +157,7 @@ const open = (url: string, bytes: string, reads = true): Opened => {
   };
 };
 
-/** Clients that take their time, leave early or come in floods, as long as the gate is open. */
+/** Clients that take their time or leave early, as long as the gate is open. */
 export const startRudeClients = (
   gate: Gate,
   { publicUrl, random, oracle, findings, lateness }: OddOptions,
@@ -206,16 +204,6 @@ export const startRudeClients = (
     setTimeout(() => opened.socket.resume(), 66_000).unref();
     return mustEnd('reads nothing', opened, signal, { fromMs: 25_000, untilMs: 75_000 });
   };
-  const readSlowly = async (signal: AbortSignal): Promise<void> => {
-    const opened = open(publicUrl, `GET /banks HTTP/1.1\r\n${HOST}\r\n`.repeat(200), false);
-    for (let turn = 0; turn < 150 && !signal.aborted && !opened.socket.destroyed; turn += 1) {
-      opened.socket.read(2_000);
-      await pause(100, signal);
-    }
-    if (!signal.aborted)
-      findings.count('reads slowly', opened.socket.destroyed ? 'closed' : 'left by the client');
-    opened.socket.destroy();
-  };
   /** Disconnects in the middle of a head, or before reading any of 20 answers. */
   const leaveEarly = async (signal: AbortSignal): Promise<void> => {
     const { socket } = open(
@@ -228,29 +216,12 @@ export const startRudeClients = (
     findings.count('leaves early', 'reset by the client');
     await pause(1_000 * random(), signal);
   };
-  const flood = async (signal: AbortSignal): Promise<void> => {
-    await pause(10_000 + random() * 20_000, signal);
-    if (signal.aborted) return;
-    const bytes = ['', LIST, LIST.slice(0, 30), LIST.repeat(10), 'garbage\r\n\r\n'];
-    const sockets = Array.from(
-      { length: 300 },
-      (_, index) => open(publicUrl, bytes[index % bytes.length] ?? '').socket,
-    );
-    await pause(1_000, signal);
-    for (const socket of sockets)
-      if (random() < 0.5) socket.destroy();
-      else socket.resetAndDestroy();
-    findings.count('floods of 300 connections', 'made');
-  };
-
   for (const [client, times] of [
     [sendSlowly, 5],
     [saySilent, 3],
     [stayIdle, 3],
     [readNothing, 3],
-    [readSlowly, 3],
     [leaveEarly, 3],
-    [flood, 1],
   ] as const)
     for (let left = times; left > 0; left -= 1) gate.repeat(client);
 };

@@ -1,7 +1,6 @@
-import { Agent, request, type IncomingMessage } from 'node:http';
+import { Pool, type Dispatcher } from 'undici';
 import type { Findings } from './findings.ts';
 import { pause } from './gate.ts';
-import type { LogJudge } from './log.ts';
 import type { Answer, Oracle, When } from './oracle.ts';
 import { ORIGIN } from './policy.ts';
 
@@ -9,7 +8,7 @@ import { ORIGIN } from './policy.ts';
 
 interface Request {
   readonly kind: string;
-  readonly method: string;
+  readonly method: Dispatcher.HttpMethod;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Those that are allowed while there is a list. */
@@ -19,8 +18,8 @@ interface Request {
 export interface Clients {
   /** Sends one request, and judges its answer. Never rejects. */
   send(): Promise<void>;
-  /** Closes the connections. */
-  close(): void;
+  /** Closes the connections; later requests make new ones. */
+  close(): Promise<void>;
   /** Of the answers with a list so far, in milliseconds. */
   readonly latenciesMs: Float64Array;
   count(): number;
@@ -57,12 +56,12 @@ export const createClients = (options: {
   readonly url: string;
   readonly random: () => number;
   readonly oracle: Oracle;
-  readonly log: LogJudge;
   readonly findings: Findings;
 }): Clients => {
-  const { random, oracle, log, findings } = options;
-  const { hostname, port } = new URL(options.url);
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS, scheduling: 'fifo' });
+  const { random, oracle, findings } = options;
+  const newPool = (): Pool =>
+    new Pool(options.url, { connections: CONNECTIONS, headersTimeout: ANSWER_WITHIN_MS });
+  let pool = newPool();
   const latenciesMs = new Float64Array(REMEMBERED_LATENCIES);
   let answered = 0;
   let sent = 0;
@@ -129,6 +128,18 @@ export const createClients = (options: {
     ]);
   };
 
+  const exchange = async ({ method, path }: Request, headers: Record<string, string>): Promise<Answer> => {
+    const response = await pool.request({ method, path, headers });
+    return {
+      status: response.statusCode,
+      header: (name) => {
+        const value = response.headers[name];
+        return Array.isArray(value) ? value.join(', ') : value;
+      },
+      body: Buffer.from(await response.body.arrayBuffer()),
+    };
+  };
+
   const judge = (what: Request, answer: Answer, when: When, requestId: string): string | undefined => {
     const wrong = oracle.judge(answer, when);
     if (wrong) return wrong;
@@ -160,17 +171,14 @@ export const createClients = (options: {
       ...trace,
     };
     const sentMs = performance.now();
-    log.expect(requestId, ip);
     try {
-      const answer = await exchange({ hostname, port, agent, method: what.method, path: what.path, headers });
+      const answer = await exchange(what, headers);
       const when = { sentMs, receivedMs: performance.now() };
-      log.expectStatus(requestId, answer.status);
       findings.count(what.kind, answer.status);
       if (answer.status === 200) latenciesMs[answered++ % REMEMBERED_LATENCIES] = when.receivedMs - sentMs;
       const wrong = judge(what, answer, when, requestId);
       if (wrong) findings.fail(what.kind, wrong, describe(what, answer));
     } catch (error) {
-      log.forget(requestId);
       const when = { sentMs, receivedMs: performance.now() };
       // To make room, idle connections are closed, also new ones that have not been read yet; a load balancer repeats what
       // was lost with them.
@@ -187,45 +195,14 @@ export const createClients = (options: {
 
   return {
     send: () => send(0),
-    close: () => agent.destroy(),
+    close: async () => {
+      await pool.destroy();
+      pool = newPool();
+    },
     latenciesMs,
     count: () => answered,
   };
 };
-
-interface Outgoing {
-  readonly hostname: string;
-  readonly port: string;
-  readonly agent: Agent;
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Record<string, string>;
-}
-
-const exchange = (outgoing: Outgoing): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const req = request(outgoing, (res) => {
-      collect(res).then((body) => resolve(toAnswer(res, body)), reject);
-    });
-    req.setTimeout(ANSWER_WITHIN_MS, () => req.destroy(new Error(`nothing within ${ANSWER_WITHIN_MS} ms`)));
-    req.once('error', reject).end();
-  });
-
-const collect = (res: IncomingMessage): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    res.on('data', (chunk: Buffer) => chunks.push(chunk));
-    res.once('error', reject).once('end', () => resolve(Buffer.concat(chunks)));
-  });
-
-const toAnswer = ({ statusCode = 0, headers }: IncomingMessage, body: Buffer): Answer => ({
-  status: statusCode,
-  header: (name) => {
-    const value = headers[name];
-    return Array.isArray(value) ? value.join(', ') : value;
-  },
-  body,
-});
 
 const describe = (what: Request, answer: Answer): string =>
   JSON.stringify({

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,9 +12,7 @@ import { pause } from './gate.ts';
 
 export interface Usage {
   readonly rssMb: number;
-  readonly cpuMs: number;
   readonly fds: number;
-  readonly sockets: number;
 }
 
 export interface Service {
@@ -88,25 +86,7 @@ export const startService = async (
   };
 };
 
-const usageOf = (pid: number): Usage => {
-  const links = readdirSync(`/proc/${pid}/fd`).map((fd) => {
-    try {
-      return readlinkSync(`/proc/${pid}/fd/${fd}`);
-    } catch {
-      // It has just been closed.
-      return undefined;
-    }
-  });
-  const open = links.filter((link) => link !== undefined);
-  // proc(5): utime and stime are fields 14 and 15, in ticks of 10 ms; field 2 may contain spaces.
-  const [, , , , , , , , , , , user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ');
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return {
-    rssMb: Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1_024,
-    cpuMs: (Number(user) + Number(system)) * 10,
-    fds: open.length,
-    sockets: open.filter((link) => link.startsWith('socket:')).length,
-  };
-};
+const usageOf = (pid: number): Usage => ({
+  rssMb: Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024,
+  fds: readdirSync(`/proc/${pid}/fd`).length,
+});

@@ -42,95 +42,11 @@ const startDemo = (env: Readonly<Record<string, string>> = {}): Demo => {
   };
 };
 
-const startAndRead = async (env: Readonly<Record<string, string>> = {}): Promise<Demo> => {
-  const demo = startDemo(env);
-  await demo.says(/Ctrl-C stops everything\./);
-  return demo;
-};
-
 /** Repeats until the condition holds; the test's time limit ends it. */
 const until = async (isWanted: () => Promise<boolean>): Promise<void> => {
   // oxlint-disable-next-line no-await-in-loop
   while (!(await isWanted())) await new Promise((next) => setTimeout(next, 20));
 };
-
-test('every printed address answers, and the page may read the list', async () => {
-  const demo = await startAndRead({ CORS_ORIGINS: 'https://app.example' });
-  const picker = demo.url('Bank picker');
-  for (const origin of [picker, 'http://localhost:5173', 'http://localhost:4173', 'https://app.example']) {
-    // oxlint-disable-next-line no-await-in-loop
-    const list = await fetch(demo.url('Bank list'), { headers: { Origin: origin } });
-    expect(list.headers.get('access-control-allow-origin')).toBe(origin);
-    // oxlint-disable-next-line no-await-in-loop
-    expect(await list.json()).toHaveLength(513);
-  }
-  expect(await (await fetch(picker)).text()).toContain(demo.url('Bank list'));
-  expect(await (await fetch(demo.url('Status page'))).text()).toContain('<title>');
-  expect(await (await fetch(demo.url('Metrics'))).text()).toContain('\nbanks_');
-  expect(await demo.paste('head -c 300')).toMatch(
-    /^\[\{"code":"001","ispb":"00000000","name":"BCO DO BRASIL/,
-  );
-  expect(await demo.paste('/healthz')).toContain('"status":"pass"');
-});
-
-test('its output is what the README shows', async () => {
-  const [, shown = ''] = /npm run demo\n…\n([^]*?)…/.exec(readFileSync('README.md', 'utf8')) ?? [];
-  const withoutPorts = (text: string): string => text.replaceAll(/(127\.0\.0\.1:)\d+/g, '$1<port>');
-  expect(shown).toContain('Status page');
-  expect(withoutPorts((await startAndRead()).output())).toContain(withoutPorts(shown));
-});
-
-test('the printed commands break it and repair it, and the list is served throughout', async () => {
-  const demo = await startAndRead({ CACHE_TTL: '1s' });
-  expect(demo.output()).toContain('Within 1s (CACHE_TTL) the status page turns amber');
-  const statusPage = async (): Promise<string> => (await fetch(demo.url('Status page'))).text();
-  expect(await (await fetch(demo.url('Bank list'))).json()).toHaveLength(513);
-  expect(await statusPage()).toContain('data-severity="ok"');
-
-  await demo.paste('/unavailable');
-  await until(async () => (await demo.paste('/healthz')).includes('"status":"warn"'));
-  expect(await statusPage()).toContain('data-severity="warning"');
-  expect(await (await fetch(demo.url('Bank list'))).json()).toHaveLength(513);
-
-  await demo.paste('/healthy');
-  await until(async () => (await demo.paste('/healthz')).includes('"status":"pass"'));
-  expect(await statusPage()).toContain('data-severity="ok"');
-  expect(demo.output()).toContain('emulator: GET /api/v1/banks -> 503\n');
-});
-
-test('many calls are counted instead of printed, and requests to the service are not printed', async () => {
-  const demo = await startAndRead({ CACHE_TTL: '10ms' });
-  await fetch(demo.url('Bank list'));
-  await demo.says(/and \d+ more before it/);
-  const inTwoSeconds = new Date(Date.now() + 2_000).toISOString().slice(11, 19);
-  await demo.says(new RegExp(`^${inTwoSeconds}  emulator`, 'm'));
-  const linesBySecond = new Map<string, number>();
-  for (const time of demo.output().match(/^[\d:]{8}(?= {2}emulator)/gm) ?? [])
-    linesBySecond.set(time, (linesBySecond.get(time) ?? 0) + 1);
-  expect(Math.max(...linesBySecond.values())).toBe(5);
-  expect(demo.output()).not.toMatch(/^[\d:]{8} {2}request/m);
-});
-
-test('Ctrl-C stops everything with status 0, even while clients are connected', async () => {
-  const demo = await startAndRead();
-  const ports = ['Bank list', 'Bank picker', 'Status page'].map((label) =>
-    Number(new URL(demo.url(label)).port),
-  );
-  const sockets = ports.map((port) => connect(port, '127.0.0.1').on('error', () => undefined));
-  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  demo.child.kill('SIGINT');
-  expect(await demo.exit).toBe(0);
-  expect(demo.output()).toMatch(/Everything has stopped\.\n$/);
-  await expect(fetch(demo.url('Bank picker'))).rejects.toThrow('fetch failed');
-});
-
-test('bad values are reported by name, with status 1', async () => {
-  const demo = startDemo({ PORT: 'first', CACHE_TTL: 'soon', CORS_ORIGINS: 'app.example' });
-  expect(await demo.exit).toBe(1);
-  expect(demo.output()).toMatch(/^The demo cannot start\. The configuration has 3 problems:$/m);
-  for (const name of ['PORT', 'CACHE_TTL', 'CORS_ORIGINS'])
-    expect(demo.output()).toMatch(new RegExp(`^ {2}${name}: `, 'm'));
-});
 
 /** Occupies a port on loopback; does nothing if it is already in use. */
 const occupy = (port: number): Promise<number> =>
@@ -145,25 +61,68 @@ const occupy = (port: number): Promise<number> =>
       });
   });
 
-test.each(['PORT', 'MANAGEMENT_PORT'])(
-  'a %s that is in use is reported, with the way out',
-  async (variable) => {
-    const port = await occupy(0);
-    const demo = startDemo({ [variable]: String(port) });
-    expect(await demo.exit).toBe(1);
-    expect(demo.output()).toMatch(
-      new RegExp(
-        `^The demo cannot start\\. Port ${port} is in use\\. Choose another one: ${variable}=\\d+ npm run demo\\n$`,
-      ),
-    );
-  },
-);
-
-test('where the documented management and control ports are in use, others are printed', async () => {
+test('what the README shows is printed and works, also beside other programs, and Ctrl-C stops everything', async () => {
+  // Those of the documented management and control addresses: others are printed.
   await Promise.all([occupy(3001), occupy(4001)]);
-  const demo = await startAndRead({ MANAGEMENT_PORT: '' });
+  const demo = startDemo({ MANAGEMENT_PORT: '', CORS_ORIGINS: 'https://app.example', CACHE_TTL: '1s' });
+  await demo.says(/Ctrl-C stops everything\./);
+  const [, shown = ''] = /npm run demo\n…\n([^]*?)…/.exec(readFileSync('README.md', 'utf8')) ?? [];
+  const withoutPorts = (text: string): string => text.replaceAll(/(127\.0\.0\.1:)\d+/g, '$1<port>');
+  expect(shown).toContain('Status page');
+  expect(withoutPorts(demo.output())).toContain(withoutPorts(shown));
   expect(new URL(demo.url('Status page')).port).not.toBe('3001');
-  expect(await (await fetch(demo.url('Status page'))).text()).toContain('<title>');
-  expect(await demo.paste('/unavailable')).toBe('{"behaviour":"unavailable"}');
   expect(demo.output()).not.toContain(':4001/');
+  expect(demo.output()).toContain('Within 1s (CACHE_TTL) the status page turns amber');
+
+  const picker = demo.url('Bank picker');
+  const origins = ['http://localhost:5173', 'http://localhost:4173', 'https://app.example'];
+  const expectList = async (origin: string): Promise<void> => {
+    const list = await fetch(demo.url('Bank list'), { headers: { Origin: origin } });
+    expect(list.headers.get('access-control-allow-origin')).toBe(origin);
+    expect(await list.json()).toHaveLength(513);
+  };
+  for (const origin of [picker, ...origins]) await expectList(origin);
+  expect(await (await fetch(picker)).text()).toContain(demo.url('Bank list'));
+  expect(await (await fetch(demo.url('Metrics'))).text()).toContain('\nbanks_');
+  const list = await demo.paste('head -c 300');
+  expect(list).toMatch(/^\[\{"code":"001","ispb":"00000000","name":"BCO DO BRASIL/);
+
+  const severity = async (): Promise<string | undefined> =>
+    /data-severity="(\w+)"/.exec(await (await fetch(demo.url('Status page'))).text())?.[1];
+  expect(await severity()).toBe('ok');
+  expect(await demo.paste('/unavailable')).toBe('{"behaviour":"unavailable"}');
+  await until(async () => (await demo.paste('/healthz')).includes('"status":"warn"'));
+  expect(await severity()).toBe('warning');
+  await expectList(picker);
+  await demo.paste('/healthy');
+  await until(async () => (await demo.paste('/healthz')).includes('"status":"pass"'));
+  expect(await severity()).toBe('ok');
+  expect(demo.output()).toContain('emulator: GET /api/v1/banks -> 503\n');
+
+  // A client that is connected holds nothing up.
+  const socket = connect(Number(new URL(picker).port), '127.0.0.1').on('error', () => undefined);
+  await once(socket, 'connect');
+  demo.child.kill('SIGINT');
+  expect(await demo.exit).toBe(0);
+  expect(demo.output()).toMatch(/Everything has stopped\.\n$/);
+  await expect(fetch(picker)).rejects.toThrow('fetch failed');
+});
+
+test('bad values are reported by name, with status 1', async () => {
+  const demo = startDemo({ PORT: 'first', CACHE_TTL: 'soon', CORS_ORIGINS: 'app.example' });
+  expect(await demo.exit).toBe(1);
+  expect(demo.output()).toMatch(/^The demo cannot start\. The configuration has 3 problems:$/m);
+  for (const name of ['PORT', 'CACHE_TTL', 'CORS_ORIGINS'])
+    expect(demo.output()).toMatch(new RegExp(`^ {2}${name}: `, 'm'));
+});
+
+test('a port that is in use is reported, with the way out', async () => {
+  const port = await occupy(0);
+  const demo = startDemo({ PORT: String(port) });
+  expect(await demo.exit).toBe(1);
+  expect(demo.output()).toMatch(
+    new RegExp(
+      `^The demo cannot start\\. Port ${port} is in use\\. Choose another one: PORT=\\d+ npm run demo\\n$`,
+    ),
+  );
 });

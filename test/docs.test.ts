@@ -6,7 +6,6 @@ import { parseEnv, promisify } from 'node:util';
 import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../src/banks/load-error.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
-import { FAILURE_KINDS, RETRIES, type Action } from '../src/failure-kinds.ts';
 import { PROBLEM_OF_LOAD_ERROR, problemOf } from '../src/http/problems.ts';
 import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 
@@ -35,50 +34,43 @@ afterEach(async () => {
   for (const rig of rigs.splice(0)) await rig.close();
 });
 
-describe.each([...PAGES, 'CHANGELOG.md'])('in %s', (page) => {
-  const text = read(page);
+const MANIFEST: { scripts?: object } = JSON.parse(read('package.json'));
+// Kubernetes would add CACHE_PORT: docs/deployment.md says how to prevent it.
+const KNOWN_VARIABLES = new Set([...Object.keys(VARIABLES), 'CACHE_PORT']);
+const PREFIXES = new Set(Object.keys(VARIABLES).map((name) => name.split('_')[0]));
 
-  test('each link leads to a file, and to a heading in it', () => {
-    const links = find(/\]\((?!https?:)([^)\s]+)\)/g, text);
-    const broken = links.filter((link) => {
+test.each([...PAGES, 'CHANGELOG.md'])(
+  'in %s each link leads to a heading, and each file, npm script and variable that is named exists',
+  (page) => {
+    const text = read(page);
+    const links = find(/\]\((?!https?:)([^)\s]+)\)/g, text).filter((link) => {
       const [path = '', heading] = link.split('#');
       const file = path === '' ? page : posix.join(posix.dirname(page), path);
       return !existsSync(file) || (heading !== undefined && !anchorsOf(file).includes(heading));
     });
-    expect(broken).toEqual([]);
-  });
-
-  test('each file that is named exists', () => {
     const files = find(
       /(?:`|^| )((?:\.ci|bench|deploy|dist|docs|emulator|examples|scripts|soak|src|test)\/[\w./-]*)/gm,
       text,
+    ).filter((file) => !existsSync(file.replace(/[.,]$/, '')));
+    const scripts = find(/npm run (?:--silent )?([\w:]+)/g, text).filter(
+      (name) => !Object.hasOwn(MANIFEST.scripts ?? {}, name),
     );
-    expect(files.filter((file) => !existsSync(file.replace(/[.,]$/, '')))).toEqual([]);
-  });
-
-  test('each npm script that is named exists', () => {
-    const manifest: { scripts?: object } = JSON.parse(read('package.json'));
-    const unknown = find(/npm run (?:--silent )?([\w:]+)/g, text).filter(
-      (name) => !Object.hasOwn(manifest.scripts ?? {}, name),
+    const variables = find(/\b([A-Z]+_[A-Z_]*[A-Z])\b/g, text).filter(
+      (name) => PREFIXES.has(name.split('_')[0]) && !KNOWN_VARIABLES.has(name),
     );
-    expect(unknown).toEqual([]);
-  });
+    expect({ links, files, scripts, variables }).toEqual({
+      links: [],
+      files: [],
+      scripts: [],
+      variables: [],
+    });
+  },
+);
 
-  test('each variable that is named exists', () => {
-    const prefixes = new Set(Object.keys(VARIABLES).map((name) => name.split('_')[0]));
-    const named = find(/\b([A-Z]+_[A-Z_]*[A-Z])\b/g, text).filter((name) => prefixes.has(name.split('_')[0]));
-    // Kubernetes would add this one: docs/deployment.md says how to prevent it.
-    const known = new Set([...Object.keys(VARIABLES), 'CACHE_PORT']);
-    expect(named.filter((name) => !known.has(name))).toEqual([]);
-  });
-});
-
-test('each metric that a page names exists', async () => {
-  const { operatorsUrl } = await start();
-  const exposed = find(/^# TYPE (\w+) /gm, await (await fetch(`${operatorsUrl}/metrics`)).text());
+test('each metric that a page names is in docs/metrics.md', () => {
+  const documented = find(/^\| `(\w+)`/gm, read('docs/metrics.md'));
   const named = PAGES.flatMap((page) => find(/`(banks_[a-z_]+)/g, read(page)));
-  expect(named).not.toEqual([]);
-  expect(named.filter((name) => !exposed.includes(name))).toEqual([]);
+  expect(named.filter((name) => !documented.includes(name))).toEqual([]);
 });
 
 /** The anchors of a page's headings, as GitHub makes them. */
@@ -185,21 +177,9 @@ describe('what the documents repeat from the code', () => {
   const namesOf = (page: string, heading: string): string[] =>
     tableOf(page, heading).flatMap(([cell = '']) => find(/`([^`]+)`/g, cell));
 
-  const plain = (text: string): string =>
-    text
-      .replaceAll(/\[([^\]]+)\]\([^)]+\)|`/g, '$1')
-      .replaceAll('’', "'")
-      .replaceAll(/[“”]/g, '"');
-
-  test('each kind of failure is explained as on the status page', () => {
-    const sentenceOf = (action: Action): string => {
-      if (typeof action === 'string') return action === RETRIES ? '' : action;
-      return action.text.startsWith('The doctor makes') ? 'Run the doctor.' : action.text.replace(/:$/, '.');
-    };
-    expect(tableOf('docs/operations.md', 'Kinds of failure').map((cells) => cells.map(plain))).toEqual(
-      Object.entries(FAILURE_KINDS).map(([kind, { summary, actions }]) =>
-        [kind, summary, actions.map(sentenceOf).filter(Boolean).join(' ')].map(plain),
-      ),
+  test('each kind of failure is explained', () => {
+    expect(namesOf('docs/operations.md', 'Kinds of failure')).toEqual(
+      expect.arrayContaining([...LOAD_ERROR_KINDS]),
     );
   });
 
@@ -214,9 +194,13 @@ describe('what the documents repeat from the code', () => {
     expect(told.toSorted()).toEqual(LOAD_ERROR_KINDS.map(problemFor).toSorted());
   });
 
-  test('the alerts are complete and in the order of the rules', () => {
+  test('the alerts are in the order of the rules, each with the section that it leads to', () => {
     const rules = read('deploy/prometheus/banks-bff.rules.yml');
-    expect(namesOf('docs/operations.md', 'Alerts')).toEqual(find(/- alert: (\w+)/g, rules));
+    const alerts = find(/- alert: (\w+)/g, rules);
+    expect(namesOf('docs/operations.md', 'Alerts')).toEqual(alerts);
+    const runbooks = find(/runbook_url: \S+\/docs\/operations\.md#(\w+)/g, rules);
+    expect(runbooks).toEqual(alerts.map((alert) => alert.toLowerCase()));
+    expect(anchorsOf('docs/operations.md')).toEqual(expect.arrayContaining(runbooks));
   });
 
   test('each explained log line exists in the code', () => {

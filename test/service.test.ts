@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
-import { once } from 'node:events';
+import { afterEach, expect, test } from '@jest/globals';
 import { connect, createServer, type Socket } from 'node:net';
 import supertest from 'supertest';
+import { listenOn } from './kit/free-port.ts';
 import { clientCredentialsEnv, eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 
 let rig: Rig;
@@ -10,32 +10,14 @@ afterEach(() => rig.close());
 const start = async (options?: RigOptions): Promise<void> => {
   rig = await startRig(options);
 };
-const getBanks = () => supertest(rig.url).get('/banks');
-const hasFailed = () => rig.service.list.status().failure !== undefined;
 const hasList = () => rig.service.list.served() !== undefined;
 
-describe('GET /banks', () => {
-  test("returns all banks with only the published fields, in the provider's order", async () => {
-    await start();
-    const { body, headers } = await getBanks().expect(200);
-    expect(body).toHaveLength(513);
-    expect(body[0]).toEqual({ code: '001', ispb: '00000000', name: 'BCO DO BRASIL S.A.' });
-    expect(headers['content-type']).toBe('application/json; charset=utf-8');
-  });
-
-  test('publishes a field under its configured name', async () => {
-    await start({ env: { BANK_FIELDS: 'id:ispb,name' } });
-    const { body } = await getBanks().expect(200);
-    expect(body[0]).toEqual({ id: '00000000', name: 'BCO DO BRASIL S.A.' });
-  });
-
-  test('answers HEAD with the headers of GET and no body', async () => {
-    await start();
-    const get = await getBanks().set('Accept-Encoding', 'br');
-    const head = await supertest(rig.url).head('/banks').set('Accept-Encoding', 'br').expect(200);
-    expect(head.headers['content-length']).toBe(get.headers['content-length']);
-    expect(head.headers['etag']).toBe(get.headers['etag']);
-  });
+test("GET /banks returns all banks with only the published fields, in the provider's order", async () => {
+  await start();
+  const { body, headers } = await supertest(rig.url).get('/banks').expect(200);
+  expect(body).toHaveLength(513);
+  expect(body[0]).toEqual({ code: '001', ispb: '00000000', name: 'BCO DO BRASIL S.A.' });
+  expect(headers['content-type']).toBe('application/json; charset=utf-8');
 });
 
 test('a defect is a 500 that says nothing about it, and is in the log', async () => {
@@ -56,7 +38,9 @@ test('a defect is a 500 that says nothing about it, and is in the log', async ()
 });
 
 test('1,000 simultaneous requests at a cold start cause one upstream call, and all get the list', async () => {
-  await start({ before: (emulator) => emulator.behave('slow', { delayMs: 200 }) });
+  await start({ before: (emulator) => emulator.behave('slow', { delayMs: 1_000 }) });
+  // Loads Express, which takes jest seconds on a busy machine.
+  await fetch(`${rig.url}/healthz`);
   const answers = await Promise.all(
     Array.from({ length: 1000 }, async () => (await fetch(`${rig.url}/banks`)).json()),
   );
@@ -79,12 +63,8 @@ test('while draining, every answer says that its connection ends', async () => {
 
 test('a stop ends everything: renewals, the management port, and requests to the provider', async () => {
   const sockets = new Set<Socket>();
-  const endpoint = createServer(
-    (socket) => void sockets.add(socket.resume().on('error', () => undefined)),
-  ).listen(0, '127.0.0.1');
-  await once(endpoint, 'listening');
-  const address = endpoint.address();
-  const port = typeof address === 'object' && address ? address.port : 0;
+  const endpoint = createServer((socket) => void sockets.add(socket.resume().on('error', () => undefined)));
+  const port = await listenOn(endpoint);
   await start({
     envFor: (emulator) => ({
       ...clientCredentialsEnv(emulator),
@@ -104,17 +84,4 @@ test('a stop ends everything: renewals, the management port, and requests to the
   endpoint.close();
   // Nothing is to come: a clock that moved on would only hide it.
   expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
-});
-
-test('after a failed renewal the cached list is served, and the next renewal succeeds', async () => {
-  await start();
-  await eventually(hasList);
-  await rig.emulator.behave('unavailable');
-  rig.clock.next();
-  await eventually(hasFailed);
-  await getBanks().expect(200);
-  await rig.emulator.behave('healthy');
-  rig.clock.next();
-  await eventually(() => !hasFailed());
-  expect(rig.emulator.listCalls()).toBe(3);
 });

@@ -8,7 +8,7 @@ import {
 } from '../kit/caching-proxy.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
-// Real caches in front of the service: what docs/network.md says of them, and of CDNs that work alike.
+// Real caches in front of the service: what docs/deployment.md says of them, and of CDNs that work alike.
 
 const [ALLOWED, OTHER, STRANGER] = [
   'https://a.example.com',
@@ -32,7 +32,7 @@ for (const [name, { suite, start, encodings, copies }] of Object.entries(CACHES)
     let open: { rig: Rig; cache: CachingProxy };
     let listed: { rig: Rig; cache: CachingProxy };
     const begin = async (origins: string): Promise<typeof open> => {
-      const rig = await startRig({ env: { CORS_ORIGINS: origins, BROWSER_MAX_AGE: '2s' } });
+      const rig = await startRig({ env: { CORS_ORIGINS: origins, BROWSER_MAX_AGE: '1s' } });
       await eventually(() => rig.service.list.served() !== undefined);
       return { rig, cache: await start(rig.url) };
     };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startEmulator } from '../../emulator/emulator.ts';
 import { findFreePort } from '../kit/free-port.ts';
-import { read } from '../kit/manifests.ts';
+import { read } from '../kit/repository.ts';
 import { startProcess } from '../kit/process.ts';
 import { startRig } from '../kit/rig.ts';
 

@@ -24,7 +24,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   };
 
   test('its value is in FormData, and its events carry the bank', async () => {
-    await stage.start();
     await visit('name="bank"');
     await stage.ask(`void (globalThis.heard = [], ['input', 'change'].forEach((type) =>
       picker.form.addEventListener(type, ({ detail, target }) => heard.push([type, detail && detail.code, target.value]))))`);
@@ -62,7 +61,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   });
 
   test('a required one blocks submission with a message, and so does text that is not a bank', async () => {
-    await stage.start();
     await visit('name="bank" required label="Banco"');
     await stage.ask(
       "void (globalThis.sent = 0, picker.form.addEventListener('submit', (event) => { event.preventDefault(); sent += 1; }))",
@@ -91,7 +89,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   });
 
   test('the browser restores it when the user navigates back', async () => {
-    await stage.start();
     await visit('name="bank"');
     await choose('341');
     await stage.page.goto('about:blank');
@@ -106,7 +103,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   });
 
   test('a form resets it and a fieldset disables it', async () => {
-    await stage.start();
     await visit('name="bank" value="00000000"', (picker) => `<form><fieldset>${picker}</fieldset></form>`);
     expect(await stage.box().inputValue()).toBe('BCO DO BRASIL S.A.');
     await choose('341');
@@ -122,7 +118,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   });
 
   test('a bank that has left the list is told, and does not lock the form', async () => {
-    await stage.start();
     await visit('name="bank" value="99999999"');
     const note = () => stage.page.locator('#note').textContent();
     expect(await note()).toBe('O banco 99999999 não está mais na lista. Escolha outro.');
@@ -144,35 +139,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     ]);
   });
 
-  test('keeps its width in a form that gives it only as much as it needs', async () => {
-    await stage.start();
-    await visit(
-      '',
-      (picker) => `<form style="display: flex; align-items: start">${picker}<button>Ir</button></form>`,
-    );
-    const widths = () =>
-      stage.ask<number[]>(`['.field', '.popup'].map((part) =>
-        picker.shadowRoot.querySelector(part).getBoundingClientRect().width)`);
-    const [width] = await widths();
-    await stage.box().fill('itau');
-    expect(await widths()).toEqual([width, width]);
-    await stage.box().press('Enter');
-    expect((await widths())[0]).toBe(width);
-    await stage.box().fill('nenhum');
-    await stage.box().press('Tab');
-    expect((await widths())[0]).toBe(width);
-    // The list follows a field that changes its width for a reason of the page's.
-    await stage.box().fill('itau');
-    await stage.ask("void (picker.style.width = '500px')");
-    await stage.page.waitForFunction(
-      "document.querySelector('bank-picker').shadowRoot.querySelector('.popup').offsetWidth === 500",
-    );
-    await stage.startCold();
-    await stage.ask(`void (picker.style.width = '', picker.src = '${stage.rig.url}/banks')`);
-    await stage.settled('failed');
-    expect((await widths())[0]).toBe(width);
-  });
-
   test('a value is kept while the list cannot be loaded', async () => {
     await stage.startCold();
     await open(
@@ -181,9 +147,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     await stage.settled('failed');
     expect(await data()).toEqual([['bank', '60701190']]);
     expect(await stage.ask('picker.checkValidity()')).toBe(true);
-    await stage.rig.emulator.behave('healthy');
-    stage.rig.clock.next();
-    await eventually(() => stage.rig.service.list.served() !== undefined);
+    await stage.repair();
     await stage.page.getByRole('button', { name: 'Tentar novamente' }).click();
     await stage.settled('loaded');
     expect(await stage.box().inputValue()).toBe('ITAÚ UNIBANCO S.A.');
@@ -194,7 +158,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     ['that names it', (picker: string) => `<form><label for="bank">Seu banco</label>${picker}</form>`],
     ['after it', (picker: string) => `<form>${picker}<label for="bank">Seu banco</label></form>`],
   ])('a label %s gives it its name and its focus', async (_place, around) => {
-    await stage.start();
     await visit('', around);
     expect((await stage.tree())[0]).toBe('combobox "Seu banco"');
     await stage.page.getByText('Seu banco').click({ position: { x: 3, y: 3 } });
@@ -224,7 +187,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   });
 
   test('works under a policy without inline styles and with trusted types', async () => {
-    await stage.start();
     const policy = `default-src 'none'; script-src 'self'; style-src 'none'; connect-src ${stage.rig.url}; require-trusted-types-for 'script'; trusted-types 'none'`;
     await open(`<bank-picker src="${stage.rig.url}/banks"></bank-picker>`, {
       headers: { 'content-security-policy': policy },
@@ -239,7 +201,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
 
   describe('in a framework', () => {
     test('takes properties that were set before it was defined', async () => {
-      await stage.start();
       await stage.openPage('<!doctype html><body></body>');
       await stage.page.evaluate(`(async () => {
         const picker = document.createElement('bank-picker');
@@ -256,46 +217,26 @@ describeInBrowser('the bank picker, as a field of a form', () => {
       expect(await stage.page.getByRole('button', { name: 'Apagar' }).isVisible()).toBe(true);
     });
 
-    test('is not disturbed by a form that sets the value of the event it has just received', async () => {
-      await stage.start();
-      await visit();
-      await stage.ask("void picker.addEventListener('input', () => { picker.value = picker.value; })");
-      await choose('341');
-      await stage.box().press('Backspace');
-      expect(await stage.box().inputValue()).toBe('ITAÚ UNIBANCO S.A');
-      expect(await stage.ask('picker.value')).toBe('');
-    });
-
     test('leaves nothing running when it is removed, and works again when it is put back', async () => {
-      let arrived = false;
-      await stage.start({
-        before: (emulator) => {
-          emulator.respondWith(() => {
-            arrived = true;
-          });
-        },
-      });
+      await stage.start({ before: (emulator) => emulator.behave('hang') });
       await open(`<form><bank-picker src="${stage.rig.url}/banks"></bank-picker></form>`);
-      await eventually(() => arrived);
+      await eventually(() => stage.listRequests.length === 1);
       const cancelled = stage.page.waitForEvent('requestfailed');
       await stage.ask('void (globalThis.kept = picker, picker.remove())');
       expect((await cancelled).failure()?.errorText).toBe('net::ERR_ABORTED');
 
       await stage.startCold();
       await stage.page.evaluate(`kept.src = '${stage.rig.url}/banks'`);
-      await stage.page.clock.install();
+      await stage.holdTime();
       await stage.page.evaluate('document.forms[0].append(kept)');
       await stage.settled('failed');
-      const asked = () =>
-        stage.requests.filter((request) => request.url() === `${stage.rig.url}/banks`).length;
+      const asked = () => stage.listRequests.length;
       await stage.ask('picker.remove()');
       const before = asked();
       await stage.page.clock.runFor(3_600_000);
       expect(asked()).toBe(before);
 
-      await stage.rig.emulator.behave('healthy');
-      stage.rig.clock.next();
-      await eventually(() => stage.rig.service.list.served() !== undefined);
+      await stage.repair();
       await stage.page.evaluate('document.forms[0].append(kept)');
       await stage.settled('loaded');
       await choose('341');

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -8,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { describeInBrowser, launchBrowser } from '../kit/browser.ts';
+import { listenOn } from '../kit/free-port.ts';
 import { startRig, type Rig } from '../kit/rig.ts';
 
 const TYPES: Record<string, string> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
@@ -32,10 +32,7 @@ describeInBrowser('the example in', () => {
       res.writeHead(200, { 'content-type': TYPES[extname(path)] ?? 'application/octet-stream' });
       res.end(readFileSync(file, 'utf8').replaceAll(BANKS_URL, `${rig.url}/banks`));
     });
-    site.listen(0, '127.0.0.1');
-    await once(site, 'listening');
-    const address = site.address();
-    origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    origin = `http://127.0.0.1:${await listenOn(site)}`;
     rig = await startRig({ env: { CORS_ORIGINS: origin } });
     browser = await launchBrowser();
   });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { listenOn } from '../kit/free-port.ts';
 import { startEmulatorProcess, type EmulatorProcess } from '../kit/process.ts';
 import { runNode, type Program } from '../kit/program.ts';
 import { eventually } from '../kit/rig.ts';
@@ -35,9 +36,7 @@ beforeAll(async () => {
       res.setHeader('Content-Type', 'application/json').end('{}');
     });
   });
-  await new Promise<void>((done) => void collector.listen(0, '127.0.0.1', done));
-  const address = collector.address();
-  collectorUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  collectorUrl = `http://127.0.0.1:${await listenOn(collector)}`;
   emulator = await startEmulatorProcess();
 });
 afterAll(() => {
@@ -64,22 +63,16 @@ interface Span {
 const SERVER = 2;
 const CLIENT = 3;
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null;
-const isSpan = (value: Record<string, unknown>): boolean => 'traceId' in value && 'kind' in value;
-/** Finds the spans at any depth of an export. */
+/** Finds the spans at any depth of an export, which is JSON. */
 const spansIn = (value: unknown): Span[] => {
-  if (!isObject(value)) return [];
-  if (!isSpan(value)) return Object.values(value).flatMap(spansIn);
-  const attributes = Array.isArray(value['attributes']) ? value['attributes'].filter(isObject) : [];
-  const valueOf = (attribute: Record<string, unknown>) => Object.values(Object(attribute['value']))[0];
-  return [
-    {
-      traceId: String(value['traceId']),
-      kind: Number(value['kind']),
-      attributes: Object.fromEntries(attributes.map((one) => [String(one['key']), valueOf(one)])),
-    },
-  ];
+  if (typeof value !== 'object' || value === null) return [];
+  if (!('traceId' in value && 'kind' in value)) return Object.values(value).flatMap(spansIn);
+  const { traceId, kind, attributes = [] } = Object(value);
+  const entries = attributes.map((attribute: { key: string; value: object }) => [
+    attribute.key,
+    Object.values(attribute.value)[0],
+  ]);
+  return [{ traceId, kind, attributes: Object.fromEntries(entries) }];
 };
 const spans = (kind: number, path: string): Span[] =>
   exported

@@ -1,3 +1,5 @@
+// Made-up lists of banks.
+
 /** This many different banks with the fields that the rig publishes. */
 export const makeBanks = (count: number): object[] =>
   Array.from({ length: count }, (_, index) => ({

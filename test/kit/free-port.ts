@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
+
+// Free ports, for servers of a test and for programs that cannot pick one themselves.
 
 /**
  * Starts a program that needs to know its port. Another process may take a free port before the program does, so `start`,
@@ -19,10 +21,17 @@ export const onFreePort = async <T>(start: (port: number) => Promise<T>): Promis
 
 /** A port that was free a moment ago. Prefer {@link onFreePort} if the start can be repeated. */
 export const findFreePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
+  const server = createServer();
+  const port = await listenOn(server);
   server.close();
   await once(server, 'close');
+  return port;
+};
+
+/** Makes `server` listen on a free port of loopback. @returns the port */
+export const listenOn = async (server: Server): Promise<number> => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
   return typeof address === 'object' && address ? address.port : 0;
 };

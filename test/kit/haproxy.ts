@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,19 +10,13 @@ import { needProgram } from './needs.ts';
 // The real HAProxy with the shipped configuration, in which only addresses are replaced, and a name server in place of
 // Docker's.
 
-export const SHIPPED_CONFIG = 'deploy/haproxy/haproxy.cfg';
+const SHIPPED_CONFIG = 'deploy/haproxy/haproxy.cfg';
 
 /** `describe` for tests that need HAProxy. */
 export const { describeWithIt: describeWithHaproxy } = needProgram(
   ['haproxy'],
   'On Debian: apt-get install haproxy',
 );
-
-/** HAProxy's own check of the configuration in `file`: its exit status and output. */
-export const checkConfig = (file: string): { status: number | null; written: string } => {
-  const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' });
-  return { status, written: stdout + stderr };
-};
 
 export interface Haproxy {
   readonly url: string;

@@ -22,11 +22,13 @@ export const layOutImage = (): Image => {
   return { app, entrypoint: readEntrypoint() };
 };
 
-/** Node's options in the image, without those that this Node does not know. */
-export const imageOptions = (): string[] => readEntrypoint().filter((arg) => arg.startsWith('--'));
+/** Node's options in the image of the checkout in `directory`, without those that this Node does not know. */
+export const imageOptions = (directory = '.'): string[] =>
+  readEntrypoint(directory).filter((arg) => arg.startsWith('--'));
 
-const readEntrypoint = (): string[] => {
-  const [, command = '[]'] = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8')) ?? [];
+const readEntrypoint = (directory = '.'): string[] => {
+  const text = readFileSync(join(directory, 'Dockerfile'), 'utf8');
+  const [, command = '[]'] = /^ENTRYPOINT (\[.*\])$/m.exec(text) ?? [];
   const [node, ...args]: string[] = JSON.parse(command);
   if (node !== 'node') throw new Error('ENTRYPOINT does not start Node');
   return args.filter((arg) => !arg.startsWith('--') || isKnownOption(arg));

@@ -3,28 +3,44 @@ import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { runNode } from './program.ts';
+import { runNode, type NodeOptions, type Program } from './program.ts';
 
 // The built service and the built emulator as separate processes, with every byte that they write.
 
 export interface ServiceProcess {
   readonly child: ChildProcess;
   /** Everything written to standard output and standard error so far. */
-  written(): string;
+  readonly written: () => string;
   /** The addresses of its listeners. */
-  urls(): string[];
+  readonly urls: () => string[];
   /** Sends `signal` and resolves with the exit status. */
-  end(signal: NodeJS.Signals): Promise<number | null>;
+  readonly end: (signal: NodeJS.Signals) => Promise<number | null>;
 }
 
-/** Starts it; resolves when it listens. `preload` is a module's source that runs in the process before the service. */
-export const startProcess = async (env: Environment, preload = ''): Promise<ServiceProcess> => {
-  const program = runNode(resolve('dist/src/main.js'), {
-    args: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`],
+/** Runs the service on free ports of loopback. `preload` is a module's source that runs in the process before it. */
+export const runService = (
+  env: Environment,
+  { preload = '', ...options }: NodeOptions & { readonly preload?: string } = {},
+): Program =>
+  runNode(resolve('dist/src/main.js'), {
     // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),
-    env: { HOST: '127.0.0.1', PORT: '0', MANAGEMENT_PORT: '0', ...env },
+    ...options,
+    args: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`],
+    env: {
+      HOST: '127.0.0.1',
+      PORT: '0',
+      MANAGEMENT_PORT: '0',
+      PROVIDER_ENVIRONMENT: 'sandbox',
+      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+      BANK_FIELDS: 'code,ispb,name',
+      ...env,
+    },
   });
+
+/** Starts it; resolves when it listens. `preload` as for {@link runService}. */
+export const startProcess = async (env: Environment, preload = ''): Promise<ServiceProcess> => {
+  const program = runService(env, { preload });
   await program.says(/"listening"[^\n]*\n/);
   const { child, exit } = program;
   const written = (): string => program.output();

@@ -20,21 +20,11 @@ export interface ProgramOptions {
   /** The whole environment of the process. */
   readonly env?: Environment;
   readonly cwd?: string;
-  /** In a process group of its own, whose id is that of the process: what it starts can be ended with it. */
-  readonly isDetached?: boolean;
 }
 
 /** Runs `command`. */
-export const runProgram = (
-  command: string,
-  { args = [], env = {}, cwd, isDetached = false }: ProgramOptions = {},
-): Program => {
-  const child = spawn(command, args, {
-    env,
-    cwd,
-    detached: isDetached,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+export const runProgram = (command: string, { args = [], env = {}, cwd }: ProgramOptions = {}): Program => {
+  const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   const output = (): string => Buffer.concat(chunks).toString();

@@ -1,3 +1,5 @@
+// Random numbers and mutations that a seed repeats.
+
 /** Mulberry32: the same numbers in [0, 1) again for the same seed. */
 export const createRandom = (seed: number) => (): number => {
   seed = (seed + 0x6d2b79f5) | 0;

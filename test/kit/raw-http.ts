@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 
 // HTTP as bytes: what a test writes is what is sent, and each response must be well-formed.
 
@@ -59,6 +60,21 @@ export const sendRaw = (
       setTimeout(sendFrom, 5, splitAt);
     }
   });
+
+/** A connection to write on step by step, and what has been received (in Latin-1). */
+export interface RawClient {
+  readonly socket: Socket;
+  readonly received: () => string;
+}
+
+/** Opens a connection, which is read unless it is paused. To be destroyed by the caller. */
+export const openRaw = async (url: string, localAddress = '127.0.0.1'): Promise<RawClient> => {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress, noDelay: true });
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk) => chunks.push(chunk)).on('error', () => undefined);
+  await once(socket, 'connect');
+  return { socket, received: () => Buffer.concat(chunks).toString('latin1') };
+};
 
 const STATUS_LINE = /^HTTP\/1\.1 (\d{3}) [\w ,'-]+$/;
 const HEADER_LINE =

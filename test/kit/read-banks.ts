@@ -1,13 +1,20 @@
+import type { EarlierList } from '../../src/banks/guard/memory.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { countRejected } from '../../src/banks/reading/entry.ts';
 import { readList, type ListContract, type ReadList } from '../../src/banks/reading/list-reader.ts';
 
+// Lists read as the service reads them.
+
 /** Every field passes. */
 export const EVERY_FIELD: ListContract = { fields: undefined, requiredFields: [], maxBytes: 5 * 1024 * 1024 };
 
-/** Banks as the service has them after reading a list. */
-export const readBanks = (banks: readonly unknown[]): Promise<ReadList> =>
-  readList(Buffer.from(JSON.stringify(banks)), EVERY_FIELD);
+/** Banks as the service has them after reading a list, the first one. */
+export const readBanks = async (
+  banks: readonly unknown[],
+): Promise<ReadList & { readonly earlier: readonly EarlierList[] }> => ({
+  ...(await readList(Buffer.from(JSON.stringify(banks)), EVERY_FIELD)),
+  earlier: [],
+});
 
 /** How many entries JSON.parse reads in this text, or why it is no list. */
 export const expectedOf = (text: string): number | string => {

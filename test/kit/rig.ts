@@ -5,6 +5,7 @@ import { parseConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { createService, type Service } from '../../src/service.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
+import { patientClock } from './patient-clock.ts';
 
 // The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
@@ -15,10 +16,10 @@ export interface Rig {
   readonly emulator: Emulator;
   readonly clock: ManualClock;
   /** Everything written to the log so far, as it was written. */
-  log(): string;
+  readonly log: () => string;
   /** The messages of all log lines except requests. */
-  messages(): string[];
-  close(): Promise<void>;
+  readonly messages: () => string[];
+  readonly close: () => Promise<void>;
 }
 
 export interface RigOptions {
@@ -62,6 +63,7 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     version: '0.0.0-test',
     logDestination: { write: (line: string) => void lines.push(line) },
     clock,
+    networkClock: patientClock,
     random: options.random ?? (() => 0.5),
     ...(options.lookup && { lookup: options.lookup }),
   });
@@ -100,6 +102,14 @@ export const eventually = async (condition: () => boolean): Promise<void> => {
     if (performance.now() > giveUpAtMs) throw new Error(`never came true: ${condition.toString()}`);
     await setTimeout(1);
   }
+};
+
+/** Moves time to the next load of the list, and waits until that has ended. */
+export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void> => {
+  const last = (): string => JSON.stringify([list.status().held?.receivedAtMs, list.status().lastFailure]);
+  const before = last();
+  clock.advance(Math.ceil(list.status().nextLoadInMs));
+  await eventually(() => last() !== before && list.status().nextLoadInMs > 0);
 };
 
 const messageOf = (line: string): string => {

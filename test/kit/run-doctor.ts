@@ -1,24 +1,50 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { expect } from '@jest/globals';
+import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
+import { doctor } from '../../src/commands/doctor.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { runNode } from './program.ts';
+import { leaksIn } from './leaks.ts';
+import { runCommand } from './run-command.ts';
 
-/** Runs the built doctor to its end, in an empty directory, for a sandbox and with free ports unless `env` says otherwise. */
-export const runDoctor = async (
-  env: Environment,
-): Promise<{ readonly status: number | null; readonly text: string }> => {
-  const { exit, output } = runNode(resolve('dist/src/main.js'), {
-    programArgs: ['doctor'],
-    cwd: mkdtempSync(join(tmpdir(), 'banks-bff-')),
-    env: {
-      PROVIDER_ENVIRONMENT: 'sandbox',
-      BANK_FIELDS: 'code,ispb,name',
-      PORT: '0',
-      MANAGEMENT_PORT: '0',
-      ...env,
-    },
-  });
-  const status = await exit;
-  return { status, text: output() };
+// The doctor in this process. Nothing redacts what it writes: no secret may be in it even so.
+
+export interface DoctorReport {
+  readonly status: number;
+  readonly text: string;
+  /** The names of the steps of the exchange with this verdict, in their order. */
+  readonly steps: (verdict: 'ok' | 'note' | 'ok|note' | 'FAIL') => string[];
+  /** The lines about one step; empty if it is not reported. */
+  readonly linesOf: (step: string) => string;
+}
+
+/** What no report may contain. */
+const SECRETS = new Map(
+  ['emulator-access-token', 'emulator-secret', 'SECRET-', INTERNAL_DETAIL, 'Bearer ey', 'authorization'].map(
+    (text) => [text, text],
+  ),
+);
+
+/** Steps that do not concern the exchange. */
+const SURROUNDINGS = ['clock', 'redis', 'snapshot', 'port', 'management'];
+
+const SANDBOX = {
+  PROVIDER_ENVIRONMENT: 'sandbox',
+  PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+  BANK_FIELDS: 'code,ispb,name',
+  PORT: '0',
+  MANAGEMENT_PORT: '0',
+};
+
+/** For a sandbox and with free ports unless `env` says otherwise. */
+export const runDoctor = async (env: Environment): Promise<DoctorReport> => {
+  const { status, text } = await runCommand(doctor, { ...SANDBOX, ...env });
+  expect(leaksIn(text, SECRETS)).toEqual([]);
+  return {
+    status,
+    text,
+    steps: (verdict) =>
+      [...text.matchAll(new RegExp(`^(?:${verdict}) +(\\S+)`, 'gm'))]
+        .map(([, name = '']) => name)
+        .filter((name) => !SURROUNDINGS.includes(name)),
+    linesOf: (step) => new RegExp(`^\\S+ +${step} .*(?:\\n {6}.*)*`, 'm').exec(text)?.[0] ?? '',
+  };
 };

@@ -1,4 +1,4 @@
-import { read } from './manifests.ts';
+import { read } from './repository.ts';
 
 // The unit for systemd, read.
 

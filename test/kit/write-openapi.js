@@ -5,4 +5,5 @@ import { createOpenApi } from '../../dist/src/http/openapi.js';
 
 const fields = ['code', 'ispb', 'name'].map((name) => ({ name, from: name, isOptional: false }));
 const observed = fields.map(({ name }) => ({ name, types: ['string'], isNullable: name === 'code' }));
-writeFileSync(process.argv[2], JSON.stringify(createOpenApi({ version: '0.0.0', fields, observed })));
+const bank = { code: '001', ispb: '00000000', name: 'BCO DO BRASIL S.A.' };
+writeFileSync(process.argv[2], JSON.stringify(createOpenApi({ version: '0.0.0', fields, observed, bank })));

@@ -5,11 +5,11 @@
 export const GROUPS = {
   freshness: {
     files: ['src/banks/freshness.ts', 'src/banks/cached-list.ts'],
-    tests: ['test/banks/freshness.test.ts', 'test/banks/cached-list.test.ts'],
+    tests: ['test/banks/cached-list.test.ts'],
   },
   'list-change': {
-    files: ['src/telemetry/list-change.ts'],
-    tests: ['test/telemetry/list-change.test.ts'],
+    files: ['src/banks/list-change.ts'],
+    tests: ['test/banks/list-change.test.ts'],
   },
   admission: {
     files: ['src/banks/{admission,load-error}.ts'],
@@ -20,7 +20,7 @@ export const GROUPS = {
     tests: ['test/banks/guard/*.test.ts'],
   },
   schedule: {
-    files: ['src/banks/loading/schedule.ts', 'src/banks/loading/failures.ts', 'src/banks/loading/loading.ts'],
+    files: ['src/banks/loading/{schedule,loading}.ts'],
     tests: ['test/banks/loading/*.test.ts'],
   },
   reading: {
@@ -35,8 +35,8 @@ export const GROUPS = {
     tests: ['test/provider/contract.test.ts', 'test/http-date.test.ts'],
   },
   http: {
-    files: ['src/http/banks/{preconditions,cache-headers,encodings}.ts'],
-    tests: ['test/http/banks/{preconditions,cache-headers,encodings}.test.ts'],
+    files: ['src/http/banks/{preconditions,answers}.ts'],
+    tests: ['test/http/banks/{conditions-and-encodings,cache-headers}.test.ts'],
   },
   envelope: {
     files: ['src/sharing/envelope.ts'],
@@ -48,7 +48,7 @@ export const GROUPS = {
   },
   config: {
     files: ['src/config/{config,reader,provider,variables}.ts', 'src/secrets/secret.ts'],
-    tests: ['test/config/{config,every-variable,values}.test.ts'],
+    tests: ['test/config/{config,values}.test.ts'],
   },
   redaction: {
     files: ['src/secrets/{redaction,secret-scanner}.ts'],

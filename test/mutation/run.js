@@ -1,31 +1,19 @@
 import { Stryker } from '@stryker-mutator/core';
 import { readdirSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { parseArgs } from 'node:util';
 import { GROUPS } from './groups.js';
 
-// npm run mutation -- [group...] [--mutate PATTERN]: changes the code of each group, or only of the files of the pattern, one
-// small fault at a time, prints every fault that no test noticed, and then the share that one did. The exit status is 1 if
-// that is less than 90 % in one of the groups.
+// npm run mutation -- [group...]: changes the code of each group, one small fault at a time, prints every fault that no test
+// noticed, and then the share that one did. The exit status is 1 if that is less than 90 % in one of the groups.
 
 const LEAST_PERCENT = 90;
 
-const { positionals: wanted, values } = parseArgs({
-  allowPositionals: true,
-  options: { mutate: { type: 'string' } },
-});
+const wanted = process.argv.slice(2);
 const names = wanted.length > 0 ? wanted : Object.keys(GROUPS);
 if (!names.every((name) => Object.hasOwn(GROUPS, name))) {
-  process.stderr.write(
-    `usage: npm run mutation -- [group...] [--mutate PATTERN]\ngroups: ${Object.keys(GROUPS).join(', ')}\n`,
-  );
+  process.stderr.write(`usage: npm run mutation -- [group...]\ngroups: ${Object.keys(GROUPS).join(', ')}\n`);
   process.exit(2);
 }
-
-/** A fault that keeps a test from ending is noticed. */
-const isEndless = ({ status }) => status === 'Timeout';
-const isNoticed = (mutant) => mutant.status === 'Killed' || isEndless(mutant);
-const isMissed = ({ status }) => status === 'Survived' || status === 'NoCoverage';
 
 /** Where it is, and the code before and after. */
 const describe = ({ fileName, location: { start, end }, mutatorName, replacement }) => {
@@ -54,7 +42,7 @@ for (const name of names) {
   const testFiles = tests.flatMap((pattern) => paths.filter(matches(pattern)));
   // oxlint-disable-next-line no-await-in-loop -- each group uses all processors
   const mutants = await new Stryker({
-    mutate: values.mutate === undefined ? files : [values.mutate],
+    mutate: files,
     jest: {
       config: {
         testMatch: ['<rootDir>/test/mutation/tests-of-group.js'],
@@ -64,17 +52,14 @@ for (const name of names) {
       },
     },
   }).runMutationTest();
-  const noticed = mutants.filter(isNoticed).length;
-  const missed = mutants.filter(isMissed);
+  const withStatus = (...statuses) => mutants.filter(({ status }) => statuses.includes(status));
+  // A fault that keeps a test from ending is noticed.
+  const endless = withStatus('Timeout').length;
+  const noticed = withStatus('Killed').length + endless;
+  const missed = withStatus('Survived', 'NoCoverage');
   for (const mutant of missed) process.stdout.write(describe(mutant));
-  const percent = (100 * noticed) / (noticed + missed.length);
-  scores.push({
-    group: name,
-    faults: noticed + missed.length,
-    missed: missed.length,
-    endless: mutants.filter(isEndless).length,
-    percent,
-  });
+  const faults = noticed + missed.length;
+  scores.push({ group: name, faults, missed: missed.length, endless, percent: (100 * noticed) / faults });
 }
 
 for (const { group, faults, missed, endless, percent } of scores)

@@ -1,84 +1,25 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { replaceFile } from '../../src/sharing/replace-file.ts';
+import { findFreePort } from '../kit/free-port.ts';
 import {
   startEmulatorProcess,
   startProcess,
   type EmulatorProcess,
   type ServiceProcess,
 } from '../kit/process.ts';
-import { runProgram } from '../kit/program.ts';
+import { ALERT_RULES, startPrometheus, type Prometheus } from '../kit/prometheus.ts';
 import { describeWithPromtool } from '../kit/promtool.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
-import { findFreePort } from '../kit/free-port.ts';
 
 // The rehearsal of all alerts: a real Prometheus with the deployed rules scrapes the built service
 // while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window of the token alert, and
 // CACHE_TTL.
 
-const RULES = new URL('../../deploy/prometheus/banks-bff.rules.yml', import.meta.url);
-
 /** Longest wait for alerts to fire or to clear, in milliseconds. */
 const PATIENCE_MS = 30_000;
-
-interface Prometheus {
-  /** The names of the alerts that fire now. */
-  firing(): Promise<string[]>;
-  /** What is scraped from now on: `host:port`. */
-  setTargets(targets: readonly string[]): Promise<void>;
-  close(): Promise<void>;
-}
-
-const startPrometheus = async (folder: string): Promise<Prometheus> => {
-  const rules = await readFile(RULES, 'utf8');
-  const quickRules = rules.replaceAll(/for: \w+/g, 'for: 400ms').replaceAll('[15m]', '[4s]');
-  await writeFile(join(folder, 'rules.yml'), quickRules);
-  // Prometheus watches the file, and would read half of it.
-  const setTargets = (targets: readonly string[]): Promise<void> =>
-    replaceFile(join(folder, 'targets.json'), Buffer.from(JSON.stringify([{ targets }])));
-  await setTargets([]);
-  const config = {
-    global: { scrape_interval: '200ms', scrape_timeout: '200ms', evaluation_interval: '200ms' },
-    rule_files: ['rules.yml'],
-    // No alert may depend on this name.
-    scrape_configs: [{ job_name: 'any-name', file_sd_configs: [{ files: ['targets.json'] }] }],
-  };
-  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
-  const address = `127.0.0.1:${await findFreePort()}`;
-  const { child, exit, output } = runProgram('prometheus', {
-    args: [
-      '--config.file=prometheus.yml',
-      `--web.listen-address=${address}`,
-      '--storage.tsdb.path=data',
-      '--log.level=error',
-    ],
-    cwd: folder,
-  });
-  const isReady = (): Promise<boolean> =>
-    fetch(`http://${address}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) {
-    if (child.exitCode !== null) throw new Error(`Prometheus did not start: ${output()}`);
-    await setTimeout(50);
-  }
-  return {
-    firing: async () => {
-      const query = encodeURIComponent('ALERTS{alertstate="firing"}');
-      const result = await (await fetch(`http://${address}/api/v1/query?query=${query}`)).text();
-      return [...result.matchAll(/"alertname":"(\w+)"/g)].map(([, name = '']) => name);
-    },
-    setTargets,
-    close: async () => {
-      child.kill('SIGKILL');
-      await exit;
-    },
-  };
-};
 
 describeWithPromtool('Prometheus', () =>
   describeWithRedis('and Redis', () => {
@@ -91,9 +32,7 @@ describeWithPromtool('Prometheus', () =>
     const startService = async (): Promise<void> => {
       service = await startProcess({
         MANAGEMENT_PORT: String(managementPort),
-        PROVIDER_ENVIRONMENT: 'sandbox',
         PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
-        PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
         BANK_FIELDS: 'code,name',
         CACHE_TTL: '3s',
         CACHE_MAX_STALE: '4s',
@@ -218,7 +157,7 @@ describeWithPromtool('Prometheus', () =>
         process.stdout.write(`, clear ${seconds(endedMs)} after the end\n`);
         for (const alert of seen) rehearsed.add(alert);
       }
-      const rules = await readFile(RULES, 'utf8');
+      const rules = await readFile(ALERT_RULES, 'utf8');
       expect([...rehearsed].toSorted()).toEqual(
         [...rules.matchAll(/- alert: (\w+)/g)].map(([, alert = '']) => alert).toSorted(),
       );

@@ -1,9 +1,9 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
-import { Agent, request } from 'undici';
-import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
+import { afterEach, expect, test } from '@jest/globals';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import { LIMITS } from '../../src/http/server/limits.ts';
-import { p99 } from '../kit/p99.ts';
 import {
   startEmulatorProcess,
   startProcess,
@@ -11,20 +11,26 @@ import {
   type ServiceProcess,
 } from '../kit/process.ts';
 import { runProgram, type Program } from '../kit/program.ts';
+import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 
-// Hostile clients, in a separate process, against the built service with its container's heap.
+// As many clients as the service takes, each of which costs it as much memory as one can: the built service, with its
+// container's heap, fits the container and answers others (docs/limits.md).
 
 /** As in the Dockerfile and in deploy/. */
-const HEAP_MB = 128;
+const HEAP_MB = 96;
 const CONTAINER_MIB = 256;
 
 let service: ServiceProcess | undefined;
 let emulator: EmulatorProcess | undefined;
-let attacker: Program | undefined;
-afterEach(() => {
-  attacker?.child.kill('SIGKILL');
+let clients: Program[] = [];
+let provider: Emulator | undefined;
+let redis: RedisServer | undefined;
+afterEach(async () => {
+  for (const { child } of clients.splice(0)) child.kill('SIGKILL');
   service?.child.kill('SIGKILL');
   emulator?.end();
+  await provider?.close();
+  await redis?.kill();
 });
 
 /** `TRUST_PROXY`: all connections here come from one address. */
@@ -32,29 +38,23 @@ const start = async (): Promise<string> => {
   emulator = await startEmulatorProcess();
   service = await startProcess({
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
-    PROVIDER_ENVIRONMENT: 'sandbox',
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-    PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
-    BANK_FIELDS: 'code,ispb,name',
     TRUST_PROXY: '1',
   });
   const [url = ''] = service.urls();
-  // The connection is not kept: the service would close it to make room, and a later request might still use it.
-  const isReady = async (): Promise<boolean> =>
-    (await fetch(`${url}/readyz`, { headers: { Connection: 'close' } })).ok;
-  while (!(await isReady()));
+  while ((await statusOf(`${url}/readyz`)) !== 200);
   return url;
 };
 
-interface Attack {
-  readonly connections: number;
-  /** What each connection sends. */
-  readonly bytes: string;
-  readonly reads: boolean;
-}
+/** The connection is not kept: the service would close it to make room, and a later request might still use it. */
+const statusOf = async (url: string): Promise<number> => {
+  const response = await fetch(url, { headers: { Connection: 'close' } });
+  await response.arrayBuffer();
+  return response.status;
+};
 
-/** Opens the connections in a child process of low priority, and resolves when all are open and have sent. */
-const attack = async (url: string, { connections, bytes, reads }: Attack): Promise<void> => {
+/** Opens the connections in a child process of low priority, and resolves when all are open and have sent `bytes`. */
+const connectAll = async (url: string, connections: number, bytes: string, reads: boolean): Promise<void> => {
   const program = `
     const { connect } = require('node:net');
     const bytes = Buffer.from(${JSON.stringify(bytes)}, 'latin1');
@@ -70,8 +70,9 @@ const attack = async (url: string, { connections, bytes, reads }: Attack): Promi
     };
     for (let count = 0; count < ${connections}; count += 1) setTimeout(open, Math.floor(count / 20) * 10);
   `;
-  attacker = runProgram('nice', { args: ['-n', '19', process.execPath, '-e', program] });
-  await attacker.says(/open/);
+  const opening = runProgram('nice', { args: ['-n', '19', process.execPath, '-e', program] });
+  clients.push(opening);
+  await opening.says(/open/);
 };
 
 const rssMib = (): number => {
@@ -79,92 +80,83 @@ const rssMib = (): number => {
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024);
 };
 
-/** Asks for the list one request after the other for some seconds, and now and then for /healthz. */
-const measure = async (url: string, ms: number) => {
-  const clients = new Agent({ connections: 1 });
-  const latencies: number[] = [];
-  let slowestHealthMs = 0;
-  let peakMib = 0;
-  const ask = async (path: string): Promise<number> => {
-    const startedAtMs = performance.now();
-    const { statusCode, body } = await request(`${url}${path}`, { dispatcher: clients });
-    await body.dump();
-    expect(statusCode).toBe(200);
-    return performance.now() - startedAtMs;
-  };
-  const endMs = performance.now() + ms;
-  while (performance.now() < endMs) {
-    for (let count = 0; count < 20; count += 1) latencies.push(await ask('/banks'));
-    slowestHealthMs = Math.max(slowestHealthMs, await ask('/healthz'));
-    peakMib = Math.max(peakMib, rssMib());
-  }
-  await clients.close();
-  return { p99Ms: p99(latencies), slowestHealthMs, peakMib };
-};
-
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
-
-describe.each([
-  ['read nothing', false],
-  ['read', true],
-])('200 connections that each pipeline 2,000 requests and %s', (_how, reads) => {
-  test.each(['/banks', '/healthz'])(
-    'for %s: others are served, within the heap of the container',
-    async (path) => {
-      const url = await start();
-      await measure(url, 1_000);
-      const quiet = await measure(url, 2_000);
-      await attack(url, { connections: 200, bytes: get(path).repeat(2_000), reads });
-      const beside = await measure(url, 5_000);
-      process.stdout.write(
-        `${path}, ${_how}: p99 ${quiet.p99Ms.toFixed(1)} ms alone, ${beside.p99Ms.toFixed(1)} ms beside; ` +
-          `/healthz at most ${beside.slowestHealthMs.toFixed(0)} ms; ${beside.peakMib} MiB\n`,
-      );
-      expect(service?.child.exitCode).toBeNull();
-      expect(beside.slowestHealthMs).toBeLessThan(1_000);
-      // The attackers' process and the reader of the log use part of a small machine.
-      expect(beside.p99Ms).toBeLessThan(Math.max(2 * quiet.p99Ms, 50));
-      expect(beside.peakMib).toBeLessThan(CONTAINER_MIB);
-    },
-  );
-});
-
 const fields = Array.from({ length: 95 }, (_, index) => `X-${index}: ${'x'.repeat(150)}\r\n`).join('');
-const SHAPES: readonly (readonly [what: string, bytes: string])[] = [
-  ['that have sent nothing', ''],
-  ['idle after an ordinary request', get('/banks')],
-  ['idle after a request by node:http', get('/healthz')],
-  ['idle after a request with 15 KiB of header', get('/healthz').replace('\r\n\r\n', `\r\n${fields}\r\n`)],
-  ['in the middle of 15 KiB of header', `GET /healthz HTTP/1.1\r\nHost: a\r\n${fields}`],
-  ['with 62 kB of pipelined requests for the list, unread', get('/banks').repeat(1_800)],
-  ['with 62 kB of pipelined requests by node:http, unread', get('/healthz').repeat(1_800)],
-];
 
-test.each(SHAPES)(`${LIMITS.connections} connections %s fit the container`, async (what, bytes) => {
+test.each([
+  ['that have sent nothing', '', true],
+  ['idle after an ordinary request', get('/banks'), true],
+  ['idle after a request by node:http', get('/healthz'), true],
+  ['idle after 15 KiB of header', get('/healthz').replace('\r\n\r\n', `\r\n${fields}\r\n`), true],
+  ['in the middle of 15 KiB of header', `GET /healthz HTTP/1.1\r\nHost: a\r\n${fields}`, true],
+  ['with 62 kB of pipelined requests for the list, unread', get('/banks').repeat(1_800), false],
+  ['with 62 kB of pipelined requests by node:http, unread', get('/healthz').repeat(1_800), false],
+])(`${LIMITS.connections} connections %s fit the container`, async (what, bytes, reads) => {
   const url = await start();
   const beforeMib = rssMib();
-  const reads = !what.endsWith('unread');
-  await attack(url, { connections: LIMITS.connections - 1, bytes, reads });
-  const { peakMib } = await measure(url, 2_000);
+  await connectAll(url, LIMITS.connections - 1, bytes, reads);
+  let peakMib = 0;
+  for (const untilMs = performance.now() + 2_000; performance.now() < untilMs;) {
+    expect(await statusOf(`${url}/banks`)).toBe(200);
+    peakMib = Math.max(peakMib, rssMib());
+  }
   process.stdout.write(`${LIMITS.connections} connections ${what}: ${beforeMib} -> ${peakMib} MiB\n`);
   expect(peakMib).toBeLessThan(CONTAINER_MIB - 30);
 });
 
-test('while every connection has a request in progress, probes are answered, and others get a 503', async () => {
-  const url = await start();
-  const bytes = 'GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ';
-  // A connection that the service has accepted and not yet read counts as idle and gives way to the next: with some more
-  // than there are places, every place is taken by one that has been read.
-  const connections = LIMITS.connections + LIMITS.spareConnections / 2;
-  await attack(url, { connections, bytes, reads: true });
-  const ask = async (path: string): Promise<[number, string | null]> => {
-    const response = await fetch(`${url}${path}`, { headers: { Connection: 'close' } });
-    await response.arrayBuffer();
-    return [response.status, response.headers.get('Retry-After')];
-  };
-  expect(await ask('/healthz')).toEqual([200, null]);
-  expect(await ask('/readyz')).toEqual([200, null]);
-  expect(await ask('/banks')).toEqual([503, '1']);
-  // They time out, and new connections are accepted again.
-  while ((await ask('/banks'))[0] !== 200);
+/** As many entries as a list may have, of as many bytes as PROVIDER_MAX_BODY allows, and other ones in each round. */
+const largestList = (round: number): string =>
+  `[${Array.from({ length: 49_999 }, (_, index) => {
+    const entry = `{"code":"${index}","ispb":"${round}","name":"`;
+    return `${entry}${'x'.repeat(100 - entry.length)}"}`;
+  }).join(',')}]`;
+
+/** Renewals: each replaces every entry, encodes it three times and saves it in both stores. */
+const ROUNDS = 6;
+
+describeWithRedis('everything at its bound at once', () => {
+  test(`fits the container: the largest list, renewed ${ROUNDS} times, both stores, and connections on both ports`, async () => {
+    let rounds = 0;
+    provider = await startEmulator();
+    provider.respondWith((_req, res) => {
+      rounds += 1;
+      res.writeHead(200, { 'content-type': 'application/json' }).end(largestList(rounds));
+    });
+    redis = await startRedis();
+    service = await startProcess({
+      NODE_OPTIONS: `--max-old-space-size=${HEAP_MB} --max-semi-space-size=2`,
+      MALLOC_ARENA_MAX: '1',
+      PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+      PROVIDER_TIMEOUT: '60s',
+      MANAGEMENT_TOKEN: 'operator-of-the-soak-test-0123456789',
+      CACHE_REDIS_URL: redis.url,
+      CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
+      TRUST_PROXY: '1',
+    });
+    const [url = '', operatorsUrl = ''] = service.urls();
+    while ((await statusOf(`${url}/readyz`)) !== 200);
+    let peakMib = rssMib();
+    const watch = setInterval(() => (peakMib = Math.max(peakMib, rssMib())), 20);
+    const post = `POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n${fields}\r\n${'x'.repeat(32_768)}`;
+    await connectAll(
+      url,
+      LIMITS.connections / 2,
+      get('/healthz').replace('\r\n\r\n', `\r\n${fields}\r\n`),
+      true,
+    );
+    await connectAll(url, LIMITS.connections / 2 - 10, post, true);
+    await connectAll(operatorsUrl, 20, `${get('/').slice(0, -2)}${fields}`, true);
+    const headers = { authorization: 'Bearer operator-of-the-soak-test-0123456789', connection: 'close' };
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const renewal = await fetch(`${operatorsUrl}/refresh`, { method: 'POST', headers });
+      expect([renewal.status, await renewal.json()]).toEqual([
+        200,
+        expect.objectContaining({ count: 49_999 }),
+      ]);
+      expect(await statusOf(`${url}/banks`)).toBe(200);
+    }
+    clearInterval(watch);
+    process.stdout.write(`everything at its bound, Node ${process.versions.node}: ${peakMib} MiB at most\n`);
+    expect(peakMib).toBeLessThan(CONTAINER_MIB);
+  });
 });

@@ -1,0 +1,51 @@
+import type { RequestListener } from 'node:http';
+import type { HotPath } from '../../src/http/server/hot-path.ts';
+import { LIMITS, type Limits } from '../../src/http/server/limits.ts';
+import type { ParserRefusal } from '../../src/http/server/refusals.ts';
+import {
+  createBoundedServer,
+  type BoundedServer,
+  type BoundedServerOptions,
+} from '../../src/http/server/server.ts';
+import { createManualClock, type ManualClock } from './manual-clock.ts';
+
+// The server of both ports by itself, with limits that pass while a test looks on.
+
+export interface ServerRig {
+  readonly url: string;
+  readonly server: BoundedServer;
+  readonly clock: ManualClock;
+  readonly refusals: readonly ParserRefusal[];
+}
+
+interface ServerRigOptions extends Partial<Omit<BoundedServerOptions, 'limits'>> {
+  readonly limits?: Partial<Limits>;
+}
+
+/** Answers requests for /hot on the socket, with the target; all others are the application's. */
+export const hotPath: HotPath = (bytes, socket) => {
+  const [, path] = /^GET (\/hot\S*) HTTP\/1\.1\r\nHost: a\r\n\r\n$/.exec(bytes.toString('latin1')) ?? [];
+  if (path === undefined) return 'other';
+  const body = `[GET ${path}]`;
+  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  return 'answered';
+};
+
+/** To be closed by the caller. */
+export const startServer = async (
+  app: RequestListener,
+  { limits, ...options }: ServerRigOptions = {},
+): Promise<ServerRig> => {
+  const clock = createManualClock();
+  const refusals: ParserRefusal[] = [];
+  const server = createBoundedServer({
+    hotPath,
+    loadApp: () => Promise.resolve(app),
+    clock,
+    commonHeaders: [],
+    onRefusal: (refusal) => refusals.push(refusal),
+    limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
+    ...options,
+  });
+  return { url: await server.listen({ port: 0, host: '127.0.0.1' }), server, clock, refusals };
+};

@@ -1,0 +1,67 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { replaceFile } from '../../src/sharing/replace-file.ts';
+import { findFreePort } from './free-port.ts';
+import { runProgram } from './program.ts';
+
+// A real Prometheus with the deployed alert rules.
+
+export const ALERT_RULES = new URL('../../deploy/prometheus/banks-bff.rules.yml', import.meta.url);
+
+export interface Prometheus {
+  /** The names of the alerts that fire now. */
+  firing(): Promise<string[]>;
+  /** What is scraped from now on: `host:port`. */
+  setTargets(targets: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** With `for` and the window of the token alert shortened; `folder` is for its files. */
+export const startPrometheus = async (folder: string): Promise<Prometheus> => {
+  const rules = await readFile(ALERT_RULES, 'utf8');
+  const quickRules = rules.replaceAll(/for: \w+/g, 'for: 400ms').replaceAll('[15m]', '[4s]');
+  await writeFile(join(folder, 'rules.yml'), quickRules);
+  // Prometheus watches the file, and would read half of it.
+  const setTargets = (targets: readonly string[]): Promise<void> =>
+    replaceFile(join(folder, 'targets.json'), Buffer.from(JSON.stringify([{ targets }])));
+  await setTargets([]);
+  const config = {
+    global: { scrape_interval: '200ms', scrape_timeout: '200ms', evaluation_interval: '200ms' },
+    rule_files: ['rules.yml'],
+    // No alert may depend on this name.
+    scrape_configs: [{ job_name: 'any-name', file_sd_configs: [{ files: ['targets.json'] }] }],
+  };
+  await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
+  const address = `127.0.0.1:${await findFreePort()}`;
+  const { child, exit, output } = runProgram('prometheus', {
+    args: [
+      '--config.file=prometheus.yml',
+      `--web.listen-address=${address}`,
+      '--storage.tsdb.path=data',
+      '--log.level=error',
+    ],
+    cwd: folder,
+  });
+  const isReady = (): Promise<boolean> =>
+    fetch(`http://${address}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
+    if (child.exitCode !== null) throw new Error(`Prometheus did not start: ${output()}`);
+    await setTimeout(50);
+  }
+  return {
+    firing: async () => {
+      const query = encodeURIComponent('ALERTS{alertstate="firing"}');
+      const result = await (await fetch(`http://${address}/api/v1/query?query=${query}`)).text();
+      return [...result.matchAll(/"alertname":"(\w+)"/g)].map(([, name = '']) => name);
+    },
+    setTargets,
+    close: async () => {
+      child.kill('SIGKILL');
+      await exit;
+    },
+  };
+};

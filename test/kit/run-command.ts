@@ -1,0 +1,29 @@
+import { tmpdir } from 'node:os';
+import type { CommandContext } from '../../src/commands/command-line.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { createRedaction } from '../../src/secrets/redaction.ts';
+
+// A command in this process, run to its end.
+
+export interface CommandResult {
+  readonly status: number;
+  /** What it wrote, before it was redacted. */
+  readonly text: string;
+  /** The same as the program writes it. */
+  readonly redacted: string;
+}
+
+/** @param directory where it looks for .env; not the repository, where a developer has one */
+export const runCommand = async (
+  command: (context: CommandContext) => Promise<number>,
+  env: Environment,
+  directory = tmpdir(),
+): Promise<CommandResult> => {
+  const redaction = createRedaction();
+  let text = '';
+  const repository = process.cwd();
+  process.chdir(directory);
+  const context = { env: { ...env }, redaction, write: (written: string) => void (text += written) };
+  const status = await command(context).finally(() => process.chdir(repository));
+  return { status, text, redacted: redaction.redact(text) };
+};
