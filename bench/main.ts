@@ -26,6 +26,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '2' },
     scenarios: { type: 'string', default: String(SCENARIOS.length) },
     sizes: { type: 'string', default: '50,500,5000,50000' },
+    beside: { type: 'string', multiple: true, default: [] },
     only: { type: 'string', default: 'peers,tail,clients,sizes,renewal,cold,start' },
   },
 });
@@ -55,7 +56,7 @@ const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
     print(`\n${clientsToMarkdown(figures, NODE)}\n`);
     return { figures };
   },
-  start: (bench) => printed('start', timeStart(bench)),
+  start: (bench) => printed('start', timeStart(bench, ['.', ...values.beside])),
   renewal: (bench) => printed('renewal', compareRenewal(bench)),
   cold: (bench) => printed('cold', timeCold(bench)),
   sizes: (bench) => printed('sizes', compareSizes(bench, values.sizes.split(',').map(Number))),

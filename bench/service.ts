@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../emulator/emulator.ts';
 import { imageOptions } from '../test/kit/image.ts';
@@ -24,20 +25,25 @@ const serviceEnv = (emulator: Emulator, port: number): Record<string, string> =>
   NODE_ENV: 'production',
 });
 
-/** Asked for once: Node is started to try each of them. */
-const IMAGE_OPTIONS = imageOptions();
+/** By checkout. Asked for once: Node is started to try each of them. */
+const optionsOf = new Map<string, readonly string[]>();
 
+/** Starts the build in the checkout `directory`, this one unless given. */
 export const startService = (
   emulator: Emulator,
   port: number,
   env: Record<string, string> = {},
   cpuList?: string,
-): Promise<Running> =>
-  start(
-    [[process.execPath, ...IMAGE_OPTIONS, 'dist/src/main.js']],
+  directory = '.',
+): Promise<Running> => {
+  const options = optionsOf.get(directory) ?? imageOptions(directory);
+  optionsOf.set(directory, options);
+  return start(
+    [[process.execPath, ...options, join(directory, 'dist/src/main.js')]],
     { ...serviceEnv(emulator, port), ...env },
     cpuList,
   );
+};
 
 /** Waits until `url` answers with 200. */
 export const waitUntilReady = async (url: string, tries = 400): Promise<void> => {

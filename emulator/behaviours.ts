@@ -26,7 +26,7 @@ interface Exchange {
   readonly res: ServerResponse;
   readonly banks: readonly unknown[];
   readonly details: BehaviourDetails;
-  /** Sends a value the way the provider sends its list: 200, with compression and validators as configured. */
+  /** Sends a value the way the provider sends its list: 200, compressed as configured. */
   readonly sendList: (value: unknown, headers?: OutgoingHttpHeaders) => void;
 }
 

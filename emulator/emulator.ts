@@ -6,8 +6,7 @@ import type { Behaviour, BehaviourDetails, ListBehaviour, TokenBehaviour } from 
 import { createCallRecord, LIST_PATH, TOKEN_PATH } from './calls.ts';
 import type { Call, CallRecord } from './calls.ts';
 import { answerControl } from './control.ts';
-import { createListResponder } from './list-response.ts';
-import type { ListResponder } from './list-response.ts';
+import { createSendList, type SendList } from './list-response.ts';
 import { openListener } from './listener.ts';
 import { createTokens } from './tokens.ts';
 import type { Tokens } from './tokens.ts';
@@ -34,8 +33,6 @@ export interface EmulatorOptions {
   readonly tokenLifetimeSeconds?: number | null;
   /** The encoding of the list for clients that accept it. */
   readonly compress?: 'gzip' | 'br' | undefined;
-  /** Whether the list has an ETag and a Last-Modified and answers conditional requests. */
-  readonly validators?: boolean;
   /** Called once for each request to the provider, when its response has been sent or cut off. */
   readonly onCallEnd?: (call: Call) => void;
   /** The wall clock, in milliseconds. */
@@ -60,8 +57,6 @@ export interface Emulator {
   respondWith(script: Script | undefined): void;
   /** Replaces the banks. */
   setBanks(banks: readonly unknown[]): void;
-  /** Switches ETag, Last-Modified and conditional requests on or off. */
-  setValidators(on: boolean): void;
   /** Replaces the accepted fixed tokens; issued tokens stay valid. */
   acceptTokens(tokens: readonly string[]): void;
   /** Invalidates all tokens issued so far. */
@@ -92,11 +87,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     now,
   });
   const calls = createCallRecord(options.onCallEnd);
-  const lists = createListResponder({
-    compress: options.compress,
-    validators: options.validators ?? false,
-    now,
-  });
+  const sendList = createSendList(options.compress);
   const state: State = {
     banks: options.banks ?? loadBanks(),
     behaviour: 'healthy',
@@ -108,7 +99,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     isClosed: false,
   };
 
-  const providerServer = createServer(createProvider({ state, tokens, calls, lists }));
+  const providerServer = createServer(createProvider({ state, tokens, calls, sendList }));
   const controlServer = createServer((req, res) => {
     answerControl(emulator, req, res).catch(() => req.socket.destroy());
   });
@@ -138,7 +129,6 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     behaveToken: (name) => void (state.tokenBehaviour = name),
     respondWith: (script) => void (state.script = script),
     setBanks: (banks) => void (state.banks = banks),
-    setValidators: (on) => lists.setValidators(on),
     acceptTokens: (fixedTokens) => tokens.acceptFixed(fixedTokens),
     revokeIssued: () => tokens.revokeIssued(),
     calls: calls.recent,
@@ -172,11 +162,11 @@ interface ProviderOptions {
   readonly state: State;
   readonly tokens: Tokens;
   readonly calls: CallRecord;
-  readonly lists: ListResponder;
+  readonly sendList: SendList;
 }
 
 /** The request handler of the provider's listener. */
-function createProvider({ state, tokens, calls, lists }: ProviderOptions): RequestListener {
+function createProvider({ state, tokens, calls, sendList }: ProviderOptions): RequestListener {
   function answerList(req: IncomingMessage, res: ServerResponse): void {
     state.openListCalls += 1;
     state.maxConcurrentListCalls = Math.max(state.maxConcurrentListCalls, state.openListCalls);
@@ -194,7 +184,7 @@ function createProvider({ state, tokens, calls, lists }: ProviderOptions): Reque
       res,
       banks: state.banks,
       details: state.details,
-      sendList: (value, headers) => lists.send(req, res, value, headers),
+      sendList: (value, headers) => sendList(req, res, value, headers),
     });
   }
 

@@ -18,6 +18,9 @@ const write = (line) => process.stdout.write(`${line}\n`);
 const print = (name, count, files) =>
   write(`${name.padEnd(24)}${String(count).padStart(7)}${String(files).padStart(7)}`);
 
+/** What a promise is shown with. */
+const TESTING = ['test', 'soak', 'simulation'];
+
 const source = filesIn('src', '.ts');
 /** The folder below `src`, or `*.ts` for the files directly in it. */
 const roomOf = (path) => {
@@ -30,9 +33,11 @@ for (const room of [...new Set(source.map(roomOf))].toSorted()) {
   const files = source.filter((path) => roomOf(path) === room);
   print(`src/${room}`, total(files, countLines), files.length);
 }
-for (const folder of ['src', 'test', 'emulator', 'soak', 'bench']) {
+for (const folder of ['src', 'emulator', 'bench', ...TESTING]) {
   const files = filesIn(folder, '.ts');
   print(`all of ${folder}`, total(files, countLines), files.length);
 }
+const testing = TESTING.flatMap((folder) => filesIn(folder, '.ts'));
+print(TESTING.join(' + '), total(testing, countLines), testing.length);
 const pages = ['README.md', ...filesIn('docs', '.md')];
 write(`\nREADME and docs: ${total(pages, countWords)} words in ${pages.length} files`);
