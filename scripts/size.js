@@ -3,10 +3,11 @@ import { join, relative } from 'node:path';
 
 // npm run size: how much there is to read. Code lines are neither blank nor comment.
 
-const filesIn = (folder, end) =>
+const filesIn = (folder, ends) =>
   readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(end))
-    .map((entry) => join(entry.parentPath, entry.name));
+    .filter((entry) => entry.isFile() && ends.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !path.includes('node_modules'));
 const countLines = (path) =>
   readFileSync(path, 'utf8')
     .split('\n')
@@ -18,11 +19,12 @@ const write = (line) => process.stdout.write(`${line}\n`);
 const print = (name, count, files) =>
   write(`${name.padEnd(24)}${String(count).padStart(7)}${String(files).padStart(7)}`);
 
+const CODE = /\.[jt]s$/;
 /** What a promise is shown with. */
 const TESTING = ['test', 'soak', 'simulation'];
 
-const source = filesIn('src', '.ts');
-/** The folder below `src`, or `*.ts` for the files directly in it. */
+const source = filesIn('src', CODE);
+/** The folder below `src`, or `src/*.ts` for the files directly in it. */
 const roomOf = (path) => {
   const [room, file] = relative('src', path).split('/');
   return file === undefined ? '*.ts' : room;
@@ -34,10 +36,10 @@ for (const room of [...new Set(source.map(roomOf))].toSorted()) {
   print(`src/${room}`, total(files, countLines), files.length);
 }
 for (const folder of ['src', 'emulator', 'bench', ...TESTING]) {
-  const files = filesIn(folder, '.ts');
+  const files = filesIn(folder, CODE);
   print(`all of ${folder}`, total(files, countLines), files.length);
 }
-const testing = TESTING.flatMap((folder) => filesIn(folder, '.ts'));
+const testing = TESTING.flatMap((folder) => filesIn(folder, CODE));
 print(TESTING.join(' + '), total(testing, countLines), testing.length);
-const pages = ['README.md', ...filesIn('docs', '.md')];
+const pages = ['README.md', ...filesIn('docs', /\.md$/)];
 write(`\nREADME and docs: ${total(pages, countWords)} words in ${pages.length} files`);

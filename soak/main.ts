@@ -131,7 +131,9 @@ const dispatch = (): void => {
   for (; owed >= 1; owed -= 1) {
     if (underWay >= MAX_UNDER_WAY) {
       findings.count('all', 'not sent: too many wait for their answers');
-      if (!lateness.isStarved()) findings.fail('soak', `more than ${MAX_UNDER_WAY} requests wait`);
+      const now = { sentMs: nowMs, receivedMs: nowMs };
+      if (!lateness.isStarved() && !oracle.isFlooded(now))
+        findings.fail('soak', `more than ${MAX_UNDER_WAY} requests wait`);
       continue;
     }
     underWay += 1;

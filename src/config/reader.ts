@@ -23,6 +23,10 @@ export interface ConfigProblem {
   readonly text: string;
 }
 
+/** The name under which a variable is set. */
+const spellingIn = (env: Environment, name: VariableName): string =>
+  spellingsOf(name).find((key) => env[key]) ?? name;
+
 export type VariableReader = ReturnType<typeof createReader>;
 
 export const createReader = (env: Environment) => {
@@ -33,19 +37,18 @@ export const createReader = (env: Environment) => {
     const known = problems.flatMap((problem) => problem.variables);
     if (!variables.every((name) => known.includes(name))) problems.push({ variables, text });
   };
-  const spellingOf = (name: VariableName): string => spellingsOf(name).find((key) => env[key]) ?? name;
   /** Whether the variable has a value. An empty one counts as unset. */
-  const isSet = (name: VariableName): boolean => Boolean(env[spellingOf(name)]);
+  const isSet = (name: VariableName): boolean => Boolean(env[spellingIn(env, name)]);
 
   /** The parsed value; undefined while the variable is unset or its value is invalid, which has been reported. */
   const optional = <N extends VariableName>(name: N): Values[N] | undefined => {
-    const text = env[spellingOf(name)];
+    const text = env[spellingIn(env, name)];
     if (!text) return undefined;
     try {
       return VARIABLES[name].parse(text);
     } catch (error) {
       if (!(error instanceof InvalidValue)) throw error;
-      report(spellingOf(name), error.message);
+      report(spellingIn(env, name), error.message);
       return undefined;
     }
   };
@@ -80,7 +83,7 @@ export const effectiveVariables = (
   const wrong = new Set(problems.flatMap(({ variables }) => variables));
   return VARIABLE_NAMES.map((name) => {
     const { default: preset, isSecret, file } = VARIABLES[name];
-    const spelling = spellingsOf(name).find((key) => merged[key]) ?? name;
+    const spelling = spellingIn(merged, name);
     const text = merged[spelling] || preset;
     if (text === undefined) return { name, source: 'unset', shown: '' };
     const source = environment[spelling] ? 'environment' : merged[spelling] ? '.env' : 'default';

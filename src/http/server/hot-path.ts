@@ -86,10 +86,10 @@ const createPrepareSends = ({
     const second = Math.floor(Date.now() / 1_000);
     if (second !== preparedFor) prepared.clear();
     preparedFor = second;
-    const known = prepared.get(answer)?.get(corsHeaders);
-    if (known) return known;
-    const sends = make(answer, corsHeaders);
-    prepared.set(answer, new Map(prepared.get(answer)).set(corsHeaders, sends));
+    const byOrigin = prepared.get(answer) ?? new Map<FlatHeaders, Sends>();
+    prepared.set(answer, byOrigin);
+    const sends = byOrigin.get(corsHeaders) ?? make(answer, corsHeaders);
+    byOrigin.set(corsHeaders, sends);
     return sends;
   };
 };
