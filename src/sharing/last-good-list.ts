@@ -79,7 +79,12 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
       const { receivedAtMs, acceptedAtMs } = stored.list;
       const ageMs = stored.ageMs ?? clock.wallMs() - receivedAtMs;
       const found = { receivedAtMs, acceptedAtMs, sentAtMs: clock.monotonicMs() - ageMs };
-      await list.restore(stored.list, stored.ageMs);
+      try {
+        await list.restore(stored.list, stored.ageMs);
+      } catch (error) {
+        // What has been written meanwhile has replaced what is refused.
+        if (shelf.content === before) throw error;
+      }
       // The connection may have been lost while the list was encoded.
       if (!shelf.isUnreadable || store.isConnected?.() === false) return found;
       // Only reading is known to work again: the store may still not be writable.

@@ -150,29 +150,49 @@ test('a store whose connection is lost while its list is encoded is not said to 
   expect(events).toEqual(['store-failed', 'store-recovered']);
 });
 
+/** A store that answers a read only when it is told to, with what it had at the beginning. */
+const createSlowReader = (store: ListStore) => {
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const read: ListStore['read'] = async () => {
+    const stored = await store.read();
+    await answered;
+    return stored;
+  };
+  return { store: { ...store, read }, answer };
+};
+
 test('a list that is overwritten while it is being read is written again', async () => {
   const clock = createManualClock();
   const disk = createStore(clock);
-  let answer = (): void => {};
-  const answered = new Promise<void>((resolve) => (answer = resolve));
-  const slow: ListStore = {
-    ...disk,
-    read: async () => {
-      const stored = await disk.read();
-      await answered;
-      return stored;
-    },
-  };
-  const { list, lastGoodList } = start([slow], clock);
+  const slow = createSlowReader(disk);
+  const { list, lastGoodList } = start([slow.store], clock);
   await disk.write(await listOf(clock.wallMs() - 1_000), 1_000);
   const restored = lastGoodList.restore();
   await list.restore(await listOf(clock.wallMs() - 11_000), 11_000);
   lastGoodList.save();
   await lastGoodList.onSettled();
-  answer();
+  slow.answer();
   await restored;
   await lastGoodList.onSettled();
   expect((await disk.read())?.list.receivedAtMs).toBe(clock.wallMs() - 1_000);
+});
+
+test('a list that is refused after it has been overwritten is no failure of the store', async () => {
+  const clock = createManualClock();
+  const disk = createStore(clock);
+  const slow = createSlowReader(disk);
+  const events: string[] = [];
+  const { list, lastGoodList } = start([slow.store], clock, ({ type }) => events.push(type));
+  await disk.write(await listOf(clock.wallMs()), 0);
+  const restored = lastGoodList.restore();
+  const two = await readBanks([{ code: '001' }, { code: '002' }]);
+  await list.restore({ ...two, receivedAtMs: clock.wallMs() - 11_000, changedAtMs: 0 }, 11_000);
+  lastGoodList.save();
+  await lastGoodList.onSettled();
+  slow.answer();
+  await restored;
+  expect(events).toEqual(['store-recovered']);
 });
 
 test('each list is saved, and of those that come while the store is writing only the newest', async () => {
