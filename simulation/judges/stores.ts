@@ -218,8 +218,10 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
     onEvent,
     onRenewed,
     onListWritten,
-    onDiskDone: (life: Life, result: 'read' | 'written' | 'failed') =>
-      void (shelfOf(life).diskFailed = result === 'failed'),
+    onDiskDone: (life: Life, result: 'read' | 'written' | 'failed') => {
+      // A slow read may end after a write has failed, and shows nothing about the next one.
+      if (result !== 'read') shelfOf(life).diskFailed = result === 'failed';
+    },
     inspect: judgeDisk,
     judgeTimes: (life: Life) => {
       judgeSharing(life);
