@@ -1,9 +1,8 @@
-import type { LookupFunction } from 'node:net';
 import type { DestinationStream } from 'pino';
 import type { BankList } from './banks/bank-list.ts';
-import { systemClock, type Clock } from './clock.ts';
+import { systemClock } from './clock.ts';
 import { secretsOf, type Config } from './config/config.ts';
-import { createCore } from './core.ts';
+import { createCore, type CoreOptions } from './core.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './operators/management-server.ts';
 import type { DrainTimes } from './operators/status-page/verdict.ts';
@@ -13,18 +12,14 @@ import { createTelemetry } from './telemetry/telemetry.ts';
 
 // The composition root: every part is made here and given what it uses. Two services can live in one process.
 
-export interface ServiceOptions {
-  readonly version: string;
+/** The clock and the random numbers are the system's unless given. */
+export interface ServiceOptions
+  extends
+    Pick<CoreOptions, 'version' | 'networkClock' | 'lookup'>,
+    Partial<Pick<CoreOptions, 'clock' | 'random'>> {
   readonly logDestination: DestinationStream;
   /** Is given every secret; the caller uses it for what it writes besides the log. */
   readonly redaction?: Redaction;
-  readonly clock?: Clock;
-  /** Measures the deadlines of Redis, which has real time also when `clock` is moved by hand. */
-  readonly networkClock?: Clock;
-  /** A number in [0, 1), for jitter. */
-  readonly random?: () => number;
-  /** Resolves the provider's host names; Node's own unless given. */
-  readonly lookup?: LookupFunction;
 }
 
 export interface Service {
@@ -46,42 +41,25 @@ export const createService = (config: Config, options: ServiceOptions): Service 
   // Events come from parts that are made before the telemetry, and none before all are made.
   const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
-  const core = createCore(config, {
-    version,
-    lookup: options.lookup,
-    clock,
-    networkClock: options.networkClock,
-    random,
-    addSecret: redaction.addSecret,
-    emit,
-  });
-  const { list } = core;
-  const telemetry = createTelemetry(config, {
-    version,
-    logDestination,
-    redaction,
-    clock,
-    status: () => list.status(),
-    stores: core.stores,
-  });
-  const { logger, metrics, history } = telemetry;
+  const core = createCore(config, { ...options, ...redaction, clock, random, emit });
+  const { list, stores } = core;
+  const telemetry = createTelemetry(config, { list, stores, version, logDestination, redaction, clock });
+  const { logger } = telemetry;
 
   let drain: DrainTimes | undefined;
-  const shared = { list, stores: telemetry.stores, version, clock, logger, logDestination };
-  const publicServer = createPublicServer(config, {
-    ...shared,
+  const parts = {
+    ...telemetry,
+    ...redaction,
+    list,
+    version,
+    environment: config.provider.environment,
+    clock,
+    logDestination,
     isDraining: () => drain !== undefined,
-    redact: redaction.redact,
-    emit,
-  });
-  const managementServer = createManagementServer(config, {
-    ...shared,
     drain: () => drain,
-    redaction,
-    metrics,
-    history,
-    emit,
-  });
+  };
+  const publicServer = createPublicServer(config, parts);
+  const managementServer = createManagementServer(config, parts);
 
   return {
     list,

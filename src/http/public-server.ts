@@ -1,13 +1,11 @@
-import type { DestinationStream, Logger } from 'pino';
-import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import type { RequestEvent, StoreState } from '../telemetry/events.ts';
 import { createChooseAnswer } from './banks/answers.ts';
 import { createClientAddress, createIsProxy } from './client-address.ts';
 import { createCors } from './cors.ts';
 import { createSecurityHeaders } from './headers.ts';
-import { createRequestLog } from './request-log.ts';
+import type { HealthOptions } from './health.ts';
+import { createRequestLog, type RequestLogOptions } from './request-log.ts';
 import { createHotPath } from './server/hot-path.ts';
 import { LIMITS } from './server/limits.ts';
 import { createBoundedServer, type BoundedServer } from './server/server.ts';
@@ -15,18 +13,9 @@ import { createBoundedServer, type BoundedServer } from './server/server.ts';
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and the Express application
 // for the others.
 
-export interface PublicServerOptions {
-  readonly list: BankList;
-  readonly stores: () => readonly StoreState[];
-  readonly version: string;
-  readonly isDraining: () => boolean;
+export interface PublicServerOptions
+  extends HealthOptions, Omit<RequestLogOptions, 'clientAddress' | 'cors'> {
   readonly clock: Clock;
-  readonly logger: Logger;
-  /** Where `logger` writes. */
-  readonly logDestination: DestinationStream;
-  readonly redact: (text: string) => string;
-  /** Is given every finished request. */
-  readonly emit: (event: RequestEvent) => void;
 }
 
 export const createPublicServer = (config: Config, options: PublicServerOptions): BoundedServer => {
@@ -36,7 +25,6 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
   const securityHeaders = createSecurityHeaders(cors);
   const shared = {
     ...options,
-    environment: config.provider.environment,
     cors,
     securityHeaders,
     keepAliveTimeoutMs,

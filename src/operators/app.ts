@@ -2,22 +2,20 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import type { RequestHandler } from 'express';
-import type { DestinationStream } from 'pino';
 import type { BankList } from '../banks/bank-list.ts';
 import { ACCEPTANCES, type Acceptance } from '../banks/guard/guard.ts';
 import type { LoadErrorKind } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
-import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createApp, type AppOptions } from '../http/app.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
+import type { PublicServerOptions } from '../http/public-server.ts';
 import { createRequestLog } from '../http/request-log.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { createHostCheck, createTokenCheck, readManagementToken, type OnRefusal } from './authorization.ts';
+import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
 import type { DrainTimes } from './status-page/verdict.ts';
 
@@ -26,35 +24,23 @@ import type { DrainTimes } from './status-page/verdict.ts';
 
 export interface OperatorsAppOptions
   extends
-    Pick<AppOptions, 'list' | 'stores' | 'version' | 'cors' | 'securityHeaders' | 'server'>,
-    Pick<Telemetry, 'logger' | 'metrics' | 'history'> {
+    Omit<PublicServerOptions, 'emit'>,
+    Omit<AppOptions, 'requestLog'>,
+    Pick<Telemetry, 'metrics' | 'history' | 'emit'>,
+    Pick<Redaction, 'addSecret'> {
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
-  readonly clock: Clock;
-  /** Where `logger` writes. */
-  readonly logDestination: DestinationStream;
-  readonly redaction: Redaction;
-  /** Is given every refused request. */
-  readonly emit: (event: ManagementRefusedEvent) => void;
 }
 
-export const createOperatorsApp = (config: Config, options: OperatorsAppOptions): RequestListener => {
-  const { list, stores, version, drain, clock, redaction, metrics, history } = options;
-  const onRefusal: OnRefusal = (reason) => options.emit({ type: 'management-refused', reason });
-  const readToken = readManagementToken(config, redaction);
-  const { environment } = config.provider;
-  const shared = {
-    ...options,
-    environment,
-    isDraining: () => drain() !== undefined,
-    // These requests are logged and not counted: they are not users'.
-    requestLog: createRequestLog({
-      logger: options.logger,
-      logDestination: options.logDestination,
-      redact: redaction.redact,
-      clientAddress: createClientAddress(config.trustProxy),
-    }),
-  };
+export const createOperatorsApp = (
+  config: Config,
+  { emit, ...options }: OperatorsAppOptions,
+): RequestListener => {
+  const { list, stores, environment, version, drain, clock, metrics, history } = options;
+  const onRefusal: OnRefusal = (reason) => emit({ type: 'management-refused', reason });
+  const { token, hosts } = config.management;
+  // These requests are logged and not counted: they are not users'.
+  const requestLog = createRequestLog({ ...options, clientAddress: createClientAddress(config.trustProxy) });
   const instance = { environment, version, hostName: hostname(), fields: config.banks.fields };
   const statusPage: RequestHandler = (req, res) => {
     const now = {
@@ -64,12 +50,12 @@ export const createOperatorsApp = (config: Config, options: OperatorsAppOptions)
       stores: stores(),
       minutes: history.minutes(),
       drain: drain(),
-      commands: commandsFor(req, readToken !== undefined),
+      commands: commandsFor(req, token !== undefined),
     };
     sendForBrowser(res, 'text/html', renderPage({ ...instance, ...now }).html);
   };
   return createApp(
-    shared,
+    { ...options, requestLog },
     (resource, app) => {
       resource('/metrics', async (_req, res) => {
         sendUncached(res, 'text/plain; version=0.0.4; charset=utf-8', await metrics.exposition());
@@ -80,14 +66,14 @@ export const createOperatorsApp = (config: Config, options: OperatorsAppOptions)
       resource('/status-page.js', file('status-page.js', 'text/javascript'));
       app
         .route('/refresh')
-        .post(createTokenCheck(readToken, clock, onRefusal), createRefresh(list))
+        .post(createTokenCheck(token, options, onRefusal), createRefresh(list))
         .all((_req, res) => {
           res.set('Allow', 'POST');
           sendProblem(res, 'method_not_allowed');
         });
     },
     {
-      check: createHostCheck(config.management.hosts, onRefusal),
+      check: createHostCheck(hosts, onRefusal),
       notFound: 'There is nothing at this path.',
     },
   );

@@ -3,12 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv6 } from 'node:net';
 import type { RequestHandler } from 'express';
 import type { Clock } from '../clock.ts';
-import type { Config } from '../config/config.ts';
 import { clientOf } from '../http/client-address.ts';
 import type { Middleware } from '../http/app.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import { createSecretReader } from '../secrets/secret-file.ts';
+import { createSecretReader, type SecretSource } from '../secrets/secret-file.ts';
 import { MANAGEMENT_TOKEN_RULE } from '../secrets/secret.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 
@@ -63,11 +62,6 @@ const isCrossOrigin = (headers: IncomingMessage['headers']): boolean => {
   return !URL.canParse(own) || new URL(own).host !== originHost;
 };
 
-/** The token that `POST /refresh` needs; undefined: the operation is off. */
-export const readManagementToken = ({ management: { token } }: Config, { addSecret }: Redaction) =>
-  token &&
-  createSecretReader(token, { variable: 'MANAGEMENT_TOKEN_FILE', rule: MANAGEMENT_TOKEN_RULE, addSecret });
-
 /** How long a wrong token waits for its 401. */
 const WRONG_TOKEN_DELAY_MS = 1_000;
 /** With so many wrong tokens waiting, the next wrong one of that client is refused at once, and its connection closed. */
@@ -78,13 +72,15 @@ const MAX_WAITING = 32;
 /**
  * Lets a request through that carries the token (RFC 6750 section 2.1), whatever others send. A wrong one gets its 401
  * after a delay. It is the length of the token that keeps it from being guessed; the delay keeps guessing cheap for us.
- * @param readToken gives the valid token; undefined: the operation is off
+ * @param token the valid one; undefined: the operation is off
  */
 export const createTokenCheck = (
-  readToken: (() => Promise<string>) | undefined,
-  clock: Clock,
+  token: SecretSource | undefined,
+  { clock, addSecret }: { readonly clock: Clock; readonly addSecret: Redaction['addSecret'] },
   onRefusal: OnRefusal,
 ): RequestHandler => {
+  const file = { variable: 'MANAGEMENT_TOKEN_FILE', rule: MANAGEMENT_TOKEN_RULE, addSecret };
+  const readToken = token && createSecretReader(token, file);
   /** The client of each refusal that waits. One whose client has gone still counts, or going away would be a way to hurry. */
   const waiting: string[] = [];
   return async (req, res, next) => {

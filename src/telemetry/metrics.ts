@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { ListStatus } from '../banks/bank-list.ts';
+import type { BankList } from '../banks/bank-list.ts';
 import { STATES } from '../banks/freshness.ts';
 import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
 import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
@@ -20,7 +20,7 @@ export interface Metrics {
 }
 
 export interface MetricsOptions {
-  readonly status: () => ListStatus;
+  readonly list: Pick<BankList, 'status'>;
   /** The stores that are configured. */
   readonly stores: () => readonly StoreState[];
   readonly version: string;
@@ -122,11 +122,8 @@ const STORE_LABELS: Readonly<Record<StoreName, string>> = {
 type Gauges = Readonly<Record<string, readonly [help: string, samples: readonly Sample[]]>>;
 
 /** The build, and the list and its stores at this moment. */
-const gaugesOf = (
-  { provider, cache, banks }: Config,
-  { status, stores, version }: MetricsOptions,
-): Gauges => {
-  const { state, held, ageMs, failure } = status();
+const gaugesOf = ({ provider, cache, banks }: Config, { list, stores, version }: MetricsOptions): Gauges => {
+  const { state, held, ageMs, failure } = list.status();
   const { count = 0, rejected = NOTHING_REJECTED } = held ?? {};
   // Names that the provider chooses are not a closed set.
   const fields = count > 0 ? (banks.fields ?? []).map(({ name }) => name) : [];

@@ -1,44 +1,38 @@
-import type { DestinationStream, Logger } from 'pino';
-import type { ListStatus } from '../banks/bank-list.ts';
+import type { DestinationStream } from 'pino';
+import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { redacting, type Redaction } from '../secrets/redaction.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import type { ServiceEvent, StoreState } from './events.ts';
-import { createHistory, type History } from './history.ts';
+import { createHistory } from './history.ts';
 import { createEventLog, createLogger } from './log.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
+import { createMetrics } from './metrics.ts';
 
 // The log, the metrics, the history and the states of the stores, which receive every event of the service.
 
-export interface Telemetry {
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly history: History;
-  /** The state of each configured store. */
-  readonly stores: () => readonly StoreState[];
-  /** Passes `event` to all of them. */
-  readonly emit: (event: ServiceEvent) => void;
-}
+export type Telemetry = ReturnType<typeof createTelemetry>;
 
 export interface TelemetryOptions {
   readonly version: string;
   readonly logDestination: DestinationStream;
   readonly redaction: Redaction;
   readonly clock: Clock;
-  readonly status: () => ListStatus;
+  readonly list: Pick<BankList, 'status'>;
   /** The stores that are configured. */
   readonly stores: readonly StoreName[];
 }
 
-export const createTelemetry = (config: Config, options: TelemetryOptions): Telemetry => {
-  const { clock, status, stores, version } = options;
+export const createTelemetry = (config: Config, options: TelemetryOptions) => {
+  const { clock, list } = options;
   const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
   const log = createEventLog(logger, config.banks.fields !== undefined);
-  const history = createHistory({ clock, ageMs: () => status().ageMs });
+  const history = createHistory({ clock, ageMs: () => list.status().ageMs });
   const failing = new Map<StoreName, StoreState['failing']>();
-  const storeStates = () => stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
-  const metrics = createMetrics(config, { status, stores: storeStates, version });
+  /** The state of each configured store. */
+  const stores = () => options.stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
+  const metrics = createMetrics(config, { ...options, stores });
+  /** Passes `event` to all of them. */
   const emit = (event: ServiceEvent): void => {
     log(event);
     metrics.onEvent(event);
@@ -48,5 +42,5 @@ export const createTelemetry = (config: Config, options: TelemetryOptions): Tele
       failing.set(event.store, { sinceMs, reason: event.reason });
     } else if (event.type === 'store-recovered' || event.type === 'store-empty') failing.delete(event.store);
   };
-  return { logger, metrics, history, stores: storeStates, emit };
+  return { logger, metrics, history, stores, emit };
 };

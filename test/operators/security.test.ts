@@ -6,6 +6,7 @@ import express from 'express';
 import supertest from 'supertest';
 import type { Environment } from '../../src/config/reader.ts';
 import { createTokenCheck } from '../../src/operators/authorization.ts';
+import { toSecret } from '../../src/secrets/secret.ts';
 import { listenOn } from '../kit/free-port.ts';
 import { sendRaw, type RawAnswer } from '../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
@@ -190,8 +191,8 @@ describe('a wrong token', () => {
     await start();
     const refused: string[] = [];
     const check = createTokenCheck(
-      () => Promise.resolve(TOKEN),
-      rig.clock,
+      toSecret(TOKEN),
+      { clock: rig.clock, addSecret: () => undefined },
       (reason) => void refused.push(reason),
     );
     let address = '';
