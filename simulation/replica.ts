@@ -222,12 +222,10 @@ export const createReplicas = (
         life.history.onEvent(event);
         witness.onEvent(life, event);
       },
-      surroundings: {
-        connect: (options) => provider.connect(life)(options),
-        loadRedisClient: () => Promise.resolve(redis.createClient(life)),
-        files: createFiles(() => life, replica),
-        compressors: { gzip: compress, br: compress, zstd: compress },
-      },
+      connect: (options) => provider.connect(life)(options),
+      loadRedisClient: () => Promise.resolve(redis.createClient(life)),
+      files: createFiles(() => life, replica),
+      compressors: { gzip: compress, br: compress, zstd: compress },
     });
     const history = createHistory({ clock, ageMs: () => core.list.status().ageMs });
     Object.assign(life, { core, history });

@@ -30,15 +30,11 @@ export interface CoreOptions {
   readonly emit: (event: ServiceEvent) => void;
   /** Resolves the provider's host names; Node's own unless given. */
   readonly lookup?: LookupFunction | undefined;
-  /** What stands for network, disk and compression; the real ones unless given. */
-  readonly surroundings?: Surroundings | undefined;
-}
-
-export interface Surroundings {
-  readonly connect: NonNullable<ProviderOptions['connect']>;
-  readonly loadRedisClient: NonNullable<RedisConnectionOptions['loadClient']>;
-  readonly files: Files;
-  readonly compressors: Compressors;
+  // What stands for network, disk and compression; the real ones unless given.
+  readonly connect?: ProviderOptions['connect'];
+  readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
+  readonly files?: Files;
+  readonly compressors?: Compressors;
 }
 
 export interface Core {
@@ -56,19 +52,17 @@ export interface Core {
 }
 
 export const createCore = (config: Config, options: CoreOptions): Core => {
-  const { clock, random, emit, surroundings } = options;
+  const { clock, emit } = options;
   const { stores, sharedStore } = createStores(config, options);
-  const provider = createProvider(config, { ...options, onEvent: emit, connect: surroundings?.connect });
+  const provider = createProvider(config, { ...options, onEvent: emit });
   // The list, its stores and the fleet need each other; none uses another one before all are made.
   const list: BankList = createBankList({
+    ...options,
     load: provider.load,
     takeTurn: sharedStore && (async (wanted) => fleet?.takeTurn(wanted) ?? ALONE),
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
     guard: { ...config.guard, fields: config.banks.fields },
-    clock,
-    compressors: surroundings?.compressors,
-    random,
     onEvent: (event) => {
       emit(event);
       if (event.type === 'list-renewed') lastGoodList.save();
@@ -100,7 +94,7 @@ export const createCore = (config: Config, options: CoreOptions): Core => {
 
 /** The configured stores of the last good list, and the one that other replicas use as well. */
 const createStores = ({ cache, provider, banks }: Config, options: CoreOptions) => {
-  const { clock, networkClock = clock, random, addSecret, emit, surroundings } = options;
+  const { clock, networkClock = clock } = options;
   const envelope = createEnvelope({
     provenance: provenanceId({ ...provider, ...banks }),
     contract: { ...banks, maxBytes: provider.maxBodyBytes },
@@ -110,18 +104,17 @@ const createStores = ({ cache, provider, banks }: Config, options: CoreOptions) 
   const sharedStore =
     redisUrl &&
     createRedisStore({
-      url: createRedisUrl(redisUrl, addSecret),
+      ...options,
+      url: createRedisUrl(redisUrl, options.addSecret),
       envelope,
       lifeMs: cache.ttlMs + cache.maxStaleMs,
       clock: networkClock,
       reportsAges: networkClock === clock,
-      random,
-      onEvent: emit,
-      loadClient: surroundings?.loadRedisClient,
+      onEvent: options.emit,
+      loadClient: options.loadRedisClient,
     });
   const stores: ListStore[] = [];
-  if (snapshotFile !== undefined)
-    stores.push(createSnapshotFile(snapshotFile, envelope, surroundings?.files));
+  if (snapshotFile !== undefined) stores.push(createSnapshotFile(snapshotFile, envelope, options.files));
   if (sharedStore) stores.push(sharedStore);
   return { stores, sharedStore };
 };

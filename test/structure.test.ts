@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   'core.ts': 'config banks provider sharing telemetry',
   http: 'secrets config banks telemetry express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
   operators: 'secrets config banks failure-kinds.ts telemetry http express node:http pino',
-  doctor: 'secrets config banks failure-kinds.ts provider sharing undici',
+  doctor: 'secrets config banks failure-kinds.ts provider sharing core.ts undici',
   'service.ts': 'secrets config banks core.ts telemetry http operators pino',
   commands: 'secrets config telemetry doctor service.ts',
   'main.ts': 'secrets telemetry commands',

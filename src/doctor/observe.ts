@@ -1,18 +1,17 @@
 import { TLSSocket } from 'node:tls';
 import type { Dispatcher } from 'undici';
-import { createBankList } from '../banks/bank-list.ts';
 import type { ServedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { createCore } from '../core.ts';
 import type { Peer } from '../provider/connection-errors.ts';
 import { createConnections, type Connections, type ConnectionsOptions } from '../provider/connections.ts';
 import { headerOf, type ProviderAnswer } from '../provider/answer.ts';
-import { createProvider } from '../provider/provider.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { readVersion } from '../version.ts';
 
-// One exchange with the provider, made by the service's own parts: its token, its connection, its contract, its list with
+// One exchange with the provider, made by the service's own core: its token, its connection, its contract, its list with
 // its deadline and guard. The doctor only observes, so what it sees is what the service would get.
 
 /** What was seen of the last request to one endpoint. Times count from the start of the exchange. */
@@ -49,31 +48,26 @@ export const observeExchange = async (config: Config, { addSecret }: Redaction):
   const contacts: Partial<Record<Peer, Contact>> = {};
   let answer: ProviderAnswer | undefined;
   let answeredAfterMs = 0;
-  const shared = { clock: systemClock, random: Math.random };
-  const provider = createProvider(config, {
-    ...shared,
-    version: readVersion(),
-    addSecret,
-    connect: (options) => createWatchedConnections(options, contacts, elapsedMs),
-    onEvent: (event) => {
-      if (event.type !== 'provider-called') return;
-      // If a repeated request breaks off there is no answer, whatever the first one was.
-      ({ answer } = event);
-      answeredAfterMs = elapsedMs();
+  // The stores are tried by themselves.
+  const cache = { ...config.cache, snapshotFile: undefined, redisUrl: undefined };
+  const core = createCore(
+    { ...config, cache },
+    {
+      version: readVersion(),
+      clock: systemClock,
+      random: Math.random,
+      addSecret,
+      connect: (options) => createWatchedConnections(options, contacts, elapsedMs),
+      emit: (event) => {
+        if (event.type !== 'provider-called') return;
+        // If a repeated request breaks off there is no answer, whatever the first one was.
+        ({ answer } = event);
+        answeredAfterMs = elapsedMs();
+      },
     },
-  });
-  const list = createBankList({
-    ...shared,
-    onEvent: () => undefined,
-    load: provider.load,
-    takeTurn: undefined,
-    loadTimeoutMs: config.provider.timeoutMs,
-    policy: config.cache,
-    guard: { ...config.guard, fields: config.banks.fields },
-  });
-  const outcome = await list.arrival().catch((error: unknown) => LoadError.from(error));
-  list.stop();
-  provider.close();
+  );
+  const outcome = await core.list.arrival().catch((error: unknown) => LoadError.from(error));
+  await core.stop();
   return { contacts, answer, answeredAfterMs, outcome };
 };
 
