@@ -6,18 +6,12 @@ import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { countFilled } from '../banks/reading/profile.ts';
 import type { Config } from '../config/config.ts';
 import type { StoreName } from '../sharing/list-store.ts';
-import { MANAGEMENT_REFUSALS, type ServiceEvent, type StoreState } from './events.ts';
+import { MANAGEMENT_REFUSALS, type RequestEvent, type ServiceEvent, type StoreState } from './events.ts';
 import { createDurations, toExposition, type Sample } from './exposition.ts';
 
 // The service in numbers, for Prometheus. Each label has a closed set of values, so neither a client nor the provider can
 // create new series. Events are counted in plain numbers, which costs a request next to nothing; everything is read at the
 // scrape.
-
-export interface Metrics {
-  onEvent(event: ServiceEvent): void;
-  /** All metrics in Prometheus's text format. The first call loads prom-client, which a start need not wait for. */
-  exposition(): Promise<string>;
-}
 
 export interface MetricsOptions {
   readonly list: Pick<BankList, 'status'>;
@@ -26,12 +20,8 @@ export interface MetricsOptions {
   readonly version: string;
 }
 
-export const createMetrics = (config: Config, options: MetricsOptions): Metrics => {
-  const counters = Object.entries(countersOf(options.stores())).map(([name, counter]) => ({
-    name,
-    ...counter,
-    counts: new Map<string, number>(),
-  }));
+export const createMetrics = (config: Config, options: MetricsOptions) => {
+  const counters = createCounters(options.stores());
   const providerCalls = createDurations({
     bounds: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     labels: ['status'],
@@ -43,35 +33,40 @@ export const createMetrics = (config: Config, options: MetricsOptions): Metrics 
   });
   let nodeMetrics: Promise<Registry> | undefined;
 
+  const countRequest = (event: RequestEvent): void => {
+    const { route, method, status, aborted, listState } = event;
+    const knownMethod = METHODS.has(method) ? method : 'other';
+    requests.observe([route, knownMethod, aborted ? 'aborted' : statusClass(status)], event.durationMs);
+    counters.banks_http_requests_total.count(event.answeredBy);
+    if (listState && !aborted) counters.banks_served_total.count(listState);
+    if (event.waited) counters.banks_list_waits_total.count(status < 500 ? 'served' : 'failed');
+    if (event.isRefusedOrigin)
+      counters.banks_cors_refusals_total.count(method === 'OPTIONS' ? 'preflight' : 'request');
+  };
+
   return {
-    onEvent: (event) => {
-      for (const { of, counts } of counters) {
-        const value = of(event);
-        if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-      }
-      if (event.type === 'provider-called')
+    onEvent: (event: ServiceEvent): void => {
+      const { type } = event;
+      if (type === 'request-finished') countRequest(event);
+      else if (type === 'provider-called')
         providerCalls.observe([statusClass(event.answer?.status)], event.durationMs);
-      if (event.type === 'request-finished') {
-        const { route, status, aborted } = event;
-        const method = METHODS.has(event.method) ? event.method : 'other';
-        const outcome = aborted ? 'aborted' : statusClass(status);
-        requests.observe([route, method, outcome], event.durationMs);
-      }
+      else if (type === 'list-renewed') counters.banks_refreshes_total.count(event.outcome);
+      else if (type === 'list-load-failed') counters.banks_refreshes_total.count(event.error.kind);
+      else if (type === 'token-renewed') counters.banks_token_renewals_total.count('renewed');
+      else if (type === 'token-renewal-failed') counters.banks_token_renewals_total.count('failed');
+      else if (type === 'store-failed') counters.banks_store_failures_total.count(STORE_LABELS[event.store]);
+      else if (type === 'management-refused') counters.banks_management_refusals_total.count(event.reason);
     },
-    exposition: async () => {
+    /** All metrics in Prometheus's text format. The first call loads prom-client, which a start need not wait for. */
+    exposition: async (): Promise<string> => {
       const registry = await (nodeMetrics ??= loadNodeMetrics());
       return [
         await registry.metrics(),
         ...Object.entries(gaugesOf(config, options)).map(([name, [help, samples]]) =>
           toExposition(name, 'gauge', help, samples),
         ),
-        ...counters.map(({ name, help, label, values, counts }) =>
-          toExposition(
-            name,
-            'counter',
-            help,
-            forEach(label, values, (value) => counts.get(value) ?? 0),
-          ),
+        ...Object.entries(counters).map(([name, { help, samples }]) =>
+          toExposition(name, 'counter', help, samples()),
         ),
         toExposition(
           'banks_upstream_call_duration_seconds',
@@ -184,74 +179,55 @@ const forEach = <V extends string>(
   sampleOf: (value: V) => number,
 ): readonly Sample[] => values.map((value) => [{ [label]: value }, sampleOf(value)]);
 
-interface EventCounter {
-  readonly help: string;
-  readonly label: string;
-  /** The values of the label, which all start at 0. */
-  readonly values: readonly string[];
-  /** As which of them an event counts; undefined: it does not. */
-  readonly of: (event: ServiceEvent) => string | undefined;
-}
+/** A count for each of `values` of the label, from 0. */
+const createCounter = (help: string, label: string, values: readonly string[]) => {
+  const counts = new Map(values.map((value) => [value, 0]));
+  return {
+    help,
+    count: (value: string): void => void counts.set(value, (counts.get(value) ?? 0) + 1),
+    samples: (): readonly Sample[] => [...counts].map(([value, count]) => [{ [label]: value }, count]),
+  };
+};
 
-const countersOf = (stores: readonly StoreState[]): Readonly<Record<string, EventCounter>> => ({
-  banks_served_total: {
-    help: 'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
-    label: 'state',
-    values: STATES,
-    of: (event) => (event.type === 'request-finished' && !event.aborted ? event.listState : undefined),
-  },
-  banks_list_waits_total: {
-    help: 'Requests that waited for a load because there was no list to serve, by outcome: served or failed',
-    label: 'outcome',
-    values: ['served', 'failed'],
-    of: (event) => {
-      if (event.type !== 'request-finished' || !event.waited) return undefined;
-      return event.status < 500 ? 'served' : 'failed';
-    },
-  },
-  banks_cors_refusals_total: {
-    help: 'Requests from pages of origins that CORS_ORIGINS does not allow, by kind: preflight or request',
-    label: 'kind',
-    values: ['preflight', 'request'],
-    of: (event) => {
-      if (event.type !== 'request-finished' || !event.isRefusedOrigin) return undefined;
-      return event.method === 'OPTIONS' ? 'preflight' : 'request';
-    },
-  },
-  banks_http_requests_total: {
-    help: 'Requests to the public listener, by what answered them: the hot path, or node:http and Express',
-    label: 'answered_by',
-    values: ['hot_path', 'node_http'],
-    of: (event) => (event.type === 'request-finished' ? event.answeredBy : undefined),
-  },
-  banks_refreshes_total: {
-    help: 'Attempts to renew the list, by outcome: changed, unchanged, or the kind of failure',
-    label: 'outcome',
-    values: ['changed', 'unchanged', ...LOAD_ERROR_KINDS],
-    of: (event) => {
-      if (event.type === 'list-load-failed') return event.error.kind;
-      return event.type === 'list-renewed' ? event.outcome : undefined;
-    },
-  },
-  banks_token_renewals_total: {
-    help: 'Requests to the token endpoint, by outcome: renewed or failed',
-    label: 'outcome',
-    values: ['renewed', 'failed'],
-    of: ({ type }) => {
-      if (type === 'token-renewed') return 'renewed';
-      return type === 'token-renewal-failed' ? 'failed' : undefined;
-    },
-  },
-  banks_store_failures_total: {
-    help: 'Failures to read or write the saved list, by store: snapshot or redis',
-    label: 'store',
-    values: stores.map(({ name }) => STORE_LABELS[name]),
-    of: (event) => (event.type === 'store-failed' ? STORE_LABELS[event.store] : undefined),
-  },
-  banks_management_refusals_total: {
-    help: 'Requests to the management port that were refused, by reason',
-    label: 'reason',
-    values: MANAGEMENT_REFUSALS,
-    of: (event) => (event.type === 'management-refused' ? event.reason : undefined),
-  },
+const createCounters = (stores: readonly StoreState[]) => ({
+  banks_served_total: createCounter(
+    'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
+    'state',
+    STATES,
+  ),
+  banks_list_waits_total: createCounter(
+    'Requests that waited for a load because there was no list to serve, by outcome: served or failed',
+    'outcome',
+    ['served', 'failed'],
+  ),
+  banks_cors_refusals_total: createCounter(
+    'Requests from pages of origins that CORS_ORIGINS does not allow, by kind: preflight or request',
+    'kind',
+    ['preflight', 'request'],
+  ),
+  banks_http_requests_total: createCounter(
+    'Requests to the public listener, by what answered them: the hot path, or node:http and Express',
+    'answered_by',
+    ['hot_path', 'node_http'],
+  ),
+  banks_refreshes_total: createCounter(
+    'Attempts to renew the list, by outcome: changed, unchanged, or the kind of failure',
+    'outcome',
+    ['changed', 'unchanged', ...LOAD_ERROR_KINDS],
+  ),
+  banks_token_renewals_total: createCounter(
+    'Requests to the token endpoint, by outcome: renewed or failed',
+    'outcome',
+    ['renewed', 'failed'],
+  ),
+  banks_store_failures_total: createCounter(
+    'Failures to read or write the saved list, by store: snapshot or redis',
+    'store',
+    stores.map(({ name }) => STORE_LABELS[name]),
+  ),
+  banks_management_refusals_total: createCounter(
+    'Requests to the management port that were refused, by reason',
+    'reason',
+    MANAGEMENT_REFUSALS,
+  ),
 });
