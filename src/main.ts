@@ -27,8 +27,6 @@ const { createLogDestination, openNonBlocking, writeWithin } = await import('./t
 const { pretty } = await import('./telemetry/pretty.ts');
 const { readVersion } = await import('./version.ts');
 
-process.on('uncaughtException', (error) => exitAfter(`banks-bff: unexpected error. ${stackOf(error)}`));
-
 const redaction = createRedaction();
 const stdoutFd = openNonBlocking(process.stdout);
 const stderrFd = openNonBlocking(process.stderr);
@@ -36,11 +34,11 @@ const stderrFd = openNonBlocking(process.stderr);
 const writeError = (text: string): void =>
   writeWithin(stderrFd, Buffer.from(`${redaction.redact(text)}\n`), LAST_LINES_MS);
 
-/** Writes why the process ends, before the log's last lines: those may have no reader. */
-const exitAfter = (text: string): never => {
-  writeError(text);
+process.on('uncaughtException', (error) => {
+  // Before the log's last lines: those may have no reader.
+  writeError(`banks-bff: unexpected error. ${stackOf(error)}`);
   process.exit(1);
-};
+});
 
 const context: ServeContext = {
   // oxlint-disable-next-line node/no-process-env -- the one place that reads it
@@ -61,15 +59,10 @@ const context: ServeContext = {
 };
 
 /** Each command is loaded only when it is used. */
-const run = async (name: ProgramCommand): Promise<number> => {
-  switch (name) {
-    case 'serve':
-      return (await import('./commands/serve.ts')).serve(context);
-    case 'doctor':
-      return (await import('./commands/doctor.ts')).doctor(context);
-    case 'check-config':
-      return (await import('./commands/check-config.ts')).printConfig(context);
-  }
+const RUN: Readonly<Record<ProgramCommand, () => Promise<number>>> = {
+  serve: async () => (await import('./commands/serve.ts')).serve(context),
+  doctor: async () => (await import('./commands/doctor.ts')).doctor(context),
+  'check-config': async () => (await import('./commands/check-config.ts')).printConfig(context),
 };
 
 const request = parseCommandLine(process.argv.slice(2));
@@ -83,7 +76,7 @@ if (typeof request === 'object') {
 } else {
   // Only the service stops in an orderly way. The status is that of a shell for a program that a signal ended.
   if (request !== 'serve') void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
-  process.exitCode = await run(request);
+  process.exitCode = await RUN[request]();
   // What could not be closed in time must not keep the service running. Other commands end once their output is read.
   if (request === 'serve') process.exit();
 }
