@@ -44,6 +44,11 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
   // The operations fail with the connection's errors anyway.
   const redis = createClient({ url, connectTimeoutMs: CONNECT_MS, onError: () => undefined });
   const key = `banks-bff:doctor:${randomUUID()}`;
+  const hearOwnMessage = (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const subscribed = redis.subscribe(key, resolve);
+      subscribed.then(() => redis.publish(key, 'heard')).catch(reject);
+    });
   const within = (limitMs: number, work: () => Promise<unknown>): Promise<unknown> =>
     withDeadline(work, { limitMs, clock: systemClock, timeoutError: () => new Error('TIMEOUT') });
   let tried = 'connecting and logging in';
@@ -57,16 +62,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
       await redis.deleteIfEqual(`${key}:lease`, 'taken');
     });
     tried = 'sending a message';
-    await within(
-      OPERATION_MS,
-      () =>
-        new Promise<string>((resolve, reject) => {
-          redis
-            .subscribe(key, resolve)
-            .then(() => redis.publish(key, 'heard'))
-            .catch(reject);
-        }),
-    );
+    await within(OPERATION_MS, hearOwnMessage);
   } catch (error) {
     return failed('redis', `${tried} fails`, codeOf(error) || replyCodeOf(error) || 'no code', { host });
   } finally {
