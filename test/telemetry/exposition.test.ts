@@ -20,8 +20,3 @@ test('a duration of exactly a bound is in its bucket, a longer one in the next, 
     'd_count{a="2",b="1"} 1',
   ]);
 });
-
-test('what Prometheus would misread in a label is escaped', () => {
-  const text = toExposition('up', 'gauge', 'Help', [[{ field: 'a"b\\c\nd' }, 1]]);
-  expect(text).toBe('# HELP up Help\n# TYPE up gauge\nup{field="a\\"b\\\\c\\nd"} 1');
-});
