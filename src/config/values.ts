@@ -183,16 +183,8 @@ export const toShare = (text: string): number => {
   return share;
 };
 
-/** A field as browsers see it (`name`) and as the provider sends it (`from`). */
-export interface PublishedField {
-  readonly name: string;
-  readonly from: string;
-  /** It may be missing from every entry. */
-  readonly isOptional: boolean;
-}
-
-/** `name`, `name:from`, or either with a `?` at its end. */
-export const toFields = (text: string): readonly PublishedField[] => {
+/** `name`, `name:from`, or either with a `?` at its end. `from` is what the provider calls the field. */
+export const toFields = (text: string) => {
   const fields = itemsOf(text).map((field) => {
     const isOptional = field.endsWith('?');
     const [name = '', from = name, ...rest] = (isOptional ? field.slice(0, -1) : field).split(':');

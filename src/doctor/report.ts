@@ -1,5 +1,5 @@
 import { isPlainName } from '../banks/guard/field-names.ts';
-import type { PublishedField } from '../config/values.ts';
+import type { FieldRule } from '../banks/reading/entry.ts';
 import type { FieldSeen } from './survey.ts';
 
 // How steps, figures and fields read on a terminal: plain text, one line for each step.
@@ -35,7 +35,7 @@ export const renderStep = ({ verdict, name, message, likely, next }: Step): stri
 /** @param published undefined: every field */
 export const renderFields = (
   fields: readonly FieldSeen[],
-  published: readonly PublishedField[] | undefined,
+  published: readonly FieldRule[] | undefined,
 ): string[] => {
   const shown = fields.slice(0, MAX_FIELDS_SHOWN);
   const width = Math.max(...shown.map(({ name }) => nameOf(name).length), 'field'.length);
@@ -56,7 +56,7 @@ const MAX_FIELDS_SHOWN = 60;
 
 const nameOf = (name: string): string => (isPlainName(name) ? name : '(a name with other characters)');
 
-const remarkOn = ({ name, isUnique }: FieldSeen, published: readonly PublishedField[] = []): string => {
+const remarkOn = ({ name, isUnique }: FieldSeen, published: readonly FieldRule[] = []): string => {
   const field = published.find(({ from }) => from === name);
   const as = field && field.name !== name ? ` as ${field.name}` : '';
   return [...(field ? [`published${as}`] : []), ...(isUnique ? ['no two entries alike'] : [])].join(', ');

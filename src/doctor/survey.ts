@@ -1,36 +1,16 @@
-import { isFilled, isJsonObject } from '../banks/reading/entry.ts';
+import { isFilled, isJsonObject, type FieldRule } from '../banks/reading/entry.ts';
 import { isPlainName } from '../banks/guard/field-names.ts';
-import type { PublishedField } from '../config/values.ts';
 import { nearestName } from '../nearest-name.ts';
 
 // What the provider's entries are made of: names, how often each is filled, and what kind of value it has, never a value; and
 // what of it BANK_FIELDS names. Pure.
 
-export interface Survey {
-  readonly entries: number;
-  /** How many entries are not JSON objects. */
-  readonly nonObjects: number;
-  /** How many objects have the same published content as an earlier one. */
-  readonly duplicates: number;
-  /** In the order in which they were first seen. */
-  readonly fields: readonly FieldSeen[];
-}
+export type Survey = ReturnType<typeof surveyEntries>;
 
-export interface FieldSeen {
-  readonly name: string;
-  /** The share of the objects in which it is more than null or an empty string, 0 to 1. */
-  readonly filled: number;
-  /** The JSON types of its values, as people call them: `text`, `number`, `true/false`, `list`, `object`. */
-  readonly types: readonly string[];
-  /** Every object has a value, and no two the same: a candidate for an identifier. */
-  readonly isUnique: boolean;
-}
+export type FieldSeen = Survey['fields'][number];
 
 /** @param published undefined: every field */
-export const surveyEntries = (
-  entries: readonly unknown[],
-  published: readonly PublishedField[] | undefined,
-): Survey => {
+export const surveyEntries = (entries: readonly unknown[], published: readonly FieldRule[] | undefined) => {
   const objects = entries.filter(isJsonObject);
   const names = new Set(objects.flatMap((entry) => Object.keys(entry)));
   const contents = objects
@@ -39,14 +19,20 @@ export const surveyEntries = (
     .map((values) => JSON.stringify(values));
   return {
     entries: entries.length,
+    /** How many entries are not JSON objects. */
     nonObjects: entries.length - objects.length,
+    /** How many objects have the same published content as an earlier one. */
     duplicates: contents.length - new Set(contents).size,
+    /** In the order in which they were first seen. */
     fields: [...names].map((name) => {
       const values = objects.map((entry) => entry[name]).filter(isFilled);
       return {
         name,
+        /** The share of the objects in which it is more than null or an empty string, 0 to 1. */
         filled: values.length / objects.length,
+        /** The JSON types of its values, as people call them: `text`, `number`, `true/false`, `list`, `object`. */
         types: [...new Set(values.map(typeOf))],
+        /** Every object has a value, and no two the same: a candidate for an identifier. */
         isUnique:
           values.length === objects.length &&
           new Set(values.map((value) => JSON.stringify(value))).size === values.length,
@@ -92,17 +78,13 @@ const PAGING_MEMBER =
 
 const PAGE_SIZES = new Set([10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000]);
 
-export interface MissingField {
-  readonly field: PublishedField;
-  /** The name under which the provider probably sends it. */
-  readonly nearest: string | undefined;
-}
+export type MissingField = ReturnType<typeof findMissing>[number];
 
-/** The fields of BANK_FIELDS that no entry has, the optional ones included. */
-export const findMissing = (
-  published: readonly PublishedField[] = [],
-  seen: readonly FieldSeen[],
-): readonly MissingField[] => {
+/**
+ * The fields of BANK_FIELDS that no entry has, the optional ones included, each with the name under which the provider
+ * probably sends it.
+ */
+export const findMissing = (published: readonly FieldRule[] = [], seen: readonly FieldSeen[]) => {
   const filled = nameable(seen).map(({ name }) => name);
   // Each of the provider's fields is the nearest of one only.
   const unused = new Set(filled.filter((name) => !published.some(({ from }) => from === name)));
@@ -121,7 +103,7 @@ export const findMissing = (
  * every field of the provider. A field that some entries lack is marked as optional.
  */
 export const suggestLines = (
-  published: readonly PublishedField[] = [],
+  published: readonly FieldRule[] = [],
   missing: readonly MissingField[],
   seen: readonly FieldSeen[],
 ) => {
@@ -150,7 +132,7 @@ export const suggestLines = (
 const nameable = (seen: readonly FieldSeen[]): readonly FieldSeen[] =>
   seen.filter(({ name, filled }) => isPlainName(name) && filled > 0);
 
-const toLine = (fields: readonly PublishedField[], seen: readonly FieldSeen[]): string => {
+const toLine = (fields: readonly FieldRule[], seen: readonly FieldSeen[]): string => {
   const items = fields.map(({ name, from, isOptional }) => {
     const isEverywhere = seen.some((field) => field.name === from && field.filled === 1);
     return `${name === from ? name : `${name}:${from}`}${isOptional || !isEverywhere ? '?' : ''}`;

@@ -3,23 +3,21 @@ import type { ServiceEvent } from './events.ts';
 
 // The last six hours by the minute, for the status page.
 
-export interface Minute {
+class MinuteTally {
   /** The greatest age of the list; undefined if there was no list. */
-  readonly oldestAgeMs: number | undefined;
-  readonly renewed: number;
-  readonly failed: number;
+  oldestAgeMs: number | undefined;
+  renewed = 0;
+  failed = 0;
   /** The longest request to the provider; undefined if there was none. */
-  readonly slowestCallMs: number | undefined;
-  readonly requests: number;
+  slowestCallMs: number | undefined;
+  requests = 0;
   /** Those on the public port that were answered with a status of 500 or above. */
-  readonly failedRequests: number;
+  failedRequests = 0;
 }
 
-export interface History {
-  onEvent(event: ServiceEvent): void;
-  /** The last minutes without gaps, oldest first, none from before the start. The last one is incomplete. */
-  readonly minutes: () => readonly Minute[];
-}
+export type Minute = Readonly<MinuteTally>;
+
+export type History = ReturnType<typeof createHistory>;
 
 export interface HistoryOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -30,8 +28,8 @@ export interface HistoryOptions {
 export const HISTORY_MINUTES = 360;
 const MINUTE_MS = 60_000;
 
-export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
-  let current = newMinute();
+export const createHistory = ({ clock, ageMs }: HistoryOptions) => {
+  let current = new MinuteTally();
   const minutes = [current];
   let currentEndsAtMs = clock.monotonicMs() + MINUTE_MS;
   /** From when the list's age counts, in monotonic milliseconds. */
@@ -45,7 +43,7 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
   const catchUp = (nowMs: number): void => {
     while (nowMs >= currentEndsAtMs) {
       noteAge(currentEndsAtMs);
-      current = newMinute();
+      current = new MinuteTally();
       minutes.push(current);
       if (minutes.length > HISTORY_MINUTES) minutes.shift();
       currentEndsAtMs += MINUTE_MS;
@@ -53,7 +51,7 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
   };
 
   return {
-    onEvent: (event) => {
+    onEvent: (event: ServiceEvent): void => {
       const nowMs = clock.monotonicMs();
       catchUp(nowMs);
       if (event.type === 'request-finished') {
@@ -70,7 +68,8 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
       else if (event.type === 'provider-called')
         current.slowestCallMs = Math.max(current.slowestCallMs ?? 0, event.durationMs);
     },
-    minutes: () => {
+    /** The last minutes without gaps, oldest first, none from before the start. The last one is incomplete. */
+    minutes: (): readonly Minute[] => {
       const nowMs = clock.monotonicMs();
       catchUp(nowMs);
       noteAge(nowMs);
@@ -78,12 +77,3 @@ export const createHistory = ({ clock, ageMs }: HistoryOptions): History => {
     },
   };
 };
-
-const newMinute = (): { -readonly [K in keyof Minute]: Minute[K] } => ({
-  oldestAgeMs: undefined,
-  renewed: 0,
-  failed: 0,
-  slowestCallMs: undefined,
-  requests: 0,
-  failedRequests: 0,
-});

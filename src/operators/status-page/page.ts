@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Acceptance } from '../../banks/guard/guard.ts';
-import { countRejected } from '../../banks/reading/entry.ts';
+import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import { toDate } from '../../clock.ts';
-import type { PublishedField } from '../../config/values.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import { FAILURE_KINDS, type Action, type ShellCommand } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
@@ -18,7 +17,7 @@ export interface PageContent extends Situation {
   readonly environment: string;
   readonly version: string;
   readonly hostName: string;
-  readonly fields: readonly PublishedField[] | undefined;
+  readonly fields: readonly FieldRule[] | undefined;
   readonly minutes: readonly Minute[];
   readonly commands: Commands;
 }

@@ -232,18 +232,8 @@ const TRY_STORES: Action = {
   command: 'doctor',
 };
 
-interface StoreTexts {
-  readonly title: string;
-  /** In a sentence. */
-  readonly label: string;
-  /** What it is for, while it works. */
-  readonly purpose: string;
-  /** What its failure means for users. */
-  readonly consequence: string;
-  readonly action: string;
-}
-
-export const STORES: Readonly<Record<StoreState['name'], StoreTexts>> = {
+/** `label`: in a sentence. `purpose`: what it is for, while it works. `consequence`: what its failure means for users. */
+export const STORES = {
   CACHE_REDIS_URL: {
     title: 'Redis',
     label: 'Redis',
@@ -261,4 +251,4 @@ export const STORES: Readonly<Record<StoreState['name'], StoreTexts>> = {
     action:
       'Check the disk, and whether the service may write to the directory of CACHE_SNAPSHOT_FILE. The next renewal writes it again.',
   },
-};
+} as const satisfies Record<StoreState['name'], Readonly<Record<string, string>>>;
