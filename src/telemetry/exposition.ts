@@ -26,6 +26,7 @@ export const toExposition = (
 };
 
 export interface DurationsOptions {
+  readonly help: string;
   readonly labels: readonly string[];
   /** Of the buckets, in seconds. */
   readonly bounds: readonly number[];
@@ -33,7 +34,7 @@ export interface DurationsOptions {
   readonly series?: readonly (readonly string[])[];
 }
 
-export const createDurations = ({ labels: names, bounds, series = [] }: DurationsOptions) => {
+export const createDurations = ({ help, labels: names, bounds, series = [] }: DurationsOptions) => {
   const newTally = (values: readonly string[]) => ({
     values,
     /** One per bucket, not cumulative; the last is for durations above all bounds. */
@@ -42,6 +43,8 @@ export const createDurations = ({ labels: names, bounds, series = [] }: Duration
   });
   const tallies = series.map(newTally);
   return {
+    type: 'histogram',
+    help,
     /** `values`: of the labels, in their order. They must come from closed sets. */
     observe: (values: readonly string[], durationMs: number): void => {
       // There are few, and this takes a twentieth of the time of joining the values to one key.
@@ -63,5 +66,5 @@ export const createDurations = ({ labels: names, bounds, series = [] }: Duration
         });
         return [...buckets, [labels, sum, '_sum'], [labels, count, '_count']];
       }),
-  };
+  } as const;
 };

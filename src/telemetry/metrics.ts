@@ -21,41 +21,37 @@ export interface MetricsOptions {
 }
 
 export const createMetrics = (config: Config, options: MetricsOptions) => {
-  const counters = createCounters(options.stores());
-  const providerCalls = createDurations({
-    bounds: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    labels: ['status'],
-    series: [['2xx'], ['3xx'], ['4xx'], ['5xx'], ['none']],
-  });
-  const requests = createDurations({
-    bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5],
-    labels: ['route', 'method', 'status'],
-  });
+  const tallies = createTallies(options.stores());
   let nodeMetrics: Promise<Registry> | undefined;
 
   const countRequest = (event: RequestEvent): void => {
     const { route, method, status, aborted, listState } = event;
     const knownMethod = METHODS.has(method) ? method : 'other';
-    requests.observe([route, knownMethod, aborted ? 'aborted' : statusClass(status)], event.durationMs);
-    counters.banks_http_requests_total.count(event.answeredBy);
-    if (listState && !aborted) counters.banks_served_total.count(listState);
-    if (event.waited) counters.banks_list_waits_total.count(status < 500 ? 'served' : 'failed');
+    const outcome = aborted ? 'aborted' : statusClass(status);
+    tallies.banks_http_request_duration_seconds.observe([route, knownMethod, outcome], event.durationMs);
+    tallies.banks_http_requests_total.count(event.answeredBy);
+    if (listState && !aborted) tallies.banks_served_total.count(listState);
+    if (event.waited) tallies.banks_list_waits_total.count(status < 500 ? 'served' : 'failed');
     if (event.isRefusedOrigin)
-      counters.banks_cors_refusals_total.count(method === 'OPTIONS' ? 'preflight' : 'request');
+      tallies.banks_cors_refusals_total.count(method === 'OPTIONS' ? 'preflight' : 'request');
   };
 
   return {
     onEvent: (event: ServiceEvent): void => {
-      const { type } = event;
-      if (type === 'request-finished') countRequest(event);
-      else if (type === 'provider-called')
-        providerCalls.observe([statusClass(event.answer?.status)], event.durationMs);
-      else if (type === 'list-renewed') counters.banks_refreshes_total.count(event.outcome);
-      else if (type === 'list-load-failed') counters.banks_refreshes_total.count(event.error.kind);
-      else if (type === 'token-renewed') counters.banks_token_renewals_total.count('renewed');
-      else if (type === 'token-renewal-failed') counters.banks_token_renewals_total.count('failed');
-      else if (type === 'store-failed') counters.banks_store_failures_total.count(STORE_LABELS[event.store]);
-      else if (type === 'management-refused') counters.banks_management_refusals_total.count(event.reason);
+      if (event.type === 'request-finished') countRequest(event);
+      else if (event.type === 'provider-called')
+        tallies.banks_upstream_call_duration_seconds.observe(
+          [statusClass(event.answer?.status)],
+          event.durationMs,
+        );
+      else if (event.type === 'list-renewed') tallies.banks_refreshes_total.count(event.outcome);
+      else if (event.type === 'list-load-failed') tallies.banks_refreshes_total.count(event.error.kind);
+      else if (event.type === 'token-renewed') tallies.banks_token_renewals_total.count('renewed');
+      else if (event.type === 'token-renewal-failed') tallies.banks_token_renewals_total.count('failed');
+      else if (event.type === 'store-failed')
+        tallies.banks_store_failures_total.count(STORE_LABELS[event.store]);
+      else if (event.type === 'management-refused')
+        tallies.banks_management_refusals_total.count(event.reason);
     },
     /** All metrics in Prometheus's text format. The first call loads prom-client, which a start need not wait for. */
     exposition: async (): Promise<string> => {
@@ -65,20 +61,8 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
         ...Object.entries(gaugesOf(config, options)).map(([name, [help, samples]]) =>
           toExposition(name, 'gauge', help, samples),
         ),
-        ...Object.entries(counters).map(([name, { help, samples }]) =>
-          toExposition(name, 'counter', help, samples()),
-        ),
-        toExposition(
-          'banks_upstream_call_duration_seconds',
-          'histogram',
-          'Requests to the provider, to the last byte of the answer, by status class; none: no complete answer',
-          providerCalls.samples(),
-        ),
-        toExposition(
-          'banks_http_request_duration_seconds',
-          'histogram',
-          'Requests to the public listener, by route, method and status class; aborted: the client disconnected',
-          requests.samples(),
+        ...Object.entries(tallies).map(([name, { type, help, samples }]) =>
+          toExposition(name, type, help, samples()),
         ),
         '',
       ].join('\n');
@@ -183,13 +167,15 @@ const forEach = <V extends string>(
 const createCounter = (help: string, label: string, values: readonly string[]) => {
   const counts = new Map(values.map((value) => [value, 0]));
   return {
+    type: 'counter',
     help,
     count: (value: string): void => void counts.set(value, (counts.get(value) ?? 0) + 1),
     samples: (): readonly Sample[] => [...counts].map(([value, count]) => [{ [label]: value }, count]),
-  };
+  } as const;
 };
 
-const createCounters = (stores: readonly StoreState[]) => ({
+/** What adds up, in the order of the scrape. */
+const createTallies = (stores: readonly StoreState[]) => ({
   banks_served_total: createCounter(
     'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
     'state',
@@ -230,4 +216,15 @@ const createCounters = (stores: readonly StoreState[]) => ({
     'reason',
     MANAGEMENT_REFUSALS,
   ),
+  banks_upstream_call_duration_seconds: createDurations({
+    help: 'Requests to the provider, to the last byte of the answer, by status class; none: no complete answer',
+    bounds: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    labels: ['status'],
+    series: [['2xx'], ['3xx'], ['4xx'], ['5xx'], ['none']],
+  }),
+  banks_http_request_duration_seconds: createDurations({
+    help: 'Requests to the public listener, by route, method and status class; aborted: the client disconnected',
+    bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5],
+    labels: ['route', 'method', 'status'],
+  }),
 });

@@ -2,10 +2,15 @@ import { expect, test } from '@jest/globals';
 import { createDurations, toExposition } from '../../src/telemetry/exposition.ts';
 
 test('a duration of exactly a bound is in its bucket, a longer one in the next, and each series has its own', () => {
-  const durations = createDurations({ labels: ['a', 'b'], bounds: [0.005, 1], series: [['0', '0']] });
+  const durations = createDurations({
+    help: 'h',
+    labels: ['a', 'b'],
+    bounds: [0.005, 1],
+    series: [['0', '0']],
+  });
   for (const durationMs of [0, 5, 5.001, 1_000, 1_001]) durations.observe(['1', '2'], durationMs);
   durations.observe(['2', '1'], 1);
-  const lines = toExposition('d', 'histogram', 'h', durations.samples()).split('\n');
+  const lines = toExposition('d', durations.type, durations.help, durations.samples()).split('\n');
   expect(lines.slice(-11)).toEqual([
     'd_count{a="0",b="0"} 0',
     'd_bucket{le="0.005",a="1",b="2"} 2',
