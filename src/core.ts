@@ -37,21 +37,9 @@ export interface CoreOptions {
   readonly compressors?: Compressors;
 }
 
-export interface Core {
-  readonly list: BankList;
-  /** The configured stores. */
-  readonly stores: readonly StoreName[];
-  /** The variable for an operator to check when the provider rejects the token. */
-  readonly tokenVariable: string;
-  /** Connects to the other replicas and restores the last good list. @returns the store that had it */
-  restore(): Promise<StoreName | undefined>;
-  /** Loads the list unless a fresh one was restored, and keeps renewing it. */
-  start(): void;
-  /** Ends the load under way, and resolves once nothing is called, written or timed any more. */
-  stop(): Promise<void>;
-}
+export type Core = ReturnType<typeof createCore>;
 
-export const createCore = (config: Config, options: CoreOptions): Core => {
+export const createCore = (config: Config, options: CoreOptions) => {
   const { clock, emit } = options;
   const { stores, sharedStore } = createStores(config, options);
   const provider = createProvider(config, { ...options, onEvent: emit });
@@ -75,15 +63,20 @@ export const createCore = (config: Config, options: CoreOptions): Core => {
   let restoring: Promise<StoreName | undefined> | undefined;
   return {
     list,
+    /** The configured stores. */
     stores: stores.map(({ name }) => name),
+    /** The variable for an operator to check when the provider rejects the token. */
     tokenVariable: provider.tokenVariable,
-    restore: () => {
+    /** Connects to the other replicas and restores the last good list. @returns the store that had it */
+    restore: (): Promise<StoreName | undefined> => {
       fleet?.start();
       restoring = lastGoodList.restore();
       return restoring;
     },
-    start: () => list.start(),
-    stop: async () => {
+    /** Loads the list unless a fresh one was restored, and keeps renewing it. */
+    start: (): void => list.start(),
+    /** Ends the load under way, and resolves once nothing is called, written or timed any more. */
+    stop: async (): Promise<void> => {
       list.stop();
       provider.close();
       await Promise.all([restoring, fleet?.stop()]);

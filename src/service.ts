@@ -1,5 +1,4 @@
 import type { DestinationStream } from 'pino';
-import type { BankList } from './banks/bank-list.ts';
 import { systemClock } from './clock.ts';
 import { secretsOf, type Config } from './config/config.ts';
 import { createCore, type CoreOptions } from './core.ts';
@@ -22,19 +21,9 @@ export interface ServiceOptions
   readonly redaction?: Redaction;
 }
 
-export interface Service {
-  readonly list: BankList;
-  /**
-   * Restores the last good list, binds the listeners and asks for the first list. Rejects when a port is taken.
-   */
-  start(): Promise<{ readonly publicUrl: string; readonly operatorsUrl: string | undefined }>;
-  /**
-   * Drains and closes, inside `SHUTDOWN_GRACE`. For `noticeMs` of it requests are still taken while /readyz says no.
-   */
-  stop(options: { readonly noticeMs: number }): Promise<void>;
-}
+export type Service = ReturnType<typeof createService>;
 
-export const createService = (config: Config, options: ServiceOptions): Service => {
+export const createService = (config: Config, options: ServiceOptions) => {
   const { clock = systemClock, random = Math.random, version, logDestination } = options;
   const redaction = options.redaction ?? createRedaction();
   for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
@@ -63,6 +52,7 @@ export const createService = (config: Config, options: ServiceOptions): Service 
 
   return {
     list,
+    /** Restores the last good list, binds the listeners and asks for the first list. Rejects when a port is taken. */
     start: async () => {
       const restoredFrom = await core.restore();
       const publicUrl = await publicServer.listen(config.listen);
@@ -83,7 +73,8 @@ export const createService = (config: Config, options: ServiceOptions): Service 
       core.start();
       return { publicUrl, operatorsUrl };
     },
-    stop: async ({ noticeMs }) => {
+    /** Drains and closes, inside `SHUTDOWN_GRACE`. For `noticeMs` of it requests are still taken while /readyz says no. */
+    stop: async ({ noticeMs }: { readonly noticeMs: number }): Promise<void> => {
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');
       const nowMs = clock.wallMs();
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };

@@ -89,9 +89,7 @@ const checkSnapshot = async (env: Environment): Promise<readonly ConfigProblem[]
 
 const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProblem[] }> => {
   try {
-    const text = await readTextFile('.env', MAX_DOT_ENV_BYTES);
-    const { assignments, problems } = checkLines(text);
-    return { dotEnv: parseEnv(assignments), problems };
+    return parseDotEnv(await readTextFile('.env', MAX_DOT_ENV_BYTES));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return { dotEnv: {}, problems: [] };
     const text = `cannot be read (${describeReadError(error)}); make it a readable, regular file in UTF-8, or remove it`;
@@ -100,10 +98,10 @@ const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProb
 };
 
 /**
- * Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the last of two values.
- * `assignments` is the text without such lines.
+ * Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the last of two values. It gets
+ * the text without such lines.
  */
-const checkLines = (text: string): { assignments: string; problems: ConfigProblem[] } => {
+const parseDotEnv = (text: string): { dotEnv: Environment; problems: ConfigProblem[] } => {
   // A quoted value may have several lines. Only its line breaks stay, so that the lines keep their numbers.
   const unquoted = text.replaceAll(
     QUOTED,
@@ -126,7 +124,7 @@ const checkLines = (text: string): { assignments: string; problems: ConfigProble
     if (first !== undefined)
       problems.push({ variables, text: `gives ${name}, as line ${first} does; keep one of them` });
   }
-  return { assignments: lines.join('\n'), problems };
+  return { dotEnv: parseEnv(lines.join('\n')), problems };
 };
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([\w.-]+)\s*=/;

@@ -1,6 +1,5 @@
 import { TLSSocket } from 'node:tls';
 import type { Dispatcher } from 'undici';
-import type { ServedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
@@ -31,22 +30,17 @@ export interface Contact {
   };
 }
 
-export interface Observation {
-  /** Undefined for an endpoint that was not asked: the provider is asked only once there is a token. */
-  readonly contacts: Readonly<Partial<Record<Peer, Contact>>>;
-  /** The last answer, if it arrived whole. */
-  readonly answer: ProviderAnswer | undefined;
-  /** When the last request had ended. */
-  readonly answeredAfterMs: number;
-  readonly outcome: ServedList | LoadError;
-}
+export type Observation = Awaited<ReturnType<typeof observeExchange>>;
 
 /** Makes the exchange. Never rejects: a failure is the outcome. */
-export const observeExchange = async (config: Config, { addSecret }: Redaction): Promise<Observation> => {
+export const observeExchange = async (config: Config, { addSecret }: Redaction) => {
   const startedAtMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedAtMs;
+  /** Without an endpoint that was not asked: the provider is asked only once there is a token. */
   const contacts: Partial<Record<Peer, Contact>> = {};
+  /** The last answer, if it arrived whole. */
   let answer: ProviderAnswer | undefined;
+  /** When the last request had ended. */
   let answeredAfterMs = 0;
   // The stores are tried by themselves.
   const cache = { ...config.cache, snapshotFile: undefined, redisUrl: undefined };

@@ -1,5 +1,4 @@
 import { constants, openSync, write, writeSync } from 'node:fs';
-import type { DestinationStream } from 'pino';
 import { codeOf } from '../error-code.ts';
 
 // Standard output as the log's destination, and standard error for the last message: neither may block the service, fill
@@ -7,12 +6,7 @@ import { codeOf } from '../error-code.ts';
 // forever after EPIPE, and it waits 100 ms for each full pipe, so that a reader that keeps up would lose lines above 2,500 a
 // second. Sonic-boom 5 has mended the first.
 
-export interface LogDestination extends DestinationStream {
-  /** Resolves once everything has been written, or after `withinMs`. */
-  drained(withinMs: number): Promise<void>;
-  /** Writes everything that waits, blocking for at most about `withinMs`. Never throws. */
-  flushSync(withinMs: number): void;
-}
+export type LogDestination = ReturnType<typeof createLogDestination>;
 
 /**
  * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a stopped reader does not fill
@@ -21,7 +15,7 @@ export interface LogDestination extends DestinationStream {
  * service continues.
  * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
  */
-export const createLogDestination = (fd: number): LogDestination => {
+export const createLogDestination = (fd: number) => {
   // The system gives it memory only as far as it is used, which is a few kilobytes while the log is read.
   const buffer = Buffer.allocUnsafe(MAX_WAITING_BYTES);
   /** What waits is `buffer` from `start` to `end`; its first `inFlight` bytes are being written. */
@@ -65,13 +59,14 @@ export const createLogDestination = (fd: number): LogDestination => {
   };
 
   return {
-    write: (line) => {
+    write: (line: string): void => {
       const isIdle = start === end;
       // In UTF-8 a character of a string takes at most three bytes.
       if (end + 3 * line.length <= MAX_WAITING_BYTES) end += buffer.write(line, end);
       if (isIdle && start < end) writeAfter(GATHER_MS);
     },
-    drained: async (withinMs) => {
+    /** Resolves once everything has been written, or after `withinMs`. */
+    drained: async (withinMs: number): Promise<void> => {
       if (start === end) return;
       if (pause) writeNow();
       await new Promise<void>((resolve) => {
@@ -82,7 +77,8 @@ export const createLogDestination = (fd: number): LogDestination => {
         };
       });
     },
-    flushSync: (withinMs) => {
+    /** Writes everything that waits, blocking for at most about `withinMs`. Never throws. */
+    flushSync: (withinMs: number): void => {
       clearTimeout(pause);
       // A write that is under way either completes by itself or has no reader.
       writeWithin(fd, buffer.subarray(start + inFlight, end), withinMs);

@@ -4,7 +4,7 @@ import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import { toDate } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
-import { FAILURE_KINDS, type Action, type ShellCommand } from '../../failure-kinds.ts';
+import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
@@ -22,10 +22,7 @@ export interface PageContent extends Situation {
   readonly commands: Commands;
 }
 
-/** With what must be true where each is run. */
-export type Commands = Readonly<
-  Record<ShellCommand, { readonly line: string; readonly requirement: string }>
->;
+export type Commands = ReturnType<typeof commandsFor>;
 
 export const renderPage = (content: PageContent): Html => {
   const { environment, version, hostName, minutes, policy, nowMs, commands } = content;
@@ -71,10 +68,7 @@ export const renderPage = (content: PageContent): Html => {
 };
 
 /** For the title; the style sheet shows the same signs beside the headline, for people who cannot tell colours apart. */
-const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const satisfies Record<
-  PageVerdict['severity'],
-  string
->;
+const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const;
 
 const renderVerdict = (
   { severity, headline, meaning, problems = [], actions = [] }: PageVerdict,
@@ -177,10 +171,10 @@ const time = (wallMs: number, nowMs: number): Html =>
   html`<time datetime="${toDate(wallMs).toISOString()}">${formatTime(wallMs, nowMs)}</time>`;
 
 /**
- * The shell commands on the page. Each works when it is pasted into a POSIX shell as it stands: the host check
+ * The shell commands on the page, with what must be true where each is run. Each works when it is pasted into a POSIX shell as it stands: the host check
  * lets no `Host` through that could end the quotes. HTTP/1.0 may have none.
  */
-export const commandsFor = ({ headers, socket }: IncomingMessage, isRefreshEnabled: boolean): Commands => {
+export const commandsFor = ({ headers, socket }: IncomingMessage, isRefreshEnabled: boolean) => {
   const { host = `127.0.0.1:${socket.localPort}` } = headers;
   const accept = (reason: Acceptance) => ({
     // An unset variable stops the command, and the shell names it.
