@@ -24,27 +24,16 @@ export const serve = async (context: ServeContext): Promise<number> => {
   }
   // A signal that came while all this was loaded is delivered once the event loop turns.
   if (await Promise.race([context.stopSignal.then(() => true), setImmediate(false)])) return 0;
-  const started = await start(config, context).catch(
-    (error: unknown) => (error instanceof Error && explainListenError(error, config)) || stackOf(error),
-  );
-  return typeof started === 'string' ? cannotStart(started) : stop(started, context);
-};
-
-/** `isTooLate`: the signal to stop came before the service could answer. */
-const start = async (config: Config, context: ServeContext) => {
   const log = context.openLog();
   const service = createService(config, { ...context, logDestination: log });
-  const isTooLate = await Promise.race([
-    context.stopSignal.then(() => true),
-    service.start().then(() => false),
-  ]);
-  return { service, config, log, isTooLate };
-};
-
-type Started = Awaited<ReturnType<typeof start>>;
-
-/** Waits for the signal, then stops. */
-const stop = async ({ service, config, log, isTooLate }: Started, context: ServeContext): Promise<number> => {
+  /** Whether the signal to stop came before the service could answer. */
+  let isTooLate: boolean;
+  try {
+    const signalled = context.stopSignal.then(() => true);
+    isTooLate = await Promise.race([signalled, service.start().then(() => false)]);
+  } catch (error) {
+    return cannotStart((error instanceof Error && explainListenError(error, config)) || stackOf(error));
+  }
   // After Ctrl-C a person is waiting, and no load balancer needs time to notice.
   const isSudden = (await context.stopSignal) === 'SIGINT' || isTooLate;
   const noticeMs = isSudden ? 0 : config.shutdownGraceMs / 3;
