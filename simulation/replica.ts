@@ -227,7 +227,7 @@ export const createReplicas = (
       files: createFiles(() => life, replica),
       compressors: { gzip: compress, br: compress, zstd: compress },
     });
-    const history = createHistory({ clock, ageMs: () => core.list.status().ageMs });
+    const history = createHistory(clock, () => core.list.status().ageMs);
     Object.assign(life, { core, history });
     replica.life = life;
     void begin(life);

@@ -19,16 +19,11 @@ export type Minute = Readonly<MinuteTally>;
 
 export type History = ReturnType<typeof createHistory>;
 
-export interface HistoryOptions {
-  readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** The list's age now. */
-  readonly ageMs: () => number | undefined;
-}
-
 export const HISTORY_MINUTES = 360;
 const MINUTE_MS = 60_000;
 
-export const createHistory = ({ clock, ageMs }: HistoryOptions) => {
+/** @param ageMs the list's age now */
+export const createHistory = (clock: Pick<Clock, 'monotonicMs'>, ageMs: () => number | undefined) => {
   let current = new MinuteTally();
   const minutes = [current];
   let currentEndsAtMs = clock.monotonicMs() + MINUTE_MS;

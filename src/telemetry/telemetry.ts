@@ -27,7 +27,7 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   const { clock, list } = options;
   const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
   const log = createEventLog(logger, config.banks.fields !== undefined);
-  const history = createHistory({ clock, ageMs: () => list.status().ageMs });
+  const history = createHistory(clock, () => list.status().ageMs);
   const failing = new Map<StoreName, StoreState['failing']>();
   /** The state of each configured store. */
   const stores = () => options.stores.map((name): StoreState => ({ name, failing: failing.get(name) }));

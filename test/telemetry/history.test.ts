@@ -25,7 +25,7 @@ const setUp = () => {
   let sentAtMs: number | undefined;
   const ageMs = (): number | undefined =>
     sentAtMs === undefined ? undefined : clock.monotonicMs() - sentAtMs;
-  const history = createHistory({ clock, ageMs });
+  const history = createHistory(clock, ageMs);
   return {
     clock,
     history,
