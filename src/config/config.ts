@@ -128,7 +128,7 @@ const readBanks = (reader: VariableReader, isProduction: boolean) => {
 /** The secrets that `config` holds, each with its variable. Those in files become known when they are read. */
 export const secretsOf = ({ provider: { token, proxies }, management, cache }: Config) => {
   const secrets: Partial<Record<VariableName, readonly string[]>> = {
-    PROVIDER_ACCESS_TOKEN: token.kind === 'fixed' ? textsOf(token.token) : [],
+    PROVIDER_ACCESS_TOKEN: token.kind === 'given' ? textsOf(token.token) : [],
     PROVIDER_CLIENT_SECRET: token.kind === 'client-credentials' ? textsOf(token.clientSecret) : [],
     MANAGEMENT_TOKEN: textsOf(management.token),
     HTTPS_PROXY: textsOf(proxies.https?.credentials).flatMap(withPassword),

@@ -1,4 +1,3 @@
-import type { Secret } from '../secrets/secret.ts';
 import type { SecretSource } from '../secrets/secret-file.ts';
 import type { TlsFiles } from '../secrets/tls-files.ts';
 import type { VariableReader } from './reader.ts';
@@ -7,8 +6,7 @@ import type { VariableReader } from './reader.ts';
 
 /** Where the access token comes from. */
 export type TokenSource =
-  | { readonly kind: 'fixed'; readonly token: Secret }
-  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'given'; readonly token: SecretSource }
   | {
       readonly kind: 'client-credentials';
       readonly url: URL;
@@ -88,8 +86,7 @@ const readTokenSource = (reader: VariableReader): TokenSource | undefined => {
   }
   if (hasCredentials) return readClientCredentials(reader);
   const token = reader.secret('PROVIDER_ACCESS_TOKEN');
-  if (!token) return undefined;
-  return 'reveal' in token ? { kind: 'fixed', token } : { kind: 'file', path: token.path };
+  return token && { kind: 'given', token };
 };
 
 const readClientCredentials = (reader: VariableReader): TokenSource | undefined => {

@@ -64,7 +64,7 @@ const toClause = (text: string): string => text.charAt(0).toLowerCase() + text.s
 
 const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence) => {
   const { config, observation, json } = evidence;
-  const { environment, timeoutMs, token } = config.provider;
+  const { environment, timeoutMs } = config.provider;
   const members = [findLists(json).join(' or '), signOfPages(observation.answer?.link, json)];
   return {
     variable,
@@ -74,7 +74,7 @@ const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence) => {
     headAfter: ms(contact?.head?.afterMs ?? 0),
     environment,
     timeout: ms(timeoutMs),
-    tokenVariable: token.kind === 'file' ? 'PROVIDER_ACCESS_TOKEN_FILE' : 'PROVIDER_ACCESS_TOKEN',
+    tokenVariable: observation.tokenVariable,
     members: members.filter(Boolean).join('; '),
     hints: entryHints(evidence).join('; ') || 'the entries have nothing in the published fields',
   };

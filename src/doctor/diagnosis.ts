@@ -94,12 +94,15 @@ const MIN_CERTIFICATE_DAYS = 14;
 
 const DESCRIBE: Readonly<Record<ExchangeStep, (evidence: Evidence) => Description>> = {
   token: ({ config, observation: { contacts } }) => {
-    const texts = {
-      fixed: 'the fixed one of PROVIDER_ACCESS_TOKEN',
-      file: 'from the file of PROVIDER_ACCESS_TOKEN_FILE',
-      'client-credentials': `granted by the token endpoint after ${ms(contacts['the token endpoint']?.head?.afterMs ?? 0)}`,
-    };
-    return [texts[config.provider.token.kind]];
+    const { token: source } = config.provider;
+    if (source.kind === 'client-credentials')
+      return [
+        `granted by the token endpoint after ${ms(contacts['the token endpoint']?.head?.afterMs ?? 0)}`,
+      ];
+    const isFixed = 'reveal' in source.token;
+    return [
+      isFixed ? 'the fixed one of PROVIDER_ACCESS_TOKEN' : 'from the file of PROVIDER_ACCESS_TOKEN_FILE',
+    ];
   },
   address: ({ observation: { contacts } }) => {
     const connection = contacts['the provider']?.connection;

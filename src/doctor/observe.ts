@@ -62,7 +62,7 @@ export const observeExchange = async (config: Config, { addSecret }: Redaction) 
   );
   const outcome = await core.list.arrival().catch((error: unknown) => LoadError.from(error));
   await core.stop();
-  return { contacts, answer, answeredAfterMs, outcome };
+  return { contacts, answer, answeredAfterMs, outcome, tokenVariable: core.tokenVariable };
 };
 
 /** The service's connections. Each request has a new contact, which is filled in as the request proceeds. */

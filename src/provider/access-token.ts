@@ -22,16 +22,10 @@ export interface AccessToken {
   newerThan(rejected: string): Promise<string | undefined>;
 }
 
-export const createAccessToken = (source: TokenSource, options: TokenOptions): AccessToken => {
-  switch (source.kind) {
-    case 'fixed':
-      return given('PROVIDER_ACCESS_TOKEN', source.token, options);
-    case 'file':
-      return given('PROVIDER_ACCESS_TOKEN_FILE', source, options);
-    case 'client-credentials':
-      return createClientCredentials(source, options);
-  }
-};
+export const createAccessToken = (source: TokenSource, options: TokenOptions): AccessToken =>
+  source.kind === 'given'
+    ? createGivenToken(source.token, options)
+    : createClientCredentials(source, options);
 
 /**
  * Runs `exchange` with a token. A 401 gets one newer token and one retry, never more: a provider that rejects
@@ -56,12 +50,8 @@ export const withToken = async (
   );
 };
 
-/** @param variable the one that holds the token or names its file */
-const given = (
-  variable: string,
-  source: SecretSource,
-  { environment, addSecret }: TokenOptions,
-): AccessToken => {
+const createGivenToken = (source: SecretSource, { environment, addSecret }: TokenOptions): AccessToken => {
+  const variable = 'reveal' in source ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE';
   const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
   const current = orNoToken(createSecretReader(source, { variable, rule, addSecret }));
   return {

@@ -172,7 +172,7 @@ test('secrets may be in files, which are no secrets', () => {
   const { PROVIDER_ACCESS_TOKEN: _, ...sandbox } = SANDBOX;
   const files = { MANAGEMENT_TOKEN_FILE: '/management', CACHE_REDIS_URL_FILE: '/redis' };
   const config = parseConfig({ ...sandbox, ...files, PROVIDER_ACCESS_TOKEN_FILE: '/token' });
-  expect(config.provider.token).toEqual({ kind: 'file', path: '/token' });
+  expect(config.provider.token).toEqual({ kind: 'given', token: { path: '/token' } });
   expect(config.management.token).toEqual({ path: '/management' });
   expect(config.cache.redisUrl).toEqual({ path: '/redis' });
   expect(secretsOf(config)).toEqual([]);

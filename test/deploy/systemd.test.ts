@@ -29,7 +29,7 @@ test('the unit with a minimal file of variables is a good configuration, and sto
     PROVIDER_PRODUCTION_BASE_URL: 'https://api.example.com',
     BANK_FIELDS: 'code,ispb,name',
   });
-  expect(config.provider.token.kind).toBe('file');
+  expect(config.provider.token).toMatchObject({ kind: 'given', token: { path: expect.anything() } });
   const [stopSeconds = ''] = valuesOf('TimeoutStopSec');
   expect(Number.parseInt(stopSeconds, 10)).toBeGreaterThan(config.shutdownGraceMs / 1_000);
 });
