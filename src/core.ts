@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net';
 import { createBankList, type BankList } from './banks/bank-list.ts';
 import { ALONE } from './banks/loading/loading.ts';
 import type { Compressors } from './banks/representation.ts';
@@ -18,20 +17,11 @@ import type { ServiceEvent } from './telemetry/events.ts';
 // that it is shared with. Everything but HTTP towards clients. What surrounds it can be handed in, so that a simulation
 // can decide when each thing happens.
 
-export interface CoreOptions {
-  readonly version: string;
-  readonly clock: Clock;
+export interface CoreOptions extends Omit<ProviderOptions, 'onEvent'> {
   /** Measures the deadlines of a real network, where `clock` is moved by hand, which a real network does not follow. */
   readonly networkClock?: Clock | undefined;
-  /** A number in [0, 1), for jitter. */
-  readonly random: () => number;
-  /** Is given every secret that turns up while the service runs. */
-  readonly addSecret: (variable: string, secret: string) => void;
   readonly emit: (event: ServiceEvent) => void;
-  /** Resolves the provider's host names; Node's own unless given. */
-  readonly lookup?: LookupFunction | undefined;
-  // What stands for network, disk and compression; the real ones unless given.
-  readonly connect?: ProviderOptions['connect'];
+  // What stands for Redis, disk and compression; the real ones unless given.
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
   readonly files?: Files;
   readonly compressors?: Compressors;
