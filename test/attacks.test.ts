@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import type { Environment } from '../src/config/reader.ts';
+import { makeBanks } from './kit/banks.ts';
+import { runService, startProcess, type ServiceProcess } from './kit/process.ts';
+import { describeWithRedis, startRedis } from './kit/redis-server.ts';
+import { eventually } from './kit/rig.ts';
+
+// What an attacker, a wrong variable or a wrong provider could do to the built process.
+
+const TOKEN = 'operator-token-0123456789';
+
+let emulator: Emulator;
+let path: string;
+const closers: (() => unknown)[] = [];
+beforeEach(async () => {
+  emulator = await startEmulator();
+  path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'file');
+  closers.push(() => emulator.close());
+});
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const sandbox = (): Environment => ({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, MANAGEMENT_TOKEN: TOKEN });
+
+interface Running extends ServiceProcess {
+  readonly url: string;
+  readonly operatorsUrl: string;
+  /** Status and body of the answer to `POST /refresh`. */
+  readonly refresh: () => Promise<readonly [status: number, body: string]>;
+  /** How many banks are served. */
+  readonly count: () => Promise<number>;
+}
+
+/** The service, once it has asked for the list. */
+const start = async (env: Environment = {}): Promise<Running> => {
+  const service = await startProcess({ ...sandbox(), ...env });
+  closers.push(() => service.end('SIGKILL'));
+  const [url = '', operatorsUrl = ''] = service.urls();
+  const banks = async (): Promise<string> => (await fetch(`${url}/banks`)).text();
+  await banks();
+  return {
+    ...service,
+    url,
+    operatorsUrl,
+    refresh: async () => {
+      const headers = { Authorization: `Bearer ${TOKEN}` };
+      const answer = await fetch(`${operatorsUrl}/refresh`, { method: 'POST', headers });
+      return [answer.status, await answer.text()];
+    },
+    count: async () => (await banks()).split('"ispb"').length - 1,
+  };
+};
+
+test.each<[what: string, put: () => unknown, env: () => Environment]>([
+  ['a text', () => writeFileSync(path, 'mine'), () => ({})],
+  ['a pipe', () => execFileSync('mkfifo', [path]), () => ({})],
+  [
+    'the file of the access token',
+    () => writeFileSync(path, 'emulator-access-token'),
+    () => ({ PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: path }),
+  ],
+])('a service whose snapshot would replace %s does not start, and leaves it', async (_what, put, env) => {
+  put();
+  const before = lstatSync(path).ino;
+  const { child, says, exit, output } = runService({ ...sandbox(), CACHE_SNAPSHOT_FILE: path, ...env() });
+  // One that starts is given the time to save its list.
+  const stop = async ([, url]: RegExpExecArray): Promise<void> => {
+    await fetch(`${url}/banks`);
+    child.kill('SIGINT');
+  };
+  await says(/"url":"([^"]+)"/).then(stop, () => undefined);
+  const status = await exit;
+  expect([status, lstatSync(path).ino]).toEqual([1, before]);
+  expect(output()).toMatch(/^ {2}CACHE_SNAPSHOT_FILE[:,]/m);
+});
+
+test('a file that somebody puts in the place of the snapshot while the service runs stays', async () => {
+  const { refresh, end } = await start({ CACHE_SNAPSHOT_FILE: path });
+  await eventually(() => existsSync(path));
+  writeFileSync(path, 'mine');
+  expect((await refresh())[0]).toBe(200);
+  expect(await end('SIGINT')).toBe(0);
+  expect(readFileSync(path, 'utf8')).toBe('mine');
+});
+
+test('a list that loses a fifth at each load is refused before it has lost more than that of the largest', async () => {
+  emulator.setBanks(makeBanks(500));
+  const { refresh, count } = await start();
+  let answer: readonly [number, string] = [200, ''];
+  for (let load = 0, left = 500; load < 24 && answer[0] === 200; load += 1) {
+    left = Math.ceil(left * 0.8);
+    emulator.setBanks(makeBanks(left));
+    answer = await refresh();
+  }
+  expect(await count()).toBe(400);
+  expect(answer).toEqual([502, expect.stringContaining('shrank from 500 to 320 entries in the last days')]);
+});
+
+test('after a far too long list that passed, the right one comes back without an operator', async () => {
+  emulator.setBanks(makeBanks(100));
+  const { refresh, count } = await start();
+  for (const banks of [1_000, 100]) {
+    emulator.setBanks(makeBanks(banks));
+    expect([banks, (await refresh())[0], await count()]).toEqual([banks, 200, banks]);
+  }
+});
+
+test('names of spaces are refused; other names for all banks are told once, on log, page and metric', async () => {
+  const named = (name: string) => emulator.setBanks(makeBanks(100).map((bank) => ({ ...bank, name })));
+  emulator.setBanks(makeBanks(100));
+  const { operatorsUrl, refresh, written } = await start();
+  named(' ');
+  expect(await refresh()).toEqual([502, expect.stringContaining('"kind":"drifted"')]);
+  named('Banco');
+  for (let load = 0; load < 2; load += 1) expect((await refresh())[0]).toBe(200);
+  const [page, metrics] = await Promise.all(
+    ['/', '/metrics'].map(async (place) => (await fetch(operatorsUrl + place)).text()),
+  );
+  expect(page).toContain('The list changed by more than GUARD_MAX_SHRINK');
+  expect(metrics).toMatch(/^banks_list_last_large_change_timestamp_seconds [1-9]/m);
+  const told = (): string[] => written().match(/"level":40,.*changed by more than GUARD_MAX_SHRINK/g) ?? [];
+  await eventually(() => told().length > 0);
+  expect(told()).toHaveLength(1);
+});
+
+/** Sends `bytes` to the management port from `localAddress`: the whole 127.0.0.0/8 is this machine. */
+const send = (operatorsUrl: string, localAddress: string, bytes: string): void => {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(operatorsUrl).port), localAddress });
+  closers.push(() => socket.destroy());
+  socket.on('error', () => undefined).write(bytes);
+};
+
+test('half-sent requests of one address leave the management port open to others', async () => {
+  const { operatorsUrl } = await start();
+  for (let count = 0; count < 125; count += 1) send(operatorsUrl, '127.0.0.2', 'GET / HTTP/1.1\r\n');
+  expect((await fetch(`${operatorsUrl}/metrics`)).status).toBe(200);
+});
+
+test('the right management token is accepted while eight other addresses try wrong ones', async () => {
+  const { operatorsUrl, refresh } = await start();
+  const wrong = 'POST /refresh HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer wrong\r\n\r\n';
+  for (let count = 0; count < 32; count += 1) send(operatorsUrl, `127.0.1.${1 + (count % 8)}`, wrong);
+  let metrics = '';
+  while (!metrics.includes('banks_management_refusals_total{reason="wrong_token"} 32'))
+    metrics = await (await fetch(`${operatorsUrl}/metrics`)).text();
+  expect((await refresh())[0]).toBe(200);
+});
+
+describeWithRedis('whoever can write to Redis', () => {
+  test('cannot make an old list count as new, whatever life is written beside it', async () => {
+    const redis = await startRedis();
+    closers.push(() => redis.kill());
+    emulator.setBanks(makeBanks(3));
+    const env = { CACHE_REDIS_URL: redis.url };
+    const first = await start(env);
+    expect(await first.end('SIGINT')).toBe(0);
+
+    const [key = ''] = /banks-bff\S+:list/.exec(await redis.command('KEYS *')) ?? [];
+    const [, header = '', list = ''] = (await redis.command(`GET ${key}`)).split('\n');
+    const replayed = list.replaceAll(/(?<=AtMs":)\d+/g, (ms) => String(Number(ms) - 7_200_000));
+    const checksum = createHash('sha256').update(replayed).digest('base64url');
+    const forged = header.replace(/"checksum":.*/, `"checksum":"${checksum}","lifeMs":1}`);
+    const value = JSON.stringify(`${forged}\n${replayed}\n`);
+    expect(await redis.command(`SET ${key} ${value} PX 600000`)).toContain('+OK');
+
+    await emulator.behave('unavailable');
+    const second = await start(env);
+    expect(second.written()).toContain('"lastGoodList":"CACHE_REDIS_URL"');
+    const health = await (await fetch(`${second.url}/healthz`)).text();
+    expect(health).toContain('"state":"stale"');
+    expect(Number(/"ageSeconds":(\d+)/.exec(health)?.[1])).toBeGreaterThanOrEqual(7_200);
+    await eventually(() => emulator.listCalls() === 2);
+  });
+});
