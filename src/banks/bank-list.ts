@@ -40,39 +40,9 @@ export interface BankListOptions {
   readonly onEvent: (event: ListEvent) => void;
 }
 
-export interface BankList {
-  /** The list, if one may be served now. Never waits, never causes a load. */
-  served(): ServedList | undefined;
-  /**
-   * The list as soon as there is one: shares the load under way, or starts it.
-   * @throws {LoadError} the load's failure, at once while retries are backing off; `timeout` after `loadTimeoutMs`
-   */
-  arrival(): Promise<ServedList>;
-  status(): ListStatus;
-  /** The state alone, without the full status. */
-  state(): Freshness;
-  /**
-   * Takes a list from a store, unless the cached one is as young. One that the guard would refuse is taken where an operator
-   * accepted it after the cached one.
-   * @param reportedAgeMs the age that the store reports; undefined: only clocks can tell
-   * @returns whether it was taken
-   * @throws {LoadError} when the guard refuses it
-   */
-  restore(saved: SavedList, reportedAgeMs: number | undefined): Promise<boolean>;
-  /**
-   * Loads the whole list now, whatever the back-off says, after a load that is under way.
-   * @param accept the reasons for which the guard does not refuse this one list
-   * @param requestId of the operator's request, for the log
-   * @returns the failure, or undefined if the list was renewed
-   */
-  refresh(accept?: readonly Acceptance[], requestId?: string): Promise<LoadError | undefined>;
-  /** Loads the first list, unless a fresh one was restored, and keeps renewing it. */
-  start(): void;
-  /** Ends the renewals and the load under way. The cached list can still be served. */
-  stop(): void;
-}
+export type BankList = ReturnType<typeof createBankList>;
 
-export const createBankList = (options: BankListOptions): BankList => {
+export const createBankList = (options: BankListOptions) => {
   const { policy, clock, random, loadTimeoutMs } = options;
   const cached = createCachedList(policy, clock);
   const failures = createFailureRecord(clock);
@@ -112,8 +82,13 @@ export const createBankList = (options: BankListOptions): BankList => {
   };
 
   return {
-    served: () => cached.served(),
-    arrival: () =>
+    /** The list, if one may be served now. Never waits, never causes a load. */
+    served: cached.served,
+    /**
+     * The list as soon as there is one: shares the load under way, or starts it.
+     * @throws {LoadError} the load's failure, at once while retries are backing off; `timeout` after `loadTimeoutMs`
+     */
+    arrival: (): Promise<ServedList> =>
       withDeadline(untilServed, {
         limitMs: loadTimeoutMs,
         clock,
@@ -121,15 +96,21 @@ export const createBankList = (options: BankListOptions): BankList => {
           failures.current().failure ??
           new LoadError('timeout', `no complete answer within ${loadTimeoutMs} ms`),
       }),
-    state: () => cached.state(),
-    status: () => ({
+    status: (): ListStatus => ({
       ...failures.current(),
       state: cached.state(),
       held: cached.get(),
       ageMs: cached.ageMs(),
       nextLoadInMs: loading.nextLoadInMs(),
     }),
-    restore: async (saved, reportedAgeMs) => {
+    /**
+     * Takes a list from a store, unless the cached one is as young. One that the guard would refuse is taken where an operator
+     * accepted it after the cached one.
+     * @param reportedAgeMs the age that the store reports; undefined: only clocks can tell
+     * @returns whether it was taken
+     * @throws {LoadError} when the guard refuses it
+     */
+    restore: async (saved: SavedList, reportedAgeMs: number | undefined): Promise<boolean> => {
       const taken = await restore(saved, reportedAgeMs);
       if (!taken) return false;
       const state = cached.state();
@@ -139,9 +120,18 @@ export const createBankList = (options: BankListOptions): BankList => {
       if (!failures.current().failure) loading.on('replaced');
       return true;
     },
-    refresh: (accept = [], requestId) => loading.refresh(accept, requestId),
-    start: () => loading.on('start'),
-    stop: () => loading.on('stop'),
+    /**
+     * Loads the whole list now, whatever the back-off says, after a load that is under way.
+     * @param accept the reasons for which the guard does not refuse this one list
+     * @param requestId of the operator's request, for the log
+     * @returns the failure, or undefined if the list was renewed
+     */
+    refresh: (accept: readonly Acceptance[] = [], requestId?: string): Promise<LoadError | undefined> =>
+      loading.refresh(accept, requestId),
+    /** Loads the first list, unless a fresh one was restored, and keeps renewing it. */
+    start: (): void => loading.on('start'),
+    /** Ends the renewals and the load under way. The cached list can still be served. */
+    stop: (): void => loading.on('stop'),
   };
 };
 

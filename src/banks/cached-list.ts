@@ -55,21 +55,9 @@ export interface ServedList {
   readonly freshForMs: number;
 }
 
-export interface CachedList {
-  /** Replaces the list. */
-  set(list: HeldList): void;
-  /** The list, however old it is. */
-  get(): HeldList | undefined;
-  /** Milliseconds since the provider sent it; undefined without a list. */
-  ageMs(): number | undefined;
-  /** Milliseconds until it is stale: negative once it is, 0 without a list. */
-  freshForMs(): number;
-  state(): Freshness;
-  /** The list, unless it is too old to be served. */
-  served(): ServedList | undefined;
-}
+export type CachedList = ReturnType<typeof createCachedList>;
 
-export const createCachedList = (policy: FreshnessPolicy, clock: Clock): CachedList => {
+export const createCachedList = (policy: FreshnessPolicy, clock: Clock) => {
   const cache = new LRUCache<'banks', HeldList>({
     max: 1,
     ttl: policy.ttlMs,
@@ -78,19 +66,22 @@ export const createCachedList = (policy: FreshnessPolicy, clock: Clock): CachedL
     ttlResolution: 0,
     perf: { now: () => clock.monotonicMs() },
   });
-  // Without a look at the clock: get() would decide whether the list is stale.
+  /** The list, however old it is. Without a look at the clock: get() would decide whether it is stale. */
   const get = (): HeldList | undefined => cache.peek('banks');
+  /** Milliseconds until it is stale: negative once it is, 0 without a list. */
   const freshForMs = (): number => cache.getRemainingTTL('banks');
+  /** Milliseconds since the provider sent it; undefined without a list. */
   const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
   const state = (): Freshness => freshness(ageMs(), policy);
   return {
-    // To the library a start of 0 means that none was given.
-    set: (list) => void cache.set('banks', list, { start: list.countedFromMs || -1 }),
+    /** Replaces the list. To the library a start of 0 means that none was given. */
+    set: (list: HeldList): void => void cache.set('banks', list, { start: list.countedFromMs || -1 }),
     get,
     ageMs,
     freshForMs,
     state,
-    served: () => {
+    /** The list, unless it is too old to be served. */
+    served: (): ServedList | undefined => {
       const list = get();
       if (!list) return undefined;
       const remainingMs = freshForMs();

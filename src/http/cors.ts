@@ -4,34 +4,29 @@ import type { FlatHeaders } from './headers.ts';
 
 // Which other origins may read the answers (the Fetch standard, section 3.2). Never with credentials: there are none.
 
-export interface Cors {
-  /** The headers from which a browser learns whether a page of `origin` may read the answer. The same array each time. */
-  headers(origin: string | undefined): FlatHeaders;
-  /** Whether the request comes from a page of an origin that is not allowed: its browser will not show it the answer. */
-  refuses(origin: string | undefined): boolean;
-  /** The further headers of the answer to an OPTIONS request: empty unless it is a preflight. */
-  preflightHeaders(req: IncomingMessage): FlatHeaders;
-  /** Whether the answers differ by origin, so that each must have `Vary: Origin`, refusals included. */
-  readonly varies: boolean;
-  /** Follows the origins: `same-origin` would prevent even an allowed frontend from embedding an answer. */
-  readonly resourcePolicy: 'same-origin' | 'cross-origin';
-}
+export type Cors = ReturnType<typeof createCors>;
 
-export const createCors = (origins: Config['corsOrigins']): Cors => {
+export const createCors = (origins: Config['corsOrigins']) => {
   const isOpen = origins === '*';
   const allowed = new Map((isOpen ? ['*'] : origins).map((origin) => [origin, allowedHeaders(origin)]));
+  /** The headers from which a browser learns whether a page of `origin` may read the answer. The same array each time. */
   const headers = (origin: string | undefined): FlatHeaders =>
     allowed.get(isOpen ? '*' : (origin ?? '')) ?? NOT_ALLOWED;
   return {
     headers,
-    refuses: (origin) => origin !== undefined && headers(origin) === NOT_ALLOWED,
-    preflightHeaders: ({ headers: { origin, 'access-control-request-method': method } }) => {
+    /** Whether the request comes from a page of an origin that is not allowed: its browser will not show it the answer. */
+    refuses: (origin: string | undefined): boolean => origin !== undefined && headers(origin) === NOT_ALLOWED,
+    /** The further headers of the answer to an OPTIONS request: empty unless it is a preflight. */
+    preflightHeaders: (req: IncomingMessage): FlatHeaders => {
+      const { origin, 'access-control-request-method': method } = req.headers;
       const isPreflight = origin !== undefined && method !== undefined;
       return isPreflight && headers(origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : NOT_ALLOWED;
     },
+    /** Whether the answers differ by origin, so that each must have `Vary: Origin`, refusals included. */
     varies: allowed.size > 0 && !isOpen,
+    /** Follows the origins: `same-origin` would prevent even an allowed frontend from embedding an answer. */
     resourcePolicy: allowed.size > 0 ? 'cross-origin' : 'same-origin',
-  };
+  } as const;
 };
 
 const NOT_ALLOWED: FlatHeaders = [];

@@ -28,31 +28,9 @@ export interface RequestLogOptions {
   readonly emit?: (event: RequestEvent) => void;
 }
 
-export interface RequestLog {
-  /** In front of Express: sets `X-Request-Id`, gives the request a logger, `req.log`, and logs it once it is finished. */
-  readonly middleware: (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
-  /**
-   * For Express: the route that answers, a constant of the code; the state of the list that was served or could not be; and
-   * whether the request waited for it.
-   */
-  note(req: IncomingMessage, known: Partial<Omit<Known, 'answeredBy'>>): void;
-  /**
-   * For the hot path, once it has the answer to a request for /banks: the identifier for `X-Request-Id`, and what logs the
-   * request once it is finished.
-   */
-  watch(
-    head: RequestHead,
-    listState: Freshness,
-  ): { readonly requestId: string; readonly finished: LogFinished };
-}
+export type RequestLog = ReturnType<typeof createRequestLog>;
 
-/**
- * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`: whether the system has
- * taken all of it, and not lost the client before.
- */
-export type LogFinished = (status: number, contentBytes: number, isTaken: boolean) => void;
-
-export const createRequestLog = (options: RequestLogOptions): RequestLog => {
+export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, cors, emit } = options;
   /** What the handlers add to a request that Express answers. */
   const noted = new WeakMap<IncomingMessage, Known>();
@@ -80,7 +58,8 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
   };
 
   return {
-    middleware: (req, res, next) => {
+    /** In front of Express: sets `X-Request-Id`, gives the request a logger, `req.log`, and logs it once it is finished. */
+    middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
       const requestId = identify(req);
       res.setHeader('X-Request-Id', requestId);
       const known: Known = { answeredBy: 'node_http', route: 'other', listState: undefined, waited: false };
@@ -96,13 +75,26 @@ export const createRequestLog = (options: RequestLogOptions): RequestLog => {
       req.id = requestId;
       giveLogger(req, res, next);
     },
-    note: (req, known) => void Object.assign(noted.get(req) ?? {}, known),
-    watch: (head, listState) => {
+    /**
+     * For Express: the route that answers, a constant of the code; the state of the list that was served or could not be; and
+     * whether the request waited for it.
+     */
+    note: (req: IncomingMessage, known: Partial<Omit<Known, 'answeredBy'>>): void =>
+      void Object.assign(noted.get(req) ?? {}, known),
+    /**
+     * For the hot path, once it has the answer to a request for /banks: the identifier for `X-Request-Id`, and what logs the
+     * request once it is finished.
+     */
+    watch: (head: RequestHead, listState: Freshness) => {
       const requestId = identify(head);
       const end = begin(head, requestId);
       const isClientsId = head.headers['x-request-id'] !== undefined;
       const known: Known = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
-      const finished: LogFinished = (status, contentBytes, isTaken) => {
+      /**
+       * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`: whether the system has
+       * taken all of it, and not lost the client before.
+       */
+      const finished = (status: number, contentBytes: number, isTaken: boolean): void => {
         const line = end(known, status, contentBytes, isTaken);
         if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoTime(), isClientsId, redact));
       };

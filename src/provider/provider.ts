@@ -11,14 +11,6 @@ import type { TokenEvent, TokenOptions } from './token-endpoint.ts';
 
 // The provider as the other rooms see it: a function that loads a list.
 
-export interface Provider {
-  readonly load: Load;
-  /** The variable for an operator to check when the token is rejected. */
-  readonly tokenVariable: string;
-  /** Ends a request for a token, and tells of nothing any more. A load ends by its own signal. */
-  close(): void;
-}
-
 /** A request to the provider has ended; `answer` is undefined where there was no complete one. */
 export interface ProviderEvent {
   readonly type: 'provider-called';
@@ -38,7 +30,7 @@ export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random' |
 export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
   { connect = createConnections, ...options }: ProviderOptions,
-): Provider => {
+) => {
   const { clock, version, lookup, addSecret, onEvent } = options;
   const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
   // Firewalls in front of APIs refuse requests without one.
@@ -90,14 +82,17 @@ export const createProvider = (
     }
   };
 
+  const load: Load = async (signal) => {
+    const answer = await withToken(accessToken, (token) => requestBanks(token, signal));
+    const contract = { ...banks, maxBytes: maxBodyBytes };
+    return processBanksAnswer(answer, contract, { nowMs: clock.wallMs(), clock, signal });
+  };
   return {
-    load: async (signal) => {
-      const answer = await withToken(accessToken, (token) => requestBanks(token, signal));
-      const contract = { ...banks, maxBytes: maxBodyBytes };
-      return processBanksAnswer(answer, contract, { nowMs: clock.wallMs(), clock, signal });
-    },
+    load,
+    /** The variable for an operator to check when the token is rejected. */
     tokenVariable: accessToken.variable,
-    close: () => closing.abort(new LoadError('unreachable', 'the service is stopping')),
+    /** Ends a request for a token, and tells of nothing any more. A load ends by its own signal. */
+    close: (): void => closing.abort(new LoadError('unreachable', 'the service is stopping')),
   };
 };
 

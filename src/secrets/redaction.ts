@@ -6,38 +6,35 @@ import { createSecretRemover } from './secret-scanner.ts';
 //     {"url":"redis://:s3cret/%2B@host","auth":"Basic aWQ6czNjcmV0Lys="}
 //     {"url":"redis://:[redacted]@host","auth":"Basic aWQ6[redacted]="}
 
-export interface Redaction {
-  /**
-   * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link MAX_VALUES} values are
-   * kept: an error may still quote a rotated token, but a year of hourly tokens must not slow down every line. A secret
-   * that is not {@link isLookedFor} is ignored.
-   */
-  readonly addSecret: (origin: string, secret: string) => void;
-  /**
-   * Replaces each secret in `text` by `[redacted]`: plain, percent-encoded, form-encoded, JSON-escaped, and in Base64 or
-   * base64url; not where letters and digits are encoded one by one. Never throws. A text longer than {@link MAX_TEXT_CHARS} is
-   * cut there.
-   */
-  readonly redact: (text: string) => string;
-}
+export type Redaction = ReturnType<typeof createRedaction>;
 
 const MAX_VALUES = 4;
 
 /** Far more than any line or report of this service has. */
 export const MAX_TEXT_CHARS = 262_144;
 
-export const createRedaction = (): Redaction => {
+export const createRedaction = () => {
   const secrets = new Map<string, readonly string[]>();
   let removeSecrets = createSecretRemover([]);
 
   return {
-    addSecret: (origin, secret) => {
+    /**
+     * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link MAX_VALUES} values are
+     * kept: an error may still quote a rotated token, but a year of hourly tokens must not slow down every line. A secret
+     * that is not {@link isLookedFor} is ignored.
+     */
+    addSecret: (origin: string, secret: string): void => {
       const known = secrets.get(origin) ?? [];
       if (known.at(-1) === secret || !isLookedFor(secret)) return;
       secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-MAX_VALUES));
       removeSecrets = createSecretRemover([...secrets.values()].flat());
     },
-    redact: (text) =>
+    /**
+     * Replaces each secret in `text` by `[redacted]`: plain, percent-encoded, form-encoded, JSON-escaped, and in Base64 or
+     * base64url; not where letters and digits are encoded one by one. Never throws. A text longer than
+     * {@link MAX_TEXT_CHARS} is cut there.
+     */
+    redact: (text: string): string =>
       removeSecrets(text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text),
   };
 };

@@ -14,22 +14,7 @@ export interface LastGoodListOptions {
   readonly onEvent: (event: StoreEvent) => void;
 }
 
-export interface LastGoodList {
-  /** Pulls from all stores. Resolves with the name of the one that had the list that is cached then. Never rejects. */
-  restore(): Promise<StoreName | undefined>;
-  /**
-   * Reads `store` and offers its list to the service, which takes it if it is younger. The list that is cached then is
-   * written in the background to those that are known to have an older one or none, and to other stores that could not be
-   * read. Never rejects.
-   */
-  pull(store: ListStore): Promise<void>;
-  /** Writes the cached list to all stores in the background. While one is writing, only the newest list waits for it. */
-  save(): void;
-  /** The result of `operation`, or 'failed' if it rejects, which is then reported as an event. */
-  attempt<T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'>;
-  /** Resolves once nothing is being written to `store`, or to any store. */
-  onSettled(store?: ListStore): Promise<void>;
-}
+export type LastGoodList = ReturnType<typeof createLastGoodList>;
 
 /**
  * One list is older than another only by at least this: reading takes time, so of two lists of the same moment each would
@@ -58,11 +43,12 @@ interface Shelf {
   writing?: Promise<void> | undefined;
 }
 
-export const createLastGoodList = (options: LastGoodListOptions): LastGoodList => {
+export const createLastGoodList = (options: LastGoodListOptions) => {
   const { list, clock, onEvent } = options;
   const shelves = options.stores.map((store): Shelf => ({ store, isUnreadable: false, isUnwritten: false }));
 
-  const attempt: LastGoodList['attempt'] = async (store, operation) => {
+  /** The result of `operation`, or 'failed' if it rejects, which is then reported as an event. */
+  const attempt = async <T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'> => {
     try {
       return await operation();
     } catch (error) {
@@ -130,7 +116,8 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
     );
 
   return {
-    restore: async () => {
+    /** Pulls from all stores. Resolves with the name of the one that had the list that is cached then. Never rejects. */
+    restore: async (): Promise<StoreName | undefined> => {
       for (const shelf of shelves) {
         // oxlint-disable-next-line no-await-in-loop -- in order: of two lists of the same moment the first one stays
         await read(shelf);
@@ -142,13 +129,20 @@ export const createLastGoodList = (options: LastGoodListOptions): LastGoodList =
       push();
       return source;
     },
-    pull: async (store) => {
+    /**
+     * Reads `store` and offers its list to the service, which takes it if it is younger. The list that is cached then is
+     * written in the background to those that are known to have an older one or none, and to other stores that could not be
+     * read. Never rejects.
+     */
+    pull: async (store: ListStore): Promise<void> => {
       for (const shelf of shelves) if (shelf.store === store) await read(shelf);
       push(store);
     },
-    save: () => writeTo(() => true),
+    /** Writes the cached list to all stores in the background. While one is writing, only the newest list waits for it. */
+    save: (): void => writeTo(() => true),
     attempt,
-    onSettled: async (store) => {
+    /** Resolves once nothing is being written to `store`, or to any store. */
+    onSettled: async (store?: ListStore): Promise<void> => {
       for (const shelf of shelves) if (!store || shelf.store === store) await shelf.writing;
     },
   };

@@ -25,19 +25,6 @@ export interface RedisConnectionOptions {
   readonly loadClient?: (() => Promise<CreateRedisClient>) | undefined;
 }
 
-export interface RedisConnection {
-  /** Starts connecting and keeps reconnecting until `close`. Calls `onReady` after each handshake. */
-  open(onReady: () => void): void;
-  close(): void;
-  isOpen(): boolean;
-  /**
-   * Runs `operation`; a failure other than of its data closes the connection, and a new one is made.
-   * @throws {StoreError} at once without a connection, once the first attempt to make one has ended; after
-   *     {@link OPERATION_MS} without an answer
-   */
-  run<T>(operation: (redis: RedisClient) => Promise<T>): Promise<T>;
-}
-
 /** The longest delay that a stalled Redis causes, once: the first time-out closes the connection. */
 export const OPERATION_MS = 500;
 /** For the address, TCP, TLS, authentication and the handshake together. */
@@ -48,7 +35,7 @@ const STORE = 'CACHE_REDIS_URL';
 const FIRST_RECONNECT_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 
-export const createRedisConnection = (options: RedisConnectionOptions): RedisConnection => {
+export const createRedisConnection = (options: RedisConnectionOptions) => {
   const { clock, random, onEvent, loadClient = loadRedisClient } = options;
   const closing = new AbortController();
   let connected: RedisClient | undefined;
@@ -106,7 +93,12 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
     cancelNext = clock.after(PING_EVERY_MS, () => void ping().catch(() => undefined));
   };
 
-  const run: RedisConnection['run'] = async (operation) => {
+  /**
+   * Runs `operation`; a failure other than of its data closes the connection, and a new one is made.
+   * @throws {StoreError} at once without a connection, once the first attempt to make one has ended; after
+   *     {@link OPERATION_MS} without an answer
+   */
+  const run = async <T>(operation: (redis: RedisClient) => Promise<T>): Promise<T> => {
     // The first operation may come while the library is loaded and the first connection is made.
     if (!connected) await firstAttempt;
     const used = connected;
@@ -125,18 +117,19 @@ export const createRedisConnection = (options: RedisConnectionOptions): RedisCon
   };
 
   return {
-    open: (listener) => {
+    /** Starts connecting and keeps reconnecting until `close`. Calls `listener` after each handshake. */
+    open: (listener: () => void): void => {
       onReady = listener;
       firstAttempt = connect();
     },
-    close: () => {
+    close: (): void => {
       closing.abort(new StoreError('is closed'));
       cancelNext();
       connected?.destroy();
       connected = undefined;
       whyOffline = 'is closed';
     },
-    isOpen: () => connected !== undefined,
+    isOpen: (): boolean => connected !== undefined,
     run,
   };
 };

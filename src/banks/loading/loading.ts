@@ -69,20 +69,6 @@ export interface LoadingOptions {
   readonly clock: Clock;
 }
 
-export interface Loading {
-  /** Something happened outside; see {@link TRANSITIONS}. */
-  on(event: 'start' | 'wanted' | 'replaced' | 'stop'): void;
-  /**
-   * Makes a load of its own as soon as none is under way. Those who wait with the same `reasons` to accept share one.
-   * @param requestId of the operator's request; where requests share a load, the first one's counts
-   * @returns the failure, or undefined if there was none
-   */
-  refresh(reasons: readonly Acceptance[], requestId?: string): Promise<LoadError | undefined>;
-  state(): LoadingState;
-  /** Milliseconds until the next load; 0 unless an alarm is set. */
-  nextLoadInMs(): number;
-}
-
 /** A load that an operator waits for. */
 interface ForcedLoad {
   readonly request: Decision;
@@ -93,7 +79,7 @@ interface ForcedLoad {
 /** The turn of a replica that has no others beside it, or cannot ask them. */
 export const ALONE: Turn = { mayLoad: true, end: () => undefined };
 
-export const createLoading = (options: LoadingOptions): Loading => {
+export const createLoading = (options: LoadingOptions) => {
   const { load, takeTurn, isDue, loadTimeoutMs, clock } = options;
   let state: LoadingState = 'new';
   /** Ends what the state has under way: its alarm, its wait or its load. */
@@ -163,8 +149,14 @@ export const createLoading = (options: LoadingOptions): Loading => {
   };
 
   return {
-    on,
-    refresh: (reasons, requestId = '') =>
+    /** Something happened outside; see {@link TRANSITIONS}. */
+    on: (event: 'start' | 'wanted' | 'replaced' | 'stop'): void => on(event),
+    /**
+     * Makes a load of its own as soon as none is under way. Those who wait with the same `reasons` to accept share one.
+     * @param requestId of the operator's request; where requests share a load, the first one's counts
+     * @returns the failure, or undefined if there was none
+     */
+    refresh: (reasons: readonly Acceptance[], requestId = ''): Promise<LoadError | undefined> =>
       new Promise((end) => {
         if (state === 'stopped') {
           end(STOPPING);
@@ -175,8 +167,9 @@ export const createLoading = (options: LoadingOptions): Loading => {
         else forced.push({ request: { reasons, requestId }, ends: [end] });
         on('forced');
       }),
-    state: () => state,
-    nextLoadInMs: () => (state === 'idle' ? Math.max(0, alarmAtMs - clock.monotonicMs()) : 0),
+    state: (): LoadingState => state,
+    /** Milliseconds until the next load; 0 unless an alarm is set. */
+    nextLoadInMs: (): number => (state === 'idle' ? Math.max(0, alarmAtMs - clock.monotonicMs()) : 0),
   };
 };
 

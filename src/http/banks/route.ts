@@ -31,7 +31,7 @@ export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteO
       try {
         served = await list.arrival();
       } catch (error) {
-        requestLog.note(req, { listState: list.state() });
+        requestLog.note(req, { listState: list.status().state });
         // Retry-After on every one: the list's own back-off knows when asking again can help.
         res.setHeader('Retry-After', Math.max(1, Math.ceil(list.status().nextLoadInMs / 1_000)));
         sendProblem(res, PROBLEM_OF_LOAD_ERROR[LoadError.from(error).kind]);

@@ -39,19 +39,7 @@ export interface BoundedServerOptions {
   readonly limits?: Limits;
 }
 
-export interface BoundedServer {
-  /**
-   * Resolves with the address; port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE, or if this Node is
-   * not one that the server can work with.
-   */
-  listen(address: { readonly port: number; readonly host: string }): Promise<string>;
-  /** Whether the request came on a connection over capacity: only to be answered 503, or a probe. */
-  isOverCapacity(req: IncomingMessage): boolean;
-  /** See {@link DrainOptions}. Resolves when the last connection is closed. */
-  drain(options: DrainOptions): Promise<void>;
-  /** Closes it now, with every connection. Resolves when that has happened. */
-  close(): Promise<void>;
-}
+export type BoundedServer = ReturnType<typeof createBoundedServer>;
 
 export interface DrainOptions {
   /** How long new requests are still accepted, so that load balancers can see the 503 of /readyz first. */
@@ -68,7 +56,7 @@ export const createBoundedServer = ({
   onRefusal,
   clock,
   limits = LIMITS,
-}: BoundedServerOptions): BoundedServer => {
+}: BoundedServerOptions) => {
   const places = createPlaces(limits, isProxy);
   const nodeServer = createNodeServer(limits.keepAliveTimeoutMs);
   const byStream = new WeakMap<Duplex, Connection>();
@@ -132,13 +120,20 @@ export const createBoundedServer = ({
   });
 
   return {
-    listen: async (address) => {
+    /**
+     * Resolves with the address; port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE, or if this Node is
+     * not one that the server can work with.
+     */
+    listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
       await checkNodeHttp();
       return bind(server, address);
     },
-    isOverCapacity: ({ socket }) => byStream.get(socket)?.isOverCapacity ?? false,
-    drain: (times) => drain(server, places, clock, hold, times),
-    close: async () => {
+    /** Whether the request came on a connection over capacity: only to be answered 503, or a probe. */
+    isOverCapacity: ({ socket }: IncomingMessage): boolean => byStream.get(socket)?.isOverCapacity ?? false,
+    /** See {@link DrainOptions}. Resolves when the last connection is closed. */
+    drain: (times: DrainOptions): Promise<void> => drain(server, places, clock, hold, times),
+    /** Closes it now, with every connection. Resolves when that has happened. */
+    close: async (): Promise<void> => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const { socket } of places) socket.destroy();
       await closed;
