@@ -28,33 +28,27 @@ export const narrow = (entry: JsonObject, fields: readonly FieldRule[] | undefin
         Object.entries(entry).filter(([name]) => name !== '__proto__'),
   );
 
-export const REJECTION_REASONS = [
+export const NOTHING_REJECTED = {
   /** Not a JSON object. */
-  'not_an_object',
-  /** A field of BANK_REQUIRED_FIELDS is not filled. */
-  'required_field',
-  /** No published field is filled. */
-  'nothing_published',
-  /** A number that browsers would read as another one. */
-  'altered_number',
-  /** A nested object that would change its prototype where a browser assigns its members. */
-  'unsafe_key',
-  /** Its published content is identical to that of an earlier entry. */
-  'duplicate',
-] as const;
-export type RejectionReason = (typeof REJECTION_REASONS)[number];
-
-/** How many entries were rejected, by reason. */
-export type RejectedEntries = Readonly<Record<RejectionReason, number>>;
-
-export const NOTHING_REJECTED: RejectedEntries = {
   not_an_object: 0,
+  /** A field of BANK_REQUIRED_FIELDS is not filled. */
   required_field: 0,
+  /** No published field is filled. */
   nothing_published: 0,
+  /** A number that browsers would read as another one. */
   altered_number: 0,
+  /** A nested object that would change its prototype where a browser assigns its members. */
   unsafe_key: 0,
+  /** Its published content is identical to that of an earlier entry. */
   duplicate: 0,
 };
+
+/** How many entries were rejected, by reason. */
+export type RejectedEntries = Readonly<typeof NOTHING_REJECTED>;
+export type RejectionReason = keyof RejectedEntries;
+
+const isRejectionReason = (name: string): name is RejectionReason => Object.hasOwn(NOTHING_REJECTED, name);
+export const REJECTION_REASONS = Object.keys(NOTHING_REJECTED).filter(isRejectionReason);
 
 export const countRejected = (rejected: RejectedEntries): number =>
   REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], 0);
