@@ -49,31 +49,18 @@ export class LoadError extends Error {
   override readonly name = 'LoadError';
   readonly kind: LoadErrorKind;
   /** How long the provider asked to be left alone (`Retry-After`), in milliseconds. */
-  readonly retryAfterMs: number | undefined;
+  readonly retryAfterMs?: number | undefined;
   /** The status of the provider's answer, where the status is what was wrong with it. */
-  readonly upstreamStatus: number | undefined;
+  readonly upstreamStatus?: number | undefined;
   /** Why there was no answer, as Node, OpenSSL or undici name it, such as ECONNREFUSED; undefined: for another reason. */
-  readonly reasonCode: string | undefined;
+  readonly reasonCode?: string | undefined;
   /** The published fields that are what was wrong. */
-  readonly fields: readonly string[];
+  readonly fields: readonly string[] = [];
 
-  constructor(
-    kind: LoadErrorKind,
-    message: string,
-    options: {
-      cause?: unknown;
-      retryAfterMs?: number | undefined;
-      upstreamStatus?: number | undefined;
-      reasonCode?: string | undefined;
-      fields?: readonly string[];
-    } = {},
-  ) {
-    super(message, { cause: options.cause });
+  constructor(kind: LoadErrorKind, message: string, { cause, ...details }: LoadErrorDetails = {}) {
+    super(message, { cause });
     this.kind = kind;
-    this.retryAfterMs = options.retryAfterMs;
-    this.upstreamStatus = options.upstreamStatus;
-    this.reasonCode = options.reasonCode;
-    this.fields = options.fields ?? [];
+    Object.assign(this, details);
   }
 
   static from(error: unknown): LoadError {
@@ -83,3 +70,6 @@ export class LoadError extends Error {
     });
   }
 }
+
+type LoadErrorDetails = ErrorOptions &
+  Partial<Pick<LoadError, 'retryAfterMs' | 'upstreamStatus' | 'reasonCode' | 'fields'>>;
