@@ -51,7 +51,7 @@ export const wasHeld = (
 
 /** The entries of the largest list of the window, `cached` included. */
 export const largestCount = (cached: RememberingList, now: Remembrance): number => {
-  const known = remembered(cached.earlier, now).filter((list) => isInWindow(list, now));
+  const known = cached.earlier.filter((list) => isInWindow(list, now));
   return Math.max(cached.count, ...known.map(({ count }) => count));
 };
 
@@ -65,44 +65,34 @@ export const remember = (
   now: Remembrance,
 ): readonly EarlierList[] => {
   const nextContent = contentOf(next);
-  const known = [...(cached ? heldBefore(cached, nextContent, now) : []), ...next.earlier]
+  const own = cached ? [...remembered(cached.earlier, now), toEarlier(cached, now)] : [];
+  const returnsTo = own.findIndex(({ content }) => content === nextContent);
+  // What came after the list to which `next` returns was wrong.
+  const known = [...(returnsTo === -1 ? own : own.slice(0, returnsTo)), ...next.earlier]
     .filter(({ content }) => content !== nextContent)
-    .toSorted((one, other) => one.heldUntilMs - other.heldUntilMs);
-  const lists = remembered(known, now);
-  // Of the same content the last one: it was held longest.
-  const latest = new Map(lists.map((list) => [list.content, list]));
-  return thinned(
-    lists.filter((list) => latest.get(list.content) === list),
-    now,
-  );
+    // A time in the future was written by a wrong clock, and counts as now.
+    .map((list) => ({ ...list, heldUntilMs: Math.min(list.heldUntilMs, now.nowMs) }))
+    .toSorted((one, other) => one.heldUntilMs - other.heldUntilMs)
+    // Of the same content the last one: it was held longest.
+    .filter(({ content }, index, lists) => lists.findLastIndex((list) => list.content === content) === index);
+  return thinned(remembered(known, now), now);
 };
 
-/** `cached` and the lists before it, up to the one to which `nextContent` returns: what came after that one was wrong. */
-const heldBefore = (
-  cached: RememberingList,
-  nextContent: string,
-  now: Remembrance,
-): readonly EarlierList[] => {
-  const { count } = cached;
-  const lists = [
-    ...remembered(cached.earlier, now),
-    { content: contentOf(cached), count, heldUntilMs: now.nowMs },
-  ];
-  const returnsTo = lists.findIndex(({ content }) => content === nextContent);
-  return returnsTo === -1 ? lists : lists.slice(0, returnsTo);
-};
+const toEarlier = (list: RememberingList, { nowMs }: Remembrance): EarlierList => ({
+  content: contentOf(list),
+  count: list.count,
+  heldUntilMs: nowMs,
+});
 
 const isInWindow = ({ heldUntilMs }: EarlierList, { nowMs, windowMs }: Remembrance): boolean =>
   nowMs - heldUntilMs <= windowMs;
 
 /**
  * Those of the window, and the last one however old it is: a list that takes long to be noticed as wrong can still be taken
- * back. A time in the future was written by a wrong clock, and counts as now.
+ * back.
  */
 const remembered = (lists: readonly EarlierList[], now: Remembrance): readonly EarlierList[] =>
-  lists
-    .filter((list, index) => index === lists.length - 1 || isInWindow(list, now))
-    .map((list) => (list.heldUntilMs > now.nowMs ? { ...list, heldUntilMs: now.nowMs } : list));
+  lists.filter((list, index) => index === lists.length - 1 || isInWindow(list, now));
 
 /** So many lists are all remembered; of older ones, the largest of each part of the window. */
 const RECENT_LISTS = 12;
@@ -111,18 +101,13 @@ const WINDOW_PARTS = 14;
 export const MAX_EARLIER_LISTS = RECENT_LISTS + WINDOW_PARTS + 2;
 
 const thinned = (lists: readonly EarlierList[], { windowMs }: Remembrance): readonly EarlierList[] => {
-  const partOf = ({ heldUntilMs }: EarlierList): number =>
-    Math.floor((heldUntilMs * WINDOW_PARTS) / windowMs);
-  const kept: EarlierList[] = [];
+  const largest = new Map<number, EarlierList>();
   for (const list of lists.slice(0, -RECENT_LISTS)) {
-    const last = kept.at(-1);
-    if (!last || partOf(last) !== partOf(list)) kept.push(list);
+    const part = Math.floor((list.heldUntilMs * WINDOW_PARTS) / windowMs);
+    const known = largest.get(part);
+    const isLarger = !known || list.count > known.count;
     // The larger one counts until the later end, so that no list is forgotten too early.
-    else
-      kept[kept.length - 1] = {
-        ...(list.count > last.count ? list : last),
-        heldUntilMs: list.heldUntilMs,
-      };
+    largest.set(part, isLarger ? list : { ...known, heldUntilMs: list.heldUntilMs });
   }
-  return [...kept, ...lists.slice(-RECENT_LISTS)];
+  return [...largest.values(), ...lists.slice(-RECENT_LISTS)];
 };
