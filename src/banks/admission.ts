@@ -1,8 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { CachedList, HeldList, SavedList, Sent } from './cached-list.ts';
 import type { FreshnessPolicy } from './freshness.ts';
-import { ACCEPTANCES, guard, type Acceptance, type GuardPolicy } from './guard/guard.ts';
+import { ACCEPTANCES, guard, type GuardPolicy } from './guard/guard.ts';
 import { largestCount, remember, remembrance, wasHeld } from './guard/memory.ts';
+import type { Waived } from './guard/replacement.ts';
 import { findLargeChange } from './list-change.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
 import type { ReadList } from './reading/list-reader.ts';
@@ -31,11 +32,8 @@ export type Candidate = SavedList & Sent & Partial<ReadList>;
 /** What a saved list does not tell. It was published before, so none of its fields is absent. */
 const UNTOLD = { rejected: NOTHING_REJECTED, upstreamFields: [], absentFields: [] };
 
-/**
- * The reasons for which a candidate is not refused as a successor of `cached`, or that it must not succeed it at all. Asked
- * again once the list is encoded.
- */
-export type Waive = (cached: HeldList | undefined) => readonly Acceptance[] | 'overtaken';
+/** What is waived for a candidate as a successor of `cached`. Asked again once the list is encoded. */
+export type Waive = (cached: HeldList | undefined) => Waived;
 
 /** The list that is cached now, and the one before it. */
 export interface Taken {
@@ -81,7 +79,11 @@ export const createAdmission = (options: AdmissionOptions): Admit => {
       ...candidate,
       json: representations.identity.body,
       representations,
-      changedAtMs: changedAt(previous, isUnchanged, candidate.changedAtMs),
+      // It goes on by at least a second with each change, also after the clock was set back: otherwise If-Modified-Since
+      // would take the new content for the old.
+      changedAtMs: isUnchanged
+        ? previous.changedAtMs
+        : Math.max(candidate.changedAtMs, (previous?.changedAtMs ?? -Infinity) + SECOND_MS),
       largeChange: largeChange ?? previous?.largeChange,
       earlier: remember(isAccepted ? undefined : previous, candidate, remembrance(policy, clock.wallMs())),
     };
@@ -93,16 +95,3 @@ export const createAdmission = (options: AdmissionOptions): Admit => {
 
 /** The resolution of an HTTP date. */
 const SECOND_MS = 1_000;
-
-/**
- * When the content that replaces `previous` was first seen, in wall-clock milliseconds. It goes on by at least a second with
- * each change, also after the clock was set back: otherwise If-Modified-Since would take the new content for the old.
- */
-export const changedAt = (
-  previous: Pick<HeldList, 'changedAtMs'> | undefined,
-  isUnchanged: boolean,
-  seenAtMs: number,
-): number =>
-  previous && isUnchanged
-    ? previous.changedAtMs
-    : Math.max(seenAtMs, previous ? previous.changedAtMs + SECOND_MS : -Infinity);

@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
-import { createAdmission, type Admit, type Taken } from './admission.ts';
+import { createAdmission } from './admission.ts';
 import { createCachedList, type HeldList, type SavedList, type ServedList } from './cached-list.ts';
 import type { Freshness, FreshnessPolicy } from './freshness.ts';
-import { ACCEPTANCES, type Acceptance, type GuardPolicy } from './guard/guard.ts';
-import { ageOf, believable, shouldReplace } from './guard/replacement.ts';
+import type { Acceptance, GuardPolicy } from './guard/guard.ts';
+import { ageOf, believable, waivedOf } from './guard/replacement.ts';
 import type { ListEvent } from './list-event.ts';
 import { LoadError } from './load-error.ts';
 import { createFailureRecord, createLoad, type Load, type LoadFailures } from './loading/load.ts';
@@ -65,7 +65,6 @@ export const createBankList = (options: BankListOptions) => {
     onRest: () => news.emit('news'),
   });
   const isStopped = (): boolean => loading.state() === 'stopped';
-  const restore = createRestore(options, admit, isStopped);
 
   const untilServed = async (signal: AbortSignal): Promise<ServedList> => {
     for (;;) {
@@ -111,7 +110,15 @@ export const createBankList = (options: BankListOptions) => {
      * @throws {LoadError} when the guard refuses it
      */
     restore: async (saved: SavedList, reportedAgeMs: number | undefined): Promise<boolean> => {
-      const taken = await restore(saved, reportedAgeMs);
+      const believed = believable(saved, clock.wallMs());
+      // Read before a long list is encoded, which takes its time.
+      const nowMs = clock.monotonicMs();
+      const ageMs = ageOf(believed, reportedAgeMs, clock.wallMs(), policy.ttlMs);
+      const sent = { sentAtMs: nowMs - Math.max(0, reportedAgeMs ?? ageMs), countedFromMs: nowMs - ageMs };
+      const candidate = { ...believed, ...sent };
+      const taken = await admit(candidate, (current) =>
+        isStopped() ? 'overtaken' : waivedOf(current, candidate),
+      );
       if (!taken) return false;
       const state = cached.state();
       if (state === 'fresh') failures.clear();
@@ -134,20 +141,3 @@ export const createBankList = (options: BankListOptions) => {
     stop: (): void => loading.on('stop'),
   };
 };
-
-/** Takes a list from a store, where it may replace the cached one. */
-const createRestore =
-  ({ clock, policy }: BankListOptions, admit: Admit, isStopped: () => boolean) =>
-  async (stored: SavedList, reportedAgeMs: number | undefined): Promise<Taken | undefined> => {
-    const saved = believable(stored, clock.wallMs());
-    // Read before a long list is encoded, which takes its time.
-    const nowMs = clock.monotonicMs();
-    const ageMs = ageOf(saved, reportedAgeMs, clock.wallMs(), policy.ttlMs);
-    const sent = { sentAtMs: nowMs - Math.max(0, reportedAgeMs ?? ageMs), countedFromMs: nowMs - ageMs };
-    const candidate = { ...saved, ...sent };
-    return admit(candidate, (current) => {
-      const replacement = shouldReplace(current, candidate);
-      if (isStopped() || replacement === 'no') return 'overtaken';
-      return replacement === 'accepted' ? ACCEPTANCES : [];
-    });
-  };

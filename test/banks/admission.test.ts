@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { changedAt, createAdmission, type Candidate, type Waive } from '../../src/banks/admission.ts';
+import { createAdmission, type Candidate, type Waive } from '../../src/banks/admission.ts';
 import { createCachedList, type ListTimes, type Sent } from '../../src/banks/cached-list.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
 import type { Compressors } from '../../src/banks/representation.ts';
@@ -102,12 +102,16 @@ test('a list may come back, large changes are told, and an operator who accepts 
   expect(await result(await of(6), () => [], 1)).toEqual([[5], 5, 11]);
 });
 
-test('the time of the change goes on with each change, also after the clock was set back', () => {
-  const before = { changedAtMs: 10_000 };
-  expect(changedAt(undefined, false, 5_000)).toBe(5_000);
-  expect(changedAt(before, true, 20_000)).toBe(10_000);
-  expect(changedAt(before, false, 20_000)).toBe(20_000);
-  expect(changedAt(before, false, 5_000)).toBe(11_000);
+test('the time of the change goes on with each change, also after the clock was set back', async () => {
+  const { clock, take } = start();
+  const changedAt = async (...codes: readonly string[]) =>
+    (await take(await loaded(...codes)))?.list.changedAtMs;
+  const startMs = clock.wallMs();
+  expect(await changedAt('1', '2')).toBe(startMs);
+  clock.wallMs = () => startMs - 5_000;
+  expect(await changedAt('1', '2')).toBe(startMs);
+  expect(await changedAt('1', '3')).toBe(startMs + 1_000);
+  expect(await changedAt('1', '4')).toBe(startMs + 2_000);
 });
 
 test('a failure that is not a LoadError is a defect, and keeps its cause', () => {

@@ -1,4 +1,5 @@
 import type { ListTimes, Sent } from '../cached-list.ts';
+import { ACCEPTANCES, type Acceptance } from './guard.ts';
 
 // Which of two lists is the one to serve? Pure: times in, a verdict out. `receivedAtMs` identifies a list.
 
@@ -22,17 +23,20 @@ export const isOvertaken = (
   cached !== undefined &&
   (cached.sentAtMs > question.askedAtMs || (cached.acceptedAtMs ?? 0) > (question.acceptedAtMs ?? 0));
 
-/** Whether a list from a store replaces the cached one. `accepted`: an operator accepted it after the cached list, so the guard does not compare the two. */
-export type Replacement = 'no' | 'younger' | 'accepted';
+/**
+ * The reasons for which a candidate is not refused as a successor of the cached list, or that it must not succeed it at all.
+ */
+export type Waived = readonly Acceptance[] | 'overtaken';
 
-export const shouldReplace = (cached: DatedList | undefined, saved: DatedList): Replacement => {
+/** Of a list from a store. One that an operator accepted after the cached list is not compared with it. */
+export const waivedOf = (cached: DatedList | undefined, saved: DatedList): Waived => {
   const [accepted, acceptedBefore] = [saved.acceptedAtMs ?? 0, cached?.acceptedAtMs ?? 0];
-  if (accepted !== acceptedBefore) return accepted > acceptedBefore ? 'accepted' : 'no';
-  if (!cached) return 'younger';
+  if (accepted !== acceptedBefore) return accepted > acceptedBefore ? ACCEPTANCES : 'overtaken';
+  if (!cached) return [];
   // The same list, read again: its age is measured anew, and always differs a little.
-  if (cached.receivedAtMs === saved.receivedAtMs) return 'no';
+  if (cached.receivedAtMs === saved.receivedAtMs) return 'overtaken';
   const isYounger = saved.sentAtMs > cached.sentAtMs && saved.countedFromMs > cached.countedFromMs;
-  return isYounger ? 'younger' : 'no';
+  return isYounger ? [] : 'overtaken';
 };
 
 /** How far apart replicas' clocks may be for a decision of an operator to reach all of them. */

@@ -3,8 +3,8 @@ import {
   ageOf,
   believable,
   isOvertaken,
-  shouldReplace,
-  type Replacement,
+  waivedOf,
+  type Waived,
 } from '../../../src/banks/guard/replacement.ts';
 
 /** A list's times: the provider's, by which it is identified, when it was sent, and what its age counts from. */
@@ -16,20 +16,20 @@ const dated = (receivedAtMs: number, sentAtMs: number, acceptedAtMs?: number, co
 });
 const CACHED = dated(100, 950);
 
-test.each<[string, Parameters<typeof shouldReplace>[0], Parameters<typeof shouldReplace>[1], Replacement]>([
-  ['when nothing is cached', undefined, dated(1, -8_999), 'younger'],
-  ['when it is younger', CACHED, dated(101, 951), 'younger'],
-  ['not when it is as old', CACHED, dated(101, 950), 'no'],
-  ['not when it is older', CACHED, dated(99, 949), 'no'],
-  ['when it is younger, whatever its clock said', CACHED, dated(1, 951), 'younger'],
-  ['not when it is the same, measured again', CACHED, dated(100, 951), 'no'],
-  ['when an operator accepted it', CACHED, dated(99, 949, 1), 'accepted'],
-  ['when an operator accepted it later', dated(100, 950, 5), dated(99, 949, 6), 'accepted'],
-  ['not when only its store says that it is younger', CACHED, dated(101, 951, undefined, 950), 'no'],
-  ['not when an operator accepted the cached one later', dated(100, 950, 6), dated(101, 951, 5), 'no'],
-  ['not for a decision that the cached one inherited', dated(100, 950, 6), dated(99, 949, 6), 'no'],
+test.each<[string, Parameters<typeof waivedOf>[0], Parameters<typeof waivedOf>[1], Waived]>([
+  ['when nothing is cached', undefined, dated(1, -8_999), []],
+  ['when it is younger', CACHED, dated(101, 951), []],
+  ['not when it is as old', CACHED, dated(101, 950), 'overtaken'],
+  ['not when it is older', CACHED, dated(99, 949), 'overtaken'],
+  ['when it is younger, whatever its clock said', CACHED, dated(1, 951), []],
+  ['not when it is the same, measured again', CACHED, dated(100, 951), 'overtaken'],
+  ['when an operator accepted it', CACHED, dated(99, 949, 1), ['shrunk', 'drifted']],
+  ['when an operator accepted it later', dated(100, 950, 5), dated(99, 949, 6), ['shrunk', 'drifted']],
+  ['not when only its store says that it is younger', CACHED, dated(101, 951, undefined, 950), 'overtaken'],
+  ['not when an operator accepted the cached one later', dated(100, 950, 6), dated(101, 951, 5), 'overtaken'],
+  ['not for a decision that the cached one inherited', dated(100, 950, 6), dated(99, 949, 6), 'overtaken'],
 ])('a kept list replaces the cached one %s', (_name, cached, kept, verdict) => {
-  expect(shouldReplace(cached, kept)).toBe(verdict);
+  expect(waivedOf(cached, kept)).toEqual(verdict);
 });
 
 test('times from a distant future are brought back, and a decision from there is dropped', () => {
