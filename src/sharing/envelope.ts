@@ -44,35 +44,24 @@ export interface EnvelopeOptions {
   readonly clock?: ReadOptions['clock'];
 }
 
-export interface Envelope {
-  /** From {@link provenanceId}. */
-  readonly provenance: string;
-  /** The largest envelope in bytes; a reader needs no more. */
-  readonly maxBytes: number;
-  /** @param lifeMs milliseconds after which the store deletes the list, counted from when the provider sent it; undefined: never */
-  seal(list: SavedList, lifeMs?: number): Buffer;
-  /** @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message says which */
-  open(bytes: Buffer): Promise<Opened>;
-}
-
-export interface Opened {
-  readonly list: SavedList;
-  readonly lifeMs: number | undefined;
-}
+export type Envelope = ReturnType<typeof createEnvelope>;
 
 /** More than the header line and the times ever take. */
 const MAX_HEADER_LINE_BYTES = 1024;
 /** The last moment that ISO 8601 writes with a four-digit year. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions): Envelope => {
+export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions) => {
   // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
   const maxBytes = contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES;
   return {
+    /** From {@link provenanceId}. */
     provenance,
+    /** The largest envelope in bytes; a reader needs no more. */
     maxBytes,
-    seal: (saved, lifeMs) => {
+    /** @param lifeMs milliseconds after which the store deletes the list, counted from when the provider sent it; undefined: never */
+    seal: (saved: SavedList, lifeMs?: number): Buffer => {
       const { json, receivedAtMs, changedAtMs, acceptedAtMs } = saved;
       const times = JSON.stringify({ receivedAtMs, changedAtMs, acceptedAtMs });
       const list = Buffer.concat([Buffer.from(`${times.slice(0, -1)},"banks":`), json, Buffer.from('}')]);
@@ -85,14 +74,16 @@ export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions)
         lifeMs,
       };
       const sealed = Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), list, Buffer.from('\n')]);
-      const memory = writeMemory(saved);
-      if (memory === undefined) return sealed;
+      const { earlier, decision } = saved;
+      if (earlier.length === 0 && !decision) return sealed;
+      const memory = JSON.stringify({ earlier, decision });
       const remembering = Buffer.concat([sealed, Buffer.from(`${memory}\n`)]);
       // Of a list at the bound of its size nothing is remembered: longer ones would be refused when they are read.
       return remembering.length <= maxBytes ? remembering : sealed;
     },
-    open: async (bytes) => {
-      if (bytes.length > maxBytes) throw tooLarge(maxBytes);
+    /** @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message says which */
+    open: async (bytes: Buffer) => {
+      if (bytes.length > maxBytes) throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
       const [header, list, memory] = split(bytes);
       if (header?.['format'] !== FORMAT) throw new StoreError('does not contain a saved list; ignored');
       if (header['version'] !== ENVELOPE_VERSION)
@@ -114,9 +105,6 @@ export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions)
     },
   };
 };
-
-export const tooLarge = (maxBytes: number): StoreError =>
-  new StoreError(`contains more than ${maxBytes} bytes; ignored`);
 
 /** The header, undefined if it is not a JSON object, the bytes of the list, and what the third line has. */
 const split = (bytes: Buffer): readonly [JsonObject | undefined, Buffer, unknown] => {
@@ -156,12 +144,6 @@ const isTime = (value: unknown): value is number =>
 type SavedMemory = Pick<SavedList, 'earlier' | 'decision'>;
 
 const NO_MEMORY: SavedMemory = { earlier: [] };
-
-/** The line, without its line break; undefined where there is nothing to remember. */
-const writeMemory = ({ earlier, decision }: SavedMemory): string | undefined => {
-  if (earlier.length === 0 && !decision) return undefined;
-  return JSON.stringify({ earlier, decision });
-};
 
 const readMemory = (line: unknown): SavedMemory => {
   if (!isJsonObject(line)) return NO_MEMORY;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { passwordsIn, toRedisUrl } from '../config/values.ts';
 import { createSecretReader, type SecretSource } from '../secrets/secret-file.ts';
-import { ENVELOPE_VERSION, tooLarge, type Envelope } from './envelope.ts';
+import { ENVELOPE_VERSION, type Envelope } from './envelope.ts';
 import type { SharedStore } from './list-store.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
 
@@ -44,12 +44,11 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       notify = onChange;
       connection.open(onChange);
     },
-    close: () => connection.close(),
-    isConnected: () => connection.isOpen(),
+    close: connection.close,
+    isConnected: connection.isOpen,
     read: async () => {
       const { leftMs, bytes } = await connection.run((redis) => redis.read(keys.list, envelope.maxBytes + 1));
       if (bytes.length === 0) return undefined;
-      if (bytes.length > envelope.maxBytes) throw tooLarge(envelope.maxBytes);
       const opened = await envelope.open(bytes);
       const isKnown = reportsAges && leftMs >= 0;
       return { list: opened.list, ageMs: isKnown ? (opened.lifeMs ?? lifeMs) - leftMs : undefined };

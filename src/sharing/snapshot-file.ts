@@ -5,24 +5,16 @@ import type { Envelope } from './envelope.ts';
 import { StoreError, type ListStore } from './list-store.ts';
 import { removeAbandoned, replaceFile } from './replace-file.ts';
 
-/** What is done with files; rejects with Node's errors. */
-export interface Files {
-  /** See {@link readRegularFile}. */
-  readonly read: (path: string, maxBytes: number) => Promise<Buffer>;
-  /** See {@link replaceFile}. */
-  readonly replace: (path: string, content: Buffer) => Promise<void>;
-  /** See {@link removeAbandoned}. */
-  readonly removeAbandoned: (path: string) => Promise<void>;
-}
-
 /** Replaces nothing that this service did not write: the file may have come since the start. */
-const replaceOurs: Files['replace'] = async (path, content) => {
+const replaceOurs = async (path: string, content: Buffer): Promise<void> => {
   const found = await inspectSnapshot(path);
   if (typeof found === 'object') throw new StoreError(`${found.problem}; left as it is`);
   await replaceFile(path, content);
 };
 
-const FILES: Files = { read: readRegularFile, replace: replaceOurs, removeAbandoned };
+/** What is done with files; rejects with Node's errors. */
+const FILES = { read: readRegularFile, replace: replaceOurs, removeAbandoned };
+export type Files = Readonly<typeof FILES>;
 
 /** The saved list as a file: read at the start, replaced after each renewal. */
 export const createSnapshotFile = (path: string, envelope: Envelope, files: Files = FILES): ListStore => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import type { SavedList } from '../../src/banks/cached-list.ts';
 import { MAX_EARLIER_LISTS } from '../../src/banks/guard/memory.ts';
-import { createEnvelope, provenanceId, type Opened } from '../../src/sharing/envelope.ts';
+import { createEnvelope, provenanceId } from '../../src/sharing/envelope.ts';
 import { StoreError } from '../../src/sharing/list-store.ts';
 import { readBanks } from '../kit/read-banks.ts';
 
@@ -45,7 +45,7 @@ const headerOf = (list: string, more: object = {}): string =>
   });
 /** An envelope with this list and a checksum that fits it. */
 const forge = (list: string, more: object = {}): string => `${headerOf(list, more)}\n${list}\n`;
-const open = (text: string): Promise<Opened> => envelope.open(Buffer.from(text));
+const open = (text: string) => envelope.open(Buffer.from(text));
 const refusalOf = async (text: string): Promise<string> => {
   const error: unknown = await open(text).catch((reason: unknown) => reason);
   return error instanceof StoreError ? error.message : `not refused: ${JSON.stringify(error)}`;
