@@ -35,11 +35,27 @@ export const createApp = (
   define: (resource: DefineResource, app: Express) => void,
   { check, notFound }: { readonly check?: Middleware; readonly notFound?: string } = {},
 ): RequestListener => {
-  const { requestLog } = options;
+  const { cors, requestLog } = options;
   const app = express();
   // No headers of its own, and exact paths.
   app.disable('etag').disable('x-powered-by').enable('case sensitive routing').enable('strict routing');
-  const resource = createDefineResource(app, options);
+  const resource: DefineResource = (path, get) => {
+    app
+      .route(path)
+      .all((req, _res, next) => {
+        requestLog.note(req, { route: path });
+        next();
+      })
+      .get(get)
+      .options((req, res) => {
+        setHeaders(res, cors.preflightHeaders(req));
+        sendOptions(res);
+      })
+      .all((_req, res) => {
+        res.setHeader('Allow', ALLOWED);
+        sendProblem(res, 'method_not_allowed');
+      });
+  };
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
   define(resource, app);
@@ -52,7 +68,6 @@ export const createApp = (
 };
 
 export interface PublicAppOptions extends AppOptions, BanksRouteOptions {
-  readonly requestLog: RequestLog;
   readonly fields: Config['banks']['fields'];
 }
 
@@ -89,26 +104,6 @@ const createRequestAdmission =
     // `OPTIONS *` asks about the server, so no route has it.
     else if (isServerWide(req.method, req.url)) sendOptions(res);
     else next();
-  };
-
-const createDefineResource =
-  (app: Express, { cors, requestLog }: Pick<AppOptions, 'cors' | 'requestLog'>): DefineResource =>
-  (path, get) => {
-    app
-      .route(path)
-      .all((req, _res, next) => {
-        requestLog.note(req, { route: path });
-        next();
-      })
-      .get(get)
-      .options((req, res) => {
-        setHeaders(res, cors.preflightHeaders(req));
-        sendOptions(res);
-      })
-      .all((_req, res) => {
-        res.setHeader('Allow', ALLOWED);
-        sendProblem(res, 'method_not_allowed');
-      });
   };
 
 const sendOptions = (res: ServerResponse): void => {

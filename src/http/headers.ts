@@ -34,11 +34,7 @@ export const toLines = (headers: FlatHeaders): string =>
  * Helmet's headers for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows. Helmet
  * runs once, at start: none of them depends on the request.
  */
-export const createSecurityHeaders = ({
-  resourcePolicy,
-}: {
-  readonly resourcePolicy: 'same-origin' | 'cross-origin';
-}): FlatHeaders => {
+export const createSecurityHeaders = (resourcePolicy: 'same-origin' | 'cross-origin'): FlatHeaders => {
   const req = new IncomingMessage(new Socket());
   const res = new ServerResponse(req);
   helmet({

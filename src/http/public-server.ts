@@ -22,7 +22,7 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
   const { list, clock, logger } = options;
   const { keepAliveTimeoutMs } = config;
   const cors = createCors(config.corsOrigins);
-  const securityHeaders = createSecurityHeaders(cors);
+  const securityHeaders = createSecurityHeaders(cors.resourcePolicy);
   const shared = {
     ...options,
     cors,

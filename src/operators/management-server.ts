@@ -12,7 +12,7 @@ export const createManagementServer = (
   options: Omit<OperatorsAppOptions, 'cors' | 'securityHeaders' | 'server'>,
 ): BoundedServer => {
   const cors = createCors([]);
-  const securityHeaders = createSecurityHeaders(cors);
+  const securityHeaders = createSecurityHeaders(cors.resourcePolicy);
   const server = createBoundedServer({
     limits: { ...MANAGEMENT_LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
     commonHeaders: securityHeaders,

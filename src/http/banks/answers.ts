@@ -3,10 +3,11 @@ import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
 import type { BankList } from '../../banks/bank-list.ts';
 import type { HeldList, ServedList } from '../../banks/cached-list.ts';
+import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
 import { toDate } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
-import { evaluatePreconditions, type AnswerValidators, type PreconditionVerdict } from './preconditions.ts';
+import { evaluatePreconditions, type AnswerValidators } from './preconditions.ts';
 
 // The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses. With
 // their caching headers: how long browsers may use a list without asking, and how fresh it is.
@@ -22,15 +23,7 @@ export interface PreparedAnswer {
   readonly listState: 'fresh' | 'stale';
 }
 
-/**
- * Gives the answer in the encoding that the client prefers, the same object as long as nothing in it has changed, and what the
- * client's conditions make of it. `found` is a hit unless given.
- */
-export type ChooseAnswer = (
-  headers: IncomingHttpHeaders,
-  served: ServedList,
-  found?: Found,
-) => { readonly answer: PreparedAnswer; readonly verdict: PreconditionVerdict };
+export type ChooseAnswer = ReturnType<typeof createChooseAnswer>;
 
 export interface ChooseAnswerOptions {
   readonly list: Pick<BankList, 'status'>;
@@ -39,11 +32,7 @@ export interface ChooseAnswerOptions {
   readonly variesByOrigin: boolean;
 }
 
-export const createChooseAnswer = ({
-  list,
-  cachePolicy,
-  variesByOrigin,
-}: ChooseAnswerOptions): ChooseAnswer => {
+export const createChooseAnswer = ({ list, cachePolicy, variesByOrigin }: ChooseAnswerOptions) => {
   const negotiate = createNegotiate();
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';
   let newest: Prepared | undefined;
@@ -62,7 +51,11 @@ export const createChooseAnswer = ({
     return (newest = { list: served.list, ttl, failureKind, found, changing, answers: new Map() });
   };
 
-  return (headers, served, found = 'hit') => {
+  /**
+   * Gives the answer in the encoding that the client prefers, the same object as long as nothing in it has changed, and what
+   * the client's conditions make of it.
+   */
+  return (headers: IncomingHttpHeaders, served: ServedList, found: Found = 'hit') => {
     const { changing, answers } = prepare(served, found);
     const { representations, changedAtMs } = served.list;
     const representation = representations[negotiate(headers['accept-encoding'])] ?? representations.identity;
@@ -114,11 +107,7 @@ const prepareAnswer = (
   };
 };
 
-export interface CachePolicy {
-  readonly browserMaxAgeMs: number;
-  readonly ttlMs: number;
-  readonly maxStaleMs: number;
-}
+export type CachePolicy = FreshnessPolicy & { readonly browserMaxAgeMs: number };
 
 /**
  * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that obeys it shows a

@@ -11,7 +11,7 @@ import { PROBLEM_OF_LOAD_ERROR, sendProblem } from '../problems.ts';
 export interface BanksRouteOptions {
   readonly list: BankList;
   readonly chooseAnswer: ChooseAnswer;
-  readonly requestLog: Pick<RequestLog, 'note'>;
+  readonly requestLog: RequestLog;
 }
 
 export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteOptions) => {

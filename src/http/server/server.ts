@@ -105,19 +105,11 @@ export const createBoundedServer = ({
       else socket.destroy();
     },
   );
-  server.once('listening', () => {
-    // Sockets keep real time, as Node's own time-outs do.
-    const endAllOverdue = (): void => {
-      const nowMs = performance.now();
-      for (const connection of places) endOverdue(connection, nowMs);
-    };
-    const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
-    const loadTimer = setTimeout(() => void load(), LOAD_APP_AFTER_MS).unref();
-    server.once('close', () => {
-      clearInterval(timer);
-      clearTimeout(loadTimer);
-    });
-  });
+  // Sockets keep real time, as Node's own time-outs do.
+  const endAllOverdue = (): void => {
+    const nowMs = performance.now();
+    for (const connection of places) endOverdue(connection, nowMs);
+  };
 
   return {
     /**
@@ -126,7 +118,14 @@ export const createBoundedServer = ({
      */
     listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
       await checkNodeHttp();
-      return bind(server, address);
+      const url = await bind(server, address);
+      const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
+      const loadTimer = setTimeout(() => void load(), LOAD_APP_AFTER_MS).unref();
+      server.once('close', () => {
+        clearInterval(timer);
+        clearTimeout(loadTimer);
+      });
+      return url;
     },
     /** Whether the request came on a connection over capacity: only to be answered 503, or a probe. */
     isOverCapacity: ({ socket }: IncomingMessage): boolean => byStream.get(socket)?.isOverCapacity ?? false,
