@@ -53,7 +53,7 @@ export const createFailureRecord = (clock: Clock) => {
 
 export interface OneLoadOptions {
   readonly load: Load;
-  /** Longest time for one load. */
+  /** Longest time for one load; a load that has not settled by then is given up, whether it obeys its signal or not. */
   readonly loadTimeoutMs: number;
   readonly cached: CachedList;
   readonly admit: Admit;
@@ -100,41 +100,31 @@ export const createLoad = (options: OneLoadOptions) => {
     );
   };
 
-  const load = async (
-    forced: Decision | undefined,
-    signal: AbortSignal,
-    startedAtMs: number,
-  ): Promise<void> => {
+  return async (forced: Decision | undefined, signal: AbortSignal): Promise<LoadError | undefined> => {
+    const startedAtMs = clock.monotonicMs();
+    const elapsedMs = (): number => clock.monotonicMs() - startedAtMs;
     const decision = forced && forced.reasons.length > 0 ? forced : undefined;
     // The list that overtook an answer is as good, unless an operator accepts another one, or asked for a newer one.
     const mustAskAgain = (): boolean =>
       decision !== undefined || (forced !== undefined && (cached.get()?.sentAtMs ?? -Infinity) < startedAtMs);
-    let taken: Taken | undefined;
-    do {
-      const leftMs = Math.max(1, loadTimeoutMs - (clock.monotonicMs() - startedAtMs));
-      // oxlint-disable-next-line no-await-in-loop -- one question after the other
-      taken = await askOnce(decision, leftMs, signal);
-      signal.throwIfAborted();
-    } while (!taken && mustAskAgain());
-    if (!taken) return;
-    failures.clear();
-    const { list, previous } = taken;
-    const outcome = list.representations === previous?.representations ? 'unchanged' : 'changed';
-    const durationMs = clock.monotonicMs() - startedAtMs;
-    onEvent({ type: 'list-renewed', list, previous, outcome, durationMs });
-  };
-
-  return async (forced: Decision | undefined, signal: AbortSignal): Promise<LoadError | undefined> => {
-    const startedAtMs = clock.monotonicMs();
     try {
-      await load(forced, signal, startedAtMs);
+      let taken: Taken | undefined;
+      do {
+        // oxlint-disable-next-line no-await-in-loop -- one question after the other
+        taken = await askOnce(decision, Math.max(1, loadTimeoutMs - elapsedMs()), signal);
+        signal.throwIfAborted();
+      } while (!taken && mustAskAgain());
+      if (!taken) return undefined;
+      failures.clear();
+      const { list, previous } = taken;
+      const outcome = list.representations === previous?.representations ? 'unchanged' : 'changed';
+      onEvent({ type: 'list-renewed', list, previous, outcome, durationMs: elapsedMs() });
       return undefined;
     } catch (error) {
       const failure = LoadError.from(error);
       if (signal.aborted) return failure;
       failures.add(failure);
-      const durationMs = clock.monotonicMs() - startedAtMs;
-      onEvent({ type: 'list-load-failed', error: failure, state: cached.state(), durationMs });
+      onEvent({ type: 'list-load-failed', error: failure, state: cached.state(), durationMs: elapsedMs() });
       return failure;
     }
   };
