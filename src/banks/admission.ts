@@ -16,7 +16,7 @@ export interface AdmissionOptions {
   readonly cached: CachedList;
   readonly guard: GuardPolicy;
   readonly policy: FreshnessPolicy;
-  readonly clock: Pick<Clock, 'wallMs' | 'turn'>;
+  readonly clock: Clock;
   /** Node's own unless given. */
   readonly compressors?: Compressors | undefined;
   /** Called once another list is cached. */

@@ -1,17 +1,14 @@
 import { EventEmitter, once } from 'node:events';
-import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
-import { createAdmission } from './admission.ts';
+import { createAdmission, type AdmissionOptions } from './admission.ts';
 import { createCachedList, type HeldList, type SavedList, type ServedList } from './cached-list.ts';
-import type { Freshness, FreshnessPolicy } from './freshness.ts';
-import type { Acceptance, GuardPolicy } from './guard/guard.ts';
+import type { Freshness } from './freshness.ts';
+import type { Acceptance } from './guard/guard.ts';
 import { ageOf, believable, waivedOf } from './guard/replacement.ts';
-import type { ListEvent } from './list-event.ts';
 import { LoadError } from './load-error.ts';
-import { createFailureRecord, createLoad, type Load, type LoadFailures } from './loading/load.ts';
-import { createLoading, STOPPING, type TakeTurn } from './loading/loading.ts';
+import { createFailureRecord, createLoad, type LoadFailures, type OneLoadOptions } from './loading/load.ts';
+import { createLoading, STOPPING, type LoadingOptions } from './loading/loading.ts';
 import { renewalDelayMs, retryDelayMs } from './loading/schedule.ts';
-import type { Compressors } from './representation.ts';
 
 // The list that the service serves, put together from what is cached (cached-list.ts), when it is loaded (loading/) and
 // what may replace it (admission.ts). A failed load never replaces it, and once there is one, nobody waits for the provider.
@@ -24,20 +21,13 @@ export interface ListStatus extends LoadFailures {
   readonly nextLoadInMs: number;
 }
 
-export interface BankListOptions {
-  readonly load: Load;
-  /** Undefined: there are no other replicas. */
-  readonly takeTurn: TakeTurn | undefined;
-  readonly policy: FreshnessPolicy;
-  readonly guard: GuardPolicy;
-  /** Longest time for one load; a load that has not settled by then is given up, whether it obeys its signal or not. */
-  readonly loadTimeoutMs: number;
-  readonly clock: Clock;
-  /** Node's own unless given. */
-  readonly compressors?: Compressors | undefined;
+export interface BankListOptions
+  extends
+    Omit<OneLoadOptions, 'cached' | 'admit' | 'failures'>,
+    Omit<AdmissionOptions, 'cached' | 'onTaken'>,
+    Pick<LoadingOptions, 'takeTurn'> {
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
-  readonly onEvent: (event: ListEvent) => void;
 }
 
 export type BankList = ReturnType<typeof createBankList>;
