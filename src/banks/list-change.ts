@@ -6,30 +6,22 @@ import type { ReadList } from './reading/list-reader.ts';
 
 // What a new list changed: for operators, who want to know why their users see something else than yesterday.
 
-export interface ListChange {
-  /** How many banks are new, and how many are gone; a bank of which any published field changed is both. */
-  readonly added: number;
-  readonly removed: number;
-  /** The provider's fields that were not there before, and those that are no longer. */
-  readonly fieldsAppeared: readonly string[];
-  readonly fieldsVanished: readonly string[];
-}
-
 /** Compares by hashes: 50,000 entries take some 2 ms. */
 export const compareLists = (
   previous: Pick<ReadList, 'entryDigests' | 'upstreamFields'>,
   next: Pick<ReadList, 'entryDigests' | 'upstreamFields'>,
-): ListChange => ({
+) => ({
+  /** How many banks are new, and how many are gone; a bank of which any published field changed is both. */
   added: countMissing(next.entryDigests, previous.entryDigests),
   removed: countMissing(previous.entryDigests, next.entryDigests),
-  // A restored list does not know the provider's fields.
+  // The provider's fields that were not there before, and those that are no longer. A restored list does not know them.
   fieldsAppeared:
     previous.upstreamFields.length > 0 ? without(next.upstreamFields, previous.upstreamFields) : [],
   fieldsVanished: without(previous.upstreamFields, next.upstreamFields),
 });
 
 /** A change that is let through, but that operators should hear of. */
-export interface LargeChange extends Pick<ListChange, 'added' | 'removed'> {
+export interface LargeChange extends Pick<ReturnType<typeof compareLists>, 'added' | 'removed'> {
   /** Wall-clock milliseconds. */
   readonly atMs: number;
   /** By published field, how many values of the new list the one before had not; at most as many fields as a profile has. */

@@ -8,15 +8,7 @@ import * as zlib from 'node:zlib';
 export type Encoding = 'identity' | 'gzip' | 'zstd' | 'br';
 
 /** The list in one content encoding. */
-export interface Representation {
-  readonly encoding: Encoding;
-  readonly body: Buffer;
-  /**
-   * A strong validator (RFC 9110 section 8.8.3), quotes included: a hash of these very bytes, so it differs between
-   * encodings and is equal on every replica that holds the same list and has the same compressor.
-   */
-  readonly etag: string;
-}
+export type Representation = Readonly<ReturnType<typeof named>>;
 
 /** The list in each encoding that this Node has: zstd only since 22.15. */
 export type Representations = Readonly<Record<Exclude<Encoding, 'zstd'>, Representation>> & {
@@ -56,9 +48,13 @@ type Compress = (bytes: Buffer) => Promise<Buffer>;
 export const ENCODINGS: readonly Encoding[] =
   'zstdCompress' in zlib ? ['br', 'zstd', 'gzip', 'identity'] : ['br', 'gzip', 'identity'];
 
-const named = (encoding: Encoding, body: Buffer): Representation => ({
+const named = (encoding: Encoding, body: Buffer) => ({
   encoding,
   body,
+  /**
+   * A strong validator (RFC 9110 section 8.8.3), quotes included: a hash of these very bytes, so it differs between
+   * encodings and is equal on every replica that holds the same list and has the same compressor.
+   */
   etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`,
 });
 

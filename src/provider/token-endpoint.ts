@@ -38,17 +38,11 @@ export interface TokenOptions {
   readonly onEvent: (event: TokenEvent) => void;
 }
 
-export interface Grant {
-  readonly token: string;
-  /** Infinity where the endpoint names no lifetime. */
-  readonly lifetimeMs: number;
-}
-
 /** A function that requests a token. It rejects with a LoadError. */
 export const createTokenRequest = (
   source: ClientCredentials,
   { connections, userAgent, timeoutMs, clock, closing, addSecret, environment }: TokenOptions,
-): (() => Promise<Grant>) => {
+) => {
   const { url, clientId, clientSecret, scope, format } = source;
   const server = { issuer: url.origin, token_endpoint: url.href };
   const client = { client_id: clientId };
@@ -83,7 +77,7 @@ export const createTokenRequest = (
     });
   };
 
-  const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
+  const requestGrant = async (signal: AbortSignal) => {
     // Loaded when it is first needed: it makes the start a tenth longer, and only this way to a token uses it.
     const oauth = await import('oauth4webapi');
     const response = await oauth.clientCredentialsGrantRequest(
@@ -109,7 +103,8 @@ export const createTokenRequest = (
     const problem =
       grant.token_type === 'bearer' ? secretProblem(grant.access_token, tokenRule) : 'is not a bearer token';
     if (problem !== undefined) throw new LoadError('no_token', `the granted token ${problem}`);
-    // The library takes digits in a string too; RFC 6749 section 5.1 wants a number.
+    // Infinity where the endpoint names no lifetime. The library takes digits in a string too; RFC 6749 section 5.1 wants a
+    // number.
     return { token: grant.access_token, lifetimeMs: (grant.expires_in ?? Infinity) * 1_000 };
   };
 

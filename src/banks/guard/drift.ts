@@ -16,19 +16,13 @@ export interface ProfiledList {
   readonly profile: ListProfile;
 }
 
-export interface Drift {
-  /** The published name. */
-  readonly field: string;
-  /** The shares before and now, for people; never a value. */
-  readonly description: string;
-}
-
 /**
  * The published fields of which `next` lost more than `maxDrift` (0 to 1). The drift of a field is the sum, over the
  * JSON types, of how much smaller the share of the entries with such a value is: a field that is filled as often as before,
- * but with numbers instead of strings, has drifted by 100 %.
+ * but with numbers instead of strings, has drifted by 100 %. Each is described by its shares before and now, for people; never
+ * by a value.
  */
-export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number): Drift[] =>
+export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number) =>
   [...cached.profile].flatMap(([field, before]) => {
     // Names that the provider chooses are collected up to a bound: beyond it, nothing is known of this one.
     if (!next.profile.has(field) && next.profile.size >= MAX_FIELD_NAMES) return [];

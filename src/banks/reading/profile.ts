@@ -5,12 +5,7 @@ import { isFilled, type JsonObject } from './entry.ts';
 export const JSON_TYPES = ['string', 'number', 'boolean', 'object', 'array'] as const;
 export type JsonType = (typeof JSON_TYPES)[number];
 
-export interface FieldProfile {
-  /** In how many entries the field is filled (present, not null, not a blank string), by the JSON type of its value. */
-  readonly filled: Readonly<Record<JsonType, number>>;
-  /** In how many entries it is an empty string, or one of white space only. */
-  readonly blankStrings: number;
-}
+export type FieldProfile = Readonly<ReturnType<typeof newField>>;
 
 /** By published name. At most {@link MAX_FIELD_NAMES}, where the provider chooses the names. */
 export type ListProfile = ReadonlyMap<string, FieldProfile>;
@@ -25,7 +20,9 @@ export const countFilled = (field: FieldProfile | undefined): number =>
 
 /** A field that no entry has. */
 export const newField = () => ({
+  /** In how many entries the field is filled (present, not null, not a blank string), by the JSON type of its value. */
   filled: { string: 0, number: 0, boolean: 0, object: 0, array: 0 },
+  /** In how many entries it is an empty string, or one of white space only. */
   blankStrings: 0,
 });
 
