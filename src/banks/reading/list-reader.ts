@@ -11,6 +11,7 @@ import {
   whyUnusable,
   type FieldRule,
   type RejectedEntries,
+  type RejectionReason,
 } from './entry.ts';
 import { createProfile, MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES, type ListProfile } from './profile.ts';
 
@@ -91,12 +92,12 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
   // The brackets; each chunk brings its comma.
   let bytes = 2;
 
+  const reject = (reason: RejectionReason): undefined => {
+    rejected[reason] += 1;
+  };
   /** The JSON of an entry, unless it is rejected. */
   const publish = (entry: unknown): string | undefined => {
-    if (!isJsonObject(entry)) {
-      rejected.not_an_object += 1;
-      return undefined;
-    }
+    if (!isJsonObject(entry)) return reject('not_an_object');
     objects += 1;
     for (const name of Object.keys(entry))
       if (upstreamFields.size < MAX_FIELD_NAMES && name.length <= MAX_FIELD_NAME_LENGTH)
@@ -104,16 +105,10 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
     const bank = narrow(entry, fields);
     for (const name of absent) if (isFilled(bank[name])) absent.delete(name);
     const reason = whyUnusable(bank, requiredFields);
-    if (reason) {
-      rejected[reason] += 1;
-      return undefined;
-    }
+    if (reason) return reject(reason);
     const json = JSON.stringify(bank);
     const digest = digestOf(json);
-    if (digests.has(digest)) {
-      rejected.duplicate += 1;
-      return undefined;
-    }
+    if (digests.has(digest)) return reject('duplicate');
     digests.add(digest);
     profile.add(bank);
     return json;
