@@ -5,23 +5,17 @@ import { ACCEPTANCES, type Acceptance } from './guard.ts';
 
 type DatedList = Pick<ListTimes, 'receivedAtMs' | 'acceptedAtMs'> & Sent;
 
-/** What was known when the provider was asked. */
-export interface Question {
-  readonly askedAtMs: number;
-  /** Of the list that was cached then. */
-  readonly acceptedAtMs: number | undefined;
-}
-
 /**
- * Whether the answer to `question` comes too late for `cached`: another replica's question was answered after this one was
- * asked, or an operator has accepted a list since.
+ * Whether the answer to a question of `askedAtMs`, when `before` was cached, comes too late for `cached`: another replica's
+ * question was answered after this one was asked, or an operator has accepted a list since.
  */
 export const isOvertaken = (
-  question: Question,
+  askedAtMs: number,
+  before: Pick<DatedList, 'acceptedAtMs'> | undefined,
   cached: Pick<DatedList, 'sentAtMs' | 'acceptedAtMs'> | undefined,
 ): boolean =>
   cached !== undefined &&
-  (cached.sentAtMs > question.askedAtMs || (cached.acceptedAtMs ?? 0) > (question.acceptedAtMs ?? 0));
+  (cached.sentAtMs > askedAtMs || (cached.acceptedAtMs ?? 0) > (before?.acceptedAtMs ?? 0));
 
 /**
  * The reasons for which a candidate is not refused as a successor of the cached list, or that it must not succeed it at all.

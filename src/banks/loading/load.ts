@@ -3,7 +3,7 @@ import { withDeadline } from '../../deadline.ts';
 import type { Admit, Taken } from '../admission.ts';
 import type { CachedList } from '../cached-list.ts';
 import type { Decision } from '../guard/guard.ts';
-import { isOvertaken, type Question } from '../guard/replacement.ts';
+import { isOvertaken } from '../guard/replacement.ts';
 import type { ListEvent } from '../list-event.ts';
 import { LoadError, type LoadErrorKind } from '../load-error.ts';
 import type { ReadList } from '../reading/list-reader.ts';
@@ -79,7 +79,7 @@ export const createLoad = (options: OneLoadOptions) => {
     signal: AbortSignal,
   ): Promise<Taken | undefined> => {
     const before = cached.get();
-    const question: Question = { askedAtMs: clock.monotonicMs(), acceptedAtMs: before?.acceptedAtMs };
+    const askedAtMs = clock.monotonicMs();
     const loaded = await withDeadline(options.load, {
       limitMs,
       clock,
@@ -96,7 +96,7 @@ export const createLoad = (options: OneLoadOptions) => {
       ? { acceptedAtMs, decision }
       : { acceptedAtMs: before?.acceptedAtMs, decision: before?.decision };
     return admit({ ...loaded, ...sent, ...decided, earlier: [] }, (current) =>
-      signal.aborted || isOvertaken(question, current) ? 'overtaken' : (decision?.reasons ?? []),
+      signal.aborted || isOvertaken(askedAtMs, before, current) ? 'overtaken' : (decision?.reasons ?? []),
     );
   };
 

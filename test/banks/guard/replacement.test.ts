@@ -51,13 +51,13 @@ test('times from a distant future are brought back, and a decision from there is
 });
 
 test('an answer is overtaken by what another replica got later, or an operator accepted, and by nothing else', () => {
-  const question = { askedAtMs: 1_000, acceptedAtMs: 5 };
   const cached = { sentAtMs: 1_000, acceptedAtMs: 5 };
-  expect(isOvertaken(question, undefined)).toBe(false);
-  expect(isOvertaken(question, cached)).toBe(false);
-  expect(isOvertaken(question, { ...cached, sentAtMs: 1_001 })).toBe(true);
-  expect(isOvertaken(question, { ...cached, sentAtMs: 0, acceptedAtMs: 6 })).toBe(true);
-  expect(isOvertaken({ askedAtMs: 1_000, acceptedAtMs: undefined }, { ...cached, sentAtMs: 0 })).toBe(true);
+  expect(isOvertaken(1_000, cached, undefined)).toBe(false);
+  expect(isOvertaken(1_000, cached, cached)).toBe(false);
+  expect(isOvertaken(1_000, cached, { ...cached, sentAtMs: 1_001 })).toBe(true);
+  expect(isOvertaken(1_000, cached, { sentAtMs: 0, acceptedAtMs: 6 })).toBe(true);
+  expect(isOvertaken(1_000, { acceptedAtMs: undefined }, { ...cached, sentAtMs: 0 })).toBe(true);
+  expect(isOvertaken(1_000, undefined, { ...cached, sentAtMs: 0 })).toBe(true);
 });
 
 test('an age is what the store reports, but not below what the clocks say, and a list from the future is stale', () => {
