@@ -46,7 +46,7 @@ export const createChooseAnswer = ({ list, cachePolicy, variesByOrigin }: Choose
       'Cache-Control',
       cacheControl(served.freshForMs, cachePolicy),
       'Cache-Status',
-      cacheStatus(served, failureKind, found),
+      cacheStatus(served.freshForMs, failureKind, found),
     ];
     return (newest = { list: served.list, ttl, failureKind, found, changing, answers: new Map() });
   };
@@ -126,11 +126,7 @@ export const cacheControl = (freshForMs: number, policy: CachePolicy): string =>
 export type Found = 'hit' | 'miss' | 'collapsed';
 
 /** `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success has followed. */
-export const cacheStatus = (
-  { freshForMs }: Pick<ServedList, 'freshForMs'>,
-  failureKind: string | undefined,
-  found: Found,
-): string => {
+export const cacheStatus = (freshForMs: number, failureKind: string | undefined, found: Found): string => {
   const detail = freshForMs < 0 ? `; detail=${failureKind ?? 'renewing'}` : '';
   return `banks-bff; ${FOUND_MEMBERS[found]}; ttl=${toWholeSeconds(freshForMs)}${detail}`;
 };

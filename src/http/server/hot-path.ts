@@ -60,10 +60,7 @@ type Send = (socket: Socket, requestId: string, isLast: boolean, isWithoutBody: 
 type Sends = Readonly<Record<200 | 304, Send>>;
 
 /** Adds the headers that depend on the origin, on the second, or on nothing: once for each answer, origin and second. */
-const createPrepareSends = ({
-  securityHeaders,
-  keepAliveTimeoutMs,
-}: Pick<HotPathOptions, 'securityHeaders' | 'keepAliveTimeoutMs'>) => {
+const createPrepareSends = ({ securityHeaders, keepAliveTimeoutMs }: HotPathOptions) => {
   const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}`;
   let preparedFor = 0;
   const prepared = new Map<PreparedAnswer, Map<FlatHeaders, Sends>>();

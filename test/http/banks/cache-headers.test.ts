@@ -38,6 +38,6 @@ test.each([
 ])(
   'Cache-Status of a list that is fresh for %p ms, after the failure %p, is %s',
   (freshForMs, kind, value) => {
-    expect(cacheStatus({ freshForMs }, kind, 'hit')).toBe(value);
+    expect(cacheStatus(freshForMs, kind, 'hit')).toBe(value);
   },
 );
