@@ -5,17 +5,15 @@ import type { SavedList } from '../banks/cached-list.ts';
 
 export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL';
 
-export interface StoredList {
-  readonly list: SavedList;
-  /** Milliseconds since the provider sent it, if the store knows; otherwise clocks are compared. */
-  readonly ageMs?: number | undefined;
-}
-
 export interface ListStore {
   /** The variable that configures the store. */
   readonly name: StoreName;
-  /** The saved list; undefined if there is none. @throws {StoreError} if it cannot be read or used */
-  read(): Promise<StoredList | undefined>;
+  /**
+   * The saved list; undefined if there is none. `ageMs`: milliseconds since the provider sent it, if the store knows; otherwise
+   * clocks are compared.
+   * @throws {StoreError} if it cannot be read or used
+   */
+  read(): Promise<{ readonly list: SavedList; readonly ageMs?: number | undefined } | undefined>;
   /**
    * @param ageMs milliseconds since the provider sent the list
    * @throws {StoreError} if the list could not be saved

@@ -1,5 +1,3 @@
-import type * as library from 'redis';
-
 // One connection to Redis by the client library, which encodes commands, parses replies and authenticates: the only file
 // that knows the library.
 
@@ -36,50 +34,46 @@ const DELETE_IF_EQUAL = `if redis.call('get', KEYS[1]) == ARGV[1] then return re
 
 /** Loads the library, which takes 150 to 250 ms: only where it is used. */
 export const loadRedisClient = async (): Promise<CreateRedisClient> => {
-  const loaded = await import('redis');
-  return (options) => createRedisClient(loaded, options);
-};
-
-const createRedisClient = (
-  { createClient, RESP_TYPES }: typeof library,
-  { url, connectTimeoutMs, onError }: RedisClientOptions,
-): RedisClient => {
-  const redis = createClient({
-    url,
-    name: 'banks-bff',
-    // It neither queues commands nor reconnects by itself.
-    disableOfflineQueue: true,
-    socket: { reconnectStrategy: false, connectTimeout: connectTimeoutMs },
-  });
-  // Never removed: an 'error' event without a listener would end the process.
-  redis.on('error', onError);
-  // A value becomes text only once it is known to be a saved list.
-  const binary = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
-  return {
-    connect: async () => void (await redis.connect()),
-    destroy: () => {
-      if (redis.isOpen) redis.destroy();
-    },
-    ping: async () => void (await redis.ping()),
-    set: async (key, value, lifeMs) =>
-      void (await redis.set(key, value, { expiration: { type: 'PX', value: lifeMs } })),
-    setIfAbsent: async (key, value, lifeMs) =>
-      (await redis.set(key, value, { condition: 'NX', expiration: { type: 'PX', value: lifeMs } })) !== null,
-    deleteIfEqual: async (key, value) =>
-      void (await redis.eval(DELETE_IF_EQUAL, { keys: [key], arguments: [value] })),
-    read: async (key, maxBytes) => {
-      for (;;) {
-        // oxlint-disable-next-line no-await-in-loop -- until nobody wrote in between
-        const [before, bytes, leftMs] = await Promise.all([
-          redis.pTTL(key),
-          binary.getRange(key, 0, maxBytes - 1),
-          redis.pTTL(key),
-        ]);
-        // A life that has become longer is another value's: the two would not belong together.
-        if (leftMs <= before) return { bytes: bytes ?? Buffer.alloc(0), leftMs };
-      }
-    },
-    publish: async (channel, message) => void (await redis.publish(channel, message)),
-    subscribe: async (channel, onMessage) => redis.subscribe(channel, (message) => onMessage(message)),
+  const { createClient, RESP_TYPES } = await import('redis');
+  return ({ url, connectTimeoutMs, onError }) => {
+    const redis = createClient({
+      url,
+      name: 'banks-bff',
+      // It neither queues commands nor reconnects by itself.
+      disableOfflineQueue: true,
+      socket: { reconnectStrategy: false, connectTimeout: connectTimeoutMs },
+    });
+    // Never removed: an 'error' event without a listener would end the process.
+    redis.on('error', onError);
+    // A value becomes text only once it is known to be a saved list.
+    const binary = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+    return {
+      connect: async () => void (await redis.connect()),
+      destroy: () => {
+        if (redis.isOpen) redis.destroy();
+      },
+      ping: async () => void (await redis.ping()),
+      set: async (key, value, lifeMs) =>
+        void (await redis.set(key, value, { expiration: { type: 'PX', value: lifeMs } })),
+      setIfAbsent: async (key, value, lifeMs) =>
+        (await redis.set(key, value, { condition: 'NX', expiration: { type: 'PX', value: lifeMs } })) !==
+        null,
+      deleteIfEqual: async (key, value) =>
+        void (await redis.eval(DELETE_IF_EQUAL, { keys: [key], arguments: [value] })),
+      read: async (key, maxBytes) => {
+        for (;;) {
+          // oxlint-disable-next-line no-await-in-loop -- until nobody wrote in between
+          const [before, bytes, leftMs] = await Promise.all([
+            redis.pTTL(key),
+            binary.getRange(key, 0, maxBytes - 1),
+            redis.pTTL(key),
+          ]);
+          // A life that has become longer is another value's: the two would not belong together.
+          if (leftMs <= before) return { bytes: bytes ?? Buffer.alloc(0), leftMs };
+        }
+      },
+      publish: async (channel, message) => void (await redis.publish(channel, message)),
+      subscribe: async (channel, onMessage) => redis.subscribe(channel, (message) => onMessage(message)),
+    };
   };
 };
