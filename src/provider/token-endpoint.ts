@@ -1,5 +1,5 @@
 import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
-import { isJsonObject } from '../banks/reading/entry.ts';
+import { isJsonObject, parseJson } from '../banks/reading/entry.ts';
 import type { Clock } from '../clock.ts';
 import type { TokenSource } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
@@ -133,12 +133,8 @@ const MAX_GRANT_BYTES = 65_536;
 
 /** Some endpoints send the errors of RFC 6749 section 5.2 with status 200: an `error`, and no token. */
 const isErrorDocument = (body: Buffer): boolean => {
-  try {
-    const value: unknown = JSON.parse(body.toString());
-    return isJsonObject(value) && 'error' in value && !('access_token' in value);
-  } catch {
-    return false;
-  }
+  const value = parseJson(body.toString());
+  return isJsonObject(value) && 'error' in value && !('access_token' in value);
 };
 
 /** In words of this service: the library's errors carry the answer, a token included. */

@@ -3,7 +3,7 @@ import type { SavedList } from '../banks/cached-list.ts';
 import { ACCEPTANCES, type Decision } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
-import { isJsonObject, type JsonObject } from '../banks/reading/entry.ts';
+import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
 import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
 import type { Config } from '../config/config.ts';
 import { StoreError } from './list-store.ts';
@@ -111,11 +111,11 @@ const split = (bytes: Buffer): readonly [JsonObject | undefined, Buffer, unknown
   const headerEnd = bytes.subarray(0, MAX_HEADER_LINE_BYTES).indexOf('\n');
   const end = bytes.indexOf('\n', headerEnd + 1);
   // Without a line break it is empty, which is not JSON.
-  const header = parse(bytes.toString('utf8', 0, headerEnd));
+  const header = parseJson(bytes.toString('utf8', 0, headerEnd));
   return [
     isJsonObject(header) ? header : undefined,
     bytes.subarray(headerEnd + 1, end === -1 ? undefined : end),
-    end === -1 ? undefined : parse(bytes.toString('utf8', end + 1)),
+    end === -1 ? undefined : parseJson(bytes.toString('utf8', end + 1)),
   ];
 };
 
@@ -176,11 +176,3 @@ const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ENTRIES;
 
 const digest = (data: string | Buffer): string => createHash('sha256').update(data).digest('base64url');
-
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};

@@ -1,4 +1,5 @@
 import { LoadError } from '../load-error.ts';
+import { parseJson } from './entry.ts';
 
 // A JSON array cut into groups of entries, each of which is parsed by itself.
 
@@ -68,14 +69,9 @@ export function* entryGroups(json: Buffer): Generator<readonly unknown[]> {
 
 /** Some entries, with infinity in place of each number that a double cannot hold. */
 const parseGroup = (text: string): readonly unknown[] => {
-  try {
-    const value: unknown = JSON.parse(`[${text}]`);
-    if (Array.isArray(value))
-      return mayHaveLongNumber(text) ? JSON.parse(`[${markAlteredNumbers(text)}]`) : value;
-  } catch {
-    // The parser's message quotes the text, so it goes no further.
-  }
-  throw notJson();
+  const value = parseJson(`[${text}]`);
+  if (!Array.isArray(value)) throw notJson();
+  return mayHaveLongNumber(text) ? JSON.parse(`[${markAlteredNumbers(text)}]`) : value;
 };
 
 const notJson = (): LoadError => new LoadError('malformed', 'the list is not JSON');
@@ -83,16 +79,10 @@ const notJson = (): LoadError => new LoadError('malformed', 'the list is not JSO
 /** Up to this many bytes it is worth parsing something to say whether it is JSON at all. */
 const MAX_OTHER_BYTES = 1024 * 1024;
 
-const notAList = (json: Buffer): LoadError => {
-  if (json.length <= MAX_OTHER_BYTES) {
-    try {
-      JSON.parse(new TextDecoder().decode(json));
-    } catch {
-      return notJson();
-    }
-  }
-  return new LoadError('not_a_list', 'the answer is JSON, but not a list');
-};
+const notAList = (json: Buffer): LoadError =>
+  json.length <= MAX_OTHER_BYTES && parseJson(new TextDecoder().decode(json)) === undefined
+    ? notJson()
+    : new LoadError('not_a_list', 'the answer is JSON, but not a list');
 
 /** The index of the quote that ends the string which begins at `start`; one beyond `last` where none does. */
 const endOfString = (json: Buffer, start: number, last: number): number => {
