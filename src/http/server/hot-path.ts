@@ -1,10 +1,9 @@
 import type { Socket } from 'node:net';
-import type { BankList } from '../../banks/bank-list.ts';
 import { toDate } from '../../clock.ts';
-import type { ChooseAnswer, PreparedAnswer } from '../banks/answers.ts';
+import type { PreparedAnswer } from '../banks/answers.ts';
+import type { BanksRouteOptions } from '../banks/route.ts';
 import type { Cors } from '../cors.ts';
 import { toLines, toStatusLine, type FlatHeaders } from '../headers.ts';
-import type { RequestLog } from '../request-log.ts';
 import { readOrdinaryRequest } from './ordinary-request.ts';
 
 // GET and HEAD /banks straight from the socket, for ordinary requests while there is a list to serve. It skips node:http and
@@ -18,12 +17,9 @@ import { readOrdinaryRequest } from './ordinary-request.ts';
  */
 export type HotPath = (bytes: Buffer, socket: Socket) => 'answered' | 'answered_last' | 'other';
 
-export interface HotPathOptions {
-  readonly list: BankList;
-  readonly chooseAnswer: ChooseAnswer;
+export interface HotPathOptions extends BanksRouteOptions {
   readonly cors: Cors;
   readonly securityHeaders: FlatHeaders;
-  readonly requestLog: RequestLog;
   readonly keepAliveTimeoutMs: number;
   readonly isDraining: () => boolean;
 }
