@@ -109,8 +109,7 @@ const createRefresh =
       });
       return;
     }
-    const etag = () => list.status().held?.representations.identity.etag;
-    const before = etag();
+    const before = list.status().held?.representations;
     const failure = await list.refresh(accept, res.get('X-Request-Id'));
     if (failure) {
       const { kind, message } = failure;
@@ -119,7 +118,7 @@ const createRefresh =
     }
     const { held } = list.status();
     const rejected = held && countRejected(held.rejected);
-    const outcome = etag() === before ? 'unchanged' : 'changed';
+    const outcome = held?.representations === before ? 'unchanged' : 'changed';
     sendUncached(res, JSON_TYPE, JSON.stringify({ outcome, count: held?.count, rejected }));
   };
 

@@ -133,10 +133,8 @@ const logChanges = (logger: Logger, previous: HeldList, list: HeldList): void =>
   const { fieldsAppeared, fieldsVanished, ...counts } = compareLists(previous, list);
   const { largeChange } = list;
   if (largeChange && largeChange !== previous.largeChange) {
-    const names = [...largeChange.changedValues.keys()].filter(isPlainName).slice(0, MAX_COUNTED_FIELDS);
-    const changedValues = Object.fromEntries(
-      names.map((name) => [name, largeChange.changedValues.get(name)]),
-    );
+    const countedFields = [...largeChange.changedValues].filter(([name]) => isPlainName(name));
+    const changedValues = Object.fromEntries(countedFields.slice(0, MAX_COUNTED_FIELDS));
     logger.warn(
       { ...counts, count: list.count, changedValues },
       'list: changed by more than GUARD_MAX_SHRINK',
