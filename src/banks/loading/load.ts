@@ -104,9 +104,12 @@ export const createLoad = (options: OneLoadOptions) => {
     const startedAtMs = clock.monotonicMs();
     const elapsedMs = (): number => clock.monotonicMs() - startedAtMs;
     const decision = forced && forced.reasons.length > 0 ? forced : undefined;
-    // The list that overtook an answer is as good, unless an operator accepts another one, or asked for a newer one.
+    // The list that overtook an answer is as good, unless it is too old to be served, or an operator accepts another one or
+    // asked for a newer one.
     const mustAskAgain = (): boolean =>
-      decision !== undefined || (forced !== undefined && (cached.get()?.sentAtMs ?? -Infinity) < startedAtMs);
+      !cached.served() ||
+      decision !== undefined ||
+      (forced !== undefined && (cached.get()?.sentAtMs ?? -Infinity) < startedAtMs);
     try {
       let taken: Taken | undefined;
       do {
