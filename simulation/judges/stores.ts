@@ -185,8 +185,8 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
       const isReadable =
         court.sharedList !== undefined &&
         court.sharedList.writtenAtMs < now() - SHARE_MS &&
-        // Otherwise the message may have been lost.
-        redis.calmForMs() > now() - court.sharedList.writtenAtMs &&
+        // Otherwise its writer may have given it up by then, and told nobody.
+        redis.calmForMs() > now() - court.sharedList.writtenAtMs + RECONNECT_MS &&
         redis.list()?.bytes.equals(court.sharedList.bytes) === true;
       expect(
         last !== 'store-failed' ||
