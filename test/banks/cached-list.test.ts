@@ -42,9 +42,8 @@ test('the age is exact while the clock moves, and starts again with the next lis
   cached.set(await listOf('001', clock.monotonicMs()));
   clock.advance(0.25);
   expect(cached.ageMs()).toBe(0.25);
-  const next = await listOf('002', clock.monotonicMs());
-  cached.set(next);
-  expect([cached.ageMs(), cached.get()]).toEqual([0, next]);
+  cached.set(await listOf('002', clock.monotonicMs()));
+  expect(cached.ageMs()).toBe(0);
 });
 
 test.each([0, -5_000])(

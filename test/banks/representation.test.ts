@@ -14,37 +14,22 @@ test('every encoding decodes to the same JSON, and is named by an entity tag of 
   expect(identity.body.toString()).toBe(json);
   expect(zlib.gunzipSync(gzip.body).toString()).toBe(json);
   expect(zlib.brotliDecompressSync(br.body).toString()).toBe(json);
-  expect(zstd !== undefined).toBe(hasZstd(zlib));
   const etags = [identity, gzip, br, ...(zstd ? [zstd] : [])].map(({ etag }) => etag);
   expect(new Set(etags).size).toBe(etags.length);
   for (const etag of etags) expect(etag).toMatch(/^"[\w-]{27}"$/);
+  expect(zstd !== undefined).toBe(hasZstd(zlib));
+  if (!zstd || !hasZstd(zlib)) return;
+  expect(zlib.zstdDecompressSync(zstd.body).toString()).toBe(json);
+  // Single_Segment_flag (RFC 8878 section 3.1.1.1.1): decoding takes memory for the list, not for a window of 8 MB.
+  expect(zstd.body.readUInt8(4) & 0x20).toBe(0x20);
 });
-
-if (hasZstd(zlib)) {
-  const { zstdDecompressSync } = zlib;
-  test('zstd decodes to the same JSON, and states its size', async () => {
-    const { zstd } = await represent(Buffer.from(json));
-    const body = zstd?.body ?? Buffer.alloc(5);
-    expect(zstdDecompressSync(body).toString()).toBe(json);
-    // Single_Segment_flag (RFC 8878 section 3.1.1.1.1): decoding takes memory for the list, not for a window of 8 MB.
-    expect(body.readUInt8(4) & 0x20).toBe(0x20);
-  });
-}
 
 test('the same list has the same entity tags wherever it is encoded, and another list has others', async () => {
-  const [first, again, other] = await Promise.all([
-    represent(Buffer.from(json)),
-    represent(Buffer.from(json)),
-    represent(Buffer.from(JSON.stringify(BANKS.slice(1)))),
-  ]);
-  expect(again).toEqual(first);
+  const first = await represent(Buffer.from(json));
+  const other = await represent(Buffer.from(JSON.stringify(BANKS.slice(1))));
+  expect(await represent(Buffer.from(json))).toEqual(first);
   expect(other.identity.etag).not.toBe(first.identity.etag);
   expect(other.br.etag).not.toBe(first.br.etag);
-});
-
-test('a list that has not changed is not encoded again', async () => {
-  const first = await represent(Buffer.from(json));
-  expect(await represent(Buffer.from(json), first)).toBe(first);
 });
 
 test('encoding leaves the event loop free', async () => {

@@ -13,7 +13,6 @@ const ALL = filled(100, 'x');
 describe('with a drift of at most 20 %', () => {
   test.each<[string, unknown[], unknown[], string | undefined]>([
     ['nothing changes', ALL, filled(100, 'y'), undefined],
-    ['20 % are lost', ALL, filled(80, 'x'), undefined],
     ['21 % are lost', ALL, filled(79, 'x'), 'filled in 100 % of entries before, 79 % now'],
     ['20 % of 40 % are lost', filled(40, 'x'), filled(20, 'x'), undefined],
     [
@@ -23,7 +22,6 @@ describe('with a drift of at most 20 %', () => {
       'filled in 40 % of entries before, 19 % now',
     ],
     ['all are null', ALL, filled(100, null), 'filled in 100 % of entries before, 0 % now'],
-    ['all are empty', ALL, filled(100, ''), 'filled in 100 % of entries before, 0 % now'],
     ['all are numbers', ALL, filled(100, 1), 'string in 100 % before, number in 100 % now'],
     ['20 % are numbers', ALL, [...filled(80, 'x'), ...filled(20, 1)], undefined],
     [
@@ -32,14 +30,6 @@ describe('with a drift of at most 20 %', () => {
       [...filled(79, 'x'), ...filled(21, 1)],
       'string in 100 % before, string in 79 %, number in 21 % now',
     ],
-    [
-      'lists become objects',
-      filled(100, ['x']),
-      filled(100, { x: 1 }),
-      'array in 100 % before, object in 100 % now',
-    ],
-    ['false is a value', filled(100, true), filled(100, false), undefined],
-    ['0 is a value', filled(100, 1), filled(100, 0), undefined],
     ['it fills up', filled(10, 'x'), ALL, undefined],
     ['it fills up with another type', filled(20, 'x'), filled(100, 1), undefined],
     [
