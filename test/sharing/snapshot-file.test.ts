@@ -2,13 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
-  chmodSync,
   copyFileSync,
   existsSync,
-  lstatSync,
-  mkdirSync,
   mkdtempSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -23,10 +21,10 @@ import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import { makeBanks } from '../kit/banks.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
-// The last good list on disk: what a restart finds there, and what it makes of it.
+// The last good list on disk: what a restart finds there, and what it makes of it. Its format is in envelope.test.ts.
 
 const OPERATOR = 'operator-token-for-tests';
-const ENV = { PROVIDER_ENVIRONMENT: 'sandbox', PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9' };
+const DAY_MS = 86_400_000;
 
 let path: string;
 let rigs: Rig[];
@@ -63,12 +61,26 @@ const leaveSnapshot = async (): Promise<string> => {
   return text;
 };
 
-test('a restart during an outage serves the last good list at once, and is ready', async () => {
-  const before = await leaveSnapshot();
-  const rig = await startDown();
-  await supertest(rig.url).get('/readyz').expect(200);
-  expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
-});
+test.each([
+  ['half an hour', 1_800_000, 'fresh', 1_800, 200, 0],
+  ['two hours', 7_200_000, 'stale', 7_200, 200, 1],
+  ['eight days', 8 * DAY_MS, 'expired', 8 * 86_400, 503, 1],
+  // A wrong clock left a list from the future, which is renewed at once.
+  ['minus a day', -DAY_MS, 'stale', 3_600, 200, 1],
+] as const)(
+  'a restart after %s serves the last good list of an outage at once, as one that the provider sent then',
+  async (_when, lateMs, state, ageSeconds, status, loads) => {
+    const before = await leaveSnapshot();
+    const rig = await startDown({ startedLaterByMs: lateMs });
+    await supertest(rig.url).get('/readyz').expect(status);
+    const { text } = await supertest(rig.url).get('/banks').expect(status);
+    expect(text === before).toBe(status === 200);
+    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({ list: { state, ageSeconds } });
+    // A fresh list puts off the first load until it is due.
+    expect(calls()).toBe(loads);
+  },
+);
 
 test('a restart compares the next list with the kept one, and keeps one that an operator accepted', async () => {
   await leaveSnapshot();
@@ -118,130 +130,74 @@ test('a list that the version before has saved is served, also while the provide
   expect(body[4]).toEqual({ code: '341', ispb: '60701190', name: 'ITAÚ UNIBANCO S.A.' });
 });
 
-test('a restart with a fresh list makes no call until that one is due', async () => {
+test.each<[string, () => unknown, Environment, RegExp]>([
+  ['is missing', () => rmSync(path), {}, /: no saved list yet$/],
+  [
+    'is torn',
+    () => truncateSync(path, Math.floor(statSync(path).size / 2)),
+    {},
+    /: contains a damaged list; ignored$/,
+  ],
+  [
+    'is larger than any list',
+    () => truncateSync(path, 200 * 1024 * 1024),
+    {},
+    /more than \d+ bytes\); ignored$/,
+  ],
+  [
+    'has other fields',
+    () => undefined,
+    { BANK_FIELDS: 'code,name' },
+    /saved with another configuration; ignored$/,
+  ],
+  [
+    'is a pipe without a writer',
+    () => [rmSync(path), spawnSync('mkfifo', [path])],
+    {},
+    /: cannot be read \(not a regular file\); ignored$/,
+  ],
+])('a snapshot that %s is one log line, and the start goes on without it', async (_how, spoil, env, line) => {
   await leaveSnapshot();
-  const rig = await start();
-  await supertest(rig.url).get('/banks').expect(200);
-  expect(calls()).toBe(0);
-  rig.clock.next();
-  await eventually(() => calls() === 1);
-});
-
-test('the age of a restored list counts from when the provider sent it', async () => {
-  await leaveSnapshot();
-  for (const [lateMs, state, status] of [
-    [1_800_000, 'fresh', 200],
-    [7_200_000, 'stale', 200],
-    [8 * 86_400_000, 'expired', 503],
-  ] as const) {
-    const rig = await startDown({ startedLaterByMs: lateMs });
-    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-    const { body } = await supertest(rig.url).get('/healthz');
-    expect(body).toMatchObject({ list: { state, ageSeconds: lateMs / 1_000 } });
-    await supertest(rig.url).get('/banks').expect(status);
-  }
-});
-
-test('a list from the future, which a wrong clock left, is served and renewed at once', async () => {
-  await leaveSnapshot();
-  const rig = await startDown({ startedLaterByMs: -86_400_000 });
-  await supertest(rig.url).get('/banks').expect(200);
-  await eventually(() => calls() === 1);
-  expect(rig.service.list.status().state).toBe('stale');
-});
-
-describe('a snapshot that cannot be used is one log line, and never a failed start:', () => {
-  test('torn in the middle', async () => {
-    await leaveSnapshot();
-    truncateSync(path, Math.floor(statSync(path).size / 2));
-    const rig = await start();
-    expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(513);
-    expect(calls()).toBe(1);
-    expect(rig.messages().filter((message) => /damaged/.test(message))).toHaveLength(1);
-  });
-
-  test('missing', async () => {
-    const rig = await start();
-    await supertest(rig.url).get('/banks').expect(200);
-    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: no saved list yet');
-  });
-
-  test.each<[string, Environment]>([
-    ['other fields', { BANK_FIELDS: 'code,name' }],
-    ['another provider', { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9' }],
-  ])('made with %s', async (_name, env) => {
-    await leaveSnapshot();
-    const rig = await startDown({ env });
-    await eventually(() => rig.service.list.status().failure !== undefined);
-    await supertest(rig.url).get('/banks').expect(503);
-    expect(rig.messages()).toContain(
-      'CACHE_SNAPSHOT_FILE: contains a list saved with another configuration; ignored',
-    );
-  });
-});
-
-test('a directory that cannot be written is reported once and affects nothing else', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
-  chmodSync(directory, 0o500);
-  // A file as the directory fails for every user; the permission alone would not stop root.
-  writeFileSync(join(directory, 'file'), '');
-  const rig = await start({ env: { CACHE_SNAPSHOT_FILE: join(directory, 'file', 'banks.snapshot') } });
-  for (let load = 0; load < 3; load += 1) {
-    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-    rig.clock.next();
-  }
-  await supertest(rig.url).get('/banks').expect(200);
-  expect(rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'))).toHaveLength(1);
+  spoil();
+  const rig = await start({ env });
+  expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(513);
+  expect(calls()).toBe(1);
+  const lines = rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'));
+  expect(lines[0]).toMatch(line);
+  expect(lines.slice(1).filter((message) => message !== 'CACHE_SNAPSHOT_FILE: works again')).toEqual([]);
 });
 
 describe('nothing is replaced that the service did not write:', () => {
   const problemsOf = async (env: Environment): Promise<string> => {
-    const { error } = await checkConfig({ ...ENV, ...env });
+    const configured = { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9', CACHE_SNAPSHOT_FILE: path, ...env };
+    const { error } = await checkConfig({ PROVIDER_ENVIRONMENT: 'sandbox', ...configured });
     return error?.message ?? 'none';
   };
-  const FOREIGN =
-    /^ *CACHE_SNAPSHOT_FILE: is not a list that this service saved; name a file that does not exist yet$/m;
-  const SPECIAL =
-    /^ *CACHE_SNAPSHOT_FILE: cannot be read \(not a regular file\); name a file that does not exist yet$/m;
 
-  test.each<[string, (path: string) => unknown, RegExp]>([
-    ['a text', (file) => writeFileSync(file, 'mine'), FOREIGN],
-    ['other JSON', (file) => writeFileSync(file, '{"format":"banks"}'), FOREIGN],
-    ['a pipe', (file) => spawnSync('mkfifo', [file]), SPECIAL],
-    ['a directory', (file) => mkdirSync(file), SPECIAL],
-    ['a link to a device', (file) => symlinkSync('/dev/null', file), SPECIAL],
+  test.each<[string, () => unknown, string]>([
+    ['a text', () => writeFileSync(path, 'mine'), 'is not a list that this service saved; name a file that'],
+    [
+      'a link to a device',
+      () => symlinkSync('/dev/null', path),
+      'cannot be read (not a regular file); name a',
+    ],
+    [
+      'a path without a directory',
+      () => rmSync(dirname(path), { recursive: true }),
+      'its directory cannot be written (ENOENT);',
+    ],
   ])('%s is named at the start', async (_what, put, problem) => {
-    put(path);
-    const before = lstatSync(path);
-    expect(await problemsOf({ PROVIDER_ACCESS_TOKEN: 'some-token', CACHE_SNAPSHOT_FILE: path })).toMatch(
-      problem,
+    put();
+    expect(await problemsOf({ PROVIDER_ACCESS_TOKEN: 'some-token' })).toContain(
+      `CACHE_SNAPSHOT_FILE: ${problem}`,
     );
-    const { ino, size, mtimeMs } = lstatSync(path);
-    expect([ino, size, mtimeMs]).toEqual([before.ino, before.size, before.mtimeMs]);
   });
 
   test('the file of another variable is named with it', async () => {
     writeFileSync(path, 'the-token-of-the-provider');
-    const env = {
-      PROVIDER_ACCESS_TOKEN_FILE: path,
-      CACHE_SNAPSHOT_FILE: `${dirname(path)}/./banks.snapshot`,
-    };
-    expect(await problemsOf(env)).toContain(
+    const sameFile = `${dirname(path)}/./banks.snapshot`;
+    expect(await problemsOf({ PROVIDER_ACCESS_TOKEN_FILE: path, CACHE_SNAPSHOT_FILE: sameFile })).toContain(
       'CACHE_SNAPSHOT_FILE, PROVIDER_ACCESS_TOKEN_FILE: name the same file, which the snapshot would replace',
-    );
-  });
-
-  test('a directory that does not exist is named, unless a snapshot is there to be served', async () => {
-    const env = { PROVIDER_ACCESS_TOKEN: 'some-token', CACHE_SNAPSHOT_FILE: path };
-    expect(await problemsOf(env)).toBe('none');
-    writeFileSync(path, '');
-    expect(await problemsOf(env)).toBe('none');
-    await leaveSnapshot();
-    expect(await problemsOf(env)).toBe('none');
-    expect(
-      await problemsOf({ ...env, CACHE_SNAPSHOT_FILE: join(dirname(path), 'missing', 'list') }),
-    ).toContain(
-      'CACHE_SNAPSHOT_FILE: its directory cannot be written (ENOENT); create it, or let this user write there',
     );
   });
 
@@ -264,60 +220,23 @@ test('the file contains the published fields and no secret', async () => {
   expect(text).not.toMatch(/fullName|document|website|emulator-access-token|127\.0\.0\.1/);
 });
 
-describe('a forged snapshot with a valid checksum', () => {
-  /** Replaces what the checksum covers, and the checksum. */
-  const forge = (change: (list: string) => string): void => {
-    const [headText = '', list = ''] = readFileSync(path, 'utf8').split('\n');
-    const forged = change(list);
-    const checksum = createHash('sha256').update(forged).digest('base64url');
-    const head = headText.replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`);
-    writeFileSync(path, `${head}\n${forged}\n`);
-  };
-  const FUTURE = String(Date.UTC(9000, 0, 1));
+test('a list with the times of a distant future is served, answers every question, and can be replaced and accepted', async () => {
+  await leaveSnapshot();
+  const [head = '', list = ''] = readFileSync(path, 'utf8').split('\n');
+  const future = String(Date.UTC(9000, 0, 1));
+  const forged = list.replace(
+    /("receivedAtMs":)\d+,("changedAtMs":)\d+/,
+    `$1${future},$2${future},"acceptedAtMs":${future}`,
+  );
+  const checksum = createHash('sha256').update(forged).digest('base64url');
+  writeFileSync(path, `${head.replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`)}\n${forged}\n`);
 
-  test('that has a field which is not published is ignored', async () => {
-    await leaveSnapshot();
-    forge((list) => list.replace('{"code"', '{"document":"secret","code"'));
-    const rig = await startDown();
-    await eventually(() => rig.service.list.status().failure !== undefined);
-    await supertest(rig.url).get('/banks').expect(503);
-    await supertest(rig.url).get('/healthz').expect(200);
-    expect(
-      rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE: contains')),
-    ).toHaveLength(1);
-  });
-
-  test('from a distant future is served, answers every question, and can be replaced and accepted', async () => {
-    await leaveSnapshot();
-    forge((list) =>
-      list.replace(
-        /("receivedAtMs":)\d+,("changedAtMs":)\d+/,
-        `$1${FUTURE},$2${FUTURE},"acceptedAtMs":${FUTURE}`,
-      ),
-    );
-    const rig = await startDown({ env: { MANAGEMENT_TOKEN: OPERATOR } });
-    const { headers } = await supertest(rig.url).get('/banks').expect(200);
-    expect(Date.parse(headers['last-modified'] ?? '')).toBeLessThanOrEqual(rig.clock.wallMs());
-    await supertest(rig.url).get('/healthz').expect(200);
-    await provider.behave('shrunk');
-    await refresh(rig).expect(502);
-    await refresh(rig, '?accept=shrunk').expect(200);
-    expect(rig.service.list.status().held?.acceptedAtMs).toBeLessThanOrEqual(rig.clock.wallMs());
-  });
-
-  test('larger than any list is not read', async () => {
-    await leaveSnapshot();
-    truncateSync(path, 200 * 1024 * 1024);
-    const rig = await startDown();
-    expect(rig.messages()).toContainEqual(
-      expect.stringMatching(/^CACHE_SNAPSHOT_FILE: cannot be read \(more than \d+ bytes\); ignored$/),
-    );
-  });
-
-  test('that is a pipe without a writer does not delay the start', async () => {
-    expect(spawnSync('mkfifo', [path]).status).toBe(0);
-    const rig = await startDown();
-    expect(rig.messages()).toContain('CACHE_SNAPSHOT_FILE: cannot be read (not a regular file); ignored');
-    await supertest(rig.url).get('/healthz').expect(200);
-  });
+  const rig = await startDown({ env: { MANAGEMENT_TOKEN: OPERATOR } });
+  const { headers } = await supertest(rig.url).get('/banks').expect(200);
+  expect(Date.parse(headers['last-modified'] ?? '')).toBeLessThanOrEqual(rig.clock.wallMs());
+  await supertest(rig.url).get('/healthz').expect(200);
+  await provider.behave('shrunk');
+  await refresh(rig).expect(502);
+  await refresh(rig, '?accept=shrunk').expect(200);
+  expect(rig.service.list.status().held?.acceptedAtMs).toBeLessThanOrEqual(rig.clock.wallMs());
 });
