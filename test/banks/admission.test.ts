@@ -100,18 +100,6 @@ test('a list may come back, large changes are told, and an operator who accepts 
   expect(await result(await of(6), () => [], 1)).toEqual([[5], 5, 11]);
 });
 
-test('the time of the change goes on with each change, also after the clock was set back', async () => {
-  const { clock, take } = start();
-  const changedAt = async (...codes: readonly string[]) =>
-    (await take(await loaded(...codes)))?.list.changedAtMs;
-  const startMs = clock.wallMs();
-  expect(await changedAt('1', '2')).toBe(startMs);
-  clock.wallMs = () => startMs - 5_000;
-  expect(await changedAt('1', '2')).toBe(startMs);
-  expect(await changedAt('1', '3')).toBe(startMs + 1_000);
-  expect(await changedAt('1', '4')).toBe(startMs + 2_000);
-});
-
 test('a failure that is not a LoadError is a defect, and keeps its cause', () => {
   const known = new LoadError('timeout', 'no answer', {
     retryAfterMs: 5,

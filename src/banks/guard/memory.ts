@@ -34,7 +34,7 @@ export const remembrance = ({ maxStaleMs }: FreshnessPolicy, nowMs: number): Rem
 });
 
 /** Identifies a list by its entries, in any order. */
-export const contentOf = ({ entryDigests }: Pick<ReadList, 'entryDigests'>): string =>
+const contentOf = ({ entryDigests }: Pick<ReadList, 'entryDigests'>): string =>
   createHash('sha256').update(entryDigests).digest('base64url').slice(0, CONTENT_CHARS);
 
 export const CONTENT_CHARS = 22;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  contentOf,
   largestCount,
   MAX_EARLIER_LISTS,
   remember,
@@ -49,14 +48,6 @@ test('the largest list of the week counts, to the millisecond', async () => {
   expect(largest(3 + 7 * 24)).toBe(80);
 });
 
-test('CACHE_MAX_STALE bounds the time where it is shorter', async () => {
-  const { take, largest } = replica(3 * HOUR);
-  await take(0, 100);
-  await take(1, 90);
-  expect(largest(4)).toBe(100);
-  expect(largest(4.1)).toBe(90);
-});
-
 test('a list that was held before is known, and once it is back, those after it are forgotten', async () => {
   const { take, largest, wasHeld: knows } = replica();
   await take(0, 10);
@@ -71,26 +62,21 @@ test('a list that was held before is known, and once it is back, those after it 
   expect(await knows(5, 10)).toBe(true);
 });
 
-test('the list before the cached one is known however long ago that was', async () => {
+test('the list before the cached one is known however long ago that was, and counts no longer than CACHE_MAX_STALE', async () => {
   const { take, largest, wasHeld: knows } = replica(HOUR);
   await take(0, 510);
   await take(1, 500);
   expect(await knows(100, 510)).toBe(true);
-  expect(largest(100)).toBe(500);
+  expect([largest(2), largest(2.1), largest(100)]).toEqual([510, 500, 500]);
 });
 
-test('the same list again changes nothing, in any order of its entries', async () => {
+test('the same list again changes nothing', async () => {
   const { take, earlier } = replica();
   await take(0, 10);
   await take(1, 12);
   const before = earlier();
   await take(2, 12);
   expect(earlier()).toEqual(before);
-  const [some, others] = await Promise.all([
-    readBanks([{ a: 1 }, { a: 2 }]),
-    readBanks([{ a: 2 }, { a: 1 }]),
-  ]);
-  expect(contentOf(some)).toBe(contentOf(others));
 });
 
 test('a clock that was set back keeps a list no longer than from then on', async () => {
