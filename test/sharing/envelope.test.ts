@@ -134,15 +134,6 @@ describe('a saved list', () => {
   test.each(['1', -1, 1.5, LATEST + 1, null])('with a life of %p is read without one', async (lifeMs) => {
     expect((await open(forge(LIST, { lifeMs }))).lifeMs).toBeUndefined();
   });
-
-  test('passes where every field is published', async () => {
-    const every = createEnvelope({
-      provenance: PROVENANCE,
-      contract: { fields: undefined, requiredFields: [], maxBytes: 10_000 },
-    });
-    const list = listWith(TIMES, '[{"anything":1}]');
-    expect((await every.open(Buffer.from(forge(list)))).list.count).toBe(1);
-  });
 });
 
 describe('is refused', () => {
@@ -162,18 +153,14 @@ describe('is refused', () => {
   });
 
   test.each<[string, string, RegExp]>([
-    ['nothing', '', /^does not contain/],
     ['an empty first line', `\n${LIST}\n`, /^does not contain/],
     ['one line', headerOf(LIST), /^does not contain/],
     ['a first line that is not JSON', `{"format"\n${LIST}\n`, /^does not contain/],
     ['a first line that is no object', `null\n${LIST}\n`, /^does not contain/],
     ['another format', forge(LIST, { format: 'x' }), /^does not contain/],
     ['another version', forge(LIST, { version: 2 }), /another version/],
-    ['a version of another type', forge(LIST, { version: '1' }), /another version/],
     ['other settings', forge(LIST, { provenance: 'others' }), /another configuration/],
-    ['no settings', forge(LIST, { provenance: undefined }), /another configuration/],
     ['another checksum', forge(LIST, { checksum: digest(`${LIST} `) }), /damaged/],
-    ['a byte more', `${headerOf(LIST)}\n${LIST} \n`, /damaged/],
   ])('%s', async (_name, text, message) => {
     expect(await refusalOf(text)).toMatch(message);
   });
@@ -181,10 +168,8 @@ describe('is refused', () => {
   test.each<[string, string]>([
     ['no times', `{"banks":${BANKS}}`],
     ['times in another order', listWith(`"changedAtMs":1,"receivedAtMs":1`)],
-    ['something before them', ` ${LIST}`],
     ['a time that is no whole number', listWith('"receivedAtMs":1.5,"changedAtMs":1')],
     ['a time before 1970', listWith('"receivedAtMs":-1,"changedAtMs":1')],
-    ['no digits', listWith('"receivedAtMs":,"changedAtMs":1')],
     ['received after the year 9999', listWith(`"receivedAtMs":${LATEST + 1},"changedAtMs":1`)],
     ['changed after the year 9999', listWith(`"receivedAtMs":1,"changedAtMs":${LATEST + 1}`)],
     ['accepted after the year 9999', listWith(`${TIMES},"acceptedAtMs":${LATEST + 1}`)],
@@ -196,18 +181,11 @@ describe('is refused', () => {
 
   test.each<[string, string]>([
     ['a space', '[ {"id":"1","name":"A"}]'],
-    ['a field that is not published', '[{"id":"1","name":"A","x":1}]'],
     ['a field under its name at the provider', '[{"ispb":"1","id":"1","name":"A"}]'],
-    ['fields in another order', '[{"name":"A","id":"1"}]'],
     ['an entry without a required field', '[{"id":null,"name":"A"},{"id":"1","name":"A"}]'],
     ['an entry twice', '[{"id":"1","name":"A"},{"id":"1","name":"A"}]'],
   ])('a list that this service would not write, because of %s', async (_name, banks) => {
     expect(await refusalOf(forge(listWith(TIMES, banks)))).toBe('contains an altered list; ignored');
-  });
-
-  test('a list that is larger than may be published', async () => {
-    const banks = JSON.stringify([{ id: '1', name: 'x'.repeat(10_000) }]);
-    await expect(open(forge(listWith(TIMES, banks)))).rejects.toMatchObject({ kind: 'too_large' });
   });
 });
 
@@ -231,19 +209,9 @@ describe('settings', () => {
 
   test.each<[string, Partial<Parameters<typeof provenanceId>[0]>]>([
     ['environment', { environment: 'production' }],
-    ['address', { baseUrl: new URL('https://b.example') }],
     ['path', { baseUrl: new URL('https://a.example/x') }],
-    ['fields', { fields: [{ name: 'id', from: 'ispb' }] }],
     ['order of fields', { fields: CONTRACT.fields.toReversed() }],
-    [
-      'source of a field',
-      {
-        fields: [
-          { name: 'id', from: 'id' },
-          { name: 'name', from: 'name' },
-        ],
-      },
-    ],
+    ['source of a field', { fields: ['id', 'name'].map((name) => ({ name, from: name })) }],
     ['fields, all of them', { fields: undefined }],
     ['fields, none of them', { fields: [] }],
     ['required fields', { requiredFields: [] }],

@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { makeBanks } from '../kit/banks.ts';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { once } from 'node:events';
 import supertest from 'supertest';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { listenOn } from '../kit/free-port.ts';
 import { startProcess } from '../kit/process.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
@@ -35,6 +36,7 @@ const start = async (options: RigOptions = {}): Promise<Rig> => {
   await eventually(() => rig.service.list.status().nextLoadInMs > 0);
   return rig;
 };
+const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), 'banks-bff-'));
 const count = async (rig: Rig): Promise<unknown> => {
   const { body } = await supertest(rig.url).get('/banks').expect(200);
   return Array.isArray(body) ? body.length : undefined;
@@ -58,6 +60,9 @@ const keyOfList = async (): Promise<string> => {
     if (key && !keys.includes(':lease')) return key;
   }
 };
+/** A number that Redis counts, such as `total_net_output_bytes:`. */
+const counted = async (section: string, name: string): Promise<number> =>
+  Number(new RegExp(`${name}(\\d+)`).exec(await redis.command(`INFO ${section}`))?.[1]);
 /** Moves to the replica's next load and lets it end. */
 const nextLoad = async (rig: Rig): Promise<void> => {
   clock.advance(rig.service.list.status().nextLoadInMs);
@@ -78,10 +83,12 @@ describeWithRedis('replicas that share Redis', () => {
     await provider.close();
   });
 
-  test('a replica that joins serves the shared list, and makes no call while it is fresh', async () => {
+  test('a replica that joins serves the shared list, which has no secret, and makes no call while it is fresh', async () => {
     const first = await start();
     const text = async (rig: Rig) => (await supertest(rig.url).get('/banks').expect(200)).text;
-    await eventually(() => first.service.list.status().held !== undefined);
+    const shared = await redis.command(`GET ${await keyOfList()}`);
+    expect(shared).toContain('provenance');
+    expect(shared).not.toMatch(/fullName|document|website|emulator-access-token|operator/);
     await start();
     const late = await start({ startedLaterByMs: 1_800_000 });
     expect(await text(late)).toBe(await text(first));
@@ -89,28 +96,19 @@ describeWithRedis('replicas that share Redis', () => {
     expect(provider.listCalls()).toBe(1);
   });
 
-  test('a list that one of them renewed reaches the others, and spares their calls', async () => {
-    const [one, two] = [await start(), await start()];
-    await keyOfList();
-    provider.setBanks(makeBanks(500));
-    await nextLoad(one);
-    await eventually(() => held(two) === 500);
-    expect(provider.listCalls()).toBe(2);
-    expect(two.messages()).toContainEqual(expect.stringMatching(/^list: changed/));
-  });
-
-  test('a list that another replica loaded is in the snapshot as well', async () => {
-    const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
+  test('a list that one of them renewed reaches the others and their snapshots, and spares their calls', async () => {
     const one = await start();
     await keyOfList();
+    const snapshot = join(temporaryFolder(), 'banks.snapshot');
     // It finds the list in Redis when it starts, and loads none.
-    await start({ env: { CACHE_SNAPSHOT_FILE: snapshot } });
+    const two = await start({ env: { CACHE_SNAPSHOT_FILE: snapshot } });
     const kept = (): number => readFileSync(snapshot, 'utf8').split('"code"').length - 1;
     await eventually(() => existsSync(snapshot) && kept() === 513);
     provider.setBanks(makeBanks(500));
     await nextLoad(one);
-    await eventually(() => kept() === 500);
+    await eventually(() => held(two) === 500 && kept() === 500);
     expect(provider.listCalls()).toBe(2);
+    expect(two.messages()).toContainEqual(expect.stringMatching(/^list: changed/));
   });
 
   test('a forced refresh reaches the others, with what was held before, and what an operator accepted too', async () => {
@@ -150,17 +148,7 @@ describeWithRedis('replicas that share Redis', () => {
     expect(await count(one)).toBe(513);
     expect(await count(two)).toBe(256);
     // They do not overwrite each other's lists.
-    expect(
-      Number(/cmdstat_publish:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1]),
-    ).toBeLessThan(5);
-  });
-
-  test('Redis contains no secret and no unpublished field', async () => {
-    await start();
-    const key = await keyOfList();
-    const text = await redis.command(`GET ${key}`);
-    expect(text).toContain('provenance');
-    expect(text).not.toMatch(/fullName|document|website|emulator-access-token|operator/);
+    expect(await counted('commandstats', 'cmdstat_publish:calls=')).toBeLessThan(5);
   });
 
   test.each<[string, () => unknown, () => unknown, RegExp]>([
@@ -211,7 +199,8 @@ describeWithRedis('replicas that share Redis', () => {
     const one = await start();
     const key = await keyOfList();
     await redis.command(`SETRANGE ${key} 100000000 x`);
-    const outputBefore = Number(/total_net_output_bytes:(\d+)/.exec(await redis.command('INFO stats'))?.[1]);
+    const output = () => counted('stats', 'total_net_output_bytes:');
+    const outputBefore = await output();
     await refresh(one).expect(200);
     // The refreshed list is written in the background.
     await keyOfList();
@@ -220,8 +209,7 @@ describeWithRedis('replicas that share Redis', () => {
     await eventually(() =>
       aboutRedis(one).some((line) => /contains more than \d+ bytes; ignored/.test(line)),
     );
-    const outputAfter = Number(/total_net_output_bytes:(\d+)/.exec(await redis.command('INFO stats'))?.[1]);
-    expect(outputAfter - outputBefore).toBeLessThan(20_000_000);
+    expect((await output()) - outputBefore).toBeLessThan(20_000_000);
     expect(await count(one)).toBe(513);
   });
 
@@ -229,8 +217,7 @@ describeWithRedis('replicas that share Redis', () => {
     const one = await start();
     const key = await keyOfList();
     const news = key.replace(/list$/, 'news');
-    const reads = async (): Promise<number> =>
-      Number(/cmdstat_getrange:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1]);
+    const reads = () => counted('commandstats', 'cmdstat_getrange:calls=');
     const before = await reads();
     const socket = connect(redis.port, '127.0.0.1');
     socket.resume();
@@ -284,7 +271,7 @@ describeWithRedis('replicas that share Redis', () => {
   });
 
   test('an address from a file is read at each connection, so a rotated password takes effect', async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'redis-url');
+    const file = join(temporaryFolder(), 'redis-url');
     const writeUrl = (password: string): void =>
       writeFileSync(file, `redis://app:${password}@127.0.0.1:${redis.port}\n`);
     await redis.command('ACL SETUSER app on >first-password allkeys allchannels +@all');
@@ -307,7 +294,7 @@ describeWithRedis('replicas that share Redis', () => {
     ['', 'has no usable secret: it is empty'],
     ['a-password-alone', 'is not a Redis address'],
   ])('a file that contains %j is one log line that does not quote it', async (text, problem) => {
-    const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'redis-url');
+    const file = join(temporaryFolder(), 'redis-url');
     writeFileSync(file, text);
     const rig = await start({ env: { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file } });
     expect(await count(rig)).toBe(513);
@@ -322,16 +309,14 @@ describeWithRedis('replicas that share Redis', () => {
       const onward = connect(redis.port, '127.0.0.1');
       for (const end of [socket, onward]) end.on('error', () => undefined);
       socket.pipe(onward).pipe(socket);
-    }).listen(0, 'localhost');
-    await once(terminator, 'listening');
-    const address = terminator.address();
-    const url = `rediss://localhost:${typeof address === 'object' && address ? address.port : 0}`;
+    });
+    const url = `rediss://localhost:${await listenOn(terminator)}`;
     const rig = await start({ env: { CACHE_REDIS_URL: url } });
     expect(aboutRedis(rig)).toEqual([
       'CACHE_REDIS_URL: cannot be used (DEPTH_ZERO_SELF_SIGNED_CERT); the service continues without it',
     ]);
 
-    const authorities = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'authorities.pem');
+    const authorities = join(temporaryFolder(), 'authorities.pem');
     writeFileSync(authorities, CERTIFICATE);
     const trusting = await startProcess({
       PROVIDER_ENVIRONMENT: 'sandbox',
@@ -345,20 +330,13 @@ describeWithRedis('replicas that share Redis', () => {
     terminator.close();
   });
 
-  test.each<[string, (server: Server) => void]>([
-    [
-      'something that is not Redis',
-      (server) => server.on('connection', (socket) => socket.write('HTTP/1.1 400\r\n\r\n')),
-    ],
+  test.each<[string, (socket: Socket) => unknown]>([
+    ['something that is not Redis', (socket) => socket.write('HTTP/1.1 400\r\n\r\n')],
     ['something that never answers', () => undefined],
-    ['something that hangs up', (server) => server.on('connection', (socket) => socket.destroy())],
+    ['something that hangs up', (socket) => socket.destroy()],
   ])('%s at its address costs one line and less than a second', async (_name, behave) => {
-    const server = createServer((socket) => void socket.on('error', () => undefined)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    const port = typeof address === 'object' && address ? address.port : 0;
-    behave(server);
-    const rig = await start({ env: { CACHE_REDIS_URL: `redis://127.0.0.1:${port}` } });
+    const server = createServer((socket) => behave(socket.on('error', () => undefined)));
+    const rig = await start({ env: { CACHE_REDIS_URL: `redis://127.0.0.1:${await listenOn(server)}` } });
     expect(await count(rig)).toBe(513);
     expect(aboutRedis(rig)).toHaveLength(1);
     server.close();

@@ -18,7 +18,6 @@ import supertest from 'supertest';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
-import { makeBanks } from '../kit/banks.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // The last good list on disk: what a restart finds there, and what it makes of it. Its format is in envelope.test.ts.
@@ -81,46 +80,6 @@ test.each([
     expect(calls()).toBe(loads);
   },
 );
-
-test('a restart compares the next list with the kept one, and keeps one that an operator accepted', async () => {
-  await leaveSnapshot();
-  await provider.behave('renamed-field');
-  const rig = await start({ env: { MANAGEMENT_TOKEN: OPERATOR } });
-  expect((await refresh(rig).expect(502)).body).toMatchObject({ kind: 'drifted' });
-  await refresh(rig, '?accept=drifted').expect(200);
-  await rig.close();
-  rigs.pop();
-
-  const restarted = await start();
-  const { body } = await supertest(restarted.url).get('/banks').expect(200);
-  expect(body[0]).toEqual({ code: '001', ispb: '00000000', name: null });
-  expect(restarted.service.list.status().state).toBe('fresh');
-});
-
-test('a restart remembers the largest list of the week, and the one to return to', async () => {
-  const sizes = (count: number) => provider.setBanks(makeBanks(count));
-  sizes(100);
-  const loadOnce = async (): Promise<string> => {
-    const rig = await startRig({ provider, env: { CACHE_SNAPSHOT_FILE: path, MANAGEMENT_TOKEN: OPERATOR } });
-    await supertest(rig.url).get('/banks').expect(200);
-    const { body } = await refresh(rig);
-    await rig.close();
-    return body.detail ?? `${body.count}`;
-  };
-  expect(await loadOnce()).toBe('100');
-  sizes(85);
-  expect(await loadOnce()).toBe('85');
-  sizes(79);
-  expect(await loadOnce()).toMatch(
-    /^the list shrank from 100 to 79 entries in the last days; if that is right/,
-  );
-  sizes(1_000);
-  expect(await loadOnce()).toBe('1000');
-  sizes(85);
-  expect(await loadOnce()).toBe('85');
-  sizes(79);
-  expect(await loadOnce()).toMatch(/^the list shrank from 100 to 79 entries/);
-});
 
 test('a list that the version before has saved is served, also while the provider is down', async () => {
   copyFileSync('test/sharing/files/saved-by-the-version-before', path);
