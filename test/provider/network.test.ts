@@ -1,0 +1,270 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { startAlertingServer } from '../kit/alerting-server.ts';
+import { createAuthority, type Pair } from '../kit/authority.ts';
+import {
+  describeWithProxy,
+  startForwardProxy,
+  type ForwardProxy,
+  type ForwardProxyOptions,
+} from '../kit/forward-proxy.ts';
+import { listenOn } from '../kit/free-port.ts';
+import { describeWithHaproxy } from '../kit/haproxy.ts';
+import { leaksIn } from '../kit/leaks.ts';
+import { clientCredentialsEnv, eventually, nextLoad, startRig, type Rig } from '../kit/rig.ts';
+import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../kit/tls-front.ts';
+import { createTunnels, type TunnelOptions } from '../kit/tunnel.ts';
+
+// What stands between the service and a provider that speaks TLS: a private authority, client certificates and their
+// rotation, and a forward proxy, a real one. What is wrong with a certificate of the provider is in test/doctor.
+
+const authority = createAuthority();
+const clientAuthority = createAuthority('authority of clients');
+const server = authority.issue('localhost');
+const client = clientAuthority.issue('the service');
+const TRUST = { PROVIDER_TLS_CA_FILE: authority.certFile };
+const mutual = (pair: Pair): Environment => ({
+  ...TRUST,
+  PROVIDER_TLS_CERT_FILE: pair.certFile,
+  PROVIDER_TLS_KEY_FILE: pair.keyFile,
+});
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+let provider: Emulator;
+let front: TlsFront;
+
+const startProvider = async (options: Partial<TlsFrontOptions> = {}): Promise<void> => {
+  provider = await startEmulator();
+  front = await startTlsFront({ to: provider.baseUrl, pair: server, ...options });
+  closers.push(
+    () => provider.close(),
+    () => front.close(),
+  );
+};
+const startStrictProvider = () => startProvider({ clientAuthority: clientAuthority.cert });
+
+const startService = async (env: Environment): Promise<Rig> => {
+  const rig = await startRig({ provider, env: { PROVIDER_SANDBOX_BASE_URL: front.url, ...env } });
+  closers.push(() => rig.close());
+  return rig;
+};
+
+const getBanks = (rig: Rig) => supertest(rig.url).get('/banks');
+const failureOf = (rig: Rig) => rig.service.list.status().failure;
+const messages = (rig: Rig): string => rig.messages().join('\n');
+
+/** Fails as `kind` with a message of this kind, and with 503 for users. */
+const expectFailure = async (rig: Rig, kind: string, message: RegExp): Promise<void> => {
+  await getBanks(rig).expect(503);
+  expect(failureOf(rig)?.kind).toBe(kind);
+  expect(messages(rig)).toMatch(message);
+};
+
+test('a private authority is trusted by PROVIDER_TLS_CA_FILE, for the token endpoint too', async () => {
+  await startProvider();
+  const rig = await startService({
+    ...TRUST,
+    ...clientCredentialsEnv(provider),
+    PROVIDER_TOKEN_URL: `${front.url}/oauth/token`,
+  });
+  await getBanks(rig).expect(200);
+  expect(front.clients).toEqual(['none', 'none']);
+  for (const { headers } of provider.calls) expect(headers['user-agent']).toBe('banks-bff/0.0.0-test');
+});
+
+test.each([
+  ['TLSv1.1', 503],
+  ['TLSv1.2', 200],
+  ['TLSv1.3', 200],
+] as const)('a provider that speaks %s only: %d', async (version, status) => {
+  await startProvider({ version });
+  await getBanks(await startService(TRUST)).expect(status);
+});
+
+describeWithHaproxy('a handshake that the provider refuses', () => {
+  const handshake = /the provider refuses the TLS handshake: it requires a client certificate/;
+  const refusal =
+    'the provider requires a client certificate or refuses this one; check PROVIDER_TLS_CERT_FILE';
+
+  test.each<[string, 'TLSv1.2' | 'TLSv1.3', Environment, RegExp]>([
+    ['without a client certificate', 'TLSv1.2', TRUST, handshake],
+    ['without a client certificate', 'TLSv1.3', TRUST, new RegExp(`${refusal}.*CERTIFICATE_REQUIRED`)],
+    ['with one of another authority', 'TLSv1.3', mutual(server), new RegExp(`${refusal}.*UNKNOWN_CA`)],
+  ])('%s (%s) is explained by its alert', async (_what, newestVersion, env, message) => {
+    await startProvider();
+    const { certFile: clientAuthorityFile } = clientAuthority;
+    const alerting = await startAlertingServer({ pair: server, clientAuthorityFile, newestVersion });
+    closers.push(() => alerting.close());
+    const rig = await startService({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
+    await expectFailure(rig, 'unreachable', message);
+    expect(messages(rig)).toMatch(/ \(ERR_SSL_[\w/]+\)/);
+  });
+});
+
+describe('the rotation of a client certificate', () => {
+  /** As Kubernetes does: the files are reached through a link to a folder, which is replaced in one step. */
+  const createVolume = async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'banks-volume-'));
+    closers.push(() => rm(folder, { recursive: true }));
+    let generation = 0;
+    const install = async (pair: Pick<Pair, 'cert' | 'key'>): Promise<void> => {
+      generation += 1;
+      await mkdir(join(folder, `${generation}`));
+      await writeFile(join(folder, `${generation}`, 'tls.crt'), pair.cert);
+      await writeFile(join(folder, `${generation}`, 'tls.key'), pair.key);
+      await symlink(`${generation}`, join(folder, 'next'));
+      await rename(join(folder, 'next'), join(folder, 'data'));
+    };
+    const env = {
+      ...TRUST,
+      PROVIDER_TLS_CERT_FILE: join(folder, 'data', 'tls.crt'),
+      PROVIDER_TLS_KEY_FILE: join(folder, 'data', 'tls.key'),
+    };
+    return { install, env };
+  };
+
+  test('is followed by the next load; half done, or to unusable files, it leaves the last good pair in use', async () => {
+    await startStrictProvider();
+    const { install, env } = await createVolume();
+    await install(client);
+    const rig = await startService(env);
+    await getBanks(rig).expect(200);
+    const other = clientAuthority.issue('another');
+    const nextAuthority = createAuthority('the next authority');
+    const rotate = async (pair: Pick<Pair, 'cert' | 'key'>): Promise<void> => {
+      await install(pair);
+      await nextLoad(rig);
+      expect(failureOf(rig)).toBeUndefined();
+    };
+    await rotate({ cert: other.cert, key: client.key });
+    await rotate({ cert: '', key: '' });
+    await rotate(other);
+    front.requireClientOf(nextAuthority.cert);
+    await rotate(nextAuthority.issue('the last'));
+    expect(front.clients).toEqual(['the service', 'the service', 'the service', 'another', 'the last']);
+  });
+
+  test('that comes too late is named: the certificate has expired in the meantime', async () => {
+    await startStrictProvider();
+    const soon = clientAuthority.issue('soon expired', { from: '20200101000000Z', until: '20260102000000Z' });
+    const rig = await startService(mutual(soon));
+    await getBanks(rig).expect(503);
+    expect(failureOf(rig)?.message).toMatch(
+      /closed the connection without an answer; it may require a client/,
+    );
+    rig.clock.skip(2 * 86_400_000);
+    rig.clock.advance(0);
+    await eventually(() =>
+      /PROVIDER_TLS_CERT_FILE is valid only from .* to 2026-01-02; get/.test(failureOf(rig)?.message ?? ''),
+    );
+  });
+});
+
+describeWithProxy('through a forward proxy', () => {
+  const CREDENTIALS = { user: 'a-user', password: 'canary-Pr0xy.password_1' };
+  const startProxy = async (options?: ForwardProxyOptions): Promise<ForwardProxy> => {
+    const proxy = await startForwardProxy(options);
+    closers.push(() => proxy.kill());
+    return proxy;
+  };
+
+  test.each([
+    ['without a scheme in its address', undefined, ''],
+    ['with credentials', CREDENTIALS, `http://${CREDENTIALS.user}:${CREDENTIALS.password}@`],
+  ])('%s, the list arrives over mutual TLS', async (_how, credentials, start) => {
+    await startStrictProvider();
+    const proxy = await startProxy(credentials && { credentials });
+    const rig = await startService({ ...mutual(client), HTTPS_PROXY: `${start}127.0.0.1:${proxy.port}` });
+    await getBanks(rig).expect(200);
+    expect(proxy.targets()).toEqual([`localhost:${front.port}`]);
+    expect(front.clients).toEqual(['the service']);
+    expect(leaksIn(rig.log(), new Map([['password', CREDENTIALS.password]]))).toEqual([]);
+  });
+
+  test('the lower-case spelling takes precedence, and neither HTTP_PROXY nor one that NO_PROXY excepts is used', async () => {
+    await startProvider();
+    const proxy = await startProxy();
+    const variants: readonly [Environment, number][] = [
+      [{ HTTPS_PROXY: 'http://127.0.0.1:9', https_proxy: proxy.url }, 1],
+      [{ HTTP_PROXY: 'http://127.0.0.1:9' }, 0],
+      ...['localhost', '.localhost', 'example.com, LOCALHOST', `localhost:${front.port}`, '*'].map(
+        (NO_PROXY): [Environment, number] => [{ HTTPS_PROXY: proxy.url, NO_PROXY }, 0],
+      ),
+      ...['host', 'localhost:1', 'example.com'].map((NO_PROXY): [Environment, number] => [
+        { HTTPS_PROXY: proxy.url, NO_PROXY },
+        1,
+      ]),
+    ];
+    for (const [env, tunnels] of variants) {
+      const before = proxy.targets().length;
+      await getBanks(await startService({ ...TRUST, ...env })).expect(200);
+      expect({ env, tunnels: proxy.targets().length - before }).toEqual({ env, tunnels });
+    }
+  });
+
+  test('its refusals are told, with the variable, and neither the provider nor the token endpoint is asked', async () => {
+    await startProvider();
+    const { url } = await startProxy({ credentials: CREDENTIALS, onlyPort: 443 });
+    const locked = await startService({ ...TRUST, HTTPS_PROXY: url });
+    await expectFailure(locked, 'proxy_refused', /HTTPS_PROXY does not accept the user .*\(407\)/);
+    const HTTP_PROXY = url.replace('//', `//${CREDENTIALS.user}:${CREDENTIALS.password}@`);
+    const narrow = await startService({ ...TRUST, ...clientCredentialsEnv(provider), HTTP_PROXY });
+    await expectFailure(
+      narrow,
+      'proxy_refused',
+      /the token endpoint: the proxy in HTTP_PROXY refuses to connect to this address \(403\)/,
+    );
+    expect([front.clients, provider.allCalls()]).toEqual([[], 0]);
+  });
+});
+
+const startTunnels = async (options: TunnelOptions): Promise<string> => {
+  const proxy = createTunnels(options);
+  closers.push(() => proxy.close());
+  return `127.0.0.1:${await listenOn(proxy)}`;
+};
+
+test('the proxy gets the decoded user and password and a User-Agent, and nothing that is for the provider', async () => {
+  await startProvider();
+  const requests: IncomingMessage[] = [];
+  const head = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n';
+  const address = await startTunnels({ head, onConnect: (request) => void requests.push(request) });
+  const userInfo = `${encodeURIComponent('a user:é')}:${encodeURIComponent('p@ss/wörd%41')}`;
+  const rig = await startService({ ...TRUST, HTTPS_PROXY: `http://${userInfo}@${address}` });
+  await getBanks(rig).expect(503);
+  expect(requests.map(({ headers }) => headers)).toEqual([
+    {
+      host: `localhost:${front.port}`,
+      connection: 'close',
+      'proxy-connection': 'keep-alive',
+      'proxy-authorization': `Basic ${Buffer.from('a user:é:p@ss/wörd%41').toString('base64')}`,
+      'user-agent': 'banks-bff/0.0.0-test',
+    },
+  ]);
+});
+
+// A proxy that answers CONNECT like this, and then really is a tunnel.
+test.each([
+  ['HTTP/1.1 299 Fine\r\nVia: a proxy\r\n\r\n', undefined],
+  ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', /proxy in HTTPS_PROXY .* is an interim one/],
+  ['SSH-2.0-OpenSSH_9.2\r\n', /the answer of the proxy in HTTPS_PROXY is not HTTP/],
+])('every 2xx of a proxy opens the tunnel, and nothing else: %j', async (head, message) => {
+  await startProvider();
+  const rig = await startService({
+    ...TRUST,
+    HTTPS_PROXY: await startTunnels({ to: () => front.port, head }),
+  });
+  if (message) return expectFailure(rig, 'proxy_unreachable', message);
+  await getBanks(rig).expect(200);
+  expect(front.clients).toHaveLength(1);
+});
