@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -99,11 +98,7 @@ describe('a token file', () => {
     const states: Record<string, () => unknown> = {
       missing: () => undefined,
       empty: () => writeFile(file(), ''),
-      'only a line break': () => writeFile(file(), '\n'),
       'no text that a header can carry': () => writeFile(file(), 'two words'),
-      'too long': () => writeFile(file(), 'x'.repeat(8_193)),
-      'a pipe': () => execFileSync('mkfifo', [file()]),
-      'not UTF-8': () => writeFile(file(), Buffer.from([0xff, 0xfe, 0x61, 0x00])),
     };
     for (const [state, spoil] of Object.entries(states)) {
       await rm(file(), { force: true });
@@ -111,7 +106,7 @@ describe('a token file', () => {
       await nextLoad(rig);
       expect({ state, failure: failure() }).toEqual({ state, failure: undefined });
     }
-    expect(tokensSent()).toEqual(Array.from({ length: 8 }, () => 'token-0'));
+    expect(tokensSent()).toEqual(['token-0', 'token-0', 'token-0', 'token-0']);
   });
 
   test('that never was there answers 502, names its variable, and is found as soon as it appears', async () => {
@@ -232,38 +227,33 @@ describe('the client-credentials grant', () => {
     expect(told()).toEqual([expect.stringContaining('the current token stays in use')]);
     expect(upstream().filter((call) => call === 'banks 200')).toHaveLength(7);
     await nextLoad(rig);
+    await nextLoad(rig);
     expect(failure()?.kind).toBe('unavailable');
     await getBanks().expect(200);
     rig.emulator.behaveToken('healthy');
     await nextLoad(rig);
     expect(failure()).toBeUndefined();
-    expect(told().at(-1)).toBe('token: recovered');
+    // One line for each change, and none for the attempts in between.
+    expect(told().slice(1)).toEqual([expect.stringContaining('there is no valid token'), 'token: recovered']);
   });
 
-  test('a token that is revoked costs one 401, one token request and one retry', async () => {
+  test('after a 401 a load asks for one token and tries once more, never in a loop; a 403 renews nothing', async () => {
     await startGranted();
     await eventually(hasList);
     rig.emulator.revokeIssued();
     await nextLoad(rig);
+    expect(upstream(2)).toEqual(['banks 401', 'token 200', 'banks 200']);
+    await rig.emulator.behave('forbidden');
     await nextLoad(rig);
-    expect(upstream(2)).toEqual(['banks 401', 'token 200', 'banks 200', 'banks 200']);
-    expect(failure()).toBeUndefined();
-  });
-
-  test('a provider that rejects its own tokens is asked once more per load, never in a loop', async () => {
-    await startGranted({ before: (emulator) => emulator.behaveToken('rejected-token') });
-    await getBanks().expect(502);
-    expect(upstream()).toEqual(['token 200', 'banks 401', 'token 200', 'banks 401']);
+    expect(upstream(5)).toEqual(['banks 403']);
+    await rig.emulator.behave('healthy');
+    rig.emulator.behaveToken('rejected-token');
+    rig.emulator.revokeIssued();
     await nextLoad(rig);
-    expect(upstream(4)).toEqual(['banks 401', 'token 200', 'banks 401']);
+    await nextLoad(rig);
+    const rejected = ['banks 401', 'token 200', 'banks 401'];
+    expect(upstream(6)).toEqual([...rejected, ...rejected]);
     expect(rig.messages().join()).toContain('does not accept the token (401); check PROVIDER_TOKEN_URL');
-  });
-
-  test('a 403 renews nothing', async () => {
-    await startGranted({ before: (emulator) => emulator.behave('forbidden') });
-    await getBanks().expect(502);
-    await nextLoad(rig);
-    expect(upstream()).toEqual(['token 200', 'banks 403', 'banks 403']);
   });
 
   test('reads a client secret from its file at each token request, and keeps the last one while it is missing', async () => {

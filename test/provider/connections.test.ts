@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
-import { createSecureContext, type SecureContext } from 'node:tls';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { createSecureContext } from 'node:tls';
+import { LoadError } from '../../src/banks/load-error.ts';
 import { parseConfig, type Config } from '../../src/config/config.ts';
 import {
   createConnections,
@@ -15,16 +14,14 @@ import { listenOn } from '../kit/free-port.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
 import { eventually } from '../kit/rig.ts';
 
-// What a request leaves behind, whatever the server does: no connection, and nothing in memory.
+// What a request leaves behind, whatever the server does: no connection.
 
 let server: Server;
 let url: URL;
 let sockets: Set<Socket>;
 let answer: RequestListener;
-let events: string[];
 beforeEach(async () => {
   sockets = new Set();
-  events = [];
   answer = (_req, res) => res.end('[]');
   server = createServer((req, res) => answer(req, res));
   // It never closes a connection by itself.
@@ -41,11 +38,11 @@ const isAllClosed = (): boolean => sockets.size > 0 && [...sockets].every(({ des
 
 const NO_PROXIES: Config['provider']['proxies'] = { https: undefined, http: undefined, exceptions: '' };
 
-const connect = (secureContext: () => SecureContext, proxies = NO_PROXIES): Connections =>
+const connect = (proxies = NO_PROXIES): Connections =>
   createConnections({
     peer: 'the provider',
     url,
-    tls: { current: () => Promise.resolve(secureContext()), problem: () => undefined },
+    tls: { current: () => Promise.resolve(createSecureContext()), problem: () => undefined },
     proxies,
     userAgent: 'banks-bff/0.0.0-test',
     timeoutMs: 5_000,
@@ -57,10 +54,12 @@ const ask = (connections: Connections): Promise<string> =>
     body.text(),
   );
 
-test('a connection is closed after its request, also if the server would keep it for long', async () => {
+test('each request has a connection of its own, which is closed after it, also if the server would keep it', async () => {
   // Without this invitation undici closes an idle connection itself, after 4 s.
   answer = (_req, res) => res.setHeader('Keep-Alive', 'timeout=300').end('[]');
-  expect(await ask(connect(() => createSecureContext()))).toBe('[]');
+  const connections = connect();
+  for (let request = 0; request < 3; request += 1) expect(await ask(connections)).toBe('[]');
+  expect(sockets.size).toBe(3);
   await eventually(isAllClosed);
 });
 
@@ -70,118 +69,77 @@ test('the connection to a proxy that refuses is closed, also if the proxy leaves
     socket.once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')).resume();
   });
   const http = { url: new URL(`http://127.0.0.1:${await listenOn(proxy)}`), credentials: undefined };
-  const asked = ask(connect(() => createSecureContext(), { https: undefined, http, exceptions: '' }));
+  const asked = ask(connect({ https: undefined, http, exceptions: '' }));
   await expect(asked).rejects.toMatchObject({ kind: 'proxy_refused' });
   await eventually(() => [...sockets].every(({ readableEnded }) => readableEnded));
   proxy.close();
 });
 
-test('a client is not kept in memory after its request', async () => {
-  const contexts: WeakRef<SecureContext>[] = [];
-  const connections = connect(() => {
-    const context = createSecureContext();
-    contexts.push(new WeakRef(context));
-    return context;
-  });
-  for (let request = 0; request < 3; request += 1) expect(await ask(connections)).toBe('[]');
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  await eventually(() => {
-    if (typeof collect === 'function') collect();
-    return contexts.every((context) => context.deref() === undefined);
-  });
-});
-
-const providerOf = (env: Record<string, string>, connectTo = createConnections) =>
-  createProvider(
-    parseConfig({
-      PROVIDER_ENVIRONMENT: 'sandbox',
-      PROVIDER_SANDBOX_BASE_URL: url.href,
-      PROVIDER_MAX_BODY: '1kb',
-      ...env,
-    }),
-    {
-      version: '0.0.0-test',
-      clock: createManualClock(),
-      random: () => 0.5,
-      addSecret: () => undefined,
-      onEvent: ({ type }) => void events.push(type),
-      connect: connectTo,
-    },
-  );
-
-test('a request without an answer is given up with the load', async () => {
+/** A provider, and what it tells. Its loads may end, too late, as soon as an answer has begun. */
+const createLoads = (env: Record<string, string>, isLate = true) => {
   const deadline = new AbortController();
-  answer = () => deadline.abort(new Error('too late'));
-  const load = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' }).load(deadline.signal);
-  await expect(load).rejects.toThrow('too late');
-  expect(events).toEqual(['provider-called']);
-  await eventually(isAllClosed);
-});
-
-test.each([200, 503])('an answer of %i whose body never ends is given up with the load', async (status) => {
-  answer = (_req, res) => void res.writeHead(status).write('[');
-  const deadline = new AbortController();
+  const giveUp = (): void => deadline.abort(new Error('too late'));
+  const events: string[] = [];
   const watched = (options: ConnectionsOptions): Connections => ({
     request: (request, read) =>
       createConnections(options).request(request, (response) => {
-        setImmediate(() => deadline.abort(new Error('too late')));
+        if (isLate) setImmediate(giveUp);
         return read(response);
       }),
   });
-  const load = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' }, watched).load(deadline.signal);
-  await expect(load).rejects.toThrow('too late');
-  await eventually(isAllClosed);
-});
+  const config = { PROVIDER_ENVIRONMENT: 'sandbox', PROVIDER_SANDBOX_BASE_URL: url.href, ...env };
+  const provider = createProvider(parseConfig(config), {
+    version: '0.0.0-test',
+    clock: createManualClock(),
+    random: () => 0.5,
+    addSecret: () => undefined,
+    onEvent: ({ type }) => void events.push(type),
+    connect: watched,
+  });
+  return { provider, events, giveUp, load: () => provider.load(deadline.signal) };
+};
 
-test('after the end of the service no request is told', async () => {
-  const deadline = new AbortController();
-  const provider = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' });
-  answer = () => {
-    provider.close();
-    deadline.abort(new Error('too late'));
-  };
-  await expect(provider.load(deadline.signal)).rejects.toThrow('too late');
-  expect(events).toEqual([]);
-});
-
-const fromEndpoint = () => ({
-  PROVIDER_TOKEN_URL: `${url.href}token`,
-  PROVIDER_CLIENT_ID: 'client',
-  PROVIDER_CLIENT_SECRET: 'secret',
-});
+test.each([undefined, 200, 503])(
+  'an answer that never comes or never ends (%p) is given up with the load, and is told unless the service has ended',
+  async (status) => {
+    for (const hasEnded of [false, true]) {
+      const { provider, events, giveUp, load } = createLoads({ PROVIDER_ACCESS_TOKEN: 'token' });
+      answer = (_req, res) => {
+        if (hasEnded) provider.close();
+        if (status === undefined) giveUp();
+        else res.writeHead(status).write('[');
+      };
+      await expect(load()).rejects.toThrow('too late');
+      expect(events).toEqual(hasEnded ? [] : ['provider-called']);
+      await eventually(isAllClosed);
+    }
+  },
+);
 
 test('a load that ends while it waits for a token asks for no list', async () => {
-  const deadline = new AbortController();
+  const { events, giveUp, load } = createLoads({
+    PROVIDER_TOKEN_URL: `${url.href}token`,
+    PROVIDER_CLIENT_ID: 'client',
+    PROVIDER_CLIENT_SECRET: 'secret',
+  });
   answer = (_req, res) => {
-    deadline.abort(new Error('too late'));
+    giveUp();
     res.setHeader('content-type', 'application/json').end('{"access_token":"a","token_type":"Bearer"}');
   };
-  await expect(providerOf(fromEndpoint()).load(deadline.signal)).rejects.toThrow('too late');
+  await expect(load()).rejects.toThrow('too late');
   expect(events).toEqual(['token-renewed']);
 });
 
-test('the end of the service ends a request for a token', async () => {
-  answer = () => undefined;
-  const provider = providerOf(fromEndpoint());
-  const load = provider.load(new AbortController().signal);
-  await eventually(() => sockets.size === 1);
-  provider.close();
-  await expect(load).rejects.toMatchObject({ kind: 'unreachable' });
-  expect(events).toEqual([]);
-  await eventually(isAllClosed);
-});
-
 test.each([
-  [1_024, 1],
+  [1_024, 'resolves'],
   [1_025, 'too_large'],
-] as const)('of PROVIDER_MAX_BODY=1kb, an answer of %i bytes is %s', async (bytes, expected) => {
+])('of PROVIDER_MAX_BODY=1kb, an answer of %i bytes: %s', async (bytes, outcome) => {
   const [start, end] = ['[{"code":"', '"}]'];
   answer = (_req, res) => res.end(start + 'x'.repeat(bytes - start.length - end.length) + end);
-  const load = providerOf({ PROVIDER_ACCESS_TOKEN: 'token' }).load(new AbortController().signal);
-  const result = await load.then(
-    (list) => list.count,
-    (error: unknown) => (error instanceof Error && 'kind' in error ? error.kind : error),
+  const { load } = createLoads({ PROVIDER_ACCESS_TOKEN: 'token', PROVIDER_MAX_BODY: '1kb' }, false);
+  const ends = load().then(
+    () => 'resolves',
+    (error: unknown) => LoadError.from(error).kind,
   );
-  expect(result).toBe(expected);
+  expect(await ends).toBe(outcome);
 });
