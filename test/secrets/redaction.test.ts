@@ -30,12 +30,10 @@ const unicodeEscape = (unit: string): string =>
 
 const FORMS: Record<string, (secret: string) => string> = {
   'as it is': (secret) => secret,
-  'JSON-escaped': (secret) => json({ secret }),
   'JSON in JSON in JSON': (secret) => json({ body: json({ body: json([secret]) }) }),
   'JSON escaped to ASCII': (secret) => json(secret).replaceAll(/[^ -~]/g, unicodeEscape),
   'JSON with escaped slashes': (secret) => json(secret).replaceAll('/', '\\/'),
   'percent-encoded': encodeURIComponent,
-  'percent-encoded as a path': encodeURI,
   'percent-encoded twice': (secret) => encodeURIComponent(encodeURIComponent(secret)),
   'percent-encoded in lower case': (secret) =>
     encodeURIComponent(secret).replaceAll(/%../g, (code) => code.toLowerCase()),
@@ -49,7 +47,6 @@ const FORMS: Record<string, (secret: string) => string> = {
   'Basic credentials of a percent-encoded secret': (secret) => base64url(`id:${encodeURIComponent(secret)}`),
   'Basic credentials of a secret with all signs escaped': (secret) => base64(`id:${escapeAll(secret)}`),
   'Base64 in JSON with escaped slashes': (secret) => json(base64(`:${secret}`)).replaceAll('/', '\\/'),
-  'Base64 in a URL': (secret) => encodeURIComponent(base64(`::${secret}`)),
 };
 
 describe.each(Object.entries(SECRETS))('%s', (_what, secret) => {
@@ -102,12 +99,6 @@ test('of a variable the last four values are remembered, and those of others sta
   expect(redact('the-client-secret')).toBe('[redacted]');
 });
 
-test('a long line of backslashes does not stop the service', () => {
-  // A search that is not linear would not end within a day.
-  const line = `a${'\\'.repeat(20_000)}`;
-  expect(redactionOf(String.raw`a\\"\\"\\"b`)(line)).toBe(line);
-});
-
 test('what would also be in ordinary lines is not looked for', () => {
   const judge = (secret: string) => [secret, isLookedFor(secret), redactionOf(secret)(`<${secret}>`)];
   for (const secret of ['abcdefgh', '12345678', '--------', 'Zx9!', 'abc1', '1abc', '12!!', '!!ab'])
@@ -155,15 +146,10 @@ test.each<[secrets: string[], text: string, redacted: string]>([
 describe('of escapes', () => {
   test.each([
     ['a control character', 'ab\b\f\n\r\tcd12', String.raw`ab\b\f\n\r\tcd12`],
-    ['a quote', 'ab"cd-12', String.raw`ab\\\"cd-12`],
     ['a two-byte character', 'abcé-123', String.raw`abc\u00e9-123`],
     ['a three-byte character', 'abc€-123', String.raw`abc\\u20AC-123`],
     ['a pair of surrogates', 'abc🔑-123', String.raw`abc\ud83d\udd11-123`],
-    ['a pair of surrogates in JSON in JSON', 'abc🔑-123', String.raw`abc\\ud83d\\udd11-123`],
-    ['a space', 'ab cd-123', 'ab+cd-123'],
     ['base64url', 'ab+cd/123', 'ab-cd_123'],
-    ['percent signs', 'ab%cd-123', 'ab%25cd-123'],
-    ['UTF-8 in percent signs', 'abcé-123', 'abc%C3%a9-123'],
     ['percent signs of letters, which no encoder makes', 'ab%41cd-12', 'ab%41cd-12'],
     ['a control character without a letter', 'ab\u0001cd-12', 'ab\u0001cd-12'],
     ['the first character beyond U+FFFF', 'abc\u{10000}-123', String.raw`abc\ud800\udc00-123`],
@@ -186,8 +172,6 @@ describe('of escapes', () => {
     ['a percent sign and a digit', 'abcd-12\u0004', 'abcd-12%4'],
     ['an escape without a digit', 'abcé-123', String.raw`abc\u00ge-123`],
     ['three characters that are left of a longer text', String.raw`\u0021\u0021\u0021`, 'u0021!!!'],
-    ['another character', 'abcé-123', 'abcè-123'],
-    ['another case', 'abcd-123', 'ABCD-123'],
   ])('nothing is made of %s', (_name, secret, written) => {
     expect(redactionOf(secret)(`<${written}>`)).toBe(`<${written}>`);
   });
