@@ -25,7 +25,7 @@ export const GROUPS = {
   },
   reading: {
     files: ['src/banks/reading/*.ts'],
-    tests: ['test/banks/reading/{entry-groups,list-reader,profile}.test.ts'],
+    tests: ['test/banks/reading/{list-reader,profile}.test.ts'],
   },
   contract: {
     files: ['src/provider/contract.ts', 'src/http-date.ts'],

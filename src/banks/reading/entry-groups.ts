@@ -113,7 +113,7 @@ const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_B
 const LONG_NUMBER = /\d(?:\.?\d){15}|\d[eE]/;
 
 /** Whether a number in JSON text may be one that a double cannot hold; texts of many digits are suspected too. */
-export const mayHaveLongNumber = (json: string): boolean => LONG_NUMBER.test(json);
+const mayHaveLongNumber = (json: string): boolean => LONG_NUMBER.test(json);
 
 /** A string, which is left as it is, or a number without its sign. In valid JSON every string ends: nothing backtracks. */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|\d[\d.eE+-]*/g;

@@ -124,12 +124,4 @@ describe('two replicas together remember', () => {
       [95, 5],
     ]);
   });
-
-  test('not the list that they hold now, and nothing from before the week', async () => {
-    const own = await memoryOf([0, 100], [1, 90], [200, 80]);
-    const [cached, earlier] = [await banks(80), await memoryOf([199, 80], [200, 70])];
-    expect(remember({ ...cached, earlier: own }, { ...cached, earlier }, at(201))).toEqual([
-      expect.objectContaining({ count: 90 }),
-    ]);
-  });
 });
