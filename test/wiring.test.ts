@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,8 @@ import { startTlsFront, type TlsFront } from './kit/tls-front.ts';
 import { createTunnels } from './kit/tunnel.ts';
 
 // Every variable at once, each with a value that is neither its default nor another one's, and each seen from outside: a
-// value that the composition drops, or hands to the wrong part, fails here.
+// value that the composition drops, or hands to the wrong part, fails here. Values in files, and NO_PROXY, are in the tests of
+// the parts that read them.
 
 const MINUTE = 60_000;
 const TOKEN = 'token-of-the-token-endpoint';
@@ -58,11 +59,6 @@ describeWithRedis('every variable', () => {
     const endpoint = createServer((req, res) => void answer(req, res));
     return `${await listen(endpoint)}/token`;
   };
-  const file = (name: string, content: string): string => {
-    writeFileSync(join(folder, name), content);
-    return join(folder, name);
-  };
-
   beforeAll(async () => {
     emulator = await startEmulator({ accessTokens: [TOKEN], banks: banks(10) });
     const pair = authority.issue('localhost');
@@ -194,52 +190,6 @@ describeWithRedis('every variable', () => {
     const leftMs = Number(/\d+/.exec(await redis.command(`pttl ${key}`))?.[0]);
     expect(leftMs).toBeGreaterThan(129 * MINUTE);
     expect(leftMs).toBeLessThanOrEqual(130 * MINUTE);
-  });
-
-  test('of a file stands for the variable itself, and NO_PROXY is a way around the proxies', async () => {
-    const other = await startRig({
-      provider: emulator,
-      env: {
-        ...env,
-        PORT: '0',
-        MANAGEMENT_PORT: '0',
-        MANAGEMENT_TOKEN: '',
-        MANAGEMENT_TOKEN_FILE: file('management-token', 'token-of-a-file-1\n'),
-        PROVIDER_CLIENT_SECRET: '',
-        PROVIDER_CLIENT_SECRET_FILE: file('client-secret', 'secretOfAFile2\n'),
-        CACHE_REDIS_URL: '',
-        CACHE_REDIS_URL_FILE: file('redis', `${redis.url}\n`),
-        CACHE_SNAPSHOT_FILE: '',
-        NO_PROXY: 'localhost',
-      },
-    });
-    closers.push(() => other.close());
-    // The list is there, from Redis, and fresh.
-    expect((await supertest(other.url).get('/banks')).body).toHaveLength(9);
-    expect(other.log()).toContain('"lastGoodList":"CACHE_REDIS_URL"');
-    const [asked, tunnelled] = [grants.length, tunnels.https.length];
-    const refreshed = supertest(other.operatorsUrl).post('/refresh');
-    expect((await refreshed.set('Authorization', 'Bearer token-of-a-file-1')).status).toBe(200);
-    expect(Buffer.from(grants[asked]?.client?.slice(6) ?? '', 'base64').toString()).toBe(
-      'aClient:secretOfAFile2',
-    );
-    expect(tunnels.https).toHaveLength(tunnelled);
-    const fixed = await startRig({
-      provider: emulator,
-      env: {
-        ...env,
-        ...Object.fromEntries(
-          VARIABLE_NAMES.filter((name) => /TOKEN_|CLIENT/.test(name)).map((name) => [name, '']),
-        ),
-        PORT: '0',
-        MANAGEMENT_PORT: 'off',
-        PROVIDER_ACCESS_TOKEN_FILE: file('access-token', `${TOKEN}\n`),
-        CACHE_REDIS_URL: '',
-        CACHE_SNAPSHOT_FILE: '',
-      },
-    });
-    closers.push(() => fixed.close());
-    await supertest(fixed.url).get('/banks').expect(200);
   });
 
   test('of the times', async () => {

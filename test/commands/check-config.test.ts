@@ -30,11 +30,17 @@ test('a valid configuration is printed whole, with the source of each value, and
   const directory = emptyDirectory();
   writeFileSync(
     join(directory, '.env'),
-    'CACHE_TTL=5m\nCORS_ORIGINS=https://app.example.com\nPROVIDER_TLS_CA_FILE=\n',
+    'CACHE_TTL=5m\nCORS_ORIGINS=https://app.example.com\nPROVIDER_TLS_CA_FILE=\nno_proxy=lower\nHOST=\n',
   );
   const file = join(directory, 'management-token');
   writeFileSync(file, 'hidden-from-operators');
-  const env = { ...SANDBOX, CACHE_TTL: '10m', CORS_ORIGINS: '', MANAGEMENT_TOKEN_FILE: file };
+  const env = {
+    ...SANDBOX,
+    CACHE_TTL: '10m',
+    CORS_ORIGINS: '',
+    MANAGEMENT_TOKEN_FILE: file,
+    NO_PROXY: 'upper',
+  };
   const { status, text, row } = await checkConfig(env, directory);
   expect(status).toBe(0);
   for (const name of VARIABLE_NAMES) expect([name, row(name)]).toEqual([name, expect.any(String)]);
@@ -42,6 +48,8 @@ test('a valid configuration is printed whole, with the source of each value, and
   expect(row('CACHE_TTL')).toBe('environment 10m');
   expect(row('CORS_ORIGINS')).toBe('.env https://app.example.com');
   expect(row('CACHE_MAX_STALE')).toBe('default 7d');
+  expect(row('HOST')).toBe('default 0.0.0.0');
+  expect(row('NO_PROXY')).toBe('.env lower');
   expect(row('BANK_FIELDS')).toBe('unset');
   expect(row('PROVIDER_ACCESS_TOKEN')).toBe('environment set');
   expect(row('MANAGEMENT_TOKEN_FILE')).toBe(`environment ${file} (readable)`);
@@ -59,12 +67,14 @@ test('every problem is printed, no invalid value is, and the status is 1', async
     CACHE_REDIS_URL: 'https://:hidden@redis',
     PROVIDER_TLS_CA_FILE: '/hidden',
     HTTPS_PROXY: 'ftp://hidden',
+    http_proxy: 'hidden hidden',
   };
   const { status, text, row } = await checkConfig({ ...SANDBOX, ...wrong, CORS_ORIGIN: 'hidden' }, directory);
   expect(status).toBe(1);
   expect(row('CACHE_MAX_STALE')).toBe('default 7d');
-  for (const name of Object.keys(wrong)) expect([name, row(name)]).toEqual([name, 'environment see below']);
-  const [, problems = ''] = text.split('\nThe configuration has 8 problems:\n');
+  for (const name of Object.keys(wrong))
+    expect([name, row(name.toUpperCase())]).toEqual([name, 'environment see below']);
+  const [, problems = ''] = text.split('\nThe configuration has 9 problems:\n');
   for (const name of [...Object.keys(wrong), 'CORS_ORIGIN', '.env'])
     expect(problems).toMatch(new RegExp(`^  ${name}: `, 'm'));
 });

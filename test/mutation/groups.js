@@ -45,7 +45,7 @@ export const GROUPS = {
   },
   config: {
     files: ['src/config/{config,reader,provider,variables}.ts', 'src/secrets/secret.ts'],
-    tests: ['test/config/{config,values}.test.ts'],
+    tests: ['test/config/{config,values}.test.ts', 'test/commands/check-config.test.ts'],
   },
   redaction: {
     files: ['src/secrets/{redaction,secret-scanner}.ts'],
