@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { Readable } from 'node:stream';
 import { describeWithHaproxy, startHaproxy, type Haproxy } from '../kit/haproxy.ts';
-import { eventually, startRig, type Rig } from '../kit/rig.ts';
+import { startRig, type Rig } from '../kit/rig.ts';
 
-// The shipped load balancer in front of one replica. What a page sees in an outage: soak/load-balancer.test.ts.
+// The shipped load balancer in front of one replica. What clients get in an outage: soak/load-balancer.test.ts.
 
 describeWithHaproxy('the load balancer', () => {
   let rig: Rig;
@@ -18,7 +18,7 @@ describeWithHaproxy('the load balancer', () => {
 
   /** Starts both, and waits until HAProxy has found the replica. */
   const start = async (): Promise<Haproxy> => {
-    rig = await startRig({ env: { TRUST_PROXY: '1', CORS_ORIGINS: 'https://frontend.example.com' } });
+    rig = await startRig({ env: { TRUST_PROXY: '1' } });
     haproxy = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));
     while ((await fetch(`${haproxy.url}/banks`)).status !== 200);
     return haproxy;
@@ -54,25 +54,6 @@ describeWithHaproxy('the load balancer', () => {
     );
     if (response instanceof Readable) await response.toArray();
     expect(lastRequest()).toMatchObject({ ip: '127.0.0.5' });
-  });
-
-  test("passes on the service's own 503 while no replica is ready", async () => {
-    const origin = 'https://frontend.example.com';
-    rig = await startRig({
-      env: { CORS_ORIGINS: origin },
-      before: (emulator) => emulator.behave('unavailable'),
-    });
-    const balancer = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));
-    haproxy = balancer;
-    await eventually(() =>
-      balancer.log().includes('Server ready/replica1 is DOWN, reason: Layer7 wrong status'),
-    );
-    const response = await fetch(`${balancer.url}/banks`, { headers: { Origin: origin } });
-    expect(Object.fromEntries(response.headers)).toMatchObject({
-      'access-control-allow-origin': origin,
-      'retry-after': expect.stringMatching(/^[1-9]\d*$/),
-    });
-    expect(await response.json()).toMatchObject({ status: 503, code: 'provider_unavailable' });
   });
 
   test('answers by itself only when no replica is left: 503 with a problem document for every page', async () => {

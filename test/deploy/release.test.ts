@@ -35,7 +35,7 @@ describe('the workflows', () => {
     },
   );
 
-  test('a release is built for two architectures, with its provenance and contents', () => {
+  test('a release is made of what CI has passed, for two architectures, with its provenance and contents', () => {
     const { release } = parse(read('.github/workflows/release.yml')).jobs;
     expect(release.needs).toBe('check');
     expect(release.steps.find(({ id }: { id?: string }) => id === 'build').with).toMatchObject({
@@ -44,15 +44,6 @@ describe('the workflows', () => {
       provenance: 'mode=max',
       sbom: true,
     });
-    // The archive comes from the same commit, with its provenance: archive.test.ts runs it.
-    const text = JSON.stringify(release.steps);
-    expect(text).toContain('bash scripts/archive.sh');
-    expect(text).toContain('"subject-path":"${{ env.ARCHIVE }}"');
-    // Nothing that runs in these stages depends on the architecture: no emulation is needed.
-    const stages = read('Dockerfile').split(/^(?=FROM )/m);
-    const running = stages.filter((stage) => /^RUN /m.test(stage));
-    expect(running).toHaveLength(2);
-    for (const stage of running) expect(stage).toMatch(/^FROM --platform=\$BUILDPLATFORM /);
   });
 });
 
@@ -72,12 +63,7 @@ test('images get their digests beside their tags, and a release is refused witho
   });
   await run();
   expect(await run('--check')).toMatchObject({ stdout: '' });
-  const named = [
-    'Dockerfile',
-    'compose.replicas.yml',
-    '.github/workflows/ci.yml',
-    '.github/workflows/release.yml',
-  ];
+  const named = [...files.slice(0, 2), '.github/workflows/ci.yml', '.github/workflows/release.yml'];
   const pinned = (await Promise.all(named.map((file) => readFile(join(folder, file), 'utf8')))).join('');
   const used = pinned.match(/^(?:FROM |\s+image: ).*$/gm) ?? [];
   expect(used.filter((line) => !line.includes(`@${digest}`))).toEqual([]);
@@ -105,8 +91,6 @@ const HOLE = {
   title: 'A made-up hole',
   severity: 'high',
   vulnerable_versions: '<99',
-  cwe: [],
-  cvss: { score: 0, vectorString: null },
 };
 
 test.each([
