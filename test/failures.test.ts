@@ -13,18 +13,13 @@ type FailureRow = readonly [behaviour: Behaviour, status: number, code: string, 
 
 const FAILURES: readonly FailureRow[] = [
   ['refuse', 503, 'provider_unavailable', 'unreachable'],
-  ['reset', 503, 'provider_unavailable', 'unreachable'],
   ['rate-limited', 503, 'provider_unavailable', 'rate_limited'],
-  ['server-error', 503, 'provider_unavailable', 'unavailable'],
   ['unavailable', 503, 'provider_unavailable', 'unavailable'],
   ['unauthorized', 502, 'provider_invalid_answer', 'unauthorized'],
   ['forbidden', 502, 'provider_invalid_answer', 'unexpected_status'],
-  ['not-found', 502, 'provider_invalid_answer', 'unexpected_status'],
-  ['bad-request', 502, 'provider_invalid_answer', 'unexpected_status'],
   ['redirect', 502, 'provider_invalid_answer', 'unexpected_status'],
   ['no-content', 502, 'provider_invalid_answer', 'unexpected_status'],
   ['html', 502, 'provider_invalid_answer', 'malformed'],
-  ['html-as-json', 502, 'provider_invalid_answer', 'malformed'],
   ['wrong-type', 502, 'provider_invalid_answer', 'malformed'],
   ['not-json', 502, 'provider_invalid_answer', 'malformed'],
   ['not-utf8', 502, 'provider_invalid_answer', 'malformed'],
@@ -36,9 +31,7 @@ const FAILURES: readonly FailureRow[] = [
   ['most-unusable', 502, 'provider_invalid_answer', 'unusable_entries'],
   ['too-large', 502, 'provider_invalid_answer', 'too_large'],
   ['gzip-bomb', 502, 'provider_invalid_answer', 'too_large'],
-  ['brotli-bomb', 502, 'provider_invalid_answer', 'too_large'],
   ['hang', 504, 'provider_timeout', 'timeout'],
-  ['stall', 504, 'provider_timeout', 'timeout'],
   ['drip', 504, 'provider_timeout', 'timeout'],
 ];
 
@@ -175,24 +168,16 @@ test('a wrong BANK_FIELDS is named with the right one within one load', async ()
 const ODD_ANSWERS: readonly (readonly [what: string, bytes: string, kind: string | undefined])[] = [
   ['greets as a mail server does', '220 mail.example.com ESMTP\r\n', 'malformed'],
   ['speaks TLS', '\x15\x03\x01\x00\x02\x02\x46', 'malformed'],
-  ['sends zeros', '\0'.repeat(100), 'malformed'],
   ['sends a head of a megabyte', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1_000_000)}\r\n\r\n`, 'malformed'],
-  ['sends 5,000 cookies', `HTTP/1.1 200 OK\r\n${'set-cookie: a=b\r\n'.repeat(5_000)}\r\n`, 'malformed'],
   ['says 100 and then all', `HTTP/1.1 100 Continue\r\n\r\n${LIST_ANSWER}`, 'malformed'],
   [
     'switches to another protocol',
     'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
     'malformed',
   ],
-  ['says 101 without a protocol', 'HTTP/1.1 101 Switching Protocols\r\n\r\n', 'malformed'],
   [
     'gives a length and then an encoding',
     LIST_ANSWER.replace('\r\n', '\r\ncontent-length: 9\r\n'),
-    'malformed',
-  ],
-  [
-    'gives an encoding and then a length',
-    LIST_ANSWER.replace('\r\n\r\n', '\r\ncontent-length: 9\r\n\r\n'),
     'malformed',
   ],
   ['hangs up without an answer', '', 'unreachable'],

@@ -5,21 +5,15 @@ const PROVIDER = ['code', 'ispb', 'name', 'fullName', 'document', 'website', 'up
 
 test.each([
   ['CODE', 'code'],
-  ['Código', 'code'],
   ['codigo', 'code'],
   ['cod', 'code'],
   ['isbp', 'ispb'],
-  ['ISPB', 'ispb'],
   ['nome', 'name'],
-  ['nombre', 'name'],
   ['full_name', 'fullName'],
-  ['full-name', 'fullName'],
   ['nomeCompleto', 'fullName'],
-  ['nome_completo', 'fullName'],
   ['bankName', 'name'],
   ['site', 'website'],
   ['cnpj', 'document'],
-  ['updated_at', 'updatedAt'],
 ])('%s probably means %s', (name, nearest) => {
   expect(nearestName(name, PROVIDER)).toBe(nearest);
 });
