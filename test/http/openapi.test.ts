@@ -1,19 +1,16 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
+// What /openapi.json promises is what the service answers. That it is valid OpenAPI: npm run lint:openapi.
+
 let rig: Rig;
 afterEach(() => rig.close());
-const start = async (options?: RigOptions): Promise<void> => {
-  rig = await startRig(options);
-};
-const hasList = () => rig.service.list.served() !== undefined;
-const getJson = async (path: string) => {
-  const response = await fetch(`${rig.url}${path}`);
-  const body: unknown = await response.json();
-  return { status: response.status, body };
-};
 
+const getJson = async (path: string): Promise<{ status: number; body: unknown }> => {
+  const response = await fetch(`${rig.url}${path}`);
+  return { status: response.status, body: await response.json() };
+};
 /** Follows `keys` into a JSON value. */
 const at = (value: unknown, ...keys: readonly string[]): unknown =>
   keys.reduce<unknown>((inner, key) => {
@@ -21,136 +18,134 @@ const at = (value: unknown, ...keys: readonly string[]): unknown =>
     return Object.entries(inner).find(([name]) => name === key)?.[1];
   }, value);
 
-const examplesOf = (document: unknown, path: string, status: number): unknown[] => {
-  const content = at(document, 'paths', path, 'get', 'responses', String(status), 'content');
-  const examples = at(Object.values(content ?? {})[0], 'examples');
-  return Object.values(examples ?? {}).map((example) => at(example, 'value'));
+interface OpenApi {
+  readonly document: unknown;
+  /** Whether a value is what a schema says. */
+  readonly check: (schema: string, value: unknown) => unknown;
+  readonly examplesOf: (path: string, status: number) => unknown[];
+  readonly bank: unknown;
+}
+/** Starts the service, gives it `banks`, and gets its document. */
+const start = async (options: RigOptions = {}, banks?: readonly object[]): Promise<OpenApi> => {
+  rig = await startRig(options);
+  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+  return banks ? replace(banks) : read();
 };
-
-const createCheck = (document: unknown) => {
+const replace = async (banks: readonly object[]): Promise<OpenApi> => {
+  await rig.emulator.behave('healthy');
+  rig.emulator.setBanks(banks);
+  await rig.service.list.refresh(['shrunk', 'drifted']);
+  return read();
+};
+const read = async (): Promise<OpenApi> => {
+  const { body: document } = await getJson('/openapi.json');
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema({ $id: 'urn:banks-bff:document', ...Object(document) });
-  return (schema: string, value: unknown): unknown =>
-    ajv.validate({ $ref: `urn:banks-bff:document#/components/schemas/${schema}` }, value);
+  return {
+    document,
+    check: (schema, value) =>
+      ajv.validate({ $ref: `urn:banks-bff:document#/components/schemas/${schema}` }, value),
+    examplesOf: (path, status) => {
+      const content = at(document, 'paths', path, 'get', 'responses', String(status), 'content');
+      const examples = at(Object.values(content ?? {})[0], 'examples');
+      return Object.values(examples ?? {}).map((example) => at(example, 'value'));
+    },
+    bank: at(document, 'components', 'schemas', 'Bank'),
+  };
+};
+/** The list and its example are what the schema says; gives the banks. */
+const expectBanksFit = async ({ check, examplesOf }: OpenApi): Promise<unknown[]> => {
+  const { body } = await getJson('/banks');
+  if (!Array.isArray(body)) throw new Error('no list');
+  const examples = examplesOf('/banks', 200).flat();
+  expect(examples).toHaveLength(1);
+  expect([...body, ...examples].filter((bank) => !check('Bank', bank))).toEqual([]);
+  return body;
 };
 
 test('real answers and the examples are what the schemas say, and nothing else is', async () => {
-  await start();
-  await eventually(hasList);
-  const { body: document } = await getJson('/openapi.json');
-  const check = createCheck(document);
-  const { body: banks } = await getJson('/banks');
-  if (!Array.isArray(banks)) throw new Error('no list');
-  expect(banks.every((bank) => check('Bank', bank))).toBe(true);
-  expect(check('Bank', { ...Object(banks[0]), document: '1' })).toBe(false);
+  const openApi = await start();
+  const { check, examplesOf } = openApi;
+  const [bank] = await expectBanksFit(openApi);
+  expect(check('Bank', { ...Object(bank), document: '1' })).toBe(false);
   expect(check('Bank', { code: '001' })).toBe(false);
-  const [example] = examplesOf(document, '/banks', 200);
-  expect(example).toEqual([banks[0]]);
-
   expect(check('Health', (await getJson('/healthz')).body)).toBe(true);
-  expect(examplesOf(document, '/healthz', 200).every((value) => check('Health', value))).toBe(true);
-  expect(examplesOf(document, '/readyz', 200)).toEqual([(await getJson('/readyz')).body]);
+  expect(examplesOf('/healthz', 200).every((value) => check('Health', value))).toBe(true);
+  expect(examplesOf('/readyz', 200)).toEqual([(await getJson('/readyz')).body]);
 });
 
 test.each([
   ['unavailable', 503],
   ['not-json', 502],
 ] as const)('the %s problem is answered as its example says', async (behaviour, status) => {
-  await start({ before: (emulator) => emulator.behave(behaviour) });
-  const { body: document } = await getJson('/openapi.json');
+  const { check, examplesOf } = await start({ before: (emulator) => emulator.behave(behaviour) });
   const answer = await getJson('/banks');
   expect(answer.status).toBe(status);
-  expect(examplesOf(document, '/banks', status)).toContainEqual(answer.body);
-  expect(createCheck(document)('Problem', answer.body)).toBe(true);
-  const notReady = await getJson('/readyz');
-  expect(examplesOf(document, '/readyz', 503)).toContainEqual(notReady.body);
+  expect(examplesOf('/banks', status)).toContainEqual(answer.body);
+  expect(check('Problem', answer.body)).toBe(true);
+  expect(examplesOf('/readyz', 503)).toContainEqual((await getJson('/readyz')).body);
 });
 
-test('it follows BANK_FIELDS, and without them a bank is free-form', async () => {
-  await start({ env: { BANK_FIELDS: 'id:ispb,name' } });
-  const { body: renamed } = await getJson('/openapi.json');
-  expect(at(renamed, 'components', 'schemas', 'Bank', 'required')).toEqual(['id', 'name']);
-  expect(JSON.stringify(renamed)).not.toContain('"ispb"');
-  await rig.close();
-  await start({ env: { BANK_FIELDS: '' } });
-  const { body: free } = await getJson('/openapi.json');
-  expect(at(free, 'components', 'schemas', 'Bank', 'additionalProperties')).toBe(true);
-});
-
-test('every problem has an example, and the statuses that can be retried have Retry-After', async () => {
-  await start();
-  const { body: document } = await getJson('/openapi.json');
-  const examples = at(document, 'components', 'schemas', 'Problem', 'examples');
-  const codes = at(document, 'components', 'schemas', 'Problem', 'properties', 'code', 'enum');
-  if (!Array.isArray(examples) || !Array.isArray(codes)) throw new Error('no lists');
-  expect(examples.map((example) => at(example, 'code'))).toEqual(codes);
-  const check = createCheck(document);
+test('each problem has an example with its own title, and the statuses that can be retried have Retry-After', async () => {
+  const { document, check } = await start();
+  const problem = at(document, 'components', 'schemas', 'Problem');
+  const examples = Object.values(Object(at(problem, 'examples')));
+  expect(examples.map((example) => at(example, 'code'))).toEqual(at(problem, 'properties', 'code', 'enum'));
   expect(examples.every((example) => check('Problem', example))).toBe(true);
-  // openapi.json repeats the titles, and leaves no place open.
   const text = JSON.stringify(document);
-  for (const [, summary, title] of text.matchAll(
-    /"summary":"([^"]*)","value":{"type":"[^"]*","title":"([^"]*)"/g,
-  ))
-    expect(summary).toBe(title);
-  expect(text.match(/"value":{"type":"urn/g)?.length).toBeGreaterThan(10);
+  const summaries = [
+    ...text.matchAll(/"summary":"([^"]*)","value":{"type":"urn[^"]*","status":\d+,"title":"([^"]*)"/g),
+  ];
+  expect(summaries.length).toBeGreaterThan(10);
+  expect(summaries.map(([, summary]) => summary)).toEqual(summaries.map(([, , title]) => title));
+  // No place is left open.
   expect(text).not.toMatch(/"\{/);
-  const retryAfter = (status: number): unknown =>
-    at(document, 'paths', '/banks', 'get', 'responses', String(status), 'headers', 'Retry-After');
-  for (const status of [502, 503, 504]) expect(retryAfter(status)).toBeDefined();
-  expect(retryAfter(412)).toBeUndefined();
+  const headersOf = (status: string): unknown =>
+    at(document, 'paths', '/banks', 'get', 'responses', status, 'headers', 'Retry-After');
+  expect(['502', '503', '504', '412'].map((status) => headersOf(status) !== undefined)).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
 });
 
-describe('a bank has the JSON types of the served list', () => {
-  const property = (document: unknown, name: string): unknown =>
-    at(document, 'components', 'schemas', 'Bank', 'properties', name);
-  const replaceBanks = async (...banks: object[]): Promise<unknown> => {
-    rig.emulator.setBanks(banks);
-    await rig.service.list.refresh(['shrunk', 'drifted']);
-    return (await getJson('/openapi.json')).body;
-  };
-
-  test('any type before the first list, then those that were seen', async () => {
-    await start({
-      env: { BANK_FIELDS: 'code,ispb,name,logo?,site?' },
-      before: (emulator) => emulator.behave('unavailable'),
-    });
-    await eventually(() => rig.service.list.status().failure !== undefined);
-    const { body: before } = await getJson('/openapi.json');
-    expect(property(before, 'name')).toEqual({});
-    await rig.emulator.behave('healthy');
-    const document = await replaceBanks(
-      { code: 1, ispb: '00000000', name: 'A', logo: 'a.png' },
-      { ispb: '00038121', name: 'B', logo: 'b.png' },
-      { code: '3', ispb: '00038166', name: 'C', logo: 'c.png' },
-    );
-    expect(property(document, 'name')).toEqual({ type: 'string' });
-    expect(property(document, 'code')).toEqual({ type: ['string', 'number', 'null'] });
-    // Optional: no list is refused for lacking it, so its null must be expected.
-    expect(property(document, 'logo')).toEqual({ type: ['string', 'null'] });
-    expect(property(document, 'site')).toEqual({});
-    const check = createCheck(document);
-    const { body: banks } = await getJson('/banks');
-    if (!Array.isArray(banks)) throw new Error('no list');
-    expect(banks.every((bank) => check('Bank', bank))).toBe(true);
-    expect(check('Bank', { ...Object(banks[0]), name: null })).toBe(false);
-    expect(
-      examplesOf(document, '/banks', 200)
-        .flat()
-        .every((bank) => check('Bank', bank)),
-    ).toBe(true);
+test('a bank has the published fields, with any type before the first list, and then those that were seen', async () => {
+  const { bank } = await start({
+    env: { BANK_FIELDS: 'id:ispb,code,name,logo?,site?' },
+    before: (emulator) => emulator.behave('unavailable'),
   });
-
-  test('with every field published, those that all entries have are required', async () => {
-    await start({ env: { BANK_FIELDS: '' } });
-    await eventually(hasList);
-    const document = await replaceBanks({ name: 'A', tags: ['x'] }, { name: 'B', limits: { pix: true } });
-    expect(at(document, 'components', 'schemas', 'Bank', 'required')).toEqual(['name']);
-    expect(property(document, 'tags')).toEqual({ type: ['array', 'null'] });
-    expect(property(document, 'limits')).toEqual({ type: ['object', 'null'] });
-    expect(
-      examplesOf(document, '/banks', 200)
-        .flat()
-        .every((bank) => createCheck(document)('Bank', bank)),
-    ).toBe(true);
+  expect(at(bank, 'properties', 'name')).toEqual({});
+  const openApi = await replace([
+    { code: 1, ispb: '00000000', name: 'A', logo: 'a.png' },
+    { ispb: '00038121', name: 'B', logo: 'b.png' },
+    { code: '3', ispb: '00038166', name: 'C', logo: 'c.png' },
+  ]);
+  expect(openApi.bank).toMatchObject({
+    properties: {
+      id: { type: 'string' },
+      code: { type: ['string', 'number', 'null'] },
+      name: { type: 'string' },
+      // Optional: no list is refused for lacking it, so its null must be expected.
+      logo: { type: ['string', 'null'] },
+      site: {},
+    },
+    required: ['id', 'code', 'name', 'logo', 'site'],
+    additionalProperties: false,
   });
+  const [first] = await expectBanksFit(openApi);
+  expect(openApi.check('Bank', { ...Object(first), name: null })).toBe(false);
+});
+
+test('with every field published, those that all entries have are required, and there may be others', async () => {
+  const openApi = await start({ env: { BANK_FIELDS: '' } }, [
+    { name: 'A', tags: ['x'] },
+    { name: 'B', limits: { pix: true } },
+  ]);
+  expect(openApi.bank).toMatchObject({
+    properties: { tags: { type: ['array', 'null'] }, limits: { type: ['object', 'null'] } },
+    required: ['name'],
+    additionalProperties: true,
+  });
+  await expectBanksFit(openApi);
 });

@@ -7,6 +7,8 @@ export interface RawAnswer {
   readonly status: number;
   /** Names in lower case; repeated headers are joined with a comma. */
   readonly headers: ReadonlyMap<string, string>;
+  /** The status line and the header lines as they were sent. */
+  readonly head: string;
   readonly body: string;
 }
 
@@ -86,7 +88,8 @@ const parseAnswers = (text: string, methods: readonly string[]): RawAnswer[] => 
   while (rest !== '') {
     const end = rest.indexOf('\r\n\r\n');
     if (end < 0) throw new Error(`an answer without an end of its head: ${rest.slice(0, 200)}`);
-    const [statusLine = '', ...lines] = rest.slice(0, end).split('\r\n');
+    const head = rest.slice(0, end);
+    const [statusLine = '', ...lines] = head.split('\r\n');
     const status = Number(STATUS_LINE.exec(statusLine)?.[1]);
     if (!status) throw new Error(`a malformed status line: ${statusLine}`);
     const headers = new Map<string, string>();
@@ -101,7 +104,7 @@ const parseAnswers = (text: string, methods: readonly string[]): RawAnswer[] => 
     const body = rest.slice(end + 4, end + 4 + length);
     if (body.length !== length) throw new Error(`${body.length} bytes of content instead of ${length}`);
     rest = rest.slice(end + 4 + length);
-    answers.push({ status, headers, body });
+    answers.push({ status, headers, head, body });
   }
   return answers;
 };

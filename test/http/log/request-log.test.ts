@@ -1,67 +1,50 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { startProcess } from '../../kit/process.ts';
 import { sendRaw } from '../../kit/raw-http.ts';
-import { eventually, startRig, type Rig, type RigOptions } from '../../kit/rig.ts';
+import { eventually, startRig, type Rig } from '../../kit/rig.ts';
 
 // Which requests operators see in the log, and at which level.
 
+const TOKEN = 'management-token-for-tests-0123456789';
+
 let rig: Rig;
 afterEach(() => rig.close());
-const start = async (options: RigOptions = {}): Promise<void> => {
-  rig = await startRig({ ...options, env: { LOG_LEVEL: 'debug', ...options.env } });
-};
 
-/** The levels of the lines for `path`, once there are as many as `count`. */
-const levelsOf = async (path: string, count = 1): Promise<string[]> => {
-  const lines = (): string[] =>
-    rig
-      .log()
-      .split('\n')
-      .filter((line) => line.includes(`"path":"${path}"`));
-  await eventually(() => lines().length === count);
-  return lines().map((line) => LEVELS[/"level":(\d+)/.exec(line)?.[1] ?? ''] ?? 'unknown');
+/** The level of the line for each of `paths`. */
+const levelsOf = async (...paths: string[]): Promise<unknown[]> => {
+  const levelOf = (path: string): string | undefined =>
+    new RegExp(`"level":(\\d+).*"path":"${path}"`).exec(rig.log())?.[1];
+  await eventually(() => paths.every(levelOf));
+  return paths.map((path) => LEVELS[levelOf(path) ?? '']);
 };
 const LEVELS: Readonly<Record<string, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' };
 
-test('an ordinary request is logged at info, a successful probe at debug', async () => {
-  await start();
+test('an ordinary request is logged at info, a successful probe at debug, another 5xx at warn', async () => {
+  rig = await startRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN: TOKEN } });
   await eventually(() => rig.service.list.served() !== undefined);
-  for (const path of ['/banks', '/openapi.json', '/nowhere', '/healthz', '/readyz'])
-    await fetch(`${rig.url}${path}`);
-  expect(await levelsOf('/banks')).toEqual(['info']);
-  expect(await levelsOf('/openapi.json')).toEqual(['info']);
-  expect(await levelsOf('/nowhere')).toEqual(['info']);
-  expect(await levelsOf('/healthz')).toEqual(['debug']);
-  expect(await levelsOf('/readyz')).toEqual(['debug']);
-});
-
-test('a request that finds no list is logged at error, the failing probe at info', async () => {
-  await start({ before: (emulator) => emulator.behave('unavailable') });
-  expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
-  expect((await fetch(`${rig.url}/readyz`)).status).toBe(503);
-  expect(await levelsOf('/banks')).toEqual(['error']);
-  expect(await levelsOf('/readyz')).toEqual(['info']);
-});
-
-test('another 5xx is logged at warn', async () => {
-  await start({ env: { MANAGEMENT_TOKEN: 'management-token-for-tests-0123456789' } });
-  await eventually(() => rig.service.list.served() !== undefined);
+  for (const path of ['/banks', '/nowhere', '/healthz', '/readyz']) await fetch(`${rig.url}${path}`);
+  expect(await levelsOf('/banks', '/nowhere', '/healthz', '/readyz')).toEqual([
+    'info',
+    'info',
+    'debug',
+    'debug',
+  ]);
   await rig.emulator.behave('unavailable');
-  const headers = { Authorization: 'Bearer management-token-for-tests-0123456789' };
-  const refused = await fetch(`${rig.operatorsUrl}/refresh`, { method: 'POST', headers });
-  expect(refused.status).toBe(502);
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  expect((await fetch(`${rig.operatorsUrl}/refresh`, { method: 'POST', headers })).status).toBe(502);
   expect(await levelsOf('/refresh')).toEqual(['warn']);
 });
 
+test('a request that finds no list is logged at error, the failing probe at info', async () => {
+  rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });
+  for (const path of ['/banks', '/readyz']) expect((await fetch(`${rig.url}${path}`)).status).toBe(503);
+  expect(await levelsOf('/banks', '/readyz')).toEqual(['error', 'info']);
+});
+
 test('a malformed target is refused before Express reads it, which would make Node print a warning', async () => {
-  await start();
-  const service = await startProcess({
-    PROVIDER_ENVIRONMENT: 'sandbox',
-    PROVIDER_SANDBOX_BASE_URL: rig.emulator.baseUrl,
-    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-  });
-  const [url = ''] = service.urls();
-  const [answer] = await sendRaw(url, 'GET http://a:b/banks HTTP/1.1\r\nHost: a\r\n\r\n');
+  rig = await startRig();
+  const service = await startProcess({ PROVIDER_SANDBOX_BASE_URL: rig.emulator.baseUrl });
+  const [answer] = await sendRaw(service.urls()[0] ?? '', 'GET http://a:b/banks HTTP/1.1\r\nHost: a\r\n\r\n');
   expect(answer?.status).toBe(400);
   await service.end('SIGINT');
   expect(service.written()).toContain('"path":"http://a:b/banks","status":400');

@@ -2,9 +2,10 @@ import { expect, test } from '@jest/globals';
 import { createServer, type IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { MAX_HEADER_BYTES, MAX_HEADERS } from '../../../src/http/server/limits.ts';
+import { MAX_HEADER_BYTES } from '../../../src/http/server/limits.ts';
 import { readOrdinaryRequest } from '../../../src/http/server/ordinary-request.ts';
-import { AWKWARD_BYTES, createRandom, mutate } from '../../kit/random.ts';
+import { createRandom, mutate } from '../../kit/random.ts';
+import { PIECES_OF_REQUESTS } from '../../kit/raw-requests.ts';
 
 // What the hot path reads by itself, held against Node's parser: whatever it accepts, that parser must accept as one
 // whole request without content, of the same meaning.
@@ -13,7 +14,7 @@ const socket = new Socket();
 const read = (bytes: string) => readOrdinaryRequest(Buffer.from(bytes, 'latin1'), socket);
 
 /** What Node's parser makes of `bytes`, in the same terms. */
-const readByNode = (bytes: string): ReturnType<typeof read> => {
+const readByNode = (bytes: string): object | undefined => {
   const requests: IncomingMessage[] = [];
   let isLast = false;
   let isRefused = false;
@@ -35,24 +36,11 @@ const readByNode = (bytes: string): ReturnType<typeof read> => {
   if ((headers['content-length'] ?? '0') !== '0') return undefined;
   const special = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'];
   if (!complete || special.some((name) => name in headers)) return undefined;
-  const valueOf = (name: string): string | undefined => headers[name]?.toString();
+  const known = Object.keys(read(REQUEST)?.headers ?? {});
   return {
     method,
     url,
-    headers: {
-      host: valueOf('host'),
-      connection: valueOf('connection'),
-      'content-length': valueOf('content-length'),
-      origin: valueOf('origin'),
-      'accept-encoding': valueOf('accept-encoding'),
-      'if-match': valueOf('if-match'),
-      'if-none-match': valueOf('if-none-match'),
-      'if-modified-since': valueOf('if-modified-since'),
-      'if-unmodified-since': valueOf('if-unmodified-since'),
-      'x-request-id': valueOf('x-request-id'),
-      'x-forwarded-for': valueOf('x-forwarded-for'),
-      traceparent: valueOf('traceparent'),
-    },
+    headers: Object.fromEntries(known.map((name) => [name, headers[name]?.toString()])),
     socket,
     isLast,
   };
@@ -72,21 +60,16 @@ const FIELDS = [
 ];
 const PIECES = [
   ...FIELDS.map((field) => `${field}\r\n`),
-  'Content-Length: 3\r\n',
   'Content-Length:0\r\n',
-  'Transfer-Encoding: chunked\r\n',
-  'Expect: 100-continue\r\n',
   'Connection: close\r\n',
-  'Connection: Keep-Alive\r\n',
   'X.Y!: a\r\n',
-  'x_y-1: a\r\n',
   'Accept: */* \r\n',
   'Proxy-Connection: close\r\n',
   'Upgrade: h2c\r\n',
   'Cookie: cidade=S\xe3o\tPaulo\xa0\r\n',
   'X-Request-Id:a\r\n',
   'GET /banks HTTP/1.1\r\nHost: a\r\n\r\n',
-  ...AWKWARD_BYTES,
+  ...PIECES_OF_REQUESTS,
   '\r\n\r\n',
   ': ',
   '?',
@@ -94,20 +77,6 @@ const PIECES = [
   '__proto__: a\r\n',
 ];
 const REQUEST = `GET /banks?a=b HTTP/1.1\r\n${FIELDS.join('\r\n')}\r\n\r\n`;
-
-test('a whole ordinary request is read', () => {
-  expect(read(REQUEST)).toMatchObject({ method: 'GET', url: '/banks?a=b', isLast: false });
-  expect(read(REQUEST)).toEqual(readByNode(REQUEST));
-});
-
-// Mutations do not come so far.
-test.each([
-  ['as many headers as are allowed', 'a: b\r\n'.repeat(MAX_HEADERS - FIELDS.length), true],
-  ['one more', 'a: b\r\n'.repeat(MAX_HEADERS - FIELDS.length + 1), false],
-  ['half as many bytes as are allowed', `a: ${'b'.repeat(MAX_HEADER_BYTES / 2)}\r\n`, false],
-])('with %s', (_what, more, isRead) => {
-  expect(read(REQUEST.replace('Cookie', `${more}Cookie`)) !== undefined).toBe(isRead);
-});
 
 test('of 25,000 mutated requests, Node reads each alike, or it is left to Node', () => {
   const seed = Number(process.hrtime.bigint() % 2n ** 31n);

@@ -1,24 +1,28 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import type { Limits } from '../../../src/http/server/limits.ts';
-import { startServer, type ServerRig } from '../../kit/bounded-server.ts';
+import { connect } from 'node:net';
+import type { HotPath } from '../../../src/http/server/hot-path.ts';
+import { hotPath, startServer, type ServerRig } from '../../kit/bounded-server.ts';
 import { openRaw, sendRaw } from '../../kit/raw-http.ts';
 import { eventually } from '../../kit/rig.ts';
 import { connectionsOf } from '../../kit/server-sockets.ts';
-import { expectNoTimersOf } from '../../kit/timers.ts';
 
-// The listener by itself, with limits that pass while a test looks on.
+// The listener by itself: whose request is whose, and its time-outs, with limits that pass while a test looks on.
 
 let rig: ServerRig;
-const welcome: RequestListener = (_req, res) => res.end('welcome');
-const start = async (limits: Partial<Limits>, app = welcome): Promise<string> => {
-  rig = await startServer(app, { limits });
+const start = async (
+  app: RequestListener = (_req, res) => res.end('cold'),
+  options: Parameters<typeof startServer>[1] = {},
+): Promise<string> => {
+  rig = await startServer(app, options);
   return rig.url;
 };
 afterEach(() => rig.server.close());
 
-const open = async (url: string): Promise<Socket> => (await openRaw(url)).socket;
+const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
+const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
+const LARGE = Buffer.alloc(32 * 1024 * 1024);
 
 test('requests that come before the application is loaded wait for it', async () => {
   let finishLoading: (() => void) | undefined;
@@ -26,106 +30,85 @@ test('requests that come before the application is loaded wait for it', async ()
   const loadApp = async (): Promise<RequestListener> => {
     loads += 1;
     await new Promise<void>((resolve) => (finishLoading = resolve));
-    return welcome;
+    return (_req, res) => res.end('loaded');
   };
-  rig = await startServer(welcome, { loadApp });
-  const requests = ['GET /a', 'GET /b'].map((line) =>
-    sendRaw(rig.url, `${line} HTTP/1.1\r\nHost: a\r\n\r\n`),
-  );
+  const url = await start(undefined, { loadApp });
+  const requests = [COLD, COLD].map((bytes) => sendRaw(url, bytes));
   await eventually(() => finishLoading !== undefined);
-  const [hot] = await sendRaw(rig.url, 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n');
-  expect(hot?.body).toBe('[GET /hot]');
+  expect((await sendRaw(url, HOT))[0]?.body).toBe('[GET /hot]');
   finishLoading?.();
   const answers = await Promise.all(requests);
-  expect(answers.map(([answer]) => answer?.body)).toEqual(['welcome', 'welcome']);
+  expect(answers.map(([answer]) => answer?.body)).toEqual(['loaded', 'loaded']);
   expect(loads).toBe(1);
 });
 
-test('a head that does not arrive in time gets a 408 and a log line', async () => {
-  const url = await start({ headersTimeoutMs: 50 });
-  const [answer] = await sendRaw(url, 'GET /banks HTTP/1.1\r\nHost: a', { keepOpen: true });
-  expect(answer?.status).toBe(408);
-  expect(answer?.headers.get('content-type')).toBe('application/problem+json');
-  expect(rig.refusals).toEqual([
-    { status: 408, code: 'request_timeout', requestId: answer?.headers.get('x-request-id') },
-  ]);
+test('gives each ordinary request to the hot path, whatever came before it on its connection', async () => {
+  const { socket, received } = await openRaw(await start());
+  const content = 'POST /cold HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab';
+  // Where content ends is only node:http's to know: the request after it is still node:http's.
+  const asked = [HOT, COLD, HOT, COLD, COLD, HOT, content, HOT, HOT];
+  const bodies = (): string[] => received().match(/hot|cold/g) ?? [];
+  for (const [index, request] of asked.entries()) {
+    socket.write(request);
+    await eventually(() => bodies().length === index + 1);
+  }
+  socket.destroy();
+  expect(bodies().join(' ')).toBe('hot cold hot cold cold hot cold cold hot');
+});
+
+test.each([
+  ['with the hot path, nothing', '', { hotPath }],
+  ['without it, nothing', '', { hotPath: undefined }],
+  ['half a head', 'GET /banks HTTP/1.1\r\nHost: a', { hotPath }],
+])('a client that sends no head in time gets a 408 and a log line: %s', async (_what, bytes, options) => {
+  const url = await start(undefined, { ...options, limits: { headersTimeoutMs: 50 } });
+  const [answer] = await sendRaw(url, bytes, { keepOpen: true });
+  expect([answer?.status, answer?.headers.get('content-type')]).toEqual([408, 'application/problem+json']);
+  const requestId = answer?.headers.get('x-request-id');
+  expect(rig.refusals).toEqual([{ status: 408, code: 'request_timeout', requestId }]);
 });
 
 test('a body that dribbles in is cut off with its connection, without a second answer', async () => {
-  const url = await start({ requestTimeoutMs: 100 });
+  const url = await start(undefined, { limits: { requestTimeoutMs: 100 } });
   const head = 'POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n';
   const answers = await sendRaw(url, `${head}half`, { keepOpen: true });
   expect(answers.map(({ status }) => status)).toEqual([200]);
 });
 
 test('a reader that takes nothing is cut off, and one that reads on is not', async () => {
-  const body = Buffer.alloc(32 * 1024 * 1024);
-  const url = await start({ slowReaderMs: 6_000 }, (_req, res) => res.end(body));
-  const stalled = await open(url);
-  stalled.pause();
-  stalled.write('GET /banks HTTP/1.1\r\nHost: a\r\n\r\n');
-  const response = await fetch(url);
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) bytes += chunk.length;
-  expect(bytes).toBe(body.length);
+  const url = await start((_req, res) => res.end(LARGE), { limits: { slowReaderMs: 6_000 } });
+  const stalled = (await openRaw(url)).socket.pause();
+  stalled.write(COLD);
+  expect((await (await fetch(url)).arrayBuffer()).byteLength).toBe(LARGE.length);
   await eventually(() => connectionsOf(url) <= 1);
-  expect(stalled.bytesRead).toBeLessThan(body.length);
+  expect(stalled.bytesRead).toBeLessThan(LARGE.length);
 });
 
-test('the refusal of what follows a request comes after the answer to that', async () => {
+test('a client that takes its last answer slowly gets all of it, and is closed when it has had the time to close', async () => {
+  const last: HotPath = (bytes, socket) => {
+    const content = bytes.includes('/large') ? LARGE : 'small';
+    socket.write(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${content.length}\r\n\r\n`);
+    socket.write(content);
+    return 'answered_last';
+  };
+  const url = await start(undefined, { hotPath: last });
+  const slow = await openRaw(url);
+  slow.socket.pause().write(HOT.replace('/hot', '/large'));
+  const lingering = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
+  lingering.resume().write(HOT);
+  await once(lingering, 'end');
+  await eventually(() => connectionsOf(url) === 1);
+  slow.socket.resume();
+  await once(slow.socket, 'close');
+  expect(slow.received().length).toBeGreaterThan(LARGE.length);
+  lingering.destroy();
+});
+
+test('the refusal of what follows a request comes after the answer to that, and is the last', async () => {
   let pending: ServerResponse | undefined;
-  const url = await start({}, (_req, res) => (pending = res));
-  const answers = sendRaw(url, 'GET / HTTP/1.1\r\nHost: a\r\n\r\ngarbage\r\n\r\n');
+  const url = await start((_req, res) => (pending = res));
+  const answers = sendRaw(url, `${COLD}garbage\r\n\r\n${COLD}garbage\r\n\r\n`);
   await eventually(() => pending !== undefined);
   pending?.end('late');
   expect((await answers).map(({ status }) => status)).toEqual([200, 400]);
-});
-
-test('a drain leaves no timer behind', async () => {
-  await expectNoTimersOf(async () => {
-    const url = await start({});
-    await sendRaw(url, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    const drain = rig.server.drain({ noticeMs: 0, graceMs: 10_000 });
-    rig.clock.advance(0);
-    await drain;
-    expect(rig.clock.waits()).toEqual([]);
-  });
-});
-
-test('a drain waits for the request under way, and not for connections that never sent one', async () => {
-  let pending: ServerResponse | undefined;
-  const url = await start({}, (_req, res) => (pending = res));
-  await open(url);
-  const halfSent = await open(url);
-  halfSent.write('GET / HTTP/1.1\r\nHost:');
-  const answer = fetch(url);
-  await eventually(() => connectionsOf(url) >= 3);
-  await eventually(() => pending !== undefined);
-
-  let drained = false;
-  const drain = rig.server.drain({ noticeMs: 3_000, graceMs: 10_000 }).then(() => (drained = true));
-  rig.clock.advance(2_999);
-  await eventually(() => connectionsOf(url) === 3);
-  rig.clock.advance(1);
-  await eventually(() => connectionsOf(url) === 2);
-  rig.clock.advance(1_000);
-  await eventually(() => connectionsOf(url) === 1);
-  expect(drained).toBe(false);
-  pending?.end('late');
-  expect(await (await answer).text()).toBe('late');
-  await drain;
-});
-
-test('a drain ends with SHUTDOWN_GRACE, whatever a client does', async () => {
-  const url = await start({}, () => undefined);
-  const hanging = await open(url);
-  hanging.resume().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  await eventually(() => hanging.bytesWritten > 0);
-  await eventually(() => connectionsOf(url) >= 1);
-  const drain = rig.server.drain({ noticeMs: 0, graceMs: 10_000 });
-  rig.clock.advance(0);
-  rig.clock.advance(10_000);
-  await drain;
-  await eventually(() => connectionsOf(url) === 0);
-  expect(rig.clock.waits()).toEqual([]);
 });

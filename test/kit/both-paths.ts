@@ -1,0 +1,50 @@
+import { expect } from '@jest/globals';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { createManualClock, type ManualClock } from './manual-clock.ts';
+import { sendRaw, type RawAnswer } from './raw-http.ts';
+import { eventually, startRig, type Rig } from './rig.ts';
+
+// The same service twice, with HOT_PATH=on and off, and with a list: both must answer with the same bytes.
+
+export interface BothPaths {
+  readonly hot: Rig;
+  readonly express: Rig;
+  readonly emulator: Emulator;
+  readonly clock: ManualClock;
+  /** Sends `bytes` to both, and gives the answers, which are the same but for the id that a request is given, and the date. */
+  readonly ask: (bytes: string) => Promise<readonly RawAnswer[]>;
+  readonly close: () => Promise<void>;
+}
+
+export const startBothPaths = async (env: Environment = {}): Promise<BothPaths> => {
+  const clock = createManualClock();
+  const emulator = await startEmulator({ now: () => clock.wallMs() });
+  const start = async (hotPath: string): Promise<Rig> => {
+    const rig = await startRig({ provider: emulator, clock, env: { ...env, HOT_PATH: hotPath } });
+    await eventually(() => rig.service.list.served() !== undefined);
+    return rig;
+  };
+  const [hot, express] = [await start('on'), await start('off')];
+  return {
+    hot,
+    express,
+    emulator,
+    clock,
+    ask: async (bytes) => {
+      const options = { methods: [bytes.startsWith('HEAD') ? 'HEAD' : 'GET'] };
+      const [answers, others] = await Promise.all(
+        [hot, express].map(({ url }) => sendRaw(url, bytes, options)),
+      );
+      expect(answers?.map(comparable)).toEqual(others?.map(comparable));
+      return answers ?? [];
+    },
+    close: async () => {
+      for (const rig of [hot, express]) await rig.close();
+      await emulator.close();
+    },
+  };
+};
+
+const comparable = ({ head, body }: RawAnswer): string =>
+  `${head.replace(/^date: .*$/im, 'Date').replace(/^x-request-id: [\da-f-]{36}$/im, 'X-Request-Id')}\n${body}`;
