@@ -156,7 +156,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   test.each([
     ['around it', (picker: string) => `<form><label>Seu banco ${picker}</label></form>`],
     ['that names it', (picker: string) => `<form><label for="bank">Seu banco</label>${picker}</form>`],
-    ['after it', (picker: string) => `<form>${picker}<label for="bank">Seu banco</label></form>`],
   ])('a label %s gives it its name and its focus', async (_place, around) => {
     await visit('', around);
     expect((await stage.tree())[0]).toBe('combobox "Seu banco"');
@@ -164,23 +163,12 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
   });
 
-  test('attributes set other field names', async () => {
-    await stage.start({ env: { BANK_FIELDS: 'numero:code,id:ispb,titulo:name' } });
-    await visit('name="bank" code-field="numero" id-field="id" name-field="titulo"');
-    await choose('nubank');
-    expect(await data()).toEqual([['bank', '18236120']]);
-    expect(await stage.ask('picker.bank')).toEqual({
-      numero: '260',
-      id: '18236120',
-      titulo: 'NU PAGAMENTOS - IP',
-    });
-  });
-
-  test('without an id the code is the value, and a list without names is a failure', async () => {
-    await stage.start({ env: { BANK_FIELDS: 'code,name' } });
-    await visit('name="bank"');
+  test('attributes set other field names; without an id the code is the value, and names are needed', async () => {
+    await stage.start({ env: { BANK_FIELDS: 'numero:code,titulo:name' } });
+    await visit('name="bank" code-field="numero" name-field="titulo"');
     await choose('341');
     expect(await data()).toEqual([['bank', '341']]);
+    expect(await stage.ask('picker.bank')).toEqual({ numero: '341', titulo: 'ITAÚ UNIBANCO S.A.' });
     await stage.ask("void (picker.nameField = 'title')");
     await stage.settled('failed');
     expect(await stage.page.locator('.reference').textContent()).toMatch(/^Código do erro: no_usable_bank/);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,9 +13,6 @@ const FOLDER = 'examples/bank-picker/element';
 const modules = readdirSync(FOLDER).filter((name) => name.endsWith('.js'));
 const read = (name: string): string => readFileSync(`${FOLDER}/${name}`, 'utf8');
 
-const manifest: { version: string; exports: Record<string, Record<string, string>> } = JSON.parse(
-  read('package.json'),
-);
 const run = promisify(execFile);
 
 const scratch = mkdtempSync(join(tmpdir(), 'bank-picker-'));
@@ -32,30 +29,14 @@ test('it is packed with all that it imports, its types and its licence, and has 
   );
   expect(imported.length).toBeGreaterThan(0);
   expect(imported.filter((from) => !packed.includes(from.replace('./', '')))).toEqual([]);
-  expect(Object.keys(manifest)).not.toContain('dependencies');
-});
-
-test('each line of its README that imports it names an entry of the package', () => {
-  const entries = [...read('README.md').matchAll(/^import '(banks-bff-picker[^']*)'/gm)].map(
-    ([, it = '']) => it,
-  );
-  expect(new Set(entries)).toEqual(new Set(['banks-bff-picker', 'banks-bff-picker/react']));
-  const files = entries.flatMap((it) =>
-    Object.values(manifest.exports[it.replace('banks-bff-picker', '.')] ?? { missing: it }),
-  );
-  expect(files.filter((file) => !existsSync(join(FOLDER, file)))).toEqual([]);
-  expect(read('README.md')).toContain(`banks-bff-picker-${manifest.version}.tgz`);
+  expect(Object.keys(JSON.parse(read('package.json')))).not.toContain('dependencies');
 });
 
 test('it is at most 20 kB, minified and compressed, as its README says', async () => {
-  const minified = await Promise.all(
-    modules.map(
-      async (name) =>
-        (await minify(read(name), { module: true, mangle: { toplevel: true }, compress: { passes: 2 } }))
-          .code,
-    ),
-  );
-  const kilobytes = gzipSync(minified.join('\n'), { level: 9 }).length / 1_000;
+  const options = { module: true, mangle: { toplevel: true }, compress: { passes: 2 } };
+  const minified = await Promise.all(modules.map((name) => minify(read(name), options)));
+  const text = minified.map(({ code }) => code).join('\n');
+  const kilobytes = gzipSync(text, { level: 9 }).length / 1_000;
   expect(read('README.md')).toContain(`${Math.ceil(kilobytes)} kB minified and compressed`);
   expect(kilobytes).toBeLessThanOrEqual(20);
 });
@@ -85,26 +66,9 @@ test('its types work in a TypeScript page', async () => {
      // @ts-expect-error the bank is read-only
      picker.bank = null;`,
   );
-  const flags = [
-    '--ignoreConfig',
-    '--noEmit',
-    '--strict',
-    '--target',
-    'es2023',
-    '--lib',
-    'es2023,dom',
-    '--module',
-    'esnext',
-  ];
-  const compile = run('npx', [
-    'tsc',
-    ...flags,
-    '--types',
-    '',
-    '--moduleResolution',
-    'bundler',
-    join(scratch, 'page.ts'),
-  ]);
+  const flags = '--ignoreConfig --noEmit --strict --target es2023 --lib es2023,dom --module esnext --types';
+  const args = [...flags.split(' '), '', '--moduleResolution', 'bundler', join(scratch, 'page.ts')];
+  const compile = run('npx', ['tsc', ...args]);
   const { stdout } = await compile.catch(({ stdout: said }: { stdout: string }) => ({ stdout: said }));
   expect(stdout).toBe('');
 });

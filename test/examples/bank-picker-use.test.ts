@@ -163,26 +163,23 @@ describeInBrowser('the bank picker, in use', () => {
     expect(await words()).toEqual(english);
   });
 
-  describe.each([
+  test.each([
     ['a phone of 320 pixels', { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true }],
     ['a page at 400 %', { viewport: { width: 320, height: 256 }, deviceScaleFactor: 4, hasTouch: true }],
-  ])('on %s', (_name, context) => {
-    test('everything fits, and can be tapped', async () => {
-      await stage.passOutage(3);
-      await stage.visit(context);
-      const width = () => stage.page.evaluate('document.documentElement.scrollWidth');
-      await stage.page.getByRole('button', { name: 'Mostrar bancos' }).tap();
-      expect(await width()).toBe(320);
-      const popup = await stage.page.locator('.popup').boundingBox();
-      expect(popup?.y).toBeGreaterThanOrEqual(0);
-      expect((popup?.y ?? 0) + (popup?.height ?? 0)).toBeLessThanOrEqual(context.viewport.height);
-      for (const target of [stage.options().first(), stage.box()]) {
-        expect((await target.boundingBox())?.height).toBeGreaterThanOrEqual(44);
-      }
-      await stage.options().nth(2).tap();
-      expect(await code()).toBe('104');
-      expect(await width()).toBe(320);
-    });
+  ])('on %s everything fits, and can be tapped', async (_name, context) => {
+    await stage.passOutage(3);
+    await stage.visit(context);
+    const width = () => stage.page.evaluate('document.documentElement.scrollWidth');
+    await stage.page.getByRole('button', { name: 'Mostrar bancos' }).tap();
+    expect(await width()).toBe(320);
+    const popup = await stage.page.locator('.popup').boundingBox();
+    expect(popup?.y).toBeGreaterThanOrEqual(0);
+    expect((popup?.y ?? 0) + (popup?.height ?? 0)).toBeLessThanOrEqual(context.viewport.height);
+    for (const target of [stage.options().first(), stage.box()])
+      expect((await target.boundingBox())?.height).toBeGreaterThanOrEqual(44);
+    await stage.options().nth(2).tap();
+    expect(await code()).toBe('104');
+    expect(await width()).toBe(320);
   });
 
   test('nothing moves if the user prefers reduced motion', async () => {

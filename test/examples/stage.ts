@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, jest } from '@jest/globals';
+import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core';
 import { startBankPicker, type BankPicker } from '../../examples/bank-picker/server.ts';
 import { launchBrowser } from '../kit/browser.ts';
@@ -17,9 +18,6 @@ export interface PageOptions {
 }
 
 const DAY_MS = 86_400_000;
-
-const ROLES: ReadonlySet<unknown> = new Set(['combobox', 'listbox', 'group', 'option', 'alert', 'button']);
-const STATES = ['focused', 'expanded', 'selected', 'invalid', 'required', 'readonly', 'disabled'];
 
 /** A site that has copied the element's folder. Pages that Playwright fulfils itself may not ask loopback addresses. */
 const startHost = async () => {
@@ -43,27 +41,6 @@ const startHost = async () => {
       server.closeAllConnections();
     },
   };
-};
-
-interface Node {
-  readonly role?: { readonly value?: unknown };
-  readonly name?: { readonly value?: unknown };
-  readonly value?: { readonly value?: unknown };
-  readonly description?: { readonly value?: unknown };
-  readonly properties?: readonly { readonly name: string; readonly value: { readonly value?: unknown } }[];
-}
-
-const lineOf = ({ role, name, value, description, properties = [] }: Node): string => {
-  const states = properties.filter(
-    (it) => STATES.includes(it.name) && it.value.value !== false && it.value.value !== 'false',
-  );
-  return [
-    String(role?.value),
-    JSON.stringify(name?.value ?? ''),
-    ...(value?.value ? [`= ${JSON.stringify(value.value)}`] : []),
-    ...(description?.value ? [`(${JSON.stringify(description.value)})`] : []),
-    ...states.map((it) => it.name),
-  ].join(' ');
 };
 
 /** Call it inside a describe: it registers what runs before and after its tests. Each begins with the service running. */
@@ -132,10 +109,10 @@ export const createStage = () => {
     page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
     page.on('pageerror', (error) => void complaints.push(error.message));
   };
-  /** A first visit, with an empty cache. */
-  const open = async (context?: BrowserContextOptions): Promise<void> => {
+  /** A first visit, with an empty cache: of the picker's page, unless another address is given. */
+  const open = async (context?: BrowserContextOptions, url = picker.url): Promise<void> => {
     await newPage(context);
-    await page.goto(picker.url);
+    await page.goto(url);
   };
   /** Opens a page of the test's own, on a third origin, which has the element at `/element/bank-picker.js`. */
   const openPage = async (html: string, { context, headers }: PageOptions = {}): Promise<void> => {
@@ -206,27 +183,28 @@ export const createStage = () => {
     leave: async (state: State): Promise<void> => {
       while (await ask<boolean>(`picker.matches(':state(${state})')`)) await page.clock.runFor(1_000);
     },
+    /** What axe finds wrong, in dark and in light. */
+    violations: async (): Promise<unknown[]> => {
+      await page.evaluate(axe.source);
+      const found: unknown[] = [];
+      for (const colorScheme of ['dark', 'light'] as const) {
+        await page.emulateMedia({ colorScheme });
+        found.push(
+          await page.evaluate(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+            violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`),
+        );
+      }
+      return found.flat();
+    },
     /** Types `text` into the empty field. */
     find: async (text: string): Promise<string[]> => {
       await box().fill(text);
       return codes();
     },
-    /**
-     * What Chromium exposes to assistive technology about the picker: a line for each node with a role of interest, such as
-     * `combobox "Bank" expanded`.
-     */
+    /** What assistive technology finds on the page: a line for each part of interest, such as `combobox "Bank" [expanded]`. */
     tree: async (): Promise<string[]> => {
-      const session = await page.context().newCDPSession(page);
-      const { nodes } = await session.send('Accessibility.getFullAXTree');
-      await session.detach();
-      const byId = new Map(nodes.map((node) => [node.nodeId, node]));
-      const inOrder = (id: string): typeof nodes => {
-        const node = byId.get(id);
-        return node ? [node, ...(node.childIds ?? []).flatMap(inOrder)] : [];
-      };
-      return inOrder(nodes[0]?.nodeId ?? '')
-        .filter(({ ignored, role }) => !ignored && ROLES.has(role?.value))
-        .map(lineOf);
+      const snapshot = await page.locator('body').ariaSnapshot();
+      return snapshot.match(/(?<=^ *- )(?:combobox|listbox|group|option|alert|button)\b.*?(?=:?$)/gm) ?? [];
     },
   };
 };
