@@ -111,8 +111,14 @@ test('a closed log, SIGUSR1 and SIGUSR2 change nothing; a second SIGTERM ends it
 
 test('SIGTERM while the snapshot is being written drains as usual', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'banks-bff-'));
-  // A disk so slow that the write is under way when the signal comes; the library that writes listens for signals too.
-  const slowDisk = `import fs from 'node:fs'; const { fsync } = fs; fs.fsync = (...args) => setTimeout(fsync, 500, ...args);`;
+  // A disk so slow that the write is under way when the signal comes.
+  const slowDisk = `
+    import { open } from 'node:fs/promises';
+    const file = await open(process.execPath);
+    const FileHandle = Object.getPrototypeOf(file);
+    const { sync } = FileHandle;
+    FileHandle.sync = function () { return new Promise((resolve) => setTimeout(() => resolve(sync.call(this)), 500)); };
+    await file.close();`;
   const env = { CACHE_SNAPSHOT_FILE: join(directory, 'snapshot'), SHUTDOWN_GRACE: '2s' };
   const { end } = await start(env, slowDisk);
   expect(await end('SIGTERM')).toBe(0);
