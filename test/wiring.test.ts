@@ -176,7 +176,7 @@ describeWithRedis('every variable', () => {
     expect(await refreshWith(banks(10))).toBe('changed');
     expect(await refreshWith(banks(10, 5))).toBe('drifted');
     expect(await refreshWith(banks(7))).toBe('changed');
-    expect(await refreshWith(banks(4))).toBe('shrunk');
+    expect(await refreshWith(banks(6))).toBe('shrunk');
     expect(await refreshWith(banks(2))).toBe('too_few');
     expect(await refreshWith([...banks(10), { name: 'without an id' }])).toBe('changed');
     expect((await getBanks()).body).toHaveLength(10);

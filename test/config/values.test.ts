@@ -145,24 +145,19 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   }
 });
 
+const NEEDS = 'it needs 4 to 8192 visible ASCII characters';
 test.each([
-  ['', 'is empty'],
-  ['abc', 'has fewer than 4 characters, not counting backslashes'],
+  [toBearer, '', `is empty; ${NEEDS}`],
+  [toBearer, 'abc', `has fewer than 4 characters, not counting backslashes; ${NEEDS}`],
   [
+    toBearer,
     'ab cd',
-    'has a character that a header cannot carry, such as a space (the word Bearer does not belong to a token) or a line break',
+    `has a character that a header cannot carry, such as a space (the word Bearer does not belong to a token) or a line break; ${NEEDS}`,
   ],
-  ['x'.repeat(8_193), 'has more than 8192 bytes'],
-])('of a secret it is said what is wrong and what is needed', (secret, problem) => {
-  expect(() => toBearer(secret)).toThrow(
-    new InvalidValue(`${problem}; it needs 4 to 8192 visible ASCII characters`),
-  );
-});
-
-test('a secret that is not a bearer token may have any character but NUL', () => {
-  expect(() => toPlainSecret('a\0b')).toThrow(
-    new InvalidValue('has a NUL character; it needs 1 to 8192 bytes of text'),
-  );
+  [toBearer, 'x'.repeat(8_193), `has more than 8192 bytes; ${NEEDS}`],
+  [toPlainSecret, 'a\0b', 'has a NUL character; it needs 1 to 8192 bytes of text'],
+])('of a secret it is said what is wrong and what is needed', (parse, secret, problem) => {
+  expect(() => parse(secret)).toThrow(new InvalidValue(problem));
 });
 
 test('whatever addresses of proxies are read, Express can use', () => {
