@@ -15,7 +15,6 @@ export interface FaultsOptions {
   readonly oracle: Oracle;
   readonly managementUrl: string;
   readonly managementToken: string;
-  readonly signal: (name: NodeJS.Signals) => void;
   readonly random: () => number;
   readonly findings: Findings;
 }
@@ -42,27 +41,23 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
   /** Every sixth is longer than the list may be served. */
   const lengthMs = (): number => (random() < 1 / 6 ? between(28_000, 40_000) : between(3_000, 12_000));
 
-  const refresh = async (query = '', token = options.managementToken) => {
-    const expected = provider.expectCall();
-    try {
-      const response = await fetch(`${options.managementUrl}/refresh${query}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, connection: 'close' },
-        signal: AbortSignal.timeout(30_000),
-      });
-      findings.count('POST /refresh', response.status);
-      return { status: response.status, body: await response.text() };
-    } finally {
-      expected();
-    }
-  };
-  /** What it must answer, as far as that is certain. */
-  const refreshAs = async (status: number, query = '', token?: string): Promise<void> => {
-    const answer = await refresh(query, token).catch((error: unknown) => ({
-      status: 0,
-      body: String(error),
-    }));
-    if (answer.status !== status)
+  /** @param status what it must answer; undefined where that is uncertain */
+  const refresh = async (
+    status: number | undefined,
+    query = '',
+    token = options.managementToken,
+  ): Promise<void> => {
+    const hasEnded = provider.expectCall();
+    const answer = await fetch(`${options.managementUrl}/refresh${query}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, connection: 'close' },
+      signal: AbortSignal.timeout(30_000),
+    })
+      .then(async (response) => ({ status: response.status, body: await response.text() }))
+      .catch((error: unknown) => ({ status: 0, body: String(error) }))
+      .finally(hasEnded);
+    findings.count('POST /refresh', answer.status);
+    if (answer.status === 0 || (status !== undefined && answer.status !== status))
       findings.fail('POST /refresh', `${answer.status} instead of ${status}`, answer.body);
   };
 
@@ -74,7 +69,7 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
       await provider.begin(name, canAsk ? { retryAfter } : {});
       await pause(lengthMs());
       // A forced refresh asks whatever the back-off says, and the back-off goes on.
-      if (random() < 0.3) await refreshAs(502);
+      if (random() < 0.3) await refresh(502);
       await provider.end();
     };
   const failToken =
@@ -95,10 +90,10 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
       const version = provider.present(kind);
       await pause(between(6_000, 12_000));
       if (kind === 'shrunk') {
-        await refreshAs(502);
+        await refresh(502);
         if (isAccepted) {
           provider.accept(version);
-          await refreshAs(200, '?accept=shrunk');
+          await refresh(200, '?accept=shrunk');
           await pause(6_000);
         }
       }
@@ -158,9 +153,8 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
   gate.repeat(async (signal) => {
     await pause(between(10_000, 30_000), signal);
     if (signal.aborted) return;
-    if (random() < 0.5) await refreshAs(401, '', `wrong-${random()}`);
-    else if (performance.now() > provider.settledAtMs()) await refresh();
-    options.signal('SIGUSR1');
+    if (random() < 0.5) await refresh(401, '', `wrong-${random()}`);
+    else if (performance.now() > provider.settledAtMs()) await refresh(undefined);
   });
 };
 

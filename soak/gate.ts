@@ -3,22 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 // Work that is interrupted now and then: for a rest, in which memory and file descriptors are compared.
 
-export interface Gate {
-  readonly isOpen: boolean;
-  /** Aborts when the gate closes; another one each time it opens. */
-  readonly signal: AbortSignal;
-  /** Repeats `work` whenever the gate is open, until `end`. The first rejection ends it. */
-  repeat(work: (signal: AbortSignal) => Promise<unknown>): void;
-  /** Counts work that was started elsewhere. */
-  track(work: Promise<unknown>): void;
-  /** Resolves when nothing is under way any more. */
-  close(): Promise<void>;
-  open(): void;
-  end(): void;
-}
+export type Gate = ReturnType<typeof createGate>;
 
 /** @param onError a defect of the soak itself */
-export const createGate = (onError: (error: unknown) => void): Gate => {
+export const createGate = (onError: (error: unknown) => void) => {
   let controller = createController();
   let isOpen = true;
   const ended = new AbortController();
@@ -37,15 +25,13 @@ export const createGate = (onError: (error: unknown) => void): Gate => {
     }
   };
   return {
-    get isOpen() {
-      return isOpen;
-    },
-    get signal() {
-      return controller.signal;
-    },
-    repeat: (work) => void loop(work),
+    isOpen: () => isOpen,
+    /** Repeats `work` whenever the gate is open, until `end`. Its signal aborts when the gate closes. */
+    repeat: (work: (signal: AbortSignal) => Promise<unknown>) => void loop(work),
+    /** Counts work that was started elsewhere. */
     track,
-    close: async () => {
+    /** Resolves when nothing is under way any more. */
+    close: async (): Promise<void> => {
       isOpen = false;
       controller.abort();
       while (underWay.size > 0) await Promise.all(underWay);

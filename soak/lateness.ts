@@ -3,16 +3,7 @@ import { readFileSync } from 'node:fs';
 // How late everything may be because other programs use the machine: taken from the kernel's account of the time for which
 // this process and the service were ready to run and had to wait, so that a slow service is not taken for a busy machine.
 
-export interface Lateness {
-  /** What to allow now, in milliseconds. */
-  slackMs(): number;
-  /** Whether the machine is so busy that the service misses its own deadlines. */
-  isStarved(): boolean;
-  /** Share of the time, 0 to 1, in which it was. */
-  starvedShare(): number;
-  watch(pid: number): void;
-  end(): void;
-}
+export type Lateness = ReturnType<typeof createLateness>;
 
 const SLACK_MS = 1_500;
 const EVERY_MS = 250;
@@ -22,7 +13,7 @@ const REMEMBERED = 24;
 const MAX_WAIT_MS = 2 * EVERY_MS;
 const STARVED_MS = 1_500;
 
-export const createLateness = (): Lateness => {
+export const createLateness = () => {
   const pids = [process.pid];
   const before = new Map<number, number>();
   const steps: number[] = [];
@@ -48,10 +39,13 @@ export const createLateness = (): Lateness => {
   const isStarved = (): boolean => waitedMs() > STARVED_MS;
   const timer = setInterval(look, EVERY_MS);
   return {
+    /** What to allow now, in milliseconds. */
     slackMs: () => SLACK_MS + waitedMs(),
+    /** Whether the machine is so busy that the service misses its own deadlines. */
     isStarved,
+    /** Share of the time, 0 to 1, in which it was. */
     starvedShare: () => starved / all,
-    watch: (pid) => void pids.push(pid),
+    watch: (pid: number) => void pids.push(pid),
     end: () => clearInterval(timer),
   };
 };

@@ -4,20 +4,13 @@ import type { Findings } from './findings.ts';
 
 // Judges each line of the service's log: JSON, no secret, no unexpected error.
 
-export interface LogJudge {
-  onLine(line: string, isError: boolean): void;
-  /** What is wrong with anything else that the service gave out. */
-  judgeText(kind: string, text: string): void;
-  lines(): number;
-}
-
 /** Decoding all that could be encoded takes a second for the text of the metrics, and stops the provider for so long. */
 const MAX_THOROUGH = 1_000;
 const SUSPICIOUS =
   /"level":60|"kind":"internal"|"code":"internal_error"|"status":500,|Warning: |lines? (?:was|were) left out/;
 
 /** @param secrets the values that must not be seen, by name; it may grow */
-export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findings: Findings): LogJudge => {
+export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findings: Findings) => {
   const forms = new Map<string, readonly string[]>();
   let lines = 0;
 
@@ -35,7 +28,7 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
   };
 
   return {
-    onLine: (line, isError) => {
+    onLine: (line: string, isError: boolean): void => {
       lines += 1;
       const isRequest = line.endsWith(',"msg":"request"}');
       judgeSecrets('log', line, !isRequest || lines % 500 === 0);
@@ -46,8 +39,8 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
       else if (!isRequest)
         findings.count('log', String(Reflect.get(entry, 'msg')).split(/[:;] /).slice(0, 2).join(': '));
     },
-    judgeText: (kind, text) => judgeSecrets(kind, text, true),
-    lines: () => lines,
+    /** Judges anything else that the service gave out. */
+    judgeText: (kind: string, text: string): void => judgeSecrets(kind, text, true),
   };
 };
 

@@ -12,16 +12,9 @@ import { createLogJudge } from './log.ts';
 import { createOddRequests, floodOverCapacity, startRudeClients, type OddOptions } from './odd.ts';
 import { createOracle } from './oracle.ts';
 import { createClients } from './ordinary.ts';
-import { environment } from './policy.ts';
+import { ENVIRONMENT } from './policy.ts';
 import { startProvider } from './provider.ts';
-import {
-  describeMachine,
-  findGrowth,
-  summariseLatencies,
-  type Report,
-  type Rest,
-  type Sample,
-} from './report.ts';
+import { findGrowth, summariseLatencies, type Rest } from './report.ts';
 import { startService } from './service.ts';
 
 // npm run soak: an hour of everything at once, in real time, against the built service as a process of its own. Each answer
@@ -30,46 +23,37 @@ import { startService } from './service.ts';
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
-    rate: { type: 'string', default: '250' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     report: { type: 'string' },
   },
 });
 const minutes = Number(values.minutes);
-const rate = Number(values.rate);
 const seed = Number(values.seed);
-if (!(minutes > 0 && rate > 0 && Number.isInteger(seed)))
-  throw new RangeError('--minutes, --rate and --seed are numbers');
+if (!(minutes > 0 && Number.isInteger(seed))) throw new RangeError('--minutes and --seed are numbers');
 const quarterMs = (minutes * 60_000) / 4;
+const REQUESTS_PER_SECOND = 250;
 /** Of the requests; the others are odd or hostile. */
 const ORDINARY_SHARE = 0.88;
-const SAMPLE_EVERY_MS = Math.min(15_000, quarterMs / 5);
 const MAX_UNDER_WAY = 1_000;
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 const randomFor = (use: number): (() => number) => createRandom(seed + use);
-print(`seed ${seed}, ${minutes} minutes, ${rate} requests a second`);
+print(`seed ${seed}, ${minutes} minutes, ${REQUESTS_PER_SECOND} requests a second`);
 
 const directory = mkdtempSync(join(tmpdir(), 'banks-bff-soak-'));
 const snapshotFile = join(directory, 'snapshot');
-const secrets = {
-  clientSecret: 'soak-Kx7/+client=secret&0815',
-  managementToken: 'soak-operator-Zq8+token.4711',
-};
+const clientSecret = 'soak-Kx7/+client=secret&0815';
+const managementToken = 'soak-operator-Zq8+token.4711';
 const findings = createFindings();
 const onDefect = (error: unknown): void =>
   findings.fail('soak', 'a defect of the soak', error instanceof Error ? error.stack : String(error));
-const providerCalls: Record<string, number> = {};
 const lateness = createLateness();
 const provider = await startProvider({
-  clientSecret: secrets.clientSecret,
+  clientSecret,
   random: randomFor(1),
   lateness,
   onFailure: (problem, detail) => findings.fail('provider', problem, detail),
-  onCall: (path, status) => {
-    const name = `${path} ${status ?? 'cut off'}`;
-    providerCalls[name] = (providerCalls[name] ?? 0) + 1;
-  },
+  onCall: ({ path, status }) => findings.count(`provider ${path}`, status ?? 'cut off'),
 });
 const redis = await startRedis();
 process.once('exit', () => void redis.kill());
@@ -77,19 +61,25 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const log = createLogJudge(
   () =>
     new Map([
-      ...Object.entries(secrets),
+      ['client secret', clientSecret],
+      ['management token', managementToken],
       ...[...provider.tokens].map((token, index) => [`access token ${index}`, token] as const),
     ]),
   findings,
 );
 const oracle = createOracle(provider, lateness);
-const { baseUrl, tokenUrl } = provider.emulator;
 const service = await startService(
-  environment(secrets, { baseUrl, tokenUrl, redisUrl: redis.url, snapshotFile }),
   {
-    onLine: (line, isError) => log.onLine(line, isError),
-    onEnd: (how) => findings.fail('service', 'it ended', how),
+    ...ENVIRONMENT,
+    MANAGEMENT_TOKEN: managementToken,
+    PROVIDER_SANDBOX_BASE_URL: provider.emulator.baseUrl,
+    PROVIDER_TOKEN_URL: provider.emulator.tokenUrl,
+    PROVIDER_CLIENT_SECRET: clientSecret,
+    CACHE_REDIS_URL: redis.url,
+    CACHE_SNAPSHOT_FILE: snapshotFile,
   },
+  log.onLine,
+  (how) => findings.fail('service', 'it ended', how),
 );
 lateness.watch(service.pid);
 const { publicUrl, managementUrl } = service;
@@ -104,18 +94,16 @@ const get = async (url: string): Promise<{ status: number; text: string }> => {
 };
 while ((await get(`${publicUrl}/readyz`)).status !== 200) await pause(50);
 
-const oddOptions: OddOptions = {
+const odd: OddOptions = {
   publicUrl,
-  managementUrl,
-  secret: secrets.managementToken,
+  secret: managementToken,
   random: randomFor(2),
   oracle,
   findings,
   lateness,
 };
-
+const sendOdd = createOddRequests(odd);
 const clients = createClients({ url: publicUrl, random: randomFor(3), oracle, findings });
-const sendOdd = createOddRequests(oddOptions);
 
 // Load, at a constant rate whatever the answers take.
 const load = createGate(onDefect);
@@ -125,12 +113,12 @@ let owed = 0;
 let lastTickMs = performance.now();
 const dispatch = (): void => {
   const nowMs = performance.now();
+  const dueNow = ((nowMs - lastTickMs) / 1_000) * REQUESTS_PER_SECOND;
   // After a stop of this process there is no burst.
-  owed = load.isOpen ? Math.min(rate / 4, owed + ((nowMs - lastTickMs) / 1_000) * rate) : 0;
+  owed = load.isOpen() ? Math.min(REQUESTS_PER_SECOND / 4, owed + dueNow) : 0;
   lastTickMs = nowMs;
   for (; owed >= 1; owed -= 1) {
     if (underWay >= MAX_UNDER_WAY) {
-      findings.count('all', 'not sent: too many wait for their answers');
       const now = { sentMs: nowMs, receivedMs: nowMs };
       if (!lateness.isStarved() && !oracle.isFlooded(now))
         findings.fail('soak', `more than ${MAX_UNDER_WAY} requests wait`);
@@ -141,24 +129,20 @@ const dispatch = (): void => {
   }
 };
 const dispatching = setInterval(dispatch, 10);
-startRudeClients(load, oddOptions);
+startRudeClients(load, odd);
 const faults = createGate(onDefect);
 startFaults(faults, {
   provider,
   redis,
   oracle,
   managementUrl,
-  managementToken: secrets.managementToken,
-  signal: (name) => service.signal(name),
+  managementToken,
   random: randomFor(5),
   findings,
 });
 
-// Probes, scrapes and samples go on through the rests.
+// Probes and scrapes go on through the rests.
 const watching = createGate(onDefect);
-const samples: Sample[] = [];
-const startedAtMs = performance.now();
-let quarter = 1;
 const probe = async (url: string, path: string): Promise<void> => {
   const kind = `probe ${path}${url === managementUrl ? ', management port' : ''}`;
   const sentMs = performance.now();
@@ -172,60 +156,49 @@ const probe = async (url: string, path: string): Promise<void> => {
   const isAllowed = status === 200 || (path === '/readyz' && status === 503 && oracle.mayLackList(when));
   if (!isAllowed) findings.fail(kind, `status ${status}`, text);
 };
+let peakRssMb = 0;
+const series: number[] = [];
 watching.repeat(async (signal) => {
   for (const url of [publicUrl, managementUrl])
     for (const path of ['/healthz', '/readyz']) await probe(url, path);
   await probe(managementUrl, '/');
+  peakRssMb = Math.max(peakRssMb, service.rssMb());
+  const { text } = await get(`${managementUrl}/metrics`);
+  log.judgeText('scrape', text);
+  series.push(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length);
   await pause(3_000, signal);
 });
-watching.repeat(async (signal) => {
-  const { status, text } = await get(`${managementUrl}/metrics`);
-  findings.count('scrape', status);
-  log.judgeText('scrape', text);
-  const second = Math.round((performance.now() - startedAtMs) / 1_000);
-  if (load.isOpen && faults.isOpen && second * 1_000 >= samples.length * SAMPLE_EVERY_MS)
-    samples.push({
-      second,
-      rssMb: service.usage().rssMb,
-      eventLoopDelayP99Ms: 1_000 * Number(/^nodejs_eventloop_lag_p99_seconds (\S+)$/m.exec(text)?.[1]),
-      metricSeries: text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length,
-    });
-  await pause(Math.min(5_000, SAMPLE_EVERY_MS), signal);
-});
 
-/** Stops the faults once they are over, then the load, and compares when the connections are closed. */
-const rest = async (): Promise<Rest> => {
+/** Stops the faults once they are over, then the load, and measures when the connections are closed. */
+const rest = async (quarter: number): Promise<Rest> => {
   await faults.close();
   await load.close();
   await clients.close();
-  let { fds } = service.usage();
+  let fds = service.openFiles();
   for (let still = 0, tries = 0; still < 6 && tries < 60; tries += 1) {
     await pause(500);
-    const now = service.usage().fds;
+    const now = service.openFiles();
     still = now === fds ? still + 1 : 0;
     fds = now;
   }
-  const heldMb = await service.heldMb();
-  const { rssMb } = service.usage();
-  return { quarter, heldMb, rssMb, fds };
+  return { quarter, heldMb: await service.heldMb(), rssMb: service.rssMb(), fds };
 };
 
 const rests: Rest[] = [];
-for (; quarter <= 4 && !service.hasEnded; quarter += 1) {
+const startedAtMs = performance.now();
+for (let quarter = 1; quarter <= 4 && !service.hasEnded(); quarter += 1) {
   const endMs = startedAtMs + quarter * quarterMs;
-  const untilMs = (share: number): number => Math.max(0, endMs - quarterMs * (1 - share) - performance.now());
-  await pause(untilMs(0.45));
+  await pause(Math.max(0, endMs - 0.55 * quarterMs - performance.now()));
   if (quarter % 2 === 0 || quarterMs > 60_000) {
-    const flood = floodOverCapacity(oddOptions);
+    const flood = floodOverCapacity(odd);
     load.track(flood);
     await flood;
   }
-  while (performance.now() < endMs && !service.hasEnded) await pause(Math.min(1_000, untilMs(1)));
-  if (service.hasEnded) break;
-  rests.push(await rest());
-  print(
-    `after quarter ${quarter}: ${JSON.stringify(rests.at(-1))}, ${findings.total()} answers or facts that are not allowed`,
-  );
+  while (performance.now() < endMs && !service.hasEnded()) await pause(100);
+  if (service.hasEnded()) break;
+  const figures = await rest(quarter);
+  rests.push(figures);
+  print(`after quarter ${quarter}: ${JSON.stringify(figures)}, ${findings.total()} violations`);
   if (quarter < 4) {
     load.open();
     faults.open();
@@ -236,34 +209,30 @@ await watching.close();
 clearInterval(dispatching);
 lateness.end();
 const exitStatus = await service.stop();
-if (exitStatus !== 0) findings.fail('service', `exit status ${exitStatus} after SIGTERM`);
+if (exitStatus !== 0) findings.fail('service', `exit status ${String(exitStatus)} after SIGTERM`);
 log.judgeText('snapshot', readFileSync(snapshotFile, 'utf8'));
 await Promise.all([redis.kill(), provider.emulator.close()]);
 rmSync(directory, { recursive: true });
 
-const notFlat = findGrowth(samples, rests);
-const report: Report = {
+const notFlat = findGrowth(rests, peakRssMb, series);
+const report = {
   node: process.version,
-  machine: describeMachine(),
   seed,
   minutes,
-  requestsPerSecond: rate,
+  requestsPerSecond: REQUESTS_PER_SECOND,
+  /** Of the time in which other programs kept the service from running, so that lateness was not judged strictly. */
   starvedPercent: Math.round(lateness.starvedShare() * 1_000) / 10,
-  answers: clients.count(),
-  latencyMs: summariseLatencies(clients.latenciesMs, clients.count()),
-  providerCalls,
-  listVersions: provider.versionCount(),
-  logLines: log.lines(),
-  exitStatus,
+  answers: clients.answered(),
+  latencyMs: summariseLatencies(clients.latenciesMs),
   notAllowed: findings.total(),
   notFlat,
+  peakRssMb,
   rests,
-  counts: findings.counts(),
+  counts: findings.counts,
   failures: findings.shown,
-  samples,
 };
-if (values.report !== undefined) writeFileSync(values.report, `${JSON.stringify(report, null, 2)}\n`);
-const { samples: _samples, ...figures } = report;
-print(JSON.stringify(figures, null, 2));
+const text = JSON.stringify(report, null, 2);
+if (values.report !== undefined) writeFileSync(values.report, `${text}\n`);
+print(text);
 // A connection of the last turn may still be open.
 process.exit(findings.total() > 0 || notFlat.length > 0 ? 1 : 0);

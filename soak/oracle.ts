@@ -18,19 +18,7 @@ export interface When {
   readonly receivedMs: number;
 }
 
-export interface Oracle {
-  /** Whether it may be that there was no list to serve at some time of the exchange. */
-  mayLackList(when: When): boolean;
-  /** What is wrong with an answer of the public port, whatever was asked; undefined: nothing. */
-  judge(answer: Answer, when: When): string | undefined;
-  /** The ETags of all lists that were served lately. */
-  etags(): readonly string[];
-  /** Redis is in trouble until the function that it gives back is called. */
-  troubleRedis(): () => void;
-  /** Connections over capacity may be refused until the function that it gives back is called. */
-  flood(): () => void;
-  isFlooded(when: When): boolean;
-}
+export type Oracle = ReturnType<typeof createOracle>;
 
 /** A list is read, checked and encoded before it is served. */
 const PREPARING_MS = 500;
@@ -79,11 +67,13 @@ interface Served {
   lastMs: number;
 }
 
-export const createOracle = (provider: Provider, lateness: Lateness): Oracle => {
+export const createOracle = (provider: Provider, lateness: Lateness) => {
   const byEtag = new Map<string, Served>();
   const redis = createPeriods();
   const floods = createPeriods();
+  const isFlooded = (when: When): boolean => floods.includes(when, lateness.slackMs());
 
+  /** Whether it may be that there was no list to serve at some time of the exchange. */
   const mayLackList = ({ sentMs, receivedMs }: When): boolean => {
     const lastGoodAtMs = provider.lastGoodAtMs(sentMs - PREPARING_MS - lateness.slackMs());
     return receivedMs - lastGoodAtMs > TTL_MS + MAX_STALE_MS - lateness.slackMs();
@@ -95,7 +85,7 @@ export const createOracle = (provider: Provider, lateness: Lateness): Oracle => 
     if (answer.header('cache-control') !== 'no-store') return 'an error that may be stored';
     // HEAD, which has no code.
     if (answer.body.length === 0) {
-      const isAllowed = answer.status < 500 || mayLackList(when) || floods.includes(when, lateness.slackMs());
+      const isAllowed = answer.status < 500 || mayLackList(when) || isFlooded(when);
       return isAllowed ? undefined : `${answer.status} although a list may be served`;
     }
     const problem: unknown = JSON.parse(answer.body.toString());
@@ -106,7 +96,7 @@ export const createOracle = (provider: Provider, lateness: Lateness): Oracle => 
       return `code ${code} with status ${answer.status}`;
     if (answer.status < 500) return undefined;
     if (code === 'too_many_connections')
-      return floods.includes(when, lateness.slackMs()) ? undefined : 'too_many_connections without a flood';
+      return isFlooded(when) ? undefined : 'too_many_connections without a flood';
     if (!mayLackList(when)) return `${code} although a list may be served`;
     if (code === 'not_ready') return undefined;
     if (!/^[1-9]\d*$/.test(answer.header('retry-after') ?? '')) return `${code} without Retry-After`;
@@ -175,9 +165,10 @@ export const createOracle = (provider: Provider, lateness: Lateness): Oracle => 
 
   return {
     mayLackList,
-    judge: (answer, when) => {
+    /** What is wrong with an answer of the public port, whatever was asked; undefined: nothing. */
+    judge: (answer: Answer, when: When): string | undefined => {
       const tookMs = when.receivedMs - when.sentMs;
-      const connectingMs = floods.includes(when, lateness.slackMs()) ? RECONNECTING_MS : 0;
+      const connectingMs = isFlooded(when) ? RECONNECTING_MS : 0;
       if (tookMs > LONGEST_ANSWER_MS + connectingMs + lateness.slackMs())
         return `answered after ${tookMs.toFixed(0)} ms`;
       if (answer.header('x-content-type-options') !== 'nosniff') return 'no X-Content-Type-Options';
@@ -186,13 +177,16 @@ export const createOracle = (provider: Provider, lateness: Lateness): Oracle => 
       const etag = answer.header('etag');
       return etag === undefined ? undefined : judgeList(answer, etag, when);
     },
-    etags: () => {
+    /** The ETags of all lists that were served lately. */
+    etags: (): string[] => {
       for (const [etag, { lastMs }] of byEtag) if (lastMs < performance.now() - 60_000) byEtag.delete(etag);
       return [...byEtag.keys()];
     },
+    /** Redis is in trouble until the function that it gives back is called. */
     troubleRedis: redis.begin,
+    /** Connections over capacity may be refused until the function that it gives back is called. */
     flood: floods.begin,
-    isFlooded: (when) => floods.includes(when, lateness.slackMs()),
+    isFlooded,
   };
 };
 

@@ -11,38 +11,20 @@ export const TTL_S = TTL_MS / 1_000;
 export const MAX_STALE_S = MAX_STALE_MS / 1_000;
 export const BROWSER_MAX_AGE_S = BROWSER_MAX_AGE_MS / 1_000;
 
-/** Secrets of this run. They must be in nothing that the service writes. */
-export interface Secrets {
-  readonly clientSecret: string;
-  readonly managementToken: string;
-}
-
-export interface Addresses {
-  readonly baseUrl: string;
-  readonly tokenUrl: string;
-  readonly redisUrl: string;
-  readonly snapshotFile: string;
-}
-
-export const environment = (secrets: Secrets, addresses: Addresses): Record<string, string> => ({
+/** Besides addresses and secrets, which each run has anew. */
+export const ENVIRONMENT = {
   HOST: '127.0.0.1',
   PORT: '0',
   MANAGEMENT_PORT: '0',
-  MANAGEMENT_TOKEN: secrets.managementToken,
   PROVIDER_ENVIRONMENT: 'sandbox',
-  PROVIDER_SANDBOX_BASE_URL: addresses.baseUrl,
-  PROVIDER_TOKEN_URL: addresses.tokenUrl,
   PROVIDER_CLIENT_ID: 'emulator-client',
-  PROVIDER_CLIENT_SECRET: secrets.clientSecret,
   PROVIDER_TIMEOUT: `${TIMEOUT_MS}ms`,
   BANK_FIELDS: 'code,ispb,name',
   CACHE_TTL: `${TTL_MS}ms`,
   CACHE_MAX_STALE: `${MAX_STALE_MS}ms`,
-  CACHE_REDIS_URL: addresses.redisUrl,
-  CACHE_SNAPSHOT_FILE: addresses.snapshotFile,
   BROWSER_MAX_AGE: `${BROWSER_MAX_AGE_MS}ms`,
   CORS_ORIGINS: ORIGIN,
   // As behind a load balancer: the connections are the proxy's, and their number is not limited per address.
   TRUST_PROXY: '1',
   NODE_ENV: 'production',
-});
+};

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { renameField, replaceWithJunk } from '../emulator/altered-lists.ts';
 import type { Behaviour, BehaviourDetails, TokenBehaviour } from '../emulator/behaviours.ts';
 import type { Call } from '../emulator/calls.ts';
-import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import { startEmulator } from '../emulator/emulator.ts';
 import type { Lateness } from './lateness.ts';
 import { TIMEOUT_MS, TTL_MS } from './policy.ts';
 
@@ -11,7 +11,6 @@ import { TIMEOUT_MS, TTL_MS } from './policy.ts';
 
 /** One list of the provider. */
 export interface Version {
-  readonly number: number;
   /** As the service publishes it. */
   readonly json: string;
   /** Whether the guard must refuse it; false once the operator has accepted it. */
@@ -21,7 +20,7 @@ export interface Version {
 }
 
 /** One answer of the provider that may have been good: it had one of these lists. */
-export interface Provision {
+interface Provision {
   readonly atMs: number;
   readonly versions: readonly Version[];
   /** Whether it certainly was good. */
@@ -45,34 +44,7 @@ interface Bank {
 
 export type ListKind = 'ordinary' | 'shrunk' | 'renamed-field' | 'some-unusable';
 
-export interface Provider {
-  readonly emulator: Emulator;
-  /** Adds, removes and renames some banks. */
-  change(): void;
-  /** The current banks in another form, until the next one. */
-  present(kind: ListKind): Version;
-  /** An operator is about to accept it. */
-  accept(version: Version): void;
-  begin(name: Behaviour, details?: BehaviourDetails): Promise<void>;
-  /** All issued tokens are rejected from now on, and the endpoint behaves like this. */
-  beginToken(name: TokenBehaviour): void;
-  end(): Promise<void>;
-  /** Notes that an operator's request may cause one call more, until the function that it gives back is called. */
-  expectCall(): () => void;
-  versionOf(json: Buffer): Version | undefined;
-  /** The latest, oldest first. */
-  readonly provisions: readonly Provision[];
-  /** When the last good answer before `beforeMs` was sent; -Infinity without one lately. */
-  lastGoodAtMs(beforeMs: number): number;
-  /** From when on the list must be fresh again: Infinity while there is trouble. */
-  settledAtMs(): number;
-  /** The troubles between these times, whose effects may still be seen. */
-  troubles(fromMs: number, toMs: number): readonly string[];
-  /** Tokens that the service has sent. */
-  readonly tokens: ReadonlySet<string>;
-  /** How many different lists it has had. */
-  versionCount(): number;
-}
+export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
 const REMEMBERED_MS = 180_000;
 /** What a call may be early by: timers and the two processes' clocks. */
@@ -84,8 +56,8 @@ export const startProvider = async (options: {
   readonly random: () => number;
   readonly lateness: Lateness;
   readonly onFailure: (problem: string, detail?: string) => void;
-  readonly onCall: (path: string, status: number | undefined) => void;
-}): Promise<Provider> => {
+  readonly onCall: (call: Call) => void;
+}) => {
   const { random, lateness, onFailure } = options;
   const versions = new Map<string, Version>();
   const provisions: Provision[] = [];
@@ -99,7 +71,7 @@ export const startProvider = async (options: {
   const onCallEnd = (call: Call): void => {
     const nowMs = performance.now();
     const longestMs = TIMEOUT_MS + lateness.slackMs();
-    options.onCall(call.path, call.status);
+    options.onCall(call);
     tokens.add(/^Bearer (.*)$/.exec(call.headers.authorization ?? '')?.[1] ?? '');
     tokens.delete('');
     if (tokens.size > 8) tokens.delete([...tokens][0] ?? '');
@@ -129,7 +101,7 @@ export const startProvider = async (options: {
     onCallEnd,
   });
 
-  let banks = loadBanks();
+  let banks: readonly Bank[] = createRequire(import.meta.url)('#emulator-banks.json');
   const set = (list: readonly unknown[], published: readonly Bank[], isRefused: boolean): Version => {
     const nowMs = performance.now();
     if (current) current.untilMs = nowMs;
@@ -137,7 +109,7 @@ export const startProvider = async (options: {
     const json = JSON.stringify(published.map(({ code, ispb, name }) => ({ code, ispb, name })));
     const known = versions.get(digest(json));
     count += known ? 0 : 1;
-    current = known ?? { number: count, json, isRefused, fromMs: nowMs, untilMs: Infinity };
+    current = known ?? { json, isRefused, fromMs: nowMs, untilMs: Infinity };
     current.untilMs = Infinity;
     current.isRefused = isRefused;
     versions.set(digest(json), current);
@@ -157,14 +129,17 @@ export const startProvider = async (options: {
 
   return {
     emulator,
+    /** The latest, oldest first. */
     provisions,
+    /** Tokens that the service has sent. */
     tokens,
-    versionCount: () => count,
-    change: () => {
+    /** Adds, removes and renames some banks. */
+    change: (): void => {
       banks = alter(banks, count, random);
       set(banks, banks, false);
     },
-    present: (kind) => {
+    /** The current banks in another form, until the next one. */
+    present: (kind: ListKind): Version => {
       if (kind === 'shrunk' || kind === 'renamed-field') beginTrouble(kind);
       else endTrouble();
       switch (kind) {
@@ -186,34 +161,40 @@ export const startProvider = async (options: {
         }
       }
     },
-    accept: (version) => {
+    /** An operator is about to accept it. */
+    accept: (version: Version): void => {
       version.isRefused = false;
       endTrouble();
     },
-    begin: async (name, details = {}) => {
+    begin: async (name: Behaviour, details: BehaviourDetails = {}): Promise<void> => {
       if (name !== 'slow') beginTrouble(name, Number(details.retryAfter ?? 0) * 1_000);
       await emulator.behave(name, details);
     },
-    beginToken: (name) => {
+    /** All issued tokens are rejected from now on, and the endpoint behaves like this. */
+    beginToken: (name: TokenBehaviour): void => {
       if (name !== 'healthy') beginTrouble('token');
       emulator.behaveToken(name);
       emulator.revokeIssued();
     },
-    end: async () => {
+    end: async (): Promise<void> => {
       emulator.behaveToken('healthy');
       await emulator.behave('healthy');
       endTrouble();
     },
+    /** An operator's request may cause one call more, until the function that it gives back is called. */
     expectCall: onListCall.expect,
-    versionOf: (json) => versions.get(digest(json)),
-    lastGoodAtMs: (beforeMs) =>
+    versionOf: (json: Buffer): Version | undefined => versions.get(digest(json)),
+    /** When the last good answer before `beforeMs` was sent; -Infinity without one lately. */
+    lastGoodAtMs: (beforeMs: number): number =>
       provisions.findLast(({ atMs, isGood }) => isGood && atMs <= beforeMs)?.atMs ?? -Infinity,
-    settledAtMs: () => {
+    /** From when on the list must be fresh again: Infinity while there is trouble. */
+    settledAtMs: (): number => {
       if (trouble) return Infinity;
       const { untilMs = -Infinity, retryAfterMs = 0 } = troubles.at(-1) ?? {};
       return untilMs + Math.max(TTL_MS, retryAfterMs) + TIMEOUT_MS + lateness.slackMs();
     },
-    troubles: (fromMs, toMs) =>
+    /** The troubles between these times, whose effects may still be seen. */
+    troubles: (fromMs: number, toMs: number): string[] =>
       troubles
         .filter(
           (one) =>
@@ -253,17 +234,6 @@ const createCallJudge = (lateness: Lateness, onFailure: (problem: string, detail
   };
   return Object.assign(judge, { expect });
 };
-
-const loadBanks = (): readonly Bank[] => {
-  const loaded: unknown = createRequire(import.meta.url)('#emulator-banks.json');
-  if (!Array.isArray(loaded) || !loaded.every(isBank)) throw new TypeError('not a list of banks');
-  return loaded;
-};
-
-const isBank = (value: unknown): value is Bank =>
-  typeof value === 'object' &&
-  value !== null &&
-  ['code', 'ispb', 'name'].every((field) => typeof Reflect.get(value, field) === 'string');
 
 /** Fewer than the guard would refuse, even when the service has missed several changes in a row. */
 const MAX_CHANGES = 3;

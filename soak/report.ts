@@ -1,15 +1,4 @@
-import { arch, cpus, platform, totalmem } from 'node:os';
-import type { Failure } from './findings.ts';
-
-// The figures of the run, and whether they are flat.
-
-/** Every some seconds, under load. */
-export interface Sample {
-  readonly second: number;
-  readonly rssMb: number;
-  readonly metricSeries: number;
-  readonly eventLoopDelayP99Ms: number;
-}
+// Whether the figures of a run are flat.
 
 /** After a quarter, without clients and after garbage collection. */
 export interface Rest {
@@ -19,31 +8,6 @@ export interface Rest {
   readonly fds: number;
 }
 
-export interface Report {
-  readonly node: string;
-  readonly machine: string;
-  readonly seed: number;
-  readonly minutes: number;
-  readonly requestsPerSecond: number;
-  /** Of the time in which other programs kept the service from running, so that lateness was not judged strictly. */
-  readonly starvedPercent: number;
-  readonly answers: number;
-  readonly latencyMs: { readonly p50: number; readonly p99: number; readonly max: number };
-  readonly providerCalls: Readonly<Record<string, number>>;
-  readonly listVersions: number;
-  readonly logLines: number;
-  readonly exitStatus: number | null;
-  readonly notAllowed: number;
-  readonly notFlat: readonly string[];
-  readonly rests: readonly Rest[];
-  readonly samples: readonly Sample[];
-  readonly counts: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  readonly failures: readonly Failure[];
-}
-
-export const describeMachine = (): string =>
-  `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${platform()} ${arch()}`;
-
 /** How much the rest after the last quarter may differ from that after the first. */
 const MAX_HELD_GROWTH_MB = 5;
 const MAX_FDS_DIFFERENCE = 5;
@@ -52,26 +16,27 @@ const MAX_RSS_MB = 256;
 /** New series come with combinations of labels that are rare; one for each path or client would be thousands. */
 const MAX_NEW_SERIES = 500;
 
-/** What is not flat; empty: everything is. */
-export const findGrowth = (samples: readonly Sample[], rests: readonly Rest[]): string[] => {
-  const [firstRest, , , lastRest] = rests;
-  const [firstSample, lastSample] = [samples[0], samples.at(-1)];
-  if (!firstRest || !lastRest || !firstSample || !lastSample) return ['the run was not finished'];
-  const heldMb = lastRest.heldMb - firstRest.heldMb;
-  const fds = lastRest.fds - firstRest.fds;
-  const series = lastSample.metricSeries - firstSample.metricSeries;
-  const highestMb = Math.max(...samples.map(({ rssMb }) => rssMb));
+/** What is not flat; empty: everything is. `series` is the number of series of metrics at each scrape. */
+export const findGrowth = (
+  rests: readonly Rest[],
+  peakRssMb: number,
+  series: readonly number[],
+): string[] => {
+  const [first, , , last] = rests;
+  if (!first || !last) return ['the run was not finished'];
+  const heldMb = last.heldMb - first.heldMb;
+  const fds = last.fds - first.fds;
+  const newSeries = Math.max(...series) - Math.min(...series);
   return [
     heldMb < MAX_HELD_GROWTH_MB || `memory after garbage collection grew by ${heldMb} MB`,
     Math.abs(fds) <= MAX_FDS_DIFFERENCE || `file descriptors at rest: ${fds} more`,
-    series <= MAX_NEW_SERIES || `${series} new series of metrics`,
-    highestMb < MAX_RSS_MB || `${highestMb} MB resident, of ${MAX_RSS_MB}`,
+    newSeries <= MAX_NEW_SERIES || `${newSeries} new series of metrics`,
+    peakRssMb < MAX_RSS_MB || `${peakRssMb} MB resident, of ${MAX_RSS_MB}`,
   ].filter((problem) => problem !== true);
 };
 
-export const summariseLatencies = (latenciesMs: Float64Array, count: number): Report['latencyMs'] => {
-  const sorted = latenciesMs.slice(0, count).toSorted();
-  const at = (share: number): number =>
-    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+export const summariseLatencies = (latenciesMs: readonly number[]): Record<'p50' | 'p99' | 'max', number> => {
+  const sorted = latenciesMs.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 };

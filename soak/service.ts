@@ -4,44 +4,34 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { heldMbIn, TELLS_HELD_MEMORY } from '../test/kit/held-memory.ts';
 import { imageOptions } from '../test/kit/image.ts';
 import { pause } from './gate.ts';
 
 // The built service as a process of its own, its log, and what it uses of the machine.
 
-export interface Usage {
-  readonly rssMb: number;
-  readonly fds: number;
-}
-
-export interface Service {
-  readonly pid: number;
-  readonly publicUrl: string;
-  readonly managementUrl: string;
-  usage(): Usage;
-  /** Megabytes in and outside the heap after garbage collection. */
-  heldMb(): Promise<number>;
-  signal(name: NodeJS.Signals): void;
-  /** Resolves with the exit status. */
-  stop(): Promise<number | null>;
-  readonly hasEnded: boolean;
-}
+/** A module to preload: on SIGUSR2 it writes a line with the bytes in and outside the heap after garbage collection. */
+const TELLS_HELD_MEMORY = `
+  process.on('SIGUSR2', () => {
+    for (let turn = 0; turn < 3; turn += 1) gc();
+    const { heapUsed, external } = process.memoryUsage();
+    process.stdout.write('{"held":' + (heapUsed + external) + '}\\n');
+  });
+`;
 
 /**
- * Resolves when it listens. `onLine` gets each line of its log, `onEnd` is called if it ends by itself.
+ * Resolves when it listens. `onLine` gets each line of its log, which is not kept here; `onEnd` is called if the service ends
+ * by itself.
  */
 export const startService = async (
   env: Readonly<Record<string, string>>,
-  {
-    onLine,
-    onEnd,
-  }: { readonly onLine: (line: string, isError: boolean) => void; readonly onEnd: (how: string) => void },
-): Promise<Service> => {
+  onLine: (line: string, isError: boolean) => void,
+  onEnd: (how: string) => void,
+) => {
   const preload = `data:text/javascript,${encodeURIComponent(TELLS_HELD_MEMORY)}`;
-  const args = [...imageOptions(), '--import', preload, resolve('dist/src/main.js')];
+  const args = [...imageOptions(), '--expose-gc', '--import', preload, resolve('dist/src/main.js')];
   const child = spawn(process.execPath, args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] });
-  const exit = once(child, 'close').then(([code]: unknown[]) => (typeof code === 'number' ? code : null));
+  const pid = child.pid ?? 0;
+  const exit = once(child, 'close').then(([status]: unknown[]) => status);
   let isStopping = false;
   let hasEnded = false;
   let onHeld: (mb: number) => void = () => undefined;
@@ -52,9 +42,9 @@ export const startService = async (
   });
   process.once('exit', () => child.kill('SIGKILL'));
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const [heldMb] = heldMbIn(line);
-    if (heldMb === undefined) onLine(line, false);
-    else onHeld(heldMb);
+    const [, held] = /^\{"held":(\d+)\}$/.exec(line) ?? [];
+    if (held === undefined) onLine(line, false);
+    else onHeld(Number(held) / 2 ** 20);
     if (urls.length < 2 && line.includes('"listening"'))
       urls = line.match(/http:\/\/127\.0\.0\.1:\d+/g) ?? [];
   });
@@ -65,28 +55,23 @@ export const startService = async (
   }
   const [publicUrl = '', managementUrl = ''] = urls;
   return {
-    pid: child.pid ?? 0,
+    pid,
     publicUrl,
     managementUrl,
-    usage: () => usageOf(child.pid ?? 0),
-    heldMb: async () => {
+    hasEnded: () => hasEnded,
+    rssMb: () => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024,
+    openFiles: () => readdirSync(`/proc/${pid}/fd`).length,
+    /** Megabytes in and outside the heap after garbage collection. */
+    heldMb: async (): Promise<number> => {
       const held = new Promise<number>((onAnswer) => (onHeld = onAnswer));
       child.kill('SIGUSR2');
       return Promise.race([held, exit.then(() => Number.NaN)]);
     },
-    signal: (name) => void child.kill(name),
-    stop: () => {
+    /** Resolves with the exit status. */
+    stop: (): Promise<unknown> => {
       isStopping = true;
       child.kill('SIGTERM');
       return exit;
     },
-    get hasEnded() {
-      return hasEnded;
-    },
   };
 };
-
-const usageOf = (pid: number): Usage => ({
-  rssMb: Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024,
-  fds: readdirSync(`/proc/${pid}/fd`).length,
-});
