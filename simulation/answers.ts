@@ -9,7 +9,6 @@ export interface Answer {
   /** An empty `retry-after` stands for the value that is in force. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  readonly encoding?: BufferEncoding;
   /** What becomes of it: refused at once; reset; never answered; half of it and then nothing, the end, or single spaces. */
   readonly course: 'whole' | 'refuse' | 'reset' | 'never' | 'stall' | 'cut' | 'drip';
   /** The kinds of failure that a load may have because of it. */
@@ -64,17 +63,11 @@ const lost = (course: Answer['course'], excuse: LoadErrorKind): Row => ({
 /** The largest body that the service takes; see `PROVIDER_MAX_BODY` in replica.ts. */
 export const MAX_BODY_BYTES = 18_432;
 
-/** Numbers take more room without their exponents. */
-const LONGER_ONCE_PUBLISHED = `[${Array.from({ length: 900 }, (_, n) => `{"ispb":${100 + n}e12}`).join(',')}]`;
-
 export const ANSWERS = {
   healthy: list(),
   /** With two entries before the end of the first part that is read at once. */
   'largest-body': list(({ body: text }) => ({
     body: text.replace('},{', `},${' '.repeat(MAX_BODY_BYTES - text.length)}{`),
-  })),
-  'marked-and-escaped': list(({ body: text }) => ({
-    body: `\ufeff ${text.replaceAll('BCO', '\\u0042CO')} `,
   })),
   /** The first again, and one that is no object: at most a fifth of all. */
   'some-unusable': list(({ banks }) => ({
@@ -90,45 +83,19 @@ export const ANSWERS = {
   stall: lost('stall', 'timeout'),
   'cut-short': lost('cut', 'malformed'),
   drip: lost('drip', 'timeout'),
-  'bad-request': status(400, 'unexpected_status'),
   unauthorized: status(401, 'unauthorized'),
-  forbidden: status(403, 'unexpected_status'),
-  'not-found': status(404, 'unexpected_status'),
   'rate-limited': status(429, 'rate_limited', { 'retry-after': '' }),
   'server-error': status(500, 'unavailable'),
   unavailable: status(503, 'unavailable', { 'retry-after': '' }),
   redirect: status(302, 'unexpected_status', { location: 'http://127.0.0.1:9/' }),
-  'no-content': status(204, 'unexpected_status'),
   html: notAList('malformed', { headers: { 'content-type': 'text/html' }, body: '<p>later' }),
-  'html-as-json': notAList('malformed', { body: '<p>later' }),
-  'wrong-type': notAList('malformed', { headers: { 'content-type': 'text/plain' } }),
   'not-json': body('malformed', '{"banks": ['),
-  'not-quite-json': body('malformed', ({ body: text }) => `${text.slice(0, -1)},]`),
-  'something-after': body('malformed', ({ body: text }) => `${text} {}`),
-  'bad-entry': body('malformed', '[{"code":1},{"code":tru}]'),
-  'long-numbers': body(
-    'unusable_entries',
-    '[{"code":12345678901234567890,"ispb":"1"},{"code":1e999,"ispb":"2"},{"code":0e5,"ispb":"3","name":"x"}]',
-  ),
-  'too-large-inside': body('too_large', LONGER_ONCE_PUBLISHED),
-  'nothing-filled': body(
-    'unusable_entries',
-    '[{"code":null,"ispb":"","name":""},{"ispb":"1","name":{"__proto__":1}}]',
-  ),
-  'not-utf8': notAList('malformed', { body: '[{"code":"é"}]', encoding: 'latin1' }),
-  envelope: body('not_a_list', ({ body: text }) => `{"data":${text}}`),
   null: body('not_a_list', 'null'),
-  'too-deep': body('malformed', `[${'['.repeat(50)}${']'.repeat(50)}]`),
   'too-large': body('too_large', ({ body: text }) => text.padEnd(MAX_BODY_BYTES + 1)),
   empty: body('too_few', '[]'),
   'most-unusable': body('unusable_entries', ({ banks }) =>
     JSON.stringify([...banks, ...banks.map((_, index) => index)]),
   ),
-  duplicates: body('unusable_entries', ({ banks }) =>
-    JSON.stringify(Array.from({ length: 6 }, () => banks[0])),
-  ),
-  /** Nobody asked whether anything has changed. */
-  'not-modified': notAList('unexpected_status', { status: 304, body: '' }),
 } satisfies Record<string, Row>;
 
 export type AnswerName = keyof typeof ANSWERS;
@@ -164,13 +131,8 @@ export const GRANTS = {
   stall: refused(200, '{"access_token":"never whole"}', { course: 'stall', excuses: ['timeout'] }),
   'server-error': refused(500, 'no', { excuses: ['unavailable'] }),
   'invalid-client': refused(401, '{"error":"invalid_client"}'),
-  'error-as-200': refused(200, '{"error":"invalid_client"}'),
-  redirect: refused(307, ''),
-  'rate-limited': refused(429, 'no', { headers: { 'retry-after': '30' }, excuses: ['rate_limited'] }),
-  untyped: refused(200, '{"access_token":"never taken","token_type":"Bearer"}'),
   'too-long': refused(200, JSON.stringify({ access_token: 'x'.repeat(9_000), token_type: 'Bearer' })),
-  'other-type': refused(200, '{"access_token":"x","token_type":"DPoP"}'),
-  html: refused(200, '<p>later'),
+  'rate-limited': refused(429, 'no', { headers: { 'retry-after': '30' }, excuses: ['rate_limited'] }),
 } satisfies Record<string, Grant>;
 
 export type GrantName = keyof typeof GRANTS;

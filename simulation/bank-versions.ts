@@ -13,12 +13,11 @@ export interface Shape {
   /** How many times a bank has been renamed. */
   readonly renames: number;
   readonly drift: 'none' | 'code as a number' | 'name renamed';
-  readonly extras: 'none' | 'odd values' | 'many names';
 }
 
 /** What may be published: some fields, or whatever there is. */
 export type Published = 'code,ispb,label:name' | 'all';
-const USUAL: Shape = { size: 5, renames: 0, drift: 'none', extras: 'none' };
+const USUAL: Shape = { size: 5, renames: 0, drift: 'none' };
 
 export const createBankVersions = (fields: Published) => {
   const all: BankVersion[] = [];
@@ -39,25 +38,15 @@ export const createBankVersions = (fields: Published) => {
 
 const toVersion = (shape: Shape, fields: Published): BankVersion => {
   const banks = Array.from({ length: shape.size }, (_, index) => ({
-    // Before all others, so that no room is left for those.
-    ...(shape.extras === 'many names' && index < 2 ? MANY_NAMES : {}),
     code: shape.drift === 'code as a number' ? index + 1 : String(index + 1).padStart(3, '0'),
     ispb: String(10_000_000 + index),
     [shape.drift === 'name renamed' ? 'nome' : 'name']: index === 0 ? `BCO ${shape.renames}` : `BCO ${index}`,
     kind: { of: ['bank'], since: 1_900 + index, isOld: true },
-    ...(shape.extras === 'odd values' ? { ...ODD_VALUES, isOpen: index % 2 === 0 } : {}),
   }));
   const published = JSON.stringify(
     fields === 'all'
       ? banks
       : banks.map(({ code, ispb, name = null }: Record<string, unknown>) => ({ code, ispb, label: name })),
   );
-  const body = JSON.stringify(banks).replaceAll('"rate":1500', '"rate":1.5e3');
-  return { banks, body, published, shape };
+  return { banks, body: JSON.stringify(banks), published, shape };
 };
-
-/** More than the service knows of a list, and one that it does not show. */
-const MANY_NAMES = Object.fromEntries(
-  ['a name', ...Array.from({ length: 205 }, (_, n) => `f${n}`)].map((name) => [name, 0]),
-);
-const ODD_VALUES = { tags: ['x', []], note: ' ', rate: 1500, deep: [[[[{}]]]], none: null };

@@ -17,8 +17,6 @@ const LIST_CHANGES = [
   'another name at each load',
   'code as a number',
   'name renamed',
-  'odd values',
-  'many names',
 ] as const;
 export type ListChange = (typeof LIST_CHANGES)[number];
 
@@ -104,7 +102,6 @@ const ACTIONS = {
     },
   },
   request: { weight: 2, having: { times: fc.constantFrom(1, 5) } },
-  probe: { weight: 1, having: {} },
   kill: { weight: 2, having: { downMs: lasting(HOUR / 2) } },
   stop: { weight: 2, having: { downMs: lasting(HOUR / 2) } },
   'wall clock': {
@@ -202,7 +199,6 @@ export const plan = (replicas: number | undefined, pace: Pace): fc.Arbitrary<Pla
     hasSnapshot: fc.boolean(),
     hasRedis: fc.constantFrom(true, pace !== 'quiet', pace !== 'quiet', false),
     usesTokens: fc.constantFrom(true, true, false),
-    tokenFormat: fc.constantFrom<Setup['tokenFormat'][]>('form', 'form', 'json'),
     fields: fc.constantFrom<Published[]>('code,ispb,label:name', 'code,ispb,label:name', 'all'),
     tokenLifeMs: fc.constantFrom(undefined, HOUR, 600 * SECOND, 150 * SECOND, 60 * SECOND, 45 * SECOND),
   });

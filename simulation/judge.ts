@@ -161,15 +161,5 @@ export const createJudge = (world: World, plan: Plan) => {
       }
     },
     judgeEnd: createEndJudge(court, stores),
-    probe: (life: Life) => {
-      const minutes = life.history.minutes();
-      const renewed = minutes.reduce((sum, minute) => sum + minute.renewed, 0);
-      const { renewed: all } = factsOf(life);
-      const isShort = world.nowMs() - life.startedAtMs < 359 * 60_000;
-      expect(isShort ? renewed === all : renewed <= all, 'the history is true', () => `${renewed} of ${all}`);
-      const { ageMs } = life.core.list.status();
-      const isKnown = (minutes.at(-1)?.oldestAgeMs ?? -1) >= (ageMs ?? -1) - 1;
-      expect(isKnown, 'the history is true', () => 'the age');
-    },
   };
 };

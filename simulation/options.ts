@@ -14,13 +14,10 @@ const { values } = parseArgs({
     /** One run, by its seed, and those of its events that it is to have. */
     only: { type: 'string' },
     keep: { type: 'string' },
-    /** Shows each broken promise once, and goes on. */
-    'go-on': { type: 'boolean', default: false },
     /** One line for each broken promise, without a search for the fewest events. */
     brief: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
     coverage: { type: 'boolean', default: false },
-    workers: { type: 'string', default: '2' },
     /** Which of the processes this one is; they are started by the first. */
     worker: { type: 'string', default: '0' },
   },
@@ -30,7 +27,7 @@ const fail = (problem: string): never => {
   process.stderr.write(`${problem}\n`);
   process.exit(2);
 };
-const number = (name: 'days' | 'runs' | 'seed' | 'replicas' | 'only' | 'workers' | 'worker'): number => {
+const number = (name: 'days' | 'runs' | 'seed' | 'replicas' | 'only' | 'worker'): number => {
   const value = Number(values[name]);
   return Number.isInteger(value) && value >= 0 ? value : fail(`--${name} is a number`);
 };
@@ -56,10 +53,9 @@ export const options = {
   runs: isOne ? 1 : values.runs === undefined ? Infinity : number('runs'),
   replicas: values.replicas === undefined ? undefined : number('replicas'),
   keep: values.keep?.split(',').map(Number),
-  goesOn: values['go-on'],
   isBrief: values.brief,
   isTraced: values.trace,
   isMeasured: values.coverage,
-  workers: isOne || values.coverage ? 1 : Math.max(1, number('workers')),
+  workers: isOne || values.coverage ? 1 : 2,
   worker: number('worker'),
 };

@@ -53,7 +53,6 @@ export const PROMISES = {
   'nobody spins': 'Calls to provider, token endpoint and store stay bounded in every second',
   'nothing is left behind': 'Listeners, timers and connections return to what they were',
   'rejections are handled': 'A rejected promise is always handled',
-  'the history is true': 'The history of the status page counts each load once and knows the age',
   'a fleet agrees':
     'Once everything is healthy, all replicas, Redis and the snapshots hold the same fresh list',
 } as const;

@@ -157,7 +157,7 @@ export const createProviderWorld = (
       stream.on('error', () => undefined);
       const response = { statusCode: answer.status, headers: answer.headers, body: stream };
       resolve(response as unknown as Dispatcher.ResponseData);
-      const bytes = Buffer.from(answer.body, answer.encoding ?? 'utf8');
+      const bytes = Buffer.from(answer.body);
       const end = (): void => {
         // A call that was given up, but does not heed it, gets nothing any more.
         if (!signal.aborted) whenDelivered(answer);
@@ -267,8 +267,8 @@ export const createProviderWorld = (
     witness.onTokenCall(call);
     const form = (): Answer => {
       const { body, status, course, excuses, headers } = grantAnswer(call);
-      const type = grantName === 'untyped' ? {} : { 'content-type': 'application/json', ...headers };
-      return { status, headers: type, body, course, excuses, isList: false };
+      const typed = { 'content-type': 'application/json', ...headers };
+      return { status, headers: typed, body, course, excuses, isList: false };
     };
     const whenDelivered = ({ headers }: Answer): void => {
       if (headers['retry-after'] !== undefined)

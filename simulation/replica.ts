@@ -5,7 +5,6 @@ import { createCore, type Core } from '../src/core.ts';
 import { StoreError } from '../src/sharing/list-store.ts';
 import type { Files } from '../src/sharing/snapshot-file.ts';
 import type { ServiceEvent } from '../src/telemetry/events.ts';
-import { createHistory, type History } from '../src/telemetry/history.ts';
 import { MAX_BODY_BYTES } from './answers.ts';
 import type { Published } from './bank-versions.ts';
 import type { ProviderWorld } from './provider.ts';
@@ -27,8 +26,6 @@ export interface Setup {
   readonly hasSnapshot: boolean;
   readonly hasRedis: boolean;
   readonly usesTokens: boolean;
-  /** How the token is asked for. */
-  readonly tokenFormat: 'form' | 'json';
   readonly fields: Published;
 }
 
@@ -42,8 +39,6 @@ export const toConfig = (setup: Setup, ttlMs: number): Config =>
           PROVIDER_TOKEN_URL: 'http://tokens.example/oauth/token',
           PROVIDER_CLIENT_ID: 'simulation',
           PROVIDER_CLIENT_SECRET: 'simulated',
-          PROVIDER_TOKEN_FORMAT: setup.tokenFormat,
-          ...(setup.tokenFormat === 'json' && { PROVIDER_TOKEN_SCOPE: 'banks' }),
         }
       : { PROVIDER_ACCESS_TOKEN: 'simulated' }),
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
@@ -59,7 +54,6 @@ export const toConfig = (setup: Setup, ttlMs: number): Config =>
 export interface Life extends Owner {
   readonly replica: Replica;
   core: Core;
-  history: History;
   readonly startedAtMs: number;
   state: 'restoring' | 'running' | 'stopping' | 'stopped' | 'killed';
   stateSinceMs: number;
@@ -218,17 +212,13 @@ export const createReplicas = (
       clock,
       random: () => world.luck(`jitter ${replica.name}`),
       addSecret: () => undefined,
-      emit: (event) => {
-        life.history.onEvent(event);
-        witness.onEvent(life, event);
-      },
+      emit: (event) => witness.onEvent(life, event),
       connect: (options) => provider.connect(life)(options),
       loadRedisClient: () => Promise.resolve(redis.createClient(life)),
       files: createFiles(() => life, replica),
       compressors: { gzip: compress, br: compress, zstd: compress },
     });
-    const history = createHistory(clock, () => core.list.status().ageMs);
-    Object.assign(life, { core, history });
+    life.core = core;
     replica.life = life;
     void begin(life);
   };

@@ -115,7 +115,6 @@ export const run = async (
     else if (change === 'one gone') versions.change({ size: 4 });
     else if (change === 'the list before') versions.goBack();
     else if (change === 'code as a number' || change === 'name renamed') versions.change({ drift: change });
-    else if (change === 'odd values' || change === 'many names') versions.change({ extras: change });
     else provider.go(change);
   };
 
@@ -146,9 +145,6 @@ export const run = async (
         break;
       case 'request':
         if (life?.state === 'running') for (let time = 0; time < action.times; time += 1) request(life);
-        break;
-      case 'probe':
-        if (life) judge.probe(life);
         break;
       case 'kill':
         lifecycle.kill(replica);

@@ -14,20 +14,7 @@ export interface Owner {
 /** To whom what is planned happens, and whatever else comes from outside. */
 export const DIRECTOR: Owner = { name: 'director', isAlive: true };
 
-export interface World {
-  nowMs(): number;
-  /** @returns a function that cancels it */
-  later(delayMs: number, owner: Owner, what: string, run: () => void): () => void;
-  /** A number in [0, 1) from a stream of its own: what happens to one thing does not change the luck of another. */
-  luck(stream: string): number;
-  /** The next entry happens, unless it is after `untilMs`. @returns its owner; undefined when there is none */
-  step(untilMs: number): Promise<Owner | undefined>;
-  /** Called with every entry before it happens. */
-  onStep(listener: (what: string, owner: Owner) => void): void;
-  /** What is happening now. */
-  happening(): string;
-  steps(): number;
-}
+export type World = ReturnType<typeof createWorld>;
 
 interface Entry {
   readonly dueMs: number;
@@ -37,7 +24,7 @@ interface Entry {
   run: (() => void) | undefined;
 }
 
-export const createWorld = (seed: number): World => {
+export const createWorld = (seed: number) => {
   let nowMs = 0;
   let steps = 0;
   let happening = '';
@@ -55,6 +42,7 @@ export const createWorld = (seed: number): World => {
     }
     pending.splice(low, 0, entry);
   };
+  /** A number in [0, 1) from a stream of its own: what happens to one thing does not change the luck of another. */
   const luck = (stream: string): number => {
     let random = streams.get(stream);
     if (!random) streams.set(stream, (random = createRandom(mix(seed, stream))));
@@ -62,13 +50,15 @@ export const createWorld = (seed: number): World => {
   };
   return {
     nowMs: () => nowMs,
-    later: (delayMs, owner, what, run) => {
+    /** @returns a function that cancels it */
+    later: (delayMs: number, owner: Owner, what: string, run: () => void): (() => void) => {
       const entry: Entry = { dueMs: nowMs + Math.max(0, delayMs), order: luck('order'), owner, what, run };
       add(entry);
-      return () => (entry.run = undefined);
+      return () => void (entry.run = undefined);
     },
     luck,
-    step: async (untilMs) => {
+    /** The next entry happens, unless it is after `untilMs`. @returns its owner; undefined when there is none */
+    step: async (untilMs: number): Promise<Owner | undefined> => {
       for (;;) {
         const next = pending.at(-1);
         if (!next || next.dueMs > untilMs) {
@@ -88,7 +78,9 @@ export const createWorld = (seed: number): World => {
         return owner;
       }
     },
-    onStep: (listener) => void listeners.push(listener),
+    /** Called with every entry before it happens. */
+    onStep: (listener: (what: string, owner: Owner) => void) => void listeners.push(listener),
+    /** What is happening now. */
     happening: () => happening,
     steps: () => steps,
   };

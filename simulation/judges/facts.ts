@@ -35,7 +35,6 @@ export class Facts {
   isGenuine = true;
   /** What it last wrote to Redis. */
   saved: Delivery | undefined;
-  renewed = 0;
   /** What its own last load brought. */
   renewal: Delivery | undefined;
 
@@ -78,6 +77,16 @@ export interface SharedList {
   readonly acceptedAtMs: number;
   readonly writtenAtMs: number;
 }
+
+/** What a judge keeps of each life of a replica, made when it is first asked for. */
+export const perLife = <T>(make: () => T): ((life: Owner) => T) => {
+  const kept = new WeakMap<Owner, T>();
+  return (life) => {
+    let found = kept.get(life);
+    if (found === undefined) kept.set(life, (found = make()));
+    return found;
+  };
+};
 
 export const SECOND = 1_000;
 /** All encodings of a list, made one after the other. */

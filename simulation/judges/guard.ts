@@ -33,10 +33,9 @@ export const createGuardJudge = (court: Court) => {
   const shapeOf = (text: string): Shape | undefined => court.provider().versions.byPublished(text)?.shape;
   const hasDrifted = (before: string, text: string): boolean => {
     const [old, next] = [shapeOf(before), shapeOf(text)];
-    if (!old || !next || old.drift === 'name renamed') return false;
-    // Where every field is published, so many names leave no room for those that are compared.
-    const isKnown = setup.fields !== 'all' || ![old.extras, next.extras].includes('many names');
-    return isKnown && next.drift !== old.drift;
+    return (
+      old !== undefined && next !== undefined && old.drift !== 'name renamed' && next.drift !== old.drift
+    );
   };
 
   return {
@@ -91,12 +90,7 @@ export const createGuardJudge = (court: Court) => {
     },
     /** Whether a replica may refuse `text` from another one. */
     mayRefuse: (text: string): boolean =>
-      [...heldTexts].some(
-        (before) =>
-          isShrunk(before, text) ||
-          hasDrifted(before, text) ||
-          shapeOf(before)?.extras !== shapeOf(text)?.extras,
-      ),
+      [...heldTexts].some((before) => isShrunk(before, text) || hasDrifted(before, text)),
   };
 };
 

@@ -2,29 +2,25 @@ import { getEventListeners } from 'node:events';
 import type { ListStatus } from '../../src/banks/bank-list.ts';
 import type { Promised } from '../promises.ts';
 import { lateMs, type Life } from '../replica.ts';
-import { ENCODING_MS, isOpen, SECOND, STORE_MS, type Court } from './facts.ts';
+import { ENCODING_MS, isOpen, perLife, SECOND, STORE_MS, type Court } from './facts.ts';
 
 // Judges how much is done and left behind, and what happens at a stop and after it.
 
-type Deed = 'commands' | 'timers' | 'calls' | 'refreshes' | 'stale lists';
+const NOTHING = { commands: 0, timers: 0, calls: 0, refreshes: 0, 'stale lists': 0 };
 const MOST_IN_A_SECOND = { commands: 80, timers: 120 };
 
 export const createLimitJudge = (court: Court) => {
   const { nowMs: now, expect, factsOf } = court;
-  const seconds = new WeakMap<Life, { readonly second: number; readonly done: Record<Deed, number> }>();
+  const secondOf = perLife(() => ({ second: -1, done: { ...NOTHING } }));
   let stepsAtOnce = { atMs: 0, count: 0 };
 
-  const count = (life: Life, what: Deed): void => {
+  const count = (life: Life, what: keyof typeof NOTHING): void => {
+    const current = secondOf(life);
     const second = Math.floor(now() / SECOND);
-    let entry = seconds.get(life);
-    // Those that were asked for before count in this second as well.
-    const refreshes = factsOf(life).refreshes.size;
-    if (entry?.second !== second)
-      seconds.set(
-        life,
-        (entry = { second, done: { commands: 0, timers: 0, calls: 0, refreshes, 'stale lists': 0 } }),
-      );
-    const { done } = entry;
+    // Refreshes that were asked for before count in this second as well.
+    if (current.second !== second) current.done = { ...NOTHING, refreshes: factsOf(life).refreshes.size };
+    current.second = second;
+    const { done } = current;
     done[what] += 1;
     const isCalm =
       done.commands <= MOST_IN_A_SECOND.commands &&

@@ -2,7 +2,7 @@ import type { ListStatus } from '../../src/banks/bank-list.ts';
 import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import type { Call } from '../provider.ts';
 import { lateMs, WALL_START_MS, type Life } from '../replica.ts';
-import { isOpen, SECOND, STORE_MS, type Court, type Facts } from './facts.ts';
+import { isOpen, perLife, SECOND, STORE_MS, type Court, type Facts } from './facts.ts';
 
 // Judges when the provider is asked, and for what; who of the replicas asks; and how failures are told and repeated.
 
@@ -21,12 +21,7 @@ class Course {
 export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boolean) => {
   const { setup, nowMs: now, expect, factsOf } = court;
   const { timeoutMs } = setup;
-  const courses = new WeakMap<Life, Course>();
-  const courseOf = (life: Life): Course => {
-    let course = courses.get(life);
-    if (!course) courses.set(life, (course = new Course()));
-    return course;
-  };
+  const courseOf = perLife(() => new Course());
 
   const onCall = (life: Life, call: Call): void => {
     const [facts, course] = [factsOf(life), courseOf(life)];

@@ -3,7 +3,7 @@ import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import type { Delivery } from '../provider.ts';
 import { lateMs, type Life } from '../replica.ts';
 import type { Owner } from '../world.ts';
-import { RECONNECT_MS, SECOND, TOLERANCE_MS, type Court } from './facts.ts';
+import { perLife, RECONNECT_MS, SECOND, TOLERANCE_MS, type Court } from './facts.ts';
 
 // Judges the stores: that what one replica loads reaches Redis, the others and the snapshots soon, and that what is said of
 // the stores is true.
@@ -38,12 +38,7 @@ interface Renewal {
 
 export const createStoreJudge = (court: Court, mayRefuse: (text: string) => boolean) => {
   const { setup, nowMs: now, expect, factsOf } = court;
-  const shelves = new WeakMap<Life, Shelf>();
-  const shelfOf = (life: Life): Shelf => {
-    let shelf = shelves.get(life);
-    if (!shelf) shelves.set(life, (shelf = new Shelf()));
-    return shelf;
-  };
+  const shelfOf = perLife(() => new Shelf());
   /** The newest that is to reach everybody. */
   let newest: Renewal | undefined;
   const written = new WeakMap<Buffer, number>();

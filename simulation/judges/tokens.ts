@@ -1,36 +1,27 @@
 import type { Call, TokenCall } from '../provider.ts';
 import type { Life } from '../replica.ts';
-import { isOpen, SECOND, type Court } from './facts.ts';
+import { isOpen, perLife, SECOND, type Court } from './facts.ts';
 
 // Judges which token is sent, and when a new one is asked for.
 
 const TOLERANCE_MS = 10;
 
 /** Own to this judge, for each life. */
-interface Purse {
+class Purse {
   /** The last one that was sent. */
-  token: string;
-  wasRejected: boolean;
+  token = '';
+  wasRejected = false;
   /** The endpoint asked to be left alone until then. */
-  retryAtMs: number;
+  retryAtMs = -Infinity;
   /** Requests since the last one that brought a token. */
-  failures: number;
+  failures = 0;
   /** At this moment a token was sent that is soon over, so that a new one is to be asked for. */
   dueAtMs: number | undefined;
 }
 
 export const createTokenJudge = (court: Court) => {
   const { setup, nowMs: now, expect, factsOf } = court;
-  const purses = new WeakMap<Life, Purse>();
-  const purseOf = (life: Life): Purse => {
-    let purse = purses.get(life);
-    if (!purse)
-      purses.set(
-        life,
-        (purse = { token: '', wasRejected: false, retryAtMs: -Infinity, failures: 0, dueAtMs: undefined }),
-      );
-    return purse;
-  };
+  const purseOf = perLife(() => new Purse());
 
   const onCall = (life: Life, call: Call): void => {
     if (!setup.usesTokens) {
