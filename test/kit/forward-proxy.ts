@@ -13,17 +13,7 @@ export const { describeWithIt: describeWithProxy } = needProgram(
   'On Debian and Ubuntu: apt-get install tinyproxy-bin',
 );
 
-export interface ForwardProxy {
-  readonly port: number;
-  /** Its address without credentials. */
-  readonly url: string;
-  /** The targets of the tunnels that were asked for so far, such as `localhost:4000`. */
-  targets(): string[];
-  kill(): Promise<void>;
-  /** It accepts connections and answers nothing, until `resume`. */
-  stall(): void;
-  resume(): void;
-}
+export type ForwardProxy = Awaited<ReturnType<typeof startForwardProxy>>;
 
 export interface ForwardProxyOptions {
   readonly credentials?: { readonly user: string; readonly password: string };
@@ -31,10 +21,7 @@ export interface ForwardProxyOptions {
   readonly onlyPort?: number;
 }
 
-export const startForwardProxy = ({
-  credentials,
-  onlyPort,
-}: ForwardProxyOptions = {}): Promise<ForwardProxy> =>
+export const startForwardProxy = ({ credentials, onlyPort }: ForwardProxyOptions = {}) =>
   onFreePort(async (port) => {
     const config = [
       `Port ${port}`,
@@ -50,12 +37,16 @@ export const startForwardProxy = ({
     await says(/done sending stored logs/);
     return {
       port,
+      /** Its address without credentials. */
       url: `http://127.0.0.1:${port}`,
-      targets: () => [...output().matchAll(/: CONNECT (\S+) HTTP/g)].map(([, target = '']) => target),
-      kill: async () => {
+      /** The targets of the tunnels that were asked for so far, such as `localhost:4000`. */
+      targets: (): string[] =>
+        [...output().matchAll(/: CONNECT (\S+) HTTP/g)].map(([, target = '']) => target),
+      kill: async (): Promise<void> => {
         child.kill('SIGKILL');
         await exit;
       },
+      /** It accepts connections and answers nothing, until `resume`. */
       stall: () => void child.kill('SIGSTOP'),
       resume: () => void child.kill('SIGCONT'),
     };

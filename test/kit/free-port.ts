@@ -28,9 +28,9 @@ export const findFreePort = async (): Promise<number> => {
   return port;
 };
 
-/** Makes `server` listen on a free port of loopback. @returns the port */
-export const listenOn = async (server: Server): Promise<number> => {
-  server.listen(0, '127.0.0.1');
+/** Makes `server` listen, on a free port of loopback unless told otherwise. @returns the port */
+export const listenOn = async (server: Server, port = 0, host = '127.0.0.1'): Promise<number> => {
+  server.listen(port, host);
   await once(server, 'listening');
   const address = server.address();
   return typeof address === 'object' && address ? address.port : 0;

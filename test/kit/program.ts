@@ -1,19 +1,12 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
+import { connect } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Environment } from '../../src/config/reader.ts';
 
 // A program as a separate process, with everything that it writes.
 
-export interface Program {
-  readonly child: ChildProcessByStdio<null, Readable, Readable>;
-  /** Everything written to standard output and standard error so far. */
-  readonly output: () => string;
-  /** Resolves with the exit status after all output has been read; null if a signal ended it. */
-  readonly exit: Promise<number | null>;
-  /** Resolves with the first match of `pattern` in the output; rejects if the program ends, or takes a minute, without one. */
-  readonly says: (pattern: RegExp) => Promise<RegExpExecArray>;
-}
+export type Program = ReturnType<typeof runProgram>;
 
 export interface ProgramOptions {
   readonly args?: readonly string[];
@@ -22,20 +15,26 @@ export interface ProgramOptions {
   readonly cwd?: string;
 }
 
+/** Where programs for servers are: without PATH only /usr/bin and /bin are searched. */
+export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/bin';
+
 /** Runs `command`. */
-export const runProgram = (command: string, { args = [], env = {}, cwd }: ProgramOptions = {}): Program => {
+export const runProgram = (command: string, { args = [], env = {}, cwd }: ProgramOptions = {}) => {
   const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const chunks: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const streams = [child.stdout, child.stderr];
+  for (const stream of streams) stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  /** Everything written to standard output and standard error so far. */
   const output = (): string => Buffer.concat(chunks).toString();
+  /** Resolves with the exit status after all output has been read; null if a signal ended it. */
   const exit = once(child, 'close').then(([code]: unknown[]) => (typeof code === 'number' ? code : null));
   return {
     child,
     output,
     exit,
-    says: (pattern) =>
+    /** Resolves with the first match of `pattern` in the output; rejects if the program ends, or takes a minute, without one. */
+    says: (pattern: RegExp): Promise<RegExpExecArray> =>
       new Promise((resolve, reject) => {
-        const streams = [child.stdout, child.stderr];
         const fail = (what: string): void =>
           reject(new Error(`${what} without writing ${String(pattern)}: ${output()}`));
         const timer = setTimeout(() => fail('ran for a minute'), 60_000).unref();
@@ -50,6 +49,20 @@ export const runProgram = (command: string, { args = [], env = {}, cwd }: Progra
         exit.then(() => fail('ended'), reject);
         look();
       }),
+    /** Resolves when it accepts connections on this port of loopback; rejects if it ends before. */
+    listens: async (port: number): Promise<void> => {
+      for (;;) {
+        const socket = connect(port, '127.0.0.1');
+        const isUp = await once(socket, 'connect').then(
+          () => true,
+          () => false,
+        );
+        socket.destroy();
+        if (isUp) return;
+        if (child.exitCode !== null) throw new Error(`ended without listening: ${output()}`);
+        await wait(10);
+      }
+    },
   };
 };
 

@@ -1,6 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { replaceFile } from '../../src/sharing/replace-file.ts';
 import { findFreePort } from './free-port.ts';
 import { runProgram } from './program.ts';
@@ -9,20 +8,14 @@ import { runProgram } from './program.ts';
 
 export const ALERT_RULES = new URL('../../deploy/prometheus/banks-bff.rules.yml', import.meta.url);
 
-export interface Prometheus {
-  /** The names of the alerts that fire now. */
-  firing(): Promise<string[]>;
-  /** What is scraped from now on: `host:port`. */
-  setTargets(targets: readonly string[]): Promise<void>;
-  close(): Promise<void>;
-}
+export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;
 
 /** With `for` and the window of the token alert shortened; `folder` is for its files. */
-export const startPrometheus = async (folder: string): Promise<Prometheus> => {
+export const startPrometheus = async (folder: string) => {
   const rules = await readFile(ALERT_RULES, 'utf8');
   const quickRules = rules.replaceAll(/for: \w+/g, 'for: 400ms').replaceAll('[15m]', '[4s]');
   await writeFile(join(folder, 'rules.yml'), quickRules);
-  // Prometheus watches the file, and would read half of it.
+  /** What is scraped from now on: `host:port`. Prometheus watches the file, and would read half of it. */
   const setTargets = (targets: readonly string[]): Promise<void> =>
     replaceFile(join(folder, 'targets.json'), Buffer.from(JSON.stringify([{ targets }])));
   await setTargets([]);
@@ -33,33 +26,26 @@ export const startPrometheus = async (folder: string): Promise<Prometheus> => {
     scrape_configs: [{ job_name: 'any-name', file_sd_configs: [{ files: ['targets.json'] }] }],
   };
   await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
-  const address = `127.0.0.1:${await findFreePort()}`;
-  const { child, exit, output } = runProgram('prometheus', {
+  const port = await findFreePort();
+  const { child, exit, listens } = runProgram('prometheus', {
     args: [
       '--config.file=prometheus.yml',
-      `--web.listen-address=${address}`,
+      `--web.listen-address=127.0.0.1:${port}`,
       '--storage.tsdb.path=data',
       '--log.level=error',
     ],
     cwd: folder,
   });
-  const isReady = (): Promise<boolean> =>
-    fetch(`http://${address}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) {
-    if (child.exitCode !== null) throw new Error(`Prometheus did not start: ${output()}`);
-    await setTimeout(50);
-  }
+  await listens(port);
   return {
-    firing: async () => {
+    /** The names of the alerts that fire now. */
+    firing: async (): Promise<string[]> => {
       const query = encodeURIComponent('ALERTS{alertstate="firing"}');
-      const result = await (await fetch(`http://${address}/api/v1/query?query=${query}`)).text();
+      const result = await (await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`)).text();
       return [...result.matchAll(/"alertname":"(\w+)"/g)].map(([, name = '']) => name);
     },
     setTargets,
-    close: async () => {
+    close: async (): Promise<void> => {
       child.kill('SIGKILL');
       await exit;
     },

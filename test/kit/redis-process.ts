@@ -11,21 +11,9 @@ const REDIS_PROGRAM = ['redis-server', 'valkey-server'].find(
   (name) => spawnSync(name, ['--version']).status === 0,
 );
 
-export interface RedisServer {
-  readonly port: number;
-  readonly url: string;
-  /** Redis's replies to one inline command, as bytes. */
-  command(text: string): Promise<string>;
-  /** Kills it, with its data. */
-  kill(): Promise<void>;
-  /** Starts it again on the same port, empty. */
-  revive(): Promise<void>;
-  /** It accepts connections but answers nothing, until `resume`. */
-  stall(): void;
-  resume(): void;
-}
+export type RedisServer = Awaited<ReturnType<typeof startRedis>>;
 
-export const startRedis = (options: readonly string[] = []): Promise<RedisServer> =>
+export const startRedis = (options: readonly string[] = []) =>
   onFreePort(async (port) => {
     const own = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
     const start = async (): Promise<Program> => {
@@ -37,14 +25,18 @@ export const startRedis = (options: readonly string[] = []): Promise<RedisServer
     return {
       port,
       url: `redis://127.0.0.1:${port}`,
-      command: (text) => send(port, text),
-      kill: async () => {
+      /** Redis's replies to one inline command, as bytes. */
+      command: (text: string): Promise<string> => send(port, text),
+      /** Kills it, with its data. */
+      kill: async (): Promise<void> => {
         running.child.kill('SIGKILL');
         await running.exit;
       },
-      revive: async () => {
+      /** Starts it again on the same port, empty. */
+      revive: async (): Promise<void> => {
         running = await start();
       },
+      /** It accepts connections but answers nothing, until `resume`. */
       stall: () => void running.child.kill('SIGSTOP'),
       resume: () => void running.child.kill('SIGCONT'),
     };

@@ -2,19 +2,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import type { Pair } from './authority.ts';
+import { listenOn } from './free-port.ts';
 
 // TLS in front of an emulator: it ends the encryption, may require a client certificate, and passes the bytes on.
 
-export interface TlsFront {
-  readonly port: number;
-  /** `https://localhost:port`. */
-  readonly url: string;
-  /** The common names of the clients' certificates, one for each connection; `none` for a client without one. */
-  readonly clients: readonly string[];
-  /** From the next connection on, only client certificates of this authority are accepted. */
-  requireClientOf(authority: string): void;
-  close(): Promise<void>;
-}
+export type TlsFront = Awaited<ReturnType<typeof startTlsFront>>;
 
 export interface TlsFrontOptions {
   /** Where the bytes go: an origin such as `http://127.0.0.1:4000`. */
@@ -28,7 +20,7 @@ export interface TlsFrontOptions {
   readonly version?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 }
 
-export const startTlsFront = async (options: TlsFrontOptions): Promise<TlsFront> => {
+export const startTlsFront = async (options: TlsFrontOptions) => {
   const { to, pair, clientAuthority, version } = options;
   const clients: string[] = [];
   const sockets = new Set<Socket>();
@@ -54,17 +46,16 @@ export const startTlsFront = async (options: TlsFrontOptions): Promise<TlsFront>
     upstream.on('close', () => socket.destroy());
     socket.on('close', () => upstream.destroy());
   });
-  server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listenOn(server, options.port, options.host);
   return {
     port,
     url: `https://localhost:${port}`,
-    clients,
-    requireClientOf: (authority) =>
+    /** The common names of the clients' certificates, one for each connection; `none` for a client without one. */
+    clients: clients as readonly string[],
+    /** From the next connection on, only client certificates of this authority are accepted. */
+    requireClientOf: (authority: string) =>
       server.setSecureContext({ cert: pair.cert, key: pair.key, ca: authority }),
-    close: async () => {
+    close: async (): Promise<void> => {
       for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, 'close');

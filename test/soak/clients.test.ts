@@ -1,17 +1,13 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Environment } from '../../src/config/reader.ts';
 import { LIMITS } from '../../src/http/server/limits.ts';
-import {
-  startEmulatorProcess,
-  startProcess,
-  type EmulatorProcess,
-  type ServiceProcess,
-} from '../kit/process.ts';
+import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { runProgram, type Program } from '../kit/program.ts';
-import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { describeWithRedis, startRedis } from '../kit/redis-server.ts';
 
 // As many clients as the service takes, each of which costs it as much memory as one can: the built service, with its
 // container's heap, fits the container and answers others (docs/limits.md).
@@ -20,26 +16,25 @@ import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-se
 const HEAP_MB = 96;
 const CONTAINER_MIB = 256;
 
-let service: ServiceProcess | undefined;
-let emulator: EmulatorProcess | undefined;
-let clients: Program[] = [];
-let provider: Emulator | undefined;
-let redis: RedisServer | undefined;
+let service: ServiceProcess;
+let provider: Emulator;
+const clients: Program[] = [];
+beforeEach(async () => {
+  provider = await startEmulator();
+});
 afterEach(async () => {
   for (const { child } of clients.splice(0)) child.kill('SIGKILL');
-  service?.child.kill('SIGKILL');
-  emulator?.end();
-  await provider?.close();
-  await redis?.kill();
+  await service.end('SIGKILL');
+  await provider.close();
 });
 
-/** `TRUST_PROXY`: all connections here come from one address. */
-const start = async (): Promise<string> => {
-  emulator = await startEmulatorProcess();
+/** Resolves when it has a list. `TRUST_PROXY`: all connections here come from one address. */
+const start = async (env: Environment = {}): Promise<string> => {
   service = await startProcess({
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
-    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+    PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
     TRUST_PROXY: '1',
+    ...env,
   });
   const [url = ''] = service.urls();
   while ((await statusOf(`${url}/readyz`)) !== 200);
@@ -76,7 +71,7 @@ const connectAll = async (url: string, connections: number, bytes: string, reads
 };
 
 const rssMib = (): number => {
-  const status = readFileSync(`/proc/${service?.child.pid}/status`, 'utf8');
+  const status = readFileSync(`/proc/${service.child.pid}/status`, 'utf8');
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024);
 };
 
@@ -117,24 +112,20 @@ const ROUNDS = 6;
 describeWithRedis('everything at its bound at once', () => {
   test(`fits the container: the largest list, renewed ${ROUNDS} times, both stores, and connections on both ports`, async () => {
     let rounds = 0;
-    provider = await startEmulator();
     provider.respondWith((_req, res) => {
       rounds += 1;
       res.writeHead(200, { 'content-type': 'application/json' }).end(largestList(rounds));
     });
-    redis = await startRedis();
-    service = await startProcess({
+    const redis = await startRedis();
+    const url = await start({
       NODE_OPTIONS: `--max-old-space-size=${HEAP_MB} --max-semi-space-size=2`,
       MALLOC_ARENA_MAX: '1',
-      PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
       PROVIDER_TIMEOUT: '60s',
       MANAGEMENT_TOKEN: 'operator-of-the-soak-test-0123456789',
       CACHE_REDIS_URL: redis.url,
       CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
-      TRUST_PROXY: '1',
     });
-    const [url = '', operatorsUrl = ''] = service.urls();
-    while ((await statusOf(`${url}/readyz`)) !== 200);
+    const [, operatorsUrl = ''] = service.urls();
     let peakMib = rssMib();
     const watch = setInterval(() => (peakMib = Math.max(peakMib, rssMib())), 20);
     const post = `POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n${fields}\r\n${'x'.repeat(32_768)}`;
@@ -156,6 +147,7 @@ describeWithRedis('everything at its bound at once', () => {
       expect(await statusOf(`${url}/banks`)).toBe(200);
     }
     clearInterval(watch);
+    await redis.kill();
     process.stdout.write(`everything at its bound, Node ${process.versions.node}: ${peakMib} MiB at most\n`);
     expect(peakMib).toBeLessThan(CONTAINER_MIB);
   });

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { findFreePort } from '../kit/free-port.ts';
+import { findFreePort, listenOn } from '../kit/free-port.ts';
 import { startProcess } from '../kit/process.ts';
 import { runNode } from '../kit/program.ts';
 import { startPrometheus, type Prometheus } from '../kit/prometheus.ts';
@@ -35,23 +34,17 @@ const redis = async (...options: string[]): Promise<string> => {
 const slowRedis = async (): Promise<string> => {
   const { port } = new URL(await redis());
   const sockets = new Set<Socket>();
-  const front = await listen((client) => {
+  const front = createServer((client) => {
     const server = connect(Number(port), '127.0.0.1');
     for (const socket of [client, server]) sockets.add(socket.on('error', () => undefined));
     client.pipe(server);
     server.on('data', (reply) => void setTimeout(700).then(() => client.write(reply)));
   });
-  closers.push(() => sockets.forEach((socket) => socket.destroy()));
-  return `redis://127.0.0.1:${front}`;
-};
-
-/** @returns its port */
-const listen = async (onConnection?: (client: Socket) => void): Promise<number> => {
-  const server = createServer(onConnection).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(() => server.close());
-  const address = server.address();
-  return typeof address === 'object' && address ? address.port : 0;
+  closers.push(
+    () => front.close(),
+    () => sockets.forEach((socket) => socket.destroy()),
+  );
+  return `redis://127.0.0.1:${await listenOn(front)}`;
 };
 
 describeWithPromtool('told with Prometheus', () =>
@@ -180,7 +173,9 @@ describeWithPromtool('told with Prometheus', () =>
         /MANAGEMENT_PORT: another program uses port \d+/,
       ],
     ])('%s: the service does not start', async (fault, envFor, step, reason) => {
-      const env = envFor(await listen());
+      const other = createServer();
+      closers.push(() => other.close());
+      const env = envFor(await listenOn(other));
       const { child, exit, output } = runNode(resolve('dist/src/main.js'), {
         cwd: folder,
         env: { ...provider, PORT: '0', MANAGEMENT_PORT: '0', ...env },
