@@ -1,19 +1,18 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import type { RequestListener } from 'node:http';
-import { createServer } from 'node:https';
-import { createServer as createTcpServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { signOfPages } from '../../src/doctor/survey.ts';
+import { createAuthority } from '../kit/authority.ts';
+import { listenOn } from '../kit/free-port.ts';
 import { runNode } from '../kit/program.ts';
 import { clientCredentialsEnv } from '../kit/rig.ts';
 import { runDoctor } from '../kit/run-doctor.ts';
-import { CERTIFICATE, KEY } from '../kit/self-signed.ts';
-import { listenOn } from '../kit/free-port.ts';
+import { startTlsFront } from '../kit/tls-front.ts';
 
 // The doctor against the emulator, for each way in which an exchange can fail.
 
@@ -263,42 +262,17 @@ describe('the token', () => {
   });
 });
 
-describe('TLS', () => {
-  const sendList: RequestListener = (_req, res) =>
-    void res.writeHead(200, { 'content-type': 'application/json' }).end('[{"code":"001"}]');
-  const startTls = async (): Promise<number> => {
-    const server = createServer({ key: KEY, cert: CERTIFICATE }, sendList);
-    closers.push(() => server.close());
-    return listenOn(server);
-  };
-  const at = (address: string) => runDoctor({ PROVIDER_SANDBOX_BASE_URL: address, BANK_FIELDS: 'code' });
-  const trusting = (address: string) =>
-    runDoctor({
-      PROVIDER_SANDBOX_BASE_URL: address,
-      BANK_FIELDS: 'code',
-      PROVIDER_TLS_CA_FILE: fileWith(CERTIFICATE),
-    });
-
-  test('with a trusted certificate is passed, with its protocol and its days', async () => {
-    const { status, text } = await trusting(`https://localhost:${await startTls()}`);
-    expect(status).toBe(0);
-    expect(text).toMatch(/^ok +TLS +TLSv1\.3, the certificate is valid for \d+ more days$/m);
-  });
-
-  test('with an unknown authority, or a certificate for another name, fails', async () => {
-    const port = await startTls();
-    expectFailure(await at(`https://localhost:${port}`), 'TLS', 'set PROVIDER_TLS_CA_FILE');
-    expectFailure(await trusting(`https://127.0.0.1:${port}`), 'TLS', 'for another name than 127.0.0.1');
-  });
-
-  test('where the server speaks none, or plain HTTP where it does, points to the scheme', async () => {
-    const { baseUrl } = await emulate();
-    expectFailure(await at(baseUrl.replace('http:', 'https:')), 'TLS', 'check the scheme and port');
-    expectFailure(await at(`http://localhost:${await startTls()}`), 'status', 'check the scheme and port');
-  });
-});
-
 describe('the address', () => {
+  test('with another scheme than the provider speaks points to the scheme', async () => {
+    const { baseUrl } = await emulate();
+    const speaksNoTls = await runDoctor({ PROVIDER_SANDBOX_BASE_URL: baseUrl.replace('http:', 'https:') });
+    expectFailure(speaksNoTls, 'TLS', 'check the scheme and port');
+    const front = await startTlsFront({ to: baseUrl, pair: createAuthority().issue('localhost') });
+    closers.push(() => front.close());
+    const speaksTls = await runDoctor({ PROVIDER_SANDBOX_BASE_URL: front.url.replace('https:', 'http:') });
+    expectFailure(speaksTls, 'status', 'check the scheme and port');
+  });
+
   test('with an unknown host fails before anything is sent', async () => {
     const report = await runDoctor({ PROVIDER_SANDBOX_BASE_URL: 'http://provider.invalid' });
     expectFailure(report, 'address', 'DNS knows no host provider.invalid, or does not answer');
@@ -314,7 +288,7 @@ describe('the address', () => {
     ['50ms', 'PROVIDER_TIMEOUT, 50 ms, is too short to connect over a network'],
     ['1s', 'there is no route: a firewall'],
   ])('where nobody answers within %s fails', async (timeout, likely) => {
-    const silent = createTcpServer((socket) => closers.push(() => socket.destroy()));
+    const silent = createServer((socket) => closers.push(() => socket.destroy()));
     closers.push(() => silent.close());
     const port = await listenOn(silent);
     const env = { PROVIDER_SANDBOX_BASE_URL: `https://127.0.0.1:${port}`, PROVIDER_TIMEOUT: timeout };
@@ -334,12 +308,14 @@ test('an unusable configuration is reported whole, with status 1 and no value', 
 });
 
 const entries = (count: number): unknown[] => Array.from({ length: count }, (_, code) => ({ code }));
+const NEXT_PAGE = 'the answer has a Link header to a next page';
+const OF_PAGES = { data: entries(50), total_pages: 11, hasMore: true };
 
 test.each<[link: string | undefined, answer: unknown, sign: string | undefined]>([
-  ['</api/v1/banks?page=2>; rel="next"', entries(7), 'the answer has a Link header to a next page'],
-  ['<https://example.com/?a=1>; rel=next', entries(7), 'the answer has a Link header to a next page'],
-  ['</1>; rel="prev", </3>; rel="next"', entries(7), 'the answer has a Link header to a next page'],
-  ['</2>; title="x"; REL="last next"', entries(7), 'the answer has a Link header to a next page'],
+  ['</api/v1/banks?page=2>; rel="next"', entries(7), NEXT_PAGE],
+  ['<https://example.com/?a=1>; rel=next', entries(7), NEXT_PAGE],
+  ['</1>; rel="prev", </3>; rel="next"', entries(7), NEXT_PAGE],
+  ['</2>; title="x"; REL="last next"', entries(7), NEXT_PAGE],
   ['</docs>; rel="help"', entries(7), undefined],
   ['</next>; rel="prev"', entries(7), undefined],
   ['</x>; rel="nextsomething"', entries(7), undefined],
@@ -347,11 +323,7 @@ test.each<[link: string | undefined, answer: unknown, sign: string | undefined]>
   [undefined, entries(100), 'the list has exactly 100 entries, a usual size of a page'],
   [undefined, entries(513), undefined],
   [undefined, [], undefined],
-  [
-    undefined,
-    { data: entries(50), total_pages: 11, hasMore: true },
-    'the answer has members of pages: total_pages, hasMore',
-  ],
+  [undefined, OF_PAGES, 'the answer has members of pages: total_pages, hasMore'],
   [undefined, { data: entries(50) }, undefined],
 ])('Link: %s beside %j is this sign of pages: %j', (link, answer, sign) => {
   expect(signOfPages(link, answer)).toBe(sign);

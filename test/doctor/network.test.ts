@@ -4,7 +4,7 @@ import type { Environment } from '../../src/config/reader.ts';
 import { runDoctor } from '../kit/run-doctor.ts';
 import { startAlertingServer } from '../kit/alerting-server.ts';
 import { createAuthority, type Pair } from '../kit/authority.ts';
-import { describeWithProxy, startForwardProxy } from '../kit/forward-proxy.ts';
+import { describeWithProxy, startForwardProxy, type ForwardProxyOptions } from '../kit/forward-proxy.ts';
 import { describeWithHaproxy } from '../kit/haproxy.ts';
 import { leaksIn } from '../kit/leaks.ts';
 import { startTlsFront } from '../kit/tls-front.ts';
@@ -36,9 +36,14 @@ const mutual = (pair: Pair): Environment => ({
   PROVIDER_TLS_KEY_FILE: pair.keyFile,
 });
 
-const startProvider = async (): Promise<string> => {
+const startProvider = async (host = '127.0.0.1'): Promise<string> => {
   const emulator = await startEmulator();
-  const front = await startTlsFront({ to: emulator.baseUrl, pair: server, clientAuthority: authority.cert });
+  const front = await startTlsFront({
+    to: emulator.baseUrl,
+    pair: server,
+    clientAuthority: authority.cert,
+    host,
+  });
   closers.push(
     () => emulator.close(),
     () => front.close(),
@@ -66,64 +71,64 @@ describeWithProxy('a forward proxy', () => {
     expect(text).toMatch(/^ok +TLS +TLSv1\.3, the certificate is valid for/m);
   });
 
-  test.each<[string, object, string, ...said: RegExp[]]>([
+  type Row = [what: string, options: ForwardProxyOptions, env: Environment, said: RegExp, step?: string];
+  test.each<Row>([
     [
-      'wants another password',
+      'that wants another password',
       { credentials: { user: 'user', password: 'other' } },
-      '',
-      /proxy in HTTPS_PROXY does not accept the user/,
-      /check the user and password in HTTPS_PROXY/,
-    ],
-    [
-      'does not allow the port',
-      { onlyPort: 443 },
-      '',
-      /proxy in HTTPS_PROXY refuses to connect .* \(403\)/,
-      /ask who runs the proxy to allow this host/,
-    ],
-    [
-      'cannot reach the provider',
       {},
-      'https://localhost:9',
-      /proxy in HTTPS_PROXY cannot connect any further \(500\)/,
-      /the proxy cannot find or reach localhost:9/,
+      /does not accept the user[^]*check the user and password in HTTPS_PROXY/,
     ],
-  ])('that %s is named', async (_what, options, address, ...said) => {
+    [
+      'that does not allow the port',
+      { onlyPort: 443 },
+      {},
+      /\(403\)[^]*ask who runs the proxy to allow this host/,
+    ],
+    [
+      'that cannot reach the provider',
+      {},
+      { PROVIDER_SANDBOX_BASE_URL: 'https://localhost:9' },
+      /\(500\)[^]*the proxy cannot find or reach localhost:9/,
+    ],
+    [
+      'that is not there',
+      {},
+      { HTTPS_PROXY: 'http://127.0.0.1:9' },
+      /\(ECONNREFUSED\)[^]*check HTTPS_PROXY or HTTP_PROXY; if/,
+    ],
+    ['behind which the handshake fails', {}, { PROVIDER_TLS_CA_FILE: '' }, /set PROVIDER_TLS_CA_FILE/, 'TLS'],
+  ])('%s is told apart', async (_what, options, env, said, step = 'address') => {
     const proxy = await startProxy(options);
     const { status, text, steps } = await doctor({
-      ...mutual(client),
-      PROVIDER_SANDBOX_BASE_URL: address || (await startProvider()),
+      PROVIDER_TLS_CA_FILE: authority.certFile,
+      PROVIDER_SANDBOX_BASE_URL: await startProvider(),
       HTTPS_PROXY: `http://user:${PASSWORD}@127.0.0.1:${proxy.port}`,
+      ...env,
     });
-    expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: ['address'] });
-    for (const words of said) expect(text).toMatch(words);
+    expect([status, steps('FAIL'), text]).toEqual([1, [step], expect.stringMatching(said)]);
   });
 
-  test('that hangs, and one that is not there, are named', async () => {
+  test('that hangs is named', async () => {
     const proxy = await startProxy();
     proxy.stall();
     closers.push(() => proxy.resume());
-    const env = {
-      ...mutual(client),
+    const { text } = await doctor({
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
       PROVIDER_TIMEOUT: '2s',
-    };
-    const hanging = await doctor({ ...env, https_proxy: proxy.url });
-    expect(hanging.text).toMatch(/FAIL +address +the proxy in HTTPS_PROXY opened no tunnel within 1000 ms/);
-    const missing = await doctor({ ...env, https_proxy: 'http://127.0.0.1:9' });
-    expect(missing.text).toMatch(/FAIL +address +no connection to the proxy in HTTPS_PROXY \(ECONNREFUSED\)/);
-    for (const { text } of [hanging, missing]) expect(text).toContain('check HTTPS_PROXY or HTTP_PROXY; if');
-  });
-
-  test('behind which the handshake fails is not blamed', async () => {
-    const proxy = await startProxy();
-    const { text, steps } = await doctor({
-      PROVIDER_SANDBOX_BASE_URL: await startProvider(),
-      HTTPS_PROXY: proxy.url,
+      https_proxy: proxy.url,
     });
-    expect(steps('FAIL')).toEqual(['TLS']);
-    expect(text).toContain('set PROVIDER_TLS_CA_FILE');
+    expect(text).toMatch(/FAIL +address +the proxy in HTTPS_PROXY opened no tunnel within 1000 ms/);
+    expect(text).toContain('check HTTPS_PROXY or HTTP_PROXY; if');
   });
+});
+
+test('a certificate for another name is a failure', async () => {
+  const { port } = new URL(await startProvider('127.0.0.2'));
+  const address = { PROVIDER_SANDBOX_BASE_URL: `https://127.0.0.2:${port}` };
+  const { text, steps } = await doctor({ ...mutual(client), ...address });
+  expect(steps('FAIL')).toEqual(['TLS']);
+  expect(text).toContain('for another name than 127.0.0.2');
 });
 
 test('a certificate is noted in the last two weeks before it expires, and not before', async () => {

@@ -5,25 +5,13 @@ import { join } from 'node:path';
 
 // A certificate authority of a test's own, made by the openssl command.
 
-export interface Pair {
-  /** PEM, and the paths of files with it. */
-  readonly cert: string;
-  readonly key: string;
-  readonly certFile: string;
-  readonly keyFile: string;
-}
+/** A certificate and its key: PEM, and the paths of files with it. */
+export type Pair = ReturnType<ReturnType<typeof createAuthority>['issue']>;
 
 /** As `openssl ca` takes them. */
-export interface Dates {
+interface Dates {
   readonly from: string;
   readonly until: string;
-}
-
-export interface Authority {
-  readonly cert: string;
-  readonly certFile: string;
-  /** A certificate for `localhost` and 127.0.0.1 that names `name` as its subject. */
-  issue(name: string, dates?: Dates): Pair;
 }
 
 const CONFIG = `
@@ -41,7 +29,7 @@ commonName = supplied
 `;
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-export const createAuthority = (name = 'test authority'): Authority => {
+export const createAuthority = (name = 'test authority') => {
   const folder = mkdtempSync(join(tmpdir(), 'banks-authority-'));
   const openssl = (...args: readonly string[]): void =>
     void execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
@@ -54,7 +42,8 @@ export const createAuthority = (name = 'test authority'): Authority => {
   return {
     cert: read('ca.pem'),
     certFile: join(folder, 'ca.pem'),
-    issue: (subject, dates = ALWAYS) => {
+    /** A certificate for `localhost` and 127.0.0.1 that names `subject`. */
+    issue: (subject: string, dates = ALWAYS) => {
       issued += 1;
       const [key, request, cert] = [`${issued}.key`, `${issued}.csr`, `${issued}.pem`];
       openssl('req', ...NEW_KEY, '-keyout', key, '-out', request, '-subj', `/CN=${subject}`);

@@ -2,21 +2,12 @@ import type { RequestListener } from 'node:http';
 import type { HotPath } from '../../src/http/server/hot-path.ts';
 import { LIMITS, type Limits } from '../../src/http/server/limits.ts';
 import type { ParserRefusal } from '../../src/http/server/refusals.ts';
-import {
-  createBoundedServer,
-  type BoundedServer,
-  type BoundedServerOptions,
-} from '../../src/http/server/server.ts';
-import { createManualClock, type ManualClock } from './manual-clock.ts';
+import { createBoundedServer, type BoundedServerOptions } from '../../src/http/server/server.ts';
+import { createManualClock } from './manual-clock.ts';
 
 // The server of both ports by itself, with limits that pass while a test looks on.
 
-export interface ServerRig {
-  readonly url: string;
-  readonly server: BoundedServer;
-  readonly clock: ManualClock;
-  readonly refusals: readonly ParserRefusal[];
-}
+export type ServerRig = Awaited<ReturnType<typeof startServer>>;
 
 interface ServerRigOptions extends Partial<Omit<BoundedServerOptions, 'limits'>> {
   readonly limits?: Partial<Limits>;
@@ -32,10 +23,7 @@ export const hotPath: HotPath = (bytes, socket) => {
 };
 
 /** To be closed by the caller. */
-export const startServer = async (
-  app: RequestListener,
-  { limits, ...options }: ServerRigOptions = {},
-): Promise<ServerRig> => {
+export const startServer = async (app: RequestListener, { limits, ...options }: ServerRigOptions = {}) => {
   const clock = createManualClock();
   const refusals: ParserRefusal[] = [];
   const server = createBoundedServer({

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 
 // HTTP as bytes: what a test writes is what is sent, and each response must be well-formed.
 
@@ -15,21 +15,18 @@ export interface RawAnswer {
 interface RawOptions {
   readonly methods?: readonly string[];
   readonly keepOpen?: boolean;
-  /** The bytes from here on are sent in a packet of their own. */
-  readonly splitAt?: number;
   readonly withinMs?: number;
 }
 
 /**
  * Sends `bytes` to `url` on a new connection and resolves with the responses. `methods` are the requests' methods in order,
- * needed if one is HEAD. Without `keepOpen` the sending side is closed after the bytes. Those from `splitAt` on follow in a
- * packet of their own.
+ * needed if one is HEAD. Without `keepOpen` the sending side is closed after the bytes.
  * Rejects if the responses are not well-formed HTTP/1.1 or the connection does not end.
  */
 export const sendRaw = (
   url: string,
   bytes: string | Buffer,
-  { methods = [], keepOpen = false, splitAt = 0, withinMs = 5_000 }: RawOptions = {},
+  { methods = [], keepOpen = false, withinMs = 5_000 }: RawOptions = {},
 ): Promise<RawAnswer[]> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
@@ -51,31 +48,21 @@ export const sendRaw = (
         reject(error);
       }
     });
-    const sendFrom = (at: number): void => {
-      if (keepOpen) socket.write(bytes.slice(at));
-      else socket.end(bytes.slice(at));
-    };
-    if (splitAt === 0) sendFrom(0);
-    else {
-      socket.setNoDelay();
-      socket.write(bytes.slice(0, splitAt));
-      setTimeout(sendFrom, 5, splitAt);
-    }
+    if (keepOpen) socket.write(bytes);
+    else socket.end(bytes);
   });
 
-/** A connection to write on step by step, and what has been received (in Latin-1). */
-export interface RawClient {
-  readonly socket: Socket;
-  readonly received: () => string;
-}
+export type RawClient = Awaited<ReturnType<typeof openRaw>>;
 
-/** Opens a connection, which is read unless it is paused. To be destroyed by the caller. */
-export const openRaw = async (url: string, localAddress = '127.0.0.1'): Promise<RawClient> => {
+/** Opens a connection to write on step by step. It is read unless it is paused. To be destroyed by the caller. */
+export const openRaw = async (url: string, localAddress = '127.0.0.1') => {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress, noDelay: true });
   const chunks: Buffer[] = [];
   socket.on('data', (chunk) => chunks.push(chunk)).on('error', () => undefined);
   await once(socket, 'connect');
-  return { socket, received: () => Buffer.concat(chunks).toString('latin1') };
+  /** What has been received so far, in Latin-1. */
+  const received = (): string => Buffer.concat(chunks).toString('latin1');
+  return { socket, received };
 };
 
 const STATUS_LINE = /^HTTP\/1\.1 (\d{3}) [\w ,'-]+$/;

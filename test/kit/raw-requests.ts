@@ -3,28 +3,25 @@ import { AWKWARD_BYTES } from './random.ts';
 // Requests as bytes that a client could send by mistake or on purpose, with the expected statuses.
 
 const HOST = 'Host: a\r\n';
+/** Further header fields, and the empty line, follow. */
+const GET = `GET /banks HTTP/1.1\r\n${HOST}`;
+const HEALTH = `GET /healthz HTTP/1.1\r\n${HOST}\r\n`;
+const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 const long = (bytes: number): string => 'a'.repeat(bytes);
+const fields = (count: number): string => 'a: b\r\n'.repeat(count);
 
 type Shape = readonly [name: string, bytes: string, statuses: readonly number[]];
 
 export const REFUSED: readonly Shape[] = [
-  [
-    'Content-Length beside Transfer-Encoding',
-    `POST /banks HTTP/1.1\r\n${HOST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
-    [400],
-  ],
-  [
-    'two Content-Lengths that differ',
-    `GET /banks HTTP/1.1\r\n${HOST}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`,
-    [400],
-  ],
-  ['a signed Content-Length', `GET /banks HTTP/1.1\r\n${HOST}Content-Length: +5\r\n\r\nhello`, [400]],
-  ['obs-fold', `GET /banks HTTP/1.1\r\n${HOST}X-A: a\r\n b\r\n\r\n`, [400]],
+  ['Content-Length beside chunked', `${GET}Content-Length: 5\r\n${CHUNKED}\r\n0\r\n\r\n`, [400]],
+  ['two Content-Lengths that differ', `${GET}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`, [400]],
+  ['a signed Content-Length', `${GET}Content-Length: +5\r\n\r\nhello`, [400]],
+  ['obs-fold', `${GET}X-A: a\r\n b\r\n\r\n`, [400]],
   ['bare LF after the request line', 'GET /banks HTTP/1.1\nHost: a\n\n', [400]],
-  ['bare CR in a field', `GET /banks HTTP/1.1\r\n${HOST}X: a\rb\r\n\r\n`, [400]],
+  ['bare CR in a field', `${GET}X: a\rb\r\n\r\n`, [400]],
   ['a null byte in the target', `GET /banks\0 HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['no Host', 'GET /banks HTTP/1.1\r\n\r\n', [400]],
-  ['two Hosts', 'GET /banks HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', [400]],
+  ['two Hosts', `${GET}Host: b\r\n\r\n`, [400]],
   ['two Hosts in HTTP/1.0', 'GET /banks HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n', [400]],
   ['a Host with a path', 'GET /banks HTTP/1.1\r\nHost: a/b\r\n\r\n', [400]],
   ['a Host with user info', 'GET /banks HTTP/1.1\r\nHost: me@a\r\n\r\n', [400]],
@@ -34,26 +31,22 @@ export const REFUSED: readonly Shape[] = [
   ['an unknown method', `FOO /banks HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['HTTP/2 with prior knowledge', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', [400]],
   ['a TLS hello', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', [400]],
-  ['a header section of 100 kB', `GET /banks HTTP/1.1\r\n${HOST}X: ${long(100_000)}\r\n\r\n`, [431]],
-  ['101 fields', `GET /banks HTTP/1.1\r\n${HOST}${'a: b\r\n'.repeat(100)}\r\n`, [431]],
+  ['a header section of 100 kB', `${GET}X: ${long(100_000)}\r\n\r\n`, [431]],
+  ['101 fields', `${GET}${fields(100)}\r\n`, [431]],
   ['a target of 8,001 bytes', `GET /banks?${long(7_994)} HTTP/1.1\r\n${HOST}\r\n`, [414]],
   ['a target of 100 kB', `GET /banks?${long(100_000)} HTTP/1.1\r\n${HOST}\r\n`, [414]],
-  ['an unknown expectation', `GET /banks HTTP/1.1\r\n${HOST}Expect: cake\r\n\r\n`, [417]],
+  ['an unknown expectation', `${GET}Expect: cake\r\n\r\n`, [417]],
   ['CONNECT', `CONNECT a:443 HTTP/1.1\r\n${HOST}\r\n`, [405]],
   ['TRACE', `TRACE /banks HTTP/1.1\r\n${HOST}Cookie: secret=1\r\n\r\n`, [405]],
   ['a method that others know', `PROPFIND /banks HTTP/1.1\r\n${HOST}\r\n`, [405]],
   ['an encoded slash', `GET /%2fbanks HTTP/1.1\r\n${HOST}\r\n`, [404]],
   ['a slash at the end', `GET /banks/ HTTP/1.1\r\n${HOST}\r\n`, [404]],
   ['a malformed percent-encoding', `GET /banks%zz HTTP/1.1\r\n${HOST}\r\n`, [404]],
-  [
-    'garbage after two requests',
-    `GET /banks HTTP/1.1\r\n${HOST}\r\nGET /healthz HTTP/1.1\r\n${HOST}\r\ngarbage\r\n\r\n`,
-    [200, 200, 400],
-  ],
+  ['garbage after two requests', `${GET}\r\n${HEALTH}garbage\r\n\r\n`, [200, 200, 400]],
 ];
 
 export const ANSWERED: readonly Shape[] = [
-  ['100 fields', `GET /banks HTTP/1.1\r\n${HOST}${'a: b\r\n'.repeat(99)}\r\n`, [200]],
+  ['100 fields', `${GET}${fields(99)}\r\n`, [200]],
   ['a target of 8,000 bytes', `GET /banks?${long(7_993)} HTTP/1.1\r\n${HOST}\r\n`, [200]],
   ['the absolute form', `GET http://elsewhere/banks?x HTTP/1.1\r\n${HOST}\r\n`, [200]],
   ['OPTIONS for the server', `OPTIONS * HTTP/1.1\r\n${HOST}\r\n`, [204]],
@@ -62,57 +55,25 @@ export const ANSWERED: readonly Shape[] = [
   ['an IPv6 Host', 'GET /banks HTTP/1.1\r\nHost: [::1]:3000\r\n\r\n', [200]],
   [
     'an Upgrade, which is not taken, and the request after it',
-    `GET /banks HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /healthz HTTP/1.1\r\n${HOST}\r\n`,
+    `${GET}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n${HEALTH}`,
     [200, 200],
   ],
   ['a query of any kind', `GET /banks?a[]=1&a[]=2&__proto__=3&%zz HTTP/1.1\r\n${HOST}\r\n`, [200]],
-  [
-    'two pipelined requests',
-    `GET /banks HTTP/1.1\r\n${HOST}\r\nGET /readyz HTTP/1.1\r\n${HOST}\r\n`,
-    [200, 200],
-  ],
-  [
-    'a small body, and the request after it',
-    `GET /banks HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhelloGET /healthz HTTP/1.1\r\n${HOST}\r\n`,
-    [200, 200],
-  ],
-  [
-    'a body of 1 MB, and the connection ends',
-    `GET /banks HTTP/1.1\r\n${HOST}Content-Length: 1000000\r\n\r\n${long(1_000_000)}`,
-    [200],
-  ],
-  [
-    'a body of unknown length, and the connection ends',
-    `GET /banks HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
-    [200],
-  ],
-  [
-    'garbage instead of chunks, and no second answer',
-    `GET /banks HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
-    [200],
-  ],
-  [
-    'Expect: 100-continue, without inviting the body',
-    `GET /banks HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
-    [200],
-  ],
+  ['two pipelined requests', `${GET}\r\nGET /readyz HTTP/1.1\r\n${HOST}\r\n`, [200, 200]],
+  ['a small body, and a request', `${GET}Content-Length: 5\r\n\r\nhello${HEALTH}`, [200, 200]],
+  ['a body of 1 MB, at the end', `${GET}Content-Length: 1000000\r\n\r\n${long(1_000_000)}`, [200]],
+  ['a body of unknown length, at the end', `${GET}${CHUNKED}\r\n5\r\nhello\r\n0\r\n\r\n`, [200]],
+  ['garbage instead of chunks, and no second answer', `${GET}${CHUNKED}\r\nzz\r\n`, [200]],
+  ['Expect, without inviting the body', `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, [200]],
   ['nothing at all', '', []],
 ];
 
 /** Pieces that change the meaning of a request, for mutations. */
 export const PIECES_OF_REQUESTS = [
   ...AWKWARD_BYTES,
-  ',',
-  '"',
-  '*',
-  '%',
-  'chunked',
-  '0',
-  '-1',
-  '/',
-  'HTTP/1.1',
+  ...[',', '"', '*', '%', '0', '-1', '/', 'chunked', 'HTTP/1.1'],
   'Host: b\r\n',
   'Content-Length: 3\r\n',
-  'Transfer-Encoding: chunked\r\n',
+  CHUNKED,
   'Expect: 100-continue\r\n',
 ];

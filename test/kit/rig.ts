@@ -3,24 +3,13 @@ import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { createService, type Service } from '../../src/service.ts';
+import { createService } from '../../src/service.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { patientClock } from './patient-clock.ts';
 
 // The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
-export interface Rig {
-  readonly url: string;
-  readonly operatorsUrl: string;
-  readonly service: Service;
-  readonly emulator: Emulator;
-  readonly clock: ManualClock;
-  /** Everything written to the log so far, as it was written. */
-  readonly log: () => string;
-  /** The messages of all log lines except requests. */
-  readonly messages: () => string[];
-  readonly close: () => Promise<void>;
-}
+export type Rig = Awaited<ReturnType<typeof startRig>>;
 
 export interface RigOptions {
   readonly env?: Environment;
@@ -41,7 +30,7 @@ export interface RigOptions {
   readonly random?: () => number;
 }
 
-export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
+export const startRig = async (options: RigOptions = {}) => {
   const clock = options.clock ?? createManualClock();
   const emulator =
     options.provider ?? (await startEmulator({ now: () => clock.wallMs(), ...options.emulator }));
@@ -75,9 +64,11 @@ export const startRig = async (options: RigOptions = {}): Promise<Rig> => {
     service,
     emulator,
     clock,
-    log: () => lines.join(''),
-    messages: () => lines.map(messageOf).filter((message) => message !== 'request'),
-    close: async () => {
+    /** Everything written to the log so far, as it was written. */
+    log: (): string => lines.join(''),
+    /** The messages of all log lines except requests. */
+    messages: (): string[] => lines.map(messageOf).filter((message) => message !== 'request'),
+    close: async (): Promise<void> => {
       const stopped = service.stop({ noticeMs: 0 });
       // The end of the drain: clients may still wait for a list that never arrives.
       clock.advance(config.shutdownGraceMs);

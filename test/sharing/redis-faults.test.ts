@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createServer as createTlsServer } from 'node:tls';
 import { once } from 'node:events';
 import supertest from 'supertest';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
@@ -12,7 +11,8 @@ import { listenOn } from '../kit/free-port.ts';
 import { startProcess } from '../kit/process.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
-import { CERTIFICATE, KEY } from '../kit/self-signed.ts';
+import { createAuthority } from '../kit/authority.ts';
+import { startTlsFront } from '../kit/tls-front.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // Replicas that share a real Redis: what one brings to the others, and what each does while Redis is bad.
@@ -305,29 +305,24 @@ describeWithRedis('replicas that share Redis', () => {
   });
 
   test('over TLS, a trusted certificate is accepted and an untrusted one refused', async () => {
-    const terminator = createTlsServer({ cert: CERTIFICATE, key: KEY }, (socket) => {
-      const onward = connect(redis.port, '127.0.0.1');
-      for (const end of [socket, onward]) end.on('error', () => undefined);
-      socket.pipe(onward).pipe(socket);
-    });
-    const url = `rediss://localhost:${await listenOn(terminator)}`;
+    const authority = createAuthority();
+    const front = await startTlsFront({ to: redis.url, pair: authority.issue('localhost') });
+    const url = front.url.replace('https:', 'rediss:');
     const rig = await start({ env: { CACHE_REDIS_URL: url } });
     expect(aboutRedis(rig)).toEqual([
-      'CACHE_REDIS_URL: cannot be used (DEPTH_ZERO_SELF_SIGNED_CERT); the service continues without it',
+      'CACHE_REDIS_URL: cannot be used (UNABLE_TO_VERIFY_LEAF_SIGNATURE); the service continues without it',
     ]);
 
-    const authorities = join(temporaryFolder(), 'authorities.pem');
-    writeFileSync(authorities, CERTIFICATE);
     const trusting = await startProcess({
       PROVIDER_ENVIRONMENT: 'sandbox',
       PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
       PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
       CACHE_REDIS_URL: url,
-      NODE_EXTRA_CA_CERTS: authorities,
+      NODE_EXTRA_CA_CERTS: authority.certFile,
     });
     expect(await keyOfList()).toMatch(/^banks-bff:1:/);
     await trusting.end('SIGKILL');
-    terminator.close();
+    await front.close();
   });
 
   test.each<[string, (socket: Socket) => unknown]>([
