@@ -26,7 +26,9 @@ export default {
   concurrency: 2,
   // For a fault that loops. Less would be too little for a test on a busy machine.
   timeoutMS: 10_000,
-  reporters: ['progress-append-only'],
+  reporters: ['clear-text', 'progress-append-only'],
+  clearTextReporter: { logTests: false },
+  thresholds: { break: 90 },
   logLevel: 'warn',
   warnings: { slow: false },
   cleanTempDir: 'always',

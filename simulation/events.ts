@@ -1,24 +1,10 @@
 import * as fc from 'fast-check';
 import { ANSWERS, GRANTS, type AnswerName, type GrantName } from './answers.ts';
 import type { Published } from './bank-versions.ts';
+import { LIST_CHANGES, type ListChange } from './provider.ts';
 import { REDIS_FAULTS } from './redis.ts';
-import type { Setup } from './replica.ts';
 
 // What happens to a fleet, as a short list that a person can read: fast-check makes it up and shrinks it.
-
-const LIST_CHANGES = [
-  'one bank renamed',
-  'the usual list',
-  'half of it gone',
-  'one gone',
-  'one fewer at each load',
-  'one bad answer',
-  'the list before',
-  'another name at each load',
-  'code as a number',
-  'name renamed',
-] as const;
-export type ListChange = (typeof LIST_CHANGES)[number];
 
 const REDIS_ONCE = [
   'cut',
@@ -33,7 +19,7 @@ const REDIS_ONCE = [
 export type RedisOnce = (typeof REDIS_ONCE)[number];
 
 /** Moments that are worth hitting, by the beginning of what happens then. */
-export const MOMENTS = [
+const MOMENTS = [
   'provider is asked',
   'provider answers',
   'token endpoint is asked',
@@ -47,19 +33,6 @@ export const MOMENTS = [
   'compressed',
   'the disk writes',
 ] as const;
-export type Moment = (typeof MOMENTS)[number];
-
-export interface Event {
-  /** From here on, milliseconds after the beginning. */
-  readonly atMs: number;
-  /** Not before this happens the next time. */
-  readonly when: Moment | undefined;
-  readonly plusMs: number;
-  /** The replica, counted from 0. */
-  readonly who: number;
-  readonly action: Action;
-}
-
 /** What stays wrong for good when everything else is healed. */
 const REMAINS = [
   'nothing',
@@ -72,15 +45,9 @@ const REMAINS = [
   'refuses connections',
 ] as const;
 
-export interface Plan {
-  readonly setup: Setup & {
-    readonly remains: (typeof REMAINS)[number];
-    readonly seed: number;
-    readonly hours: number;
-    readonly tokenLifeMs: number | undefined;
-  };
-  readonly events: readonly Event[];
-}
+export type Event = Plan['events'][number];
+export type Plan = ReturnType<typeof plan> extends fc.Arbitrary<infer P> ? P : never;
+export type Setup = Plan['setup'];
 
 const SECOND = 1_000;
 const HOUR = 3_600_000;
@@ -127,7 +94,7 @@ const ACTIONS = {
       forMs: episode,
     },
   },
-  list: { weight: 6, having: { change: fc.constantFrom(...LIST_CHANGES) } },
+  list: { weight: 6, having: { change: fc.constantFrom(...(Object.keys(LIST_CHANGES) as ListChange[])) } },
   'token endpoint': {
     weight: 4,
     having: {
@@ -158,11 +125,14 @@ const anyAction = fc.oneof(
   })),
 ) as fc.Arbitrary<Action>;
 
-const anyEvent = (fromMs: number, toMs: number): fc.Arbitrary<Event> =>
+const anyEvent = (fromMs: number, toMs: number) =>
   fc.record({
+    /** From here on, milliseconds after the beginning. */
     atMs: fc.integer({ min: fromMs, max: toMs - 1 }),
+    /** Not before this happens the next time. */
     when: fc.option(fc.constantFrom(...MOMENTS), { nil: undefined, freq: 3 }),
     plusMs: fc.constantFrom(0, 0, 1, 3, 10, 60, 200, 400, 1_000, 4_000),
+    /** The replica, counted from 0. */
     who: fc.nat({ max: 4 }),
     action: anyAction,
   });
@@ -175,7 +145,7 @@ const anyEvent = (fromMs: number, toMs: number): fc.Arbitrary<Event> =>
 export const PACES = ['day', 'rush', 'liveness', 'quiet'] as const;
 export type Pace = (typeof PACES)[number];
 
-export const plan = (replicas: number | undefined, pace: Pace): fc.Arbitrary<Plan> => {
+export const plan = (replicas: number | undefined, pace: Pace) => {
   const hours = { day: 24, rush: 0.25, liveness: 0.05, quiet: 72 }[pace];
   const times = {
     day: fc.constantFrom(HOUR, HOUR / 2, 6 * HOUR),
@@ -191,6 +161,7 @@ export const plan = (replicas: number | undefined, pace: Pace): fc.Arbitrary<Pla
     seed: fc.nat(),
     replicas: replicas === undefined ? fc.integer({ min: 1, max: 5 }) : fc.constant(replicas),
     timeoutMs: fc.constantFrom(5 * SECOND, 2 * SECOND),
+    /** Node's timers may fire up to 1 ms early. */
     hasEarlyTimers: fc.boolean(),
     maxStaleMs:
       hours >= 24 ? fc.constantFrom(168 * HOUR, 2 * HOUR) : fc.constantFrom(168 * HOUR, 40 * SECOND),
@@ -208,7 +179,7 @@ export const plan = (replicas: number | undefined, pace: Pace): fc.Arbitrary<Pla
     otherTtlMs,
     hours: ttlMs > 24 * HOUR ? 62 * 24 : hours,
   }));
-  const ofHour = (hour: number): fc.Arbitrary<Event[]> =>
+  const ofHour = (hour: number) =>
     fc.array(anyEvent(hour * HOUR, (hour + 1) * HOUR), { minLength: 1, maxLength: 3, size: 'max' });
   const events =
     pace === 'day'

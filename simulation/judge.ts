@@ -111,12 +111,7 @@ export const createJudge = (world: World, plan: Plan) => {
     providerWitness,
     redisWitness,
     replicaWitness,
-    surround: court.surround,
-    violation: court.violation,
-    broken: court.broken,
-    expect,
-    recoveryMs: court.recoveryMs,
-    longestTtlMs: court.longestTtlMs,
+    court,
     /** Until the last `Retry-After` is over. */
     retryMs: () =>
       Math.max(

@@ -56,6 +56,20 @@ export interface ProviderWitness {
 /** What becomes of the list from one answer to the next. */
 type Trend = 'steady' | 'one fewer at each load' | 'another name at each load' | 'one bad answer';
 
+export const LIST_CHANGES = {
+  'one bank renamed': ({ versions }) => versions.rename(),
+  'the usual list': ({ versions }) => versions.restore(),
+  'half of it gone': ({ versions }) => versions.change({ size: 2 }),
+  'one gone': ({ versions }) => versions.change({ size: 4 }),
+  'the list before': ({ versions }) => versions.goBack(),
+  'code as a number': ({ versions }) => versions.change({ drift: 'code as a number' }),
+  'name renamed': ({ versions }) => versions.change({ drift: 'name renamed' }),
+  'one fewer at each load': ({ go }) => go('one fewer at each load'),
+  'one bad answer': ({ go }) => go('one bad answer'),
+  'another name at each load': ({ go }) => go('another name at each load'),
+} satisfies Record<string, (provider: ProviderWorld) => void>;
+export type ListChange = keyof typeof LIST_CHANGES;
+
 export const createProviderWorld = (
   world: World,
   witness: ProviderWitness,

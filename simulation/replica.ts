@@ -6,28 +6,13 @@ import { StoreError } from '../src/sharing/list-store.ts';
 import type { Files } from '../src/sharing/snapshot-file.ts';
 import type { ServiceEvent } from '../src/telemetry/events.ts';
 import { MAX_BODY_BYTES } from './answers.ts';
-import type { Published } from './bank-versions.ts';
+import type { Setup } from './events.ts';
 import type { ProviderWorld } from './provider.ts';
 import type { RedisWorld } from './redis.ts';
 import type { Owner, World } from './world.ts';
 
 // One replica: the real core, with a clock and a disk of its own. It is started, stopped and killed many times; its disk and
 // the error of its wall clock survive that.
-
-export interface Setup {
-  readonly replicas: number;
-  readonly ttlMs: number;
-  /** Of every second replica: a fleet may be half-way through a change of it. */
-  readonly otherTtlMs: number;
-  /** Node's timers may fire up to 1 ms early. */
-  readonly hasEarlyTimers: boolean;
-  readonly timeoutMs: number;
-  readonly maxStaleMs: number;
-  readonly hasSnapshot: boolean;
-  readonly hasRedis: boolean;
-  readonly usesTokens: boolean;
-  readonly fields: Published;
-}
 
 /** The configuration of a replica with this `CACHE_TTL`. */
 export const toConfig = (setup: Setup, ttlMs: number): Config =>

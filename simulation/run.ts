@@ -1,10 +1,10 @@
 /* oxlint-disable no-await-in-loop -- one step after the other is what a simulation is */
 import type { Config } from '../src/config/config.ts';
-import type { Action, Event, ListChange, Plan, RedisOnce } from './events.ts';
+import type { Action, Event, Plan, RedisOnce } from './events.ts';
 import { createJudge } from './judge.ts';
 import type { Violation } from './judges/facts.ts';
 import { watchProcess } from './judges/limits.ts';
-import { createProviderWorld } from './provider.ts';
+import { createProviderWorld, LIST_CHANGES, type ListChange } from './provider.ts';
 import { createRedisWorld } from './redis.ts';
 import { createReplicas, newReplica, outcomeOf, toConfig, WALL_START_MS, type Life } from './replica.ts';
 import { createWorld, DIRECTOR, type Owner } from './world.ts';
@@ -54,8 +54,8 @@ export const run = async (
         }),
     },
   );
-  judge.surround({ provider, redis, replicas });
-  const endWatch = watchProcess(judge.broken);
+  judge.court.surround({ provider, redis, replicas });
+  const endWatch = watchProcess(judge.court.broken);
   world.onStep((what, owner) => {
     onStep?.(world.nowMs(), what, owner);
     judge.beforeStep(owner);
@@ -107,15 +107,8 @@ export const run = async (
     });
 
   const changeList = (change: ListChange): void => {
-    const { versions } = provider;
     provider.go('steady');
-    if (change === 'one bank renamed') versions.rename();
-    else if (change === 'the usual list') versions.restore();
-    else if (change === 'half of it gone') versions.change({ size: 2 });
-    else if (change === 'one gone') versions.change({ size: 4 });
-    else if (change === 'the list before') versions.goBack();
-    else if (change === 'code as a number' || change === 'name renamed') versions.change({ drift: change });
-    else provider.go(change);
+    LIST_CHANGES[change](provider);
   };
 
   const disturbRedis = (what: RedisOnce): void => {
@@ -218,7 +211,7 @@ export const run = async (
     );
 
   const runUntil = async (untilMs: number): Promise<void> => {
-    while (!judge.violation()) {
+    while (!judge.court.violation()) {
       const owner = await world.step(untilMs);
       if (!owner) break;
       judge.afterStep(owner);
@@ -269,7 +262,7 @@ export const run = async (
         request(life);
         if (setup.remains !== 'nothing') refresh(life, []);
       });
-    await after(judge.retryMs() + judge.recoveryMs);
+    await after(judge.retryMs() + judge.court.recoveryMs);
     for (const life of lives())
       act('an operator accepts', () => {
         const { failure, held } = life.core.list.status();
@@ -278,15 +271,15 @@ export const run = async (
         if (failure || isBehind) refresh(life, ['shrunk', 'drifted']);
       });
     // A list of the future may be believed when its time has come.
-    const forgedMs = redis.forgedAtMs() >= 0 ? 3_600 * SECOND + judge.longestTtlMs : 0;
-    await after(forgedMs + judge.longestTtlMs * 1.02 + judge.recoveryMs);
-    if (judge.violation()) return;
+    const forgedMs = redis.forgedAtMs() >= 0 ? 3_600 * SECOND + judge.court.longestTtlMs : 0;
+    await after(forgedMs + judge.court.longestTtlMs * 1.02 + judge.court.recoveryMs);
+    if (judge.court.violation()) return;
     judge.judgeEnd(lives(), isAlone);
     const last = lives();
     for (const replica of replicas) act('stop', () => void lifecycle.stop(replica));
     await after(30 * SECOND);
     for (const life of last)
-      judge.expect(life.state === 'stopped', 'a stop ends', () => `${life.name} is ${life.state}`);
+      judge.court.expect(life.state === 'stopped', 'a stop ends', () => `${life.name} is ${life.state}`);
   };
 
   for (const replica of replicas)
@@ -298,10 +291,10 @@ export const run = async (
     );
   tick();
   await runUntil(setup.hours * 3_600 * SECOND);
-  if (!judge.violation()) await finish();
+  if (!judge.court.violation()) await finish();
   endWatch();
   return {
-    violation: judge.violation(),
+    violation: judge.court.violation(),
     steps: world.steps(),
     calls: judge.calls(),
     simulatedMs: world.nowMs(),

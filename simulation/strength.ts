@@ -23,16 +23,8 @@ const TSC = 'node_modules/typescript/bin/tsc';
 const build = () => runNode(TSC, '-p', 'tsconfig.build.json', '--noCheck');
 
 const simulate = () => {
-  const { status, stdout } = runNode(
-    'dist/simulation/main.js',
-    '--mode',
-    'quick',
-    '--brief',
-    '--seed',
-    '1',
-    '--runs',
-    runs,
-  );
+  const command = `dist/simulation/main.js --mode quick --brief --seed 1 --runs ${runs}`;
+  const { status, stdout } = runNode(...command.split(' '));
   return { status, reason: /^\d+ \w+: .*$/m.exec(stdout)?.[0] ?? stdout };
 };
 

@@ -1,5 +1,11 @@
-import type { Behaviour, TokenBehaviour } from '../emulator/behaviours.ts';
-import { listBehaviours } from '../emulator/behaviours.ts';
+import {
+  isBehaviour,
+  isTokenBehaviour,
+  listBehaviours,
+  tokenBehaviours,
+  type Behaviour,
+  type TokenBehaviour,
+} from '../emulator/behaviours.ts';
 import type { RedisServer } from '../test/kit/redis-process.ts';
 import type { Findings } from './findings.ts';
 import { pause, type Gate } from './gate.ts';
@@ -19,19 +25,15 @@ export interface FaultsOptions {
   readonly findings: Findings;
 }
 
-const TOKEN_FAULTS: readonly TokenBehaviour[] = [
-  'healthy',
-  'hang',
-  'reset',
-  'server-error',
-  'invalid-client',
-  'error-as-200',
-  'rejected-token',
-  'huge-token',
-  'html',
-];
+/** Without the one whose Retry-After is longer than the longest time for which anything is wrong here. */
+const TOKEN_FAULTS = Object.keys(tokenBehaviours)
+  .filter(isTokenBehaviour)
+  .filter((name) => name !== 'rate-limited');
 /** Their lists are ones that {@link Provider.present} remembers, or are only a delay. */
-const PRESENTED: readonly string[] = ['healthy', 'slow', 'shrunk', 'renamed-field', 'some-unusable'];
+const PRESENTED: readonly string[] = ['healthy', 'slow', 'shrunk', 'some-unusable'];
+const LIST_FAULTS = Object.keys(listBehaviours)
+  .filter(isBehaviour)
+  .filter((name) => !PRESENTED.includes(name));
 
 type Episode = () => Promise<void>;
 
@@ -99,17 +101,14 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
       }
       provider.present('ordinary');
     };
-  const isPlain = (name: string): name is Behaviour =>
-    Object.hasOwn(listBehaviours, name) && !PRESENTED.includes(name);
   const all: readonly Episode[] = [
-    ...Object.keys(listBehaviours).filter(isPlain).map(fail),
+    ...LIST_FAULTS.map(fail),
     ...TOKEN_FAULTS.map(failToken),
     beSlow,
     beSlow,
     present('some-unusable', false),
     present('shrunk', false),
     present('shrunk', true),
-    present('renamed-field', false),
   ];
   let deck: Episode[] = [];
   gate.repeat(async (signal) => {

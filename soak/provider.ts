@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { createHash } from 'node:crypto';
-import { renameField, replaceWithJunk } from '../emulator/altered-lists.ts';
+import { replaceWithJunk } from '../emulator/altered-lists.ts';
 import type { Behaviour, BehaviourDetails, TokenBehaviour } from '../emulator/behaviours.ts';
 import type { Call } from '../emulator/calls.ts';
 import { startEmulator } from '../emulator/emulator.ts';
@@ -42,7 +42,7 @@ interface Bank {
   readonly name: string;
 }
 
-export type ListKind = 'ordinary' | 'shrunk' | 'renamed-field' | 'some-unusable';
+export type ListKind = 'ordinary' | 'shrunk' | 'some-unusable';
 
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
@@ -140,7 +140,7 @@ export const startProvider = async (options: {
     },
     /** The current banks in another form, until the next one. */
     present: (kind: ListKind): Version => {
-      if (kind === 'shrunk' || kind === 'renamed-field') beginTrouble(kind);
+      if (kind === 'shrunk') beginTrouble(kind);
       else endTrouble();
       switch (kind) {
         case 'ordinary':
@@ -149,8 +149,6 @@ export const startProvider = async (options: {
           const half = banks.slice(0, Math.floor(banks.length / 2));
           return set(half, half, true);
         }
-        case 'renamed-field':
-          return set(renameField(banks, 'name', 'bankName'), [], true);
         case 'some-unusable': {
           const isReplaced = (index: number): boolean => index % 20 === 7;
           return set(

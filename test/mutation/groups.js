@@ -1,54 +1,36 @@
 // The pure modules, with the tests that judge them. Every mutant runs the tests of its group, so those that start the whole
 // service are there only where nothing smaller shows the behaviour.
 
-/** @type {Record<string, { files: string[], tests: string[] }>} */
+/** Paths below src/, where a pattern may have `*` and `{a,b}`, and of tests below test/. */
 export const GROUPS = {
-  freshness: {
-    files: ['src/banks/freshness.ts', 'src/banks/cached-list.ts'],
-    tests: ['test/banks/cached-list.test.ts'],
-  },
-  'list-change': {
-    files: ['src/banks/list-change.ts'],
-    tests: ['test/banks/list-change.test.ts'],
-  },
-  admission: {
-    files: ['src/banks/{admission,load-error}.ts'],
-    tests: ['test/banks/admission.test.ts'],
-  },
+  freshness: { files: ['banks/{freshness,cached-list}.ts'], tests: ['banks/cached-list'] },
+  'list-change': { files: ['banks/list-change.ts'], tests: ['banks/list-change'] },
+  admission: { files: ['banks/{admission,load-error}.ts'], tests: ['banks/admission'] },
   guard: {
-    files: ['src/banks/guard/*.ts'],
-    tests: ['test/banks/guard/*.test.ts'],
+    files: ['banks/guard/*.ts'],
+    tests: ['banks/guard/drift', 'banks/guard/guard', 'banks/guard/memory', 'banks/guard/replacement'],
   },
   schedule: {
-    files: ['src/banks/loading/{schedule,loading}.ts'],
-    tests: ['test/banks/loading/*.test.ts'],
+    files: ['banks/loading/{schedule,loading}.ts'],
+    tests: ['banks/loading/load', 'banks/loading/loading', 'banks/loading/schedule'],
   },
   reading: {
-    files: ['src/banks/reading/*.ts'],
-    tests: ['test/banks/reading/{list-reader,profile}.test.ts'],
+    files: ['banks/reading/*.ts'],
+    tests: ['banks/reading/list-reader', 'banks/reading/profile'],
   },
   contract: {
-    files: ['src/provider/contract.ts', 'src/http-date.ts'],
-    tests: ['test/provider/contract.test.ts', 'test/http-date.test.ts'],
+    files: ['provider/contract.ts', 'http-date.ts'],
+    tests: ['provider/contract', 'http-date'],
   },
   http: {
-    files: ['src/http/banks/{preconditions,answers}.ts'],
-    tests: ['test/http/banks/{conditions-and-encodings,cache-headers}.test.ts'],
+    files: ['http/banks/{preconditions,answers}.ts'],
+    tests: ['http/banks/conditions-and-encodings', 'http/banks/cache-headers'],
   },
-  envelope: {
-    files: ['src/sharing/envelope.ts'],
-    tests: ['test/sharing/envelope.test.ts'],
-  },
-  values: {
-    files: ['src/config/values.ts'],
-    tests: ['test/config/values.test.ts'],
-  },
+  envelope: { files: ['sharing/envelope.ts'], tests: ['sharing/envelope'] },
+  values: { files: ['config/values.ts'], tests: ['config/values'] },
   config: {
-    files: ['src/config/{config,reader,provider,variables}.ts', 'src/secrets/secret.ts'],
-    tests: ['test/config/{config,values}.test.ts', 'test/commands/check-config.test.ts'],
+    files: ['config/{config,reader,provider,variables}.ts', 'secrets/secret.ts'],
+    tests: ['config/config', 'config/values', 'commands/check-config'],
   },
-  redaction: {
-    files: ['src/secrets/{redaction,secret-scanner}.ts'],
-    tests: ['test/secrets/redaction.test.ts'],
-  },
+  redaction: { files: ['secrets/{redaction,secret-scanner}.ts'], tests: ['secrets/redaction'] },
 };

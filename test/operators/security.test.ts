@@ -1,13 +1,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import supertest from 'supertest';
 import type { Environment } from '../../src/config/reader.ts';
 import { createTokenCheck } from '../../src/operators/authorization.ts';
 import { toSecret } from '../../src/secrets/secret.ts';
-import { listenOn } from '../kit/free-port.ts';
 import { sendRaw, type RawAnswer } from '../kit/raw-http.ts';
 import { eventually, startRig, type Rig } from '../kit/rig.ts';
 
@@ -195,22 +193,21 @@ describe('a wrong token', () => {
       { clock: rig.clock, addSecret: () => undefined },
       (reason) => void refused.push(reason),
     );
-    let address = '';
-    const server = createServer(express().post('/refresh', check));
     // A machine has one loopback address of IPv6 only.
-    server.on('connection', (socket) => Object.defineProperty(socket, 'remoteAddress', { value: address }));
-    const port = await listenOn(server);
+    const pretend: RequestHandler = ({ socket, headers }, _res, next) => {
+      Object.defineProperty(socket, 'remoteAddress', { value: headers.from });
+      next();
+    };
+    const app = express().use(pretend, check);
     const addresses = ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:5::', '2001:db8::ffff:1', '2001:db8::3'];
-    for (const [index, next] of [...addresses, '2001:db8:0:1::1'].entries()) {
-      address = next;
-      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
-      sockets.push(socket);
-      socket.write(requestWith('wrong'));
+    const guesses: unknown[] = [];
+    for (const from of [...addresses, '2001:db8:0:1::1']) {
+      guesses.push(supertest(app).post('/').set({ from, authorization: 'Bearer wrong' }).then());
       // oxlint-disable-next-line no-await-in-loop -- the order is that of the addresses
-      await eventually(() => refused.length > index);
+      await eventually(() => refused.length === guesses.length);
     }
-    server.closeAllConnections();
-    server.close();
+    rig.clock.advance(1_000);
+    await Promise.all(guesses);
     const wrong = Array.from({ length: 4 }, () => 'wrong_token');
     expect(refused).toEqual([...wrong, 'too_many_attempts', 'wrong_token']);
   });
