@@ -13,8 +13,8 @@ export interface Answer {
   readonly course: 'whole' | 'refuse' | 'reset' | 'never' | 'stall' | 'cut' | 'drip';
   /** The kinds of failure that a load may have because of it. */
   readonly excuses: readonly LoadErrorKind[];
-  /** A usable list, which replicas must take unless the guard refuses it. */
-  readonly isList: boolean;
+  /** A usable list, which replicas must take unless the guard refuses it, or a token. */
+  readonly isGood: boolean;
 }
 
 interface Row {
@@ -35,17 +35,17 @@ const list = (change: Change = {}): Row => ({
     body: version.body,
     course: 'whole',
     excuses: GUARDED,
-    isList: true,
+    isGood: true,
     ...(typeof change === 'function' ? change(version) : change),
   }),
 });
 
 const notAList = (excuse: LoadErrorKind, change: Partial<Answer> = {}): Row =>
-  list({ isList: false, excuses: [excuse], ...change });
+  list({ isGood: false, excuses: [excuse], ...change });
 
 const body = (excuse: LoadErrorKind, text: string | ((version: BankVersion) => string)): Row =>
   list((version) => ({
-    isList: false,
+    isGood: false,
     excuses: [excuse, 'missing_field'],
     body: typeof text === 'string' ? text : text(version),
   }));
@@ -100,25 +100,22 @@ export const ANSWERS = {
 
 export type AnswerName = keyof typeof ANSWERS;
 
-export interface Grant {
-  readonly status: number;
-  readonly body: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly course: Answer['course'];
-  readonly excuses: readonly LoadErrorKind[];
-  readonly isGranted: boolean;
-}
-
-const refused = (code: number, text: string, change: Partial<Grant> = {}): Grant => ({
+const granted: Answer = {
+  status: 200,
+  headers: JSON_TYPE,
+  body: '',
+  course: 'whole',
+  excuses: [],
+  isGood: true,
+};
+const refused = (code: number, text: string, change: Partial<Answer> = {}): Answer => ({
+  ...granted,
   status: code,
   body: text,
-  course: 'whole',
   excuses: ['no_token'],
-  isGranted: false,
+  isGood: false,
   ...change,
 });
-
-const granted: Grant = { status: 200, body: '', course: 'whole', excuses: [], isGranted: true };
 
 export const GRANTS = {
   healthy: granted,
@@ -133,6 +130,6 @@ export const GRANTS = {
   'invalid-client': refused(401, '{"error":"invalid_client"}'),
   'too-long': refused(200, JSON.stringify({ access_token: 'x'.repeat(9_000), token_type: 'Bearer' })),
   'rate-limited': refused(429, 'no', { headers: { 'retry-after': '30' }, excuses: ['rate_limited'] }),
-} satisfies Record<string, Grant>;
+} satisfies Record<string, Answer>;
 
 export type GrantName = keyof typeof GRANTS;

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { LoadError, type LoadErrorKind } from '../src/banks/load-error.ts';
 import type { Connections, ConnectionsOptions } from '../src/provider/connections.ts';
-import { ANSWERS, GRANTS, type Answer, type AnswerName, type Grant, type GrantName } from './answers.ts';
+import { ANSWERS, GRANTS, type Answer, type AnswerName, type GrantName } from './answers.ts';
 import { createBankVersions, type BankVersion, type Published } from './bank-versions.ts';
 import type { Owner, World } from './world.ts';
 
@@ -105,9 +105,9 @@ export const createProviderWorld = (
     return found !== undefined && !found.isRevoked && world.nowMs() < found.issuedAtMs + found.lifetimeMs;
   };
 
-  const grantAnswer = ({ owner, askedAtMs }: TokenCall): Grant => {
+  const grantAnswer = ({ owner, askedAtMs }: TokenCall): Answer => {
     const grant = GRANTS[grantName];
-    if (!grant.isGranted) return grant;
+    if (!grant.isGood) return grant;
     const before = [...tokens].findLast(([, found]) => found.owner === owner);
     if (grantName === 'same-token' && before && leftMs(before[1]) > 1_000) {
       before[1].wasRepeated = true;
@@ -262,7 +262,7 @@ export const createProviderWorld = (
       return answer;
     };
     const whenDelivered = (answer: Answer): void => {
-      if (!answer.isList) return;
+      if (!answer.isGood) return;
       witness.onDelivery(
         { version, askedAtMs: call.askedAtMs, formedAtMs, deliveredAtMs: world.nowMs() },
         call,
@@ -279,17 +279,12 @@ export const createProviderWorld = (
     signal.throwIfAborted();
     const call: TokenCall = { owner, askedAtMs: world.nowMs(), signal, endedAtMs: undefined };
     witness.onTokenCall(call);
-    const form = (): Answer => {
-      const { body, status, course, excuses, headers } = grantAnswer(call);
-      const typed = { 'content-type': 'application/json', ...headers };
-      return { status, headers: typed, body, course, excuses, isList: false };
-    };
     const whenDelivered = ({ headers }: Answer): void => {
       if (headers['retry-after'] !== undefined)
         witness.onRetryAfter(owner, Number(headers['retry-after']) * 1_000, 'token');
     };
     try {
-      return await exchange(owner, 'token endpoint', signal, form, whenDelivered, read);
+      return await exchange(owner, 'token endpoint', signal, () => grantAnswer(call), whenDelivered, read);
     } finally {
       call.endedAtMs = world.nowMs();
     }

@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module';
-import { createHash } from 'node:crypto';
 import { replaceWithJunk } from '../emulator/altered-lists.ts';
 import type { Behaviour, BehaviourDetails, TokenBehaviour } from '../emulator/behaviours.ts';
 import type { Call } from '../emulator/calls.ts';
@@ -107,12 +106,12 @@ export const startProvider = async (options: {
     if (current) current.untilMs = nowMs;
     for (const [key, { untilMs }] of versions) if (untilMs < nowMs - REMEMBERED_MS) versions.delete(key);
     const json = JSON.stringify(published.map(({ code, ispb, name }) => ({ code, ispb, name })));
-    const known = versions.get(digest(json));
+    const known = versions.get(json);
     count += known ? 0 : 1;
     current = known ?? { json, isRefused, fromMs: nowMs, untilMs: Infinity };
     current.untilMs = Infinity;
     current.isRefused = isRefused;
-    versions.set(digest(json), current);
+    versions.set(json, current);
     emulator.setBanks(list);
     return current;
   };
@@ -181,7 +180,7 @@ export const startProvider = async (options: {
     },
     /** An operator's request may cause one call more, until the function that it gives back is called. */
     expectCall: onListCall.expect,
-    versionOf: (json: Buffer): Version | undefined => versions.get(digest(json)),
+    versionOf: (json: Buffer): Version | undefined => versions.get(json.toString()),
     /** When the last good answer before `beforeMs` was sent; -Infinity without one lately. */
     lastGoodAtMs: (beforeMs: number): number =>
       provisions.findLast(({ atMs, isGood }) => isGood && atMs <= beforeMs)?.atMs ?? -Infinity,
@@ -202,8 +201,6 @@ export const startProvider = async (options: {
         .map(({ name }) => name),
   };
 };
-
-const digest = (json: string | Buffer): string => createHash('sha256').update(json).digest('base64url');
 
 /** Judges the time between calls for the list: renewals, back-off and Retry-After allow no more. */
 const createCallJudge = (lateness: Lateness, onFailure: (problem: string, detail?: string) => void) => {

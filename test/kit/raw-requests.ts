@@ -71,7 +71,7 @@ export const ANSWERED: readonly Shape[] = [
 /** Pieces that change the meaning of a request, for mutations. */
 export const PIECES_OF_REQUESTS = [
   ...AWKWARD_BYTES,
-  ...[',', '"', '*', '%', '0', '-1', '/', 'chunked', 'HTTP/1.1'],
+  ...', " * % 0 / -1 chunked HTTP/1.1'.split(' '),
   'Host: b\r\n',
   'Content-Length: 3\r\n',
   CHUNKED,

@@ -202,7 +202,12 @@ describe('a wrong token', () => {
     const addresses = ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:5::', '2001:db8::ffff:1', '2001:db8::3'];
     const guesses: unknown[] = [];
     for (const from of [...addresses, '2001:db8:0:1::1']) {
-      guesses.push(supertest(app).post('/').set({ from, authorization: 'Bearer wrong' }).then());
+      guesses.push(
+        supertest(app)
+          .post('/')
+          .set({ from, authorization: 'Bearer wrong' })
+          .then(({ status }) => status),
+      );
       // oxlint-disable-next-line no-await-in-loop -- the order is that of the addresses
       await eventually(() => refused.length === guesses.length);
     }

@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { LIMITS } from '../../src/http/server/limits.ts';
+import { startProcess, type ServiceProcess } from '../kit/process.ts';
+import { runProgram, type Program } from '../kit/program.ts';
+import { describeWithRedis, startRedis } from '../kit/redis-server.ts';
+
+// As many clients as the service takes, each of which costs it as much memory as one can, and the largest and the worst lists:
+// the built service, with its container's heap, fits the container, answers others, and its event loop is never blocked for long
+// (docs/limits.md).
+
+/** As in the Dockerfile and in deploy/. */
+const HEAP_MB = 96;
+const CONTAINER_MIB = 256;
+const LONGEST_HOLD_MS = 100;
+/** Other programs may block the event loop as well, so the best of some renewals counts, of more on a busy machine. */
+const RENEWALS = 5;
+const MOST_RENEWALS = 25;
+const OPERATOR = { authorization: 'Bearer operator-of-the-soak-test-0123456789', connection: 'close' };
+
+let service: ServiceProcess;
+let provider: Emulator;
+let url: string;
+let operatorsUrl: string;
+const clients: Program[] = [];
+beforeEach(async () => {
+  provider = await startEmulator();
+});
+afterEach(async () => {
+  for (const { child } of clients.splice(0)) child.kill('SIGKILL');
+  await service.end('SIGKILL');
+  await provider.close();
+});
+
+/** Resolves when it has a list. `TRUST_PROXY`: all connections here come from one address. */
+const start = async (env: Environment = {}): Promise<void> => {
+  service = await startProcess({
+    NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
+    PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+    TRUST_PROXY: '1',
+    MANAGEMENT_TOKEN: OPERATOR.authorization.replace('Bearer ', ''),
+    ...env,
+  });
+  [url = '', operatorsUrl = ''] = service.urls();
+  while ((await statusOf('/readyz')) !== 200);
+};
+
+/** The connection is not kept: the service would close it to make room, and a later request might still use it. */
+const statusOf = async (path: string): Promise<number> => {
+  const response = await fetch(url + path, { headers: { Connection: 'close' } });
+  await response.arrayBuffer();
+  return response.status;
+};
+const refresh = async (): Promise<string> => {
+  const answer = await fetch(`${operatorsUrl}/refresh`, { method: 'POST', headers: OPERATOR });
+  return answer.text();
+};
+const peakMib = (): number => {
+  const status = readFileSync(`/proc/${service.child.pid}/status`, 'utf8');
+  return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1_024);
+};
+
+/** Opens the connections in a child process of low priority, and resolves when all are open and have sent `bytes`. */
+const connectAll = async (to: string, connections: number, bytes: string, reads = true): Promise<void> => {
+  const program = `
+    const { connect } = require('node:net');
+    const bytes = Buffer.from(${JSON.stringify(bytes)}, 'latin1');
+    let opened = 0;
+    const open = () => {
+      const socket = connect(${new URL(to).port}, '127.0.0.1', () => {
+        socket.write(bytes);
+        if ((opened += 1) === ${connections}) console.log('open');
+      });
+      socket.on('error', () => undefined);
+      if (${reads}) socket.resume();
+      else socket.pause();
+    };
+    for (let count = 0; count < ${connections}; count += 1) setTimeout(open, Math.floor(count / 20) * 10);
+  `;
+  const opening = runProgram('nice', { args: ['-n', '19', process.execPath, '-e', program] });
+  clients.push(opening);
+  await opening.says(/open/);
+};
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+const fields = Array.from({ length: 95 }, (_, index) => `X-${index}: ${'x'.repeat(150)}\r\n`).join('');
+const WITH_FIELDS = `GET /healthz HTTP/1.1\r\nHost: a\r\n${fields}`;
+
+test.each([
+  ['that have sent nothing', '', true],
+  ['idle after an ordinary request', get('/banks'), true],
+  ['idle after a request by node:http', get('/healthz'), true],
+  ['idle after 15 KiB of header', `${WITH_FIELDS}\r\n`, true],
+  ['in the middle of 15 KiB of header', WITH_FIELDS, true],
+  ['with 62 kB of pipelined requests for the list, unread', get('/banks').repeat(1_800), false],
+  ['with 62 kB of pipelined requests by node:http, unread', get('/healthz').repeat(1_800), false],
+])(`${LIMITS.connections} connections %s fit the container`, async (what, bytes, reads) => {
+  await start();
+  await connectAll(url, LIMITS.connections - 1, bytes, reads);
+  for (const untilMs = performance.now() + 2_000; performance.now() < untilMs;)
+    expect(await statusOf('/banks')).toBe(200);
+  process.stdout.write(`${LIMITS.connections} connections ${what}: ${peakMib()} MiB\n`);
+  expect(peakMib()).toBeLessThan(CONTAINER_MIB - 30);
+});
+
+const send = (res: ServerResponse, body: string): void =>
+  void res.writeHead(200, { 'content-type': 'application/json' }).end(body);
+/** As many copies of an entry as fit, in an array. */
+const fill = (entry: string, bytes = 5 * 1024 * 1024): string =>
+  `[${Array.from({ length: Math.floor((bytes - 2) / (entry.length + 1)) }, () => entry).join(',')}]`;
+/** As many entries as a list may have, of as many bytes as PROVIDER_MAX_BODY allows, and other ones in each round. */
+const largestList = (round: number): string =>
+  `[${Array.from({ length: 50_000 }, (_, index) => {
+    const entry = `{"code":"${index}","ispb":"${round}","name":"`;
+    return `${entry}${'é'.repeat((101 - entry.length) / 2)}"}`;
+  }).join(',')}]`;
+/** 80 different entries, each with as many empty objects as it may have. */
+const emptyObjects = (): string => {
+  const code = fill('{}', 65_000);
+  const entries = Array.from({ length: 80 }, (_, ispb) => `{"code":${code},"ispb":"${ispb}","name":"a"}`);
+  return `[${entries.join(',')}]`;
+};
+const fieldNames = (): string =>
+  fill(`{"code":1,${Array.from({ length: 6_000 }, (_, key) => `"k${key}":0`).join(',')}}`);
+
+/** As many chunks of one byte as the limit allows, and then a list. */
+const sendInChunksOfOneByte = (res: ServerResponse): void => {
+  res.writeHead(200, { 'content-type': 'application/json' });
+  res.flushHeaders();
+  const piece = Buffer.from('1\r\n \r\n'.repeat(10_000));
+  let left = 500;
+  const write = (): void => {
+    for (; left > 0; left -= 1)
+      if (!res.socket?.write(piece)) {
+        left -= 1;
+        return void res.socket?.once('drain', write);
+      }
+    res.socket?.end('25\r\n[{"code":"1","ispb":"1","name":"One"}\r\n1\r\n]\r\n0\r\n\r\n');
+  };
+  write();
+};
+
+/** For how long the event loop was blocked at most since the last time. */
+const longestHoldMs = async (): Promise<number> => {
+  const metrics = await (await fetch(`${operatorsUrl}/metrics`)).text();
+  return 1_000 * Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1]);
+};
+
+test.each<[string, (res: ServerResponse, round: number) => void, RegExp]>([
+  [
+    'a list at the bounds of entries and bytes',
+    (res, round) => send(res, largestList(round)),
+    /"count":50000/,
+  ],
+  ['5 MB of empty objects in a published field', (res) => send(res, emptyObjects()), /"count":80/],
+  ['5 MB of field names', (res) => send(res, fieldNames()), /"count":\d/],
+  ['5 MB in chunks of one byte', sendInChunksOfOneByte, /"count":1|timeout/],
+])('%s never blocks the event loop for long, and fits the container', async (name, answer, outcome) => {
+  await start({ PROVIDER_TIMEOUT: '5s', GUARD_MAX_SHRINK: '100%', GUARD_MAX_DRIFT: '100%' });
+  const holds: number[] = [];
+  const isQuickOnce = () => Math.min(...holds) < LONGEST_HOLD_MS;
+  for (let round = 0; round < RENEWALS || (round < MOST_RENEWALS && !isQuickOnce()); round += 1) {
+    provider.respondWith((_req, res) => answer(res, round));
+    await longestHoldMs();
+    expect(await refresh()).toMatch(outcome);
+    holds.push(await longestHoldMs());
+  }
+  process.stdout.write(
+    `${name}: blocks for ${holds.map(Math.round).join(', ')} ms, ${peakMib()} MiB at most\n`,
+  );
+  expect(Math.min(...holds)).toBeLessThan(LONGEST_HOLD_MS);
+  expect(peakMib()).toBeLessThan(CONTAINER_MIB);
+});
+
+/** Renewals: each replaces every entry, encodes it three times and saves it in both stores. */
+const ROUNDS = 6;
+
+describeWithRedis('everything at its bound at once', () => {
+  test(`fits the container: the largest list, renewed ${ROUNDS} times, both stores, and connections on both ports`, async () => {
+    let rounds = 0;
+    provider.respondWith((_req, res) => send(res, largestList((rounds += 1))));
+    const redis = await startRedis();
+    await start({
+      NODE_OPTIONS: `--max-old-space-size=${HEAP_MB} --max-semi-space-size=2`,
+      MALLOC_ARENA_MAX: '1',
+      PROVIDER_TIMEOUT: '60s',
+      CACHE_REDIS_URL: redis.url,
+      CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
+    });
+    const post = `POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n${fields}\r\n${'x'.repeat(32_768)}`;
+    await connectAll(url, LIMITS.connections / 2, `${WITH_FIELDS}\r\n`);
+    await connectAll(url, LIMITS.connections / 2 - 10, post);
+    await connectAll(operatorsUrl, 20, `GET / HTTP/1.1\r\nHost: a\r\n${fields}`);
+    for (let round = 0; round < ROUNDS; round += 1) {
+      expect(await refresh()).toContain('"count":50000');
+      expect(await statusOf('/banks')).toBe(200);
+    }
+    await redis.kill();
+    process.stdout.write(
+      `everything at its bound, Node ${process.versions.node}: ${peakMib()} MiB at most\n`,
+    );
+    expect(peakMib()).toBeLessThan(CONTAINER_MIB);
+  });
+});
