@@ -12,7 +12,7 @@ import { createStoreJudge } from './judges/stores.ts';
 import { createTokenJudge } from './judges/tokens.ts';
 import type { ProviderWitness } from './provider.ts';
 import type { RedisWitness } from './redis.ts';
-import type { Life, Outcome, ReplicaWitness } from './replica.ts';
+import { Life, type Outcome, type ReplicaWitness } from './replica.ts';
 import { DIRECTOR, type Owner, type World } from './world.ts';
 
 // Judges after every step whether what the replicas did is what was promised. It knows the truth from the provider's side, and
@@ -64,7 +64,7 @@ export const createJudge = (world: World, plan: Plan) => {
   /** Those to which something may happen in a step of `owner`. */
   const livesOf = (owner: Owner): Life[] => {
     if (owner === DIRECTOR) return court.replicas().flatMap(({ life }) => life ?? []);
-    return owner.isAlive && 'core' in owner ? [owner as Life] : [];
+    return owner.isAlive && owner instanceof Life ? [owner] : [];
   };
 
   const onEvent = (life: Life, event: ServiceEvent): void => {
@@ -103,7 +103,7 @@ export const createJudge = (world: World, plan: Plan) => {
   const replicaWitness: Omit<ReplicaWitness, 'onRunning'> = {
     onEvent,
     onTimer: (life) => limits.count(life, 'timers'),
-    onDisk: (life) => expect(life.state !== 'stopped', 'quiet after a stop', () => 'the disk'),
+    onDisk: (life) => expect(life.state !== 'stopped', 'quiet after a stop', 'the disk'),
     onDiskDone: stores.onDiskDone,
   };
 

@@ -38,18 +38,20 @@ interface Value {
   readonly expiresAtMs: number;
 }
 
-interface Connection {
-  readonly owner: Owner;
-  readonly onError: (error: unknown) => void;
-  readonly listeners: Map<string, (message: string) => void>;
-  readonly rejectAll: Set<(error: Error) => void>;
-  state: 'new' | 'open' | 'closed';
+type Connection = ReturnType<typeof newConnection>;
+
+const newConnection = (owner: Owner, onError: (error: unknown) => void) => ({
+  owner,
+  onError,
+  listeners: new Map<string, (message: string) => void>(),
+  rejectAll: new Set<(error: Error) => void>(),
+  state: 'new' as 'new' | 'open' | 'closed',
   /** Nothing arrives any more, and neither side is told. */
-  isHalfOpen: boolean;
+  isHalfOpen: false,
   /** Nothing arrives before what was sent earlier. */
-  lastArrivalMs: number;
-  lastReplyMs: number;
-}
+  lastArrivalMs: 0,
+  lastReplyMs: 0,
+});
 
 /** Stands for a value that no string command can read. */
 const OF_ANOTHER_TYPE = Buffer.from('a hash');
@@ -157,16 +159,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
   const createClient =
     (owner: Owner): CreateRedisClient =>
     ({ onError }) => {
-      const connection: Connection = {
-        owner,
-        onError,
-        listeners: new Map(),
-        rejectAll: new Set(),
-        state: 'new',
-        isHalfOpen: false,
-        lastArrivalMs: 0,
-        lastReplyMs: 0,
-      };
+      const connection = newConnection(owner, onError);
       const run = <T>(command: string, effect: () => T): Promise<T> => send(connection, command, effect);
       const client: RedisClient = {
         connect: () =>

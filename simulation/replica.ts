@@ -36,29 +36,39 @@ export const toConfig = (setup: Setup, ttlMs: number): Config =>
   });
 
 /** One run of the process, from its start to its end. */
-export interface Life extends Owner {
+export class Life implements Owner {
+  readonly name: string;
   readonly replica: Replica;
-  core: Core;
-  readonly startedAtMs: number;
-  state: 'restoring' | 'running' | 'stopping' | 'stopped' | 'killed';
+  /** Some parts of it are made, and look at their life, before all of it is there. */
+  core!: Core;
+  isAlive = true;
+  state: 'restoring' | 'running' | 'stopping' | 'stopped' | 'killed' = 'restoring';
   stateSinceMs: number;
-  askedToStopAtMs: number;
-  timers: number;
+  askedToStopAtMs = Infinity;
+  timers = 0;
   /** Timers that were late or will be, and by how much. */
-  readonly delays: { dueMs: number; lateMs: number }[];
+  readonly delays: { dueMs: number; lateMs: number }[] = [];
   /** Writes to the disk that are under way. */
-  writes: number;
+  writes = 0;
+
+  constructor(replica: Replica, nowMs: number) {
+    this.name = replica.name;
+    this.replica = replica;
+    this.stateSinceMs = nowMs;
+  }
 }
 
-export interface Replica {
-  readonly name: string;
-  readonly config: Config;
-  life: Life | undefined;
-  wallOffsetMs: number;
+export type Replica = ReturnType<typeof newReplica>;
+
+export const newReplica = (name: string, config: Config) => ({
+  name,
+  config,
+  life: undefined as Life | undefined,
+  wallOffsetMs: 0,
   /** Timers fire up to this much late. */
-  tardyMs: number;
-  disk: { content: Buffer | undefined; slowMs: number; fails: boolean };
-}
+  tardyMs: 0,
+  disk: { content: undefined as Buffer | undefined, slowMs: 5, fails: false },
+});
 
 /** Is told everything as it happens. */
 export interface ReplicaWitness {
@@ -179,20 +189,8 @@ export const createReplicas = (
         const delayMs = Math.floor(world.luck(`compress ${replica.name}`) ** 4 * 200);
         world.later(delayMs, life, 'compressed', () => resolve(bytes));
       });
-    // Some parts are made, and look at their life, before all of it is there.
-    const life = {
-      name: replica.name,
-      replica,
-      startedAtMs: world.nowMs(),
-      isAlive: true,
-      state: 'restoring',
-      stateSinceMs: world.nowMs(),
-      askedToStopAtMs: Infinity,
-      timers: 0,
-      delays: [] as { dueMs: number; lateMs: number }[],
-      writes: 0,
-    } as Life;
-    const core = createCore(replica.config, {
+    const life = new Life(replica, world.nowMs());
+    life.core = createCore(replica.config, {
       version: 'simulation',
       clock,
       random: () => world.luck(`jitter ${replica.name}`),
@@ -203,7 +201,6 @@ export const createReplicas = (
       files: createFiles(() => life, replica),
       compressors: { gzip: compress, br: compress, zstd: compress },
     });
-    life.core = core;
     replica.life = life;
     void begin(life);
   };
@@ -244,15 +241,6 @@ export const createReplicas = (
 /** By how much what began at `sinceMs` may be late because timers were. */
 export const lateMs = ({ delays }: Life, sinceMs: number): number =>
   delays.reduce((sum, delay) => (delay.dueMs >= sinceMs ? sum + delay.lateMs : sum), 0);
-
-export const newReplica = (name: string, config: Config): Replica => ({
-  name,
-  config,
-  life: undefined,
-  wallOffsetMs: 0,
-  tardyMs: 0,
-  disk: { content: undefined, slowMs: 5, fails: false },
-});
 
 /** What a request or an operator got. */
 export type Outcome = LoadError | undefined | 'not a load error';

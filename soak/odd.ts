@@ -75,59 +75,38 @@ const isClosedWithin = async (socket: Socket, ms: number, signal: AbortSignal): 
   return socket.destroyed;
 };
 
-interface RudeClient {
-  readonly kind: string;
-  readonly bytes: string;
-  /** One more of these every 700 ms. */
-  readonly slowly?: string;
-  readonly readsNothing?: boolean;
-  /** The service must close the connection between these times, with this status or none. */
-  readonly fromMs: number;
-  readonly untilMs: number;
-  readonly status?: number;
-}
-const RUDE_CLIENTS: readonly RudeClient[] = [
-  { kind: 'slow head', bytes: `${GET}X-Slow: `, slowly: 'x', fromMs: 9_000, untilMs: 16_000, status: 408 },
-  { kind: 'says nothing', bytes: '', fromMs: 9_000, untilMs: 16_000, status: 408 },
-  { kind: 'idle after an answer', bytes: `${GET}\r\n`, fromMs: 60_000, untilMs: 75_000 },
+/** The service must close the connection, though the client goes on sending `slowly`, if that is given. */
+const RUDE_CLIENTS: readonly (readonly [kind: string, bytes: string, slowly?: string])[] = [
+  ['slow head', `${GET}X-Slow: `, 'x'],
+  ['says nothing', ''],
+  ['idle after an answer', `${GET}\r\n`],
   // More than the system's buffers of both sides take.
-  {
-    kind: 'reads nothing',
-    bytes: `${GET}\r\n`.repeat(1_000),
-    readsNothing: true,
-    fromMs: 25_000,
-    untilMs: 75_000,
-  },
+  ['reads nothing', `${GET}\r\n`.repeat(1_000)],
 ];
+/** Longer than any limit for clients (docs/limits.md). */
+const CLOSED_WITHIN_MS = 75_000;
 const OF_EACH_KIND = 3;
 
 /** Clients that take their time or leave early, as long as the gate is open. */
 export const startRudeClients = (gate: Gate, options: OddOptions): void => {
   const { publicUrl, random, oracle, findings, lateness } = options;
 
-  const beRude = async (client: RudeClient, signal: AbortSignal): Promise<void> => {
-    const { kind, bytes, slowly = '', readsNothing, fromMs, untilMs, status } = client;
-    let received = '';
-    const socket = open(publicUrl).on('data', (chunk) => (received ||= chunk.toString('latin1')));
-    if (readsNothing) socket.pause();
+  const beRude = async (signal: AbortSignal, kind: string, bytes: string, slowly = ''): Promise<void> => {
+    const socket = open(publicUrl);
+    if (kind === 'reads nothing') socket.pause();
+    else socket.resume();
     socket.write(bytes);
     const slow = setInterval(() => socket.write(slowly), 700);
     // A paused socket does not notice that it was reset; after the time allowed it reads what is left.
-    const reading = setTimeout(() => socket.resume(), untilMs - 9_000);
+    const reading = setTimeout(() => socket.resume(), CLOSED_WITHIN_MS - 9_000);
     const sentMs = performance.now();
-    const isClosed = await isClosedWithin(socket, untilMs + lateness.slackMs(), signal);
-    const receivedMs = performance.now();
+    const isClosed = await isClosedWithin(socket, CLOSED_WITHIN_MS + lateness.slackMs(), signal);
     clearInterval(slow);
     clearTimeout(reading);
     socket.destroy();
-    if (signal.aborted || oracle.isFlooded({ sentMs, receivedMs })) return;
-    const answered = /^HTTP\/1\.1 (\d+)/.exec(received)?.[1];
-    findings.count(kind, isClosed ? (answered ?? 'closed') : 'left open');
-    const tookMs = receivedMs - sentMs;
-    if (!isClosed || tookMs < fromMs)
-      findings.fail(kind, `${isClosed ? 'closed' : 'open'} after ${tookMs.toFixed(0)} ms`);
-    if (status !== undefined && answered !== undefined && Number(answered) !== status)
-      findings.fail(kind, `status ${answered}`);
+    if (signal.aborted || oracle.isFlooded({ sentMs, receivedMs: performance.now() })) return;
+    findings.count(kind, isClosed ? 'closed' : 'left open');
+    if (!isClosed) findings.fail(kind, 'left open');
   };
   /** Disconnects in the middle of a head, or before reading any of 20 answers. */
   const leaveEarly = async (signal: AbortSignal): Promise<void> => {
@@ -138,7 +117,7 @@ export const startRudeClients = (gate: Gate, options: OddOptions): void => {
     await pause(1_000 * random(), signal);
   };
   for (let left = OF_EACH_KIND; left > 0; left -= 1) {
-    for (const client of RUDE_CLIENTS) gate.repeat((signal) => beRude(client, signal));
+    for (const client of RUDE_CLIENTS) gate.repeat((signal) => beRude(signal, ...client));
     gate.repeat(leaveEarly);
   }
 };

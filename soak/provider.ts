@@ -46,8 +46,6 @@ export type ListKind = 'ordinary' | 'shrunk' | 'some-unusable';
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
 const REMEMBERED_MS = 180_000;
-/** What a call may be early by: timers and the two processes' clocks. */
-const EARLY_MS = 120;
 const REQUEST_HEADERS = new Set('accept accept-encoding authorization connection host user-agent'.split(' '));
 
 export const startProvider = async (options: {
@@ -66,7 +64,6 @@ export const startProvider = async (options: {
   let current: Version | undefined;
   let count = 0;
 
-  const onListCall = createCallJudge(lateness, onFailure);
   const onCallEnd = (call: Call): void => {
     const nowMs = performance.now();
     const longestMs = TIMEOUT_MS + lateness.slackMs();
@@ -88,10 +85,6 @@ export const startProvider = async (options: {
     const isGood = isOk && !trouble && nowMs - (troubles.at(-1)?.untilMs ?? -Infinity) > longestMs;
     if (mayBeGood) provisions.push({ atMs: nowMs, versions: possible, isGood });
     while ((provisions[0]?.atMs ?? nowMs) < nowMs - REMEMBERED_MS) provisions.shift();
-    onListCall(call, nowMs, {
-      isWhole: isGood && emulator.behaviour === 'healthy',
-      retryAfterMs: call.status === 429 || call.status === 503 ? (trouble?.retryAfterMs ?? 0) : 0,
-    });
   };
   const emulator = await startEmulator({
     clientSecret: options.clientSecret,
@@ -178,8 +171,6 @@ export const startProvider = async (options: {
       await emulator.behave('healthy');
       endTrouble();
     },
-    /** An operator's request may cause one call more, until the function that it gives back is called. */
-    expectCall: onListCall.expect,
     versionOf: (json: Buffer): Version | undefined => versions.get(json.toString()),
     /** When the last good answer before `beforeMs` was sent; -Infinity without one lately. */
     lastGoodAtMs: (beforeMs: number): number =>
@@ -200,34 +191,6 @@ export const startProvider = async (options: {
         )
         .map(({ name }) => name),
   };
-};
-
-/** Judges the time between calls for the list: renewals, back-off and Retry-After allow no more. */
-const createCallJudge = (lateness: Lateness, onFailure: (problem: string, detail?: string) => void) => {
-  let last = { atMs: -Infinity, waitMs: 0, is401: false };
-  let expected = 0;
-  const judge = (
-    { status }: Call,
-    nowMs: number,
-    { isWhole, retryAfterMs }: { readonly isWhole: boolean; readonly retryAfterMs: number },
-  ): void => {
-    const gapMs = nowMs - last.atMs;
-    // A 401 is followed at once by one more call, if there is another token.
-    const isEarly = gapMs < last.waitMs - EARLY_MS;
-    const isRetry = last.is401 && isEarly;
-    if (isEarly && !lateness.isStarved() && !isRetry && expected === 0)
-      onFailure(
-        'a call to the provider that comes too early',
-        `after ${gapMs.toFixed(0)} of ${last.waitMs} ms`,
-      );
-    const waitMs = isWhole ? TTL_MS * 0.99 : Math.max(1_000, retryAfterMs);
-    last = { atMs: nowMs, waitMs, is401: status === 401 && !isRetry };
-  };
-  const expect = (): (() => void) => {
-    expected += 1;
-    return () => (expected -= 1);
-  };
-  return Object.assign(judge, { expect });
 };
 
 /** Fewer than the guard would refuse, even when the service has missed several changes in a row. */

@@ -18,7 +18,7 @@ export const createEndJudge = (court: Court, stores: ReturnType<typeof createSto
       agree(ageMs <= boundMs, `the list of ${life.name} is ${ageMs} ms old`);
       agree(held?.json.toString() === published, `${life.name} has another list`);
       const { refreshes, arrivals } = factsOf(life);
-      expect(refreshes.size + arrivals.size === 0, 'a refresh is answered', () => 'one is not');
+      expect(refreshes.size + arrivals.size === 0, 'a refresh is answered', 'one is not');
       for (const [store, last] of stores.lastOf(life))
         agree(last !== 'store-failed' || isAlone, `${life.name} says that ${store} fails`);
       const { content } = life.replica.disk;

@@ -144,8 +144,8 @@ export const createCourt = (world: World, { setup }: Plan) => {
     },
     violation: () => violation,
     broken,
-    expect: (isKept: boolean, promised: Promised, details: () => string): void => {
-      if (!isKept) broken(promised, details());
+    expect: (isKept: boolean, promised: Promised, details: string | (() => string)): void => {
+      if (!isKept) broken(promised, typeof details === 'string' ? details : details());
     },
     factsOf,
     all: () => all,

@@ -56,7 +56,7 @@ export const createGuardJudge = (court: Court) => {
       else if (returnsTo !== -1) memories.set(life, memory.slice(0, returnsTo));
       else if (mayKnow) memories.set(life, []);
       else {
-        expect(!hasDrifted(cached.text, text), 'the guard and the operator', () => 'fields changed');
+        expect(!hasDrifted(cached.text, text), 'the guard and the operator', 'fields changed');
         for (const one of [cached, ...memory])
           expect(
             !isShrunk(one.text, text),
@@ -74,7 +74,7 @@ export const createGuardJudge = (court: Court) => {
       expect(
         !memory.slice(-RECENT_LISTS).some(({ text }) => text === published),
         'the list of before comes back',
-        () => 'it is refused',
+        'it is refused',
       );
       // With a store its memory may have come with a list.
       if (error.kind !== 'shrunk' || setup.hasRedis || setup.hasSnapshot) return;

@@ -13,7 +13,7 @@ export const createLeaseJudge = (court: Court) => {
     const isRight = lifeMs >= timeoutMs + 100 && lifeMs <= 2 * timeoutMs + SECOND;
     expect(isRight, 'a lease only while loading', () => `asked for ${lifeMs} ms`);
     if (!owners.has(name)) owners.set(name, life);
-    expect(owners.get(name) === life, 'a lease only while loading', () => 'two replicas have one name');
+    expect(owners.get(name) === life, 'a lease only while loading', 'two replicas have one name');
     if (isGranted) factsOf(life).progressAtMs = now();
   };
 
@@ -32,7 +32,7 @@ export const createLeaseJudge = (court: Court) => {
             // What an operator has accepted elsewhere has replaced it at once.
             sharedList.acceptedAtMs > (held?.acceptedAtMs ?? 0))),
       'a lease only while loading',
-      () => 'it is given back before the list is written',
+      'it is given back before the list is written',
     );
   };
 
@@ -41,7 +41,7 @@ export const createLeaseJudge = (court: Court) => {
     expect(
       court.redis().lease()?.owner !== life,
       'a lease only while loading',
-      () => 'a new connection leaves a claim of the old one',
+      'a new connection leaves a claim of the old one',
     );
 
   const judgeTimes = (): void => {
@@ -52,7 +52,7 @@ export const createLeaseJudge = (court: Court) => {
     const calmMs = redis.calmForMs();
     if (life.state === 'stopped') {
       const wasCalm = calmMs > now() - life.askedToStopAtMs + RECONNECT_MS;
-      expect(!wasCalm, 'a lease only while loading', () => 'it is not given back at the stop');
+      expect(!wasCalm, 'a lease only while loading', 'it is not given back at the stop');
     }
     if (life.state !== 'running' || calmMs <= now() - lease.writtenAtMs || life.writes > 0) return;
     const { call, tokenCall, progressAtMs, callHasLease, refreshes } = factsOf(life);

@@ -51,8 +51,8 @@ export const createLimitJudge = (court: Court) => {
     }
     if (life.state !== 'stopped') return;
     expect(life.timers === 0, 'quiet after a stop', () => `${life.timers} timers are left`);
-    expect(connections === 0, 'quiet after a stop', () => 'a connection is left');
-    expect(!isOpen(facts.call), 'quiet after a stop', () => 'a call is left');
+    expect(connections === 0, 'quiet after a stop', 'a connection is left');
+    expect(!isOpen(facts.call), 'quiet after a stop', 'a call is left');
   };
 
   return {
@@ -60,13 +60,13 @@ export const createLimitJudge = (court: Court) => {
     /** The provider or the token endpoint is asked. */
     onCall: (life: Life) => {
       count(life, 'calls');
-      expect(life.state !== 'stopping', 'no load after a stop', () => 'a call');
+      expect(life.state !== 'stopping', 'no load after a stop', 'a call');
     },
     judgeTimes,
     beforeStep: () => {
       if (stepsAtOnce.atMs === now()) stepsAtOnce.count += 1;
       else stepsAtOnce = { atMs: now(), count: 0 };
-      expect(stepsAtOnce.count < 3_000, 'nobody spins', () => 'time stands still');
+      expect(stepsAtOnce.count < 3_000, 'nobody spins', 'time stands still');
     },
   };
 };

@@ -26,12 +26,12 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
   const onCall = (life: Life, call: Call): void => {
     const [facts, course] = [factsOf(life), courseOf(life)];
     const before = facts.call;
-    expect(!isOpen(before), 'one load at a time', () => 'a call while another is under way');
+    expect(!isOpen(before), 'one load at a time', 'a call while another is under way');
     if (before && before.signal === call.signal)
       expect(
         course.wasUnauthorized && before.token !== call.token,
         'one retry with a new token',
-        () => 'a second call',
+        'a second call',
       );
     else {
       facts.delivery = undefined;
@@ -91,7 +91,7 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
     const isFresh =
       now() - sharedList.origin.deliveredAtMs < court.ttlOf(life) * 0.98 &&
       sharedList.writtenAtMs < Math.max(leaseMs, now() - 4 * SECOND);
-    expect(!isFresh, 'one call per TTL', () => 'the shared list is fresh');
+    expect(!isFresh, 'one call per TTL', 'the shared list is fresh');
   };
 
   const onFailed = (life: Life, event: LoadFailed): void => {
@@ -106,7 +106,7 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
     const isAfterToken = (facts.tokenCall?.askedAtMs ?? -1) > (facts.call?.askedAtMs ?? -1);
     const retryAfterMs = isAfterToken ? course.tokenRetryAfterMs : course.retryAfterMs;
     if (retryAfterMs !== undefined && (error.kind === 'rate_limited' || error.kind === 'unavailable'))
-      expect(error.retryAfterMs === retryAfterMs, 'retries back off', () => 'Retry-After was not noticed');
+      expect(error.retryAfterMs === retryAfterMs, 'retries back off', 'Retry-After was not noticed');
     const ttlMs = court.ttlOf(life);
     const askedMs = Math.min(error.retryAfterMs ?? 0, Math.max(ttlMs, 3_600_000));
     if (!facts.failing) facts.failingSinceMs = WALL_START_MS + now() + life.replica.wallOffsetMs;

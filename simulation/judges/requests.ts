@@ -47,11 +47,11 @@ export const createRequestJudge = (court: Court) => {
       const { renewal, origin } = facts;
       // Where another replica's newer list has overtaken the answer, that one counts.
       const newestMs = Math.max(renewal?.askedAtMs ?? -1, (origin?.deliveredAtMs ?? -1) + TOLERANCE_MS);
-      expect(newestMs >= waiting.sinceMs, 'a refresh asks anew', () => 'nothing was taken since');
+      expect(newestMs >= waiting.sinceMs, 'a refresh asks anew', 'nothing was taken since');
       expect(
         accept.length === 0 || (facts.held?.acceptedAtMs ?? 0) > acceptedAtMs,
         'a refresh tells the truth',
-        () => 'nothing was accepted',
+        'nothing was accepted',
       );
     };
   };
@@ -67,7 +67,7 @@ export const createRequestJudge = (court: Court) => {
         expect(
           outcome !== undefined || life.core.list.served() !== undefined,
           'a first request is answered',
-          () => 'without a list',
+          'without a list',
         );
         return;
       }
@@ -85,14 +85,14 @@ export const createRequestJudge = (court: Court) => {
           facts.failedAtMs >= waiting.sinceMs ||
           life.state !== 'running',
         'a first request tells the truth',
-        () => 'the failure of an earlier load',
+        'the failure of an earlier load',
       );
       // Another replica's load, and its own, may take so long.
       const isWell = court.healthySinceMs < waiting.sinceMs - timeoutMs && redisIsCalm(2 * timeoutMs);
       expect(
         !isOver || !isWell || outcome === facts.error || (timeoutMs < 5 * SECOND && setup.hasRedis),
         'a first request tells the truth',
-        () => 'no answer in time, though all is well',
+        'no answer in time, though all is well',
       );
     };
   };

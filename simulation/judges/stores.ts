@@ -175,7 +175,7 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
     const runMs = now() - life.stateSinceMs;
     const offlineMs = now() - Math.max(shelf.disconnectedSinceMs ?? now(), life.stateSinceMs);
     if (Math.min(redis.calmForMs(), runMs) > RECONNECT_MS) {
-      expect(isConnected, 'the stores are what is told', () => 'Redis works, and no connection is made');
+      expect(isConnected, 'the stores are what is told', 'Redis works, and no connection is made');
       // What cannot be read or is refused stays until somebody writes.
       const isReadable =
         court.sharedList !== undefined &&
@@ -188,7 +188,7 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
           !isReadable ||
           shelf.refusedAtMs > (court.sharedList?.writtenAtMs ?? 0) - SHARE_MS,
         'the stores are what is told',
-        () => 'Redis works, and is said to fail',
+        'Redis works, and is said to fail',
       );
     }
     // Longer than it takes to find out that nothing answers any more.

@@ -25,17 +25,17 @@ export const createTokenJudge = (court: Court) => {
 
   const onCall = (life: Life, call: Call): void => {
     if (!setup.usesTokens) {
-      expect(call.token === 'simulated', 'tokens in their lifetime', () => 'not the fixed token');
+      expect(call.token === 'simulated', 'tokens in their lifetime', 'not the fixed token');
       return;
     }
     const purse = purseOf(life);
     const token = court.provider().tokens.get(call.token);
     if (purse.token !== call.token) purse.wasRejected = false;
     purse.token = call.token;
-    expect(token?.owner === life, 'tokens in their lifetime', () => 'a token that was never granted to it');
+    expect(token?.owner === life, 'tokens in their lifetime', 'a token that was never granted to it');
     if (!token) return;
     const endsAtMs = token.issuedAtMs + token.lifetimeMs;
-    expect(now() < endsAtMs, 'tokens in their lifetime', () => 'it has expired');
+    expect(now() < endsAtMs, 'tokens in their lifetime', 'it has expired');
     const { tokenCall } = factsOf(life);
     if (!tokenCall || isOpen(tokenCall) || purse.wasRejected || token.wasRepeated) return;
     const hasFailed = tokenCall.askedAtMs > token.issuedAtMs;
@@ -50,8 +50,8 @@ export const createTokenJudge = (court: Court) => {
   const onTokenCall = (life: Life, call: TokenCall): void => {
     const [facts, purse] = [factsOf(life), purseOf(life)];
     const before = facts.tokenCall;
-    expect(setup.usesTokens, 'one token request at a time', () => 'though the token is fixed');
-    expect(!isOpen(before), 'one token request at a time', () => 'two');
+    expect(setup.usesTokens, 'one token request at a time', 'though the token is fixed');
+    expect(!isOpen(before), 'one token request at a time', 'two');
     facts.tokenCall = call;
     facts.excuses.token.clear();
     facts.progressAtMs = now();
@@ -64,11 +64,7 @@ export const createTokenJudge = (court: Court) => {
     if (!held || purse.wasRejected || now() >= held.askedAtMs + held.lifetimeMs) return;
     const newest = [...tokens.values()].findLast(({ owner }) => owner === life);
     if (newest !== held) return;
-    expect(
-      now() >= held.askedAtMs + held.lifetimeMs * 0.79,
-      'tokens in their lifetime',
-      () => 'renewed too early',
-    );
+    expect(now() >= held.askedAtMs + held.lifetimeMs * 0.79, 'tokens in their lifetime', 'renewed too early');
     if (!before || before.askedAtMs <= held.issuedAtMs) return;
     // The last attempt brought nothing.
     // One that does not heed its end has been given up.
@@ -92,7 +88,7 @@ export const createTokenJudge = (court: Court) => {
       expect(
         dueAtMs === undefined || now() <= dueAtMs + 5,
         'tokens in their lifetime',
-        () => 'none is asked for though nine tenths of its life are over',
+        'none is asked for though nine tenths of its life are over',
       );
     },
   };

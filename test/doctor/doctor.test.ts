@@ -1,34 +1,24 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
-import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { signOfPages } from '../../src/doctor/survey.ts';
 import { createAuthority } from '../kit/authority.ts';
+import { closeLater } from '../kit/close-later.ts';
 import { listenOn } from '../kit/free-port.ts';
 import { runNode } from '../kit/program.ts';
 import { clientCredentialsEnv } from '../kit/rig.ts';
-import { runDoctor } from '../kit/run-doctor.ts';
+import { emulate, runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
 import { startTlsFront } from '../kit/tls-front.ts';
 
 // The doctor against the emulator, for each way in which an exchange can fail.
 
 const TOKEN = 'emulator-access-token';
 const ALL_STEPS = ['configuration', 'token', 'address', 'TLS', 'status', 'content', 'list', 'entries'];
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
-const emulate = async (options?: EmulatorOptions): Promise<Emulator> => {
-  const emulator = await startEmulator(options);
-  closers.push(() => emulator.close());
-  return emulator;
-};
 
 /** What the doctor says of `emulator`. */
 const diagnose = (emulator: Emulator, env: Environment = {}) =>
@@ -42,7 +32,7 @@ const fileWith = (content: string): string => {
 
 /** This step has failed, all before it have passed, and none after it is reported. */
 const expectFailure = (
-  { status, text, steps }: Awaited<ReturnType<typeof runDoctor>>,
+  { status, text, steps }: DoctorReport,
   step: string,
   ...said: (RegExp | string)[]
 ): void => {
@@ -268,7 +258,7 @@ describe('the address', () => {
     const speaksNoTls = await runDoctor({ PROVIDER_SANDBOX_BASE_URL: baseUrl.replace('http:', 'https:') });
     expectFailure(speaksNoTls, 'TLS', 'check the scheme and port');
     const front = await startTlsFront({ to: baseUrl, pair: createAuthority().issue('localhost') });
-    closers.push(() => front.close());
+    closeLater(() => front.close());
     const speaksTls = await runDoctor({ PROVIDER_SANDBOX_BASE_URL: front.url.replace('https:', 'http:') });
     expectFailure(speaksTls, 'status', 'check the scheme and port');
   });
@@ -288,8 +278,8 @@ describe('the address', () => {
     ['50ms', 'PROVIDER_TIMEOUT, 50 ms, is too short to connect over a network'],
     ['1s', 'there is no route: a firewall'],
   ])('where nobody answers within %s fails', async (timeout, likely) => {
-    const silent = createServer((socket) => closers.push(() => socket.destroy()));
-    closers.push(() => silent.close());
+    const silent = createServer((socket) => closeLater(() => socket.destroy()));
+    closeLater(() => silent.close());
     const port = await listenOn(silent);
     const env = { PROVIDER_SANDBOX_BASE_URL: `https://127.0.0.1:${port}`, PROVIDER_TIMEOUT: timeout };
     expectFailure(await runDoctor(env), 'address', likely);

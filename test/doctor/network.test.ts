@@ -1,9 +1,9 @@
-import { afterEach, expect, test } from '@jest/globals';
-import { startEmulator } from '../../emulator/emulator.ts';
+import { expect, test } from '@jest/globals';
 import type { Environment } from '../../src/config/reader.ts';
-import { runDoctor } from '../kit/run-doctor.ts';
+import { emulate, runDoctor } from '../kit/run-doctor.ts';
 import { startAlertingServer } from '../kit/alerting-server.ts';
 import { createAuthority, type Pair } from '../kit/authority.ts';
+import { closeLater } from '../kit/close-later.ts';
 import { describeWithProxy, startForwardProxy, type ForwardProxyOptions } from '../kit/forward-proxy.ts';
 import { describeWithHaproxy } from '../kit/haproxy.ts';
 import { leaksIn } from '../kit/leaks.ts';
@@ -17,11 +17,6 @@ const client = authority.issue('the service');
 const stranger = createAuthority('another authority').issue('a stranger');
 const PASSWORD = 'canary-Pr0xy.password_1';
 const KEY_LINES = client.key.split('\n').slice(1, -2);
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
 
 const doctor = async (env: Environment) => {
   const report = await runDoctor(env);
@@ -37,24 +32,16 @@ const mutual = (pair: Pair): Environment => ({
 });
 
 const startProvider = async (host = '127.0.0.1'): Promise<string> => {
-  const emulator = await startEmulator();
-  const front = await startTlsFront({
-    to: emulator.baseUrl,
-    pair: server,
-    clientAuthority: authority.cert,
-    host,
-  });
-  closers.push(
-    () => emulator.close(),
-    () => front.close(),
-  );
+  const { baseUrl } = await emulate();
+  const front = await startTlsFront({ to: baseUrl, pair: server, clientAuthority: authority.cert, host });
+  closeLater(() => front.close());
   return front.url;
 };
 
 describeWithProxy('a forward proxy', () => {
   const startProxy = async (options = {}) => {
     const proxy = await startForwardProxy(options);
-    closers.push(() => proxy.kill());
+    closeLater(() => proxy.kill());
     return proxy;
   };
   const credentials = { user: 'user', password: PASSWORD };
@@ -112,7 +99,7 @@ describeWithProxy('a forward proxy', () => {
   test('that hangs is named', async () => {
     const proxy = await startProxy();
     proxy.stall();
-    closers.push(() => proxy.resume());
+    closeLater(() => proxy.resume());
     const { text } = await doctor({
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
       PROVIDER_TIMEOUT: '2s',
@@ -132,16 +119,15 @@ test('a certificate for another name is a failure', async () => {
 });
 
 test('a certificate is noted in the last two weeks before it expires, and not before', async () => {
-  const emulator = await startEmulator();
-  closers.push(() => emulator.close());
+  const { baseUrl } = await emulate();
   for (const [daysLeft, verdict] of [
     [13.5, 'note'],
     [14.5, 'ok'],
   ] as const) {
     const end = new Date(Date.now() + daysLeft * 86_400_000).toISOString();
     const dates = { from: '20200101000000Z', until: `${end.slice(0, 19).replaceAll(/\D/g, '')}Z` };
-    const front = await startTlsFront({ to: emulator.baseUrl, pair: authority.issue('localhost', dates) });
-    closers.push(() => front.close());
+    const front = await startTlsFront({ to: baseUrl, pair: authority.issue('localhost', dates) });
+    closeLater(() => front.close());
     const { status, text } = await doctor({
       PROVIDER_TLS_CA_FILE: authority.certFile,
       PROVIDER_SANDBOX_BASE_URL: front.url,
@@ -169,7 +155,7 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
       clientAuthorityFile: authority.certFile,
       newestVersion,
     });
-    closers.push(() => alerting.close());
+    closeLater(() => alerting.close());
     const { text, steps } = await doctor({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
     expect(steps('FAIL')).toEqual(['TLS']);
     expect(text).toMatch(advice);

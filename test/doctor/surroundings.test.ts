@@ -1,27 +1,17 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
+import { closeLater } from '../kit/close-later.ts';
+import { emulate, runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
 import { findFreePort, listenOn } from '../kit/free-port.ts';
 import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
 import { eventually, startRig } from '../kit/rig.ts';
 
 // The doctor about what the service uses besides the provider: stores, ports and the clock.
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
-
-const emulate = async (): Promise<Emulator> => {
-  const emulator = await startEmulator();
-  closers.push(() => emulator.close());
-  return emulator;
-};
 
 const doctor = async (env: Environment, emulator?: Emulator): Promise<DoctorReport> =>
   runDoctor({ PROVIDER_SANDBOX_BASE_URL: (emulator ?? (await emulate())).baseUrl, ...env });
@@ -84,7 +74,7 @@ describeWithRedis('Redis', () => {
   const SECRET = 'SECRET-password';
   const start = async (...options: string[]): Promise<RedisServer> => {
     const redis = await startRedis(options);
-    closers.push(() => redis.kill());
+    closeLater(() => redis.kill());
     return redis;
   };
   const at = (url: string): Promise<DoctorReport> => doctor({ CACHE_REDIS_URL: url });
@@ -147,7 +137,7 @@ describeWithRedis('Redis', () => {
 describe('the ports', () => {
   test('that are free are fine; one that another program uses is a failure of its own variable', async () => {
     const other = createServer((_req, res) => void res.end('{"status":"pass","list":{}}'));
-    closers.push(() => other.close());
+    closeLater(() => other.close());
     const taken = String(await listenOn(other));
     const env = { HOST: '127.0.0.1' };
     const first = await doctor({ ...env, PORT: taken });
@@ -161,7 +151,7 @@ describe('the ports', () => {
 
   test('that the same service uses, which is running, are fine', async () => {
     const rig = await startRig();
-    closers.push(() => rig.close());
+    closeLater(() => rig.close());
     const [PORT, MANAGEMENT_PORT] = [rig.url, rig.operatorsUrl].map((url) => new URL(url).port);
     const { status, linesOf } = await doctor({ HOST: '127.0.0.1', PORT, MANAGEMENT_PORT });
     expect(status).toBe(0);

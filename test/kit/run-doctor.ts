@@ -1,20 +1,22 @@
 import { expect } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
+import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { doctor } from '../../src/commands/doctor.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { closeLater } from './close-later.ts';
 import { leaksIn } from './leaks.ts';
 import { runCommand } from './run-command.ts';
 
 // The doctor in this process. Nothing redacts what it writes: no secret may be in it even so.
 
-export interface DoctorReport {
-  readonly status: number;
-  readonly text: string;
-  /** The names of the steps of the exchange with this verdict, in their order. */
-  readonly steps: (verdict: 'ok' | 'note' | 'ok|note' | 'FAIL') => string[];
-  /** The lines about one step; empty if it is not reported. */
-  readonly linesOf: (step: string) => string;
-}
+export type DoctorReport = Awaited<ReturnType<typeof runDoctor>>;
+
+/** An emulator for this test. */
+export const emulate = async (options?: EmulatorOptions): Promise<Emulator> => {
+  const emulator = await startEmulator(options);
+  closeLater(() => emulator.close());
+  return emulator;
+};
 
 /** What no report may contain. */
 const SECRETS = new Map(
@@ -35,16 +37,19 @@ const SANDBOX = {
 };
 
 /** For a sandbox and with free ports unless `env` says otherwise. */
-export const runDoctor = async (env: Environment): Promise<DoctorReport> => {
+export const runDoctor = async (env: Environment) => {
   const { status, text } = await runCommand(doctor, { ...SANDBOX, ...env });
   expect(leaksIn(text, SECRETS)).toEqual([]);
   return {
     status,
     text,
-    steps: (verdict) =>
+    /** The names of the steps of the exchange with this verdict, in their order. */
+    steps: (verdict: 'ok' | 'note' | 'ok|note' | 'FAIL'): string[] =>
       [...text.matchAll(new RegExp(`^(?:${verdict}) +(\\S+)`, 'gm'))]
         .map(([, name = '']) => name)
         .filter((name) => !SURROUNDINGS.includes(name)),
-    linesOf: (step) => new RegExp(`^\\S+ +${step} .*(?:\\n {6}.*)*`, 'm').exec(text)?.[0] ?? '',
+    /** The lines about one step; empty if it is not reported. */
+    linesOf: (step: string): string =>
+      new RegExp(`^\\S+ +${step} .*(?:\\n {6}.*)*`, 'm').exec(text)?.[0] ?? '',
   };
 };

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { closeLater } from '../kit/close-later.ts';
 import { findFreePort, listenOn } from '../kit/free-port.ts';
 import { startProcess } from '../kit/process.ts';
 import { runNode } from '../kit/program.ts';
@@ -19,14 +20,9 @@ import { runDoctor } from '../kit/run-doctor.ts';
 
 const STORES = { redis: 'CACHE_REDIS_URL', snapshot: 'CACHE_SNAPSHOT_FILE' };
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
-
 const redis = async (...options: string[]): Promise<string> => {
   const server = await startRedis(options);
-  closers.push(() => server.kill());
+  closeLater(() => server.kill());
   return server.url;
 };
 
@@ -40,7 +36,7 @@ const slowRedis = async (): Promise<string> => {
     client.pipe(server);
     server.on('data', (reply) => void setTimeout(700).then(() => client.write(reply)));
   });
-  closers.push(
+  closeLater(
     () => front.close(),
     () => sockets.forEach((socket) => socket.destroy()),
   );
@@ -91,7 +87,7 @@ describeWithPromtool('told with Prometheus', () =>
       const name = STORES[store];
       const env = { [name]: value, MANAGEMENT_PORT: String(await findFreePort()) };
       const service = await startProcess({ ...provider, ...env });
-      closers.push(() => service.end('SIGKILL'));
+      closeLater(() => service.end('SIGKILL'));
       const [url = '', managementUrl = ''] = service.urls();
       while (!/"state":"fresh".*"works":false/.test(await textOf(`${url}/healthz`))) await setTimeout(50);
       // That of the fault before clears because its service was killed.
@@ -174,13 +170,13 @@ describeWithPromtool('told with Prometheus', () =>
       ],
     ])('%s: the service does not start', async (fault, envFor, step, reason) => {
       const other = createServer();
-      closers.push(() => other.close());
+      closeLater(() => other.close());
       const env = envFor(await listenOn(other));
       const { child, exit, output } = runNode(resolve('dist/src/main.js'), {
         cwd: folder,
         env: { ...provider, PORT: '0', MANAGEMENT_PORT: '0', ...env },
       });
-      closers.push(() => child.kill('SIGKILL'));
+      closeLater(() => child.kill('SIGKILL'));
       const status = await exit;
       const lines = { process: `exit ${status}: ${output().trim()}`, doctor: await askDoctor(env, step) };
       print(fault, lines);
