@@ -21,8 +21,6 @@ export interface ServiceOptions
   readonly redaction?: Redaction;
 }
 
-export type Service = ReturnType<typeof createService>;
-
 export const createService = (config: Config, options: ServiceOptions) => {
   const { clock = systemClock, random = Math.random, version, logDestination } = options;
   const redaction = options.redaction ?? createRedaction();

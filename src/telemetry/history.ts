@@ -17,8 +17,6 @@ class MinuteTally {
 
 export type Minute = Readonly<MinuteTally>;
 
-export type History = ReturnType<typeof createHistory>;
-
 export const HISTORY_MINUTES = 360;
 const MINUTE_MS = 60_000;
 
