@@ -6,7 +6,7 @@ import type { createStoreJudge } from './stores.ts';
 
 export const createEndJudge = (court: Court, stores: ReturnType<typeof createStoreJudge>) => {
   const { setup, expect, factsOf } = court;
-  const agree = (isKept: boolean, details: string): void => expect(isKept, 'a fleet agrees', () => details);
+  const agree = court.expectOf('a fleet agrees');
 
   /** @param isAlone whether Redis stays so that replicas cannot share lists for good */
   return (lives: readonly Life[], isAlone: boolean): void => {

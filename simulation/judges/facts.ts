@@ -116,6 +116,9 @@ export const createCourt = (world: World, { setup }: Plan) => {
   const broken = (promised: Promised, details: string): void => {
     violation ??= new Violation(promised, details);
   };
+  const expect = (isKept: boolean, promised: Promised, details: string | (() => string)): void => {
+    if (!isKept) broken(promised, typeof details === 'string' ? details : details());
+  };
   const factsOf = (owner: Owner): Facts => {
     let facts = all.get(owner);
     if (!facts) all.set(owner, (facts = new Facts(world.nowMs())));
@@ -144,9 +147,12 @@ export const createCourt = (world: World, { setup }: Plan) => {
     },
     violation: () => violation,
     broken,
-    expect: (isKept: boolean, promised: Promised, details: string | (() => string)): void => {
-      if (!isKept) broken(promised, typeof details === 'string' ? details : details());
-    },
+    expect,
+    /** {@link expect} for one promise. */
+    expectOf:
+      (promised: Promised) =>
+      (isKept: boolean, details: string | (() => string)): void =>
+        expect(isKept, promised, details),
     factsOf,
     all: () => all,
     textOf,

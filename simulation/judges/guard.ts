@@ -17,7 +17,9 @@ const WEEK_MS = 7 * 86_400 * SECOND;
 const RECENT_LISTS = 10;
 
 export const createGuardJudge = (court: Court) => {
-  const { nowMs: now, expect, factsOf, textOf, setup } = court;
+  const { nowMs: now, factsOf, textOf, setup } = court;
+  const expectGuarded = court.expectOf('the guard and the operator');
+  const expectReturn = court.expectOf('the list of before comes back');
   /** What each life held before, since an operator accepted a list or an earlier one came back. */
   const memories = new WeakMap<Life, readonly Remembered[]>();
   /** Whatever any replica has held: its memory may have come with a list. */
@@ -56,13 +58,9 @@ export const createGuardJudge = (court: Court) => {
       else if (returnsTo !== -1) memories.set(life, memory.slice(0, returnsTo));
       else if (mayKnow) memories.set(life, []);
       else {
-        expect(!hasDrifted(cached.text, text), 'the guard and the operator', 'fields changed');
+        expectGuarded(!hasDrifted(cached.text, text), 'fields changed');
         for (const one of [cached, ...memory])
-          expect(
-            !isShrunk(one.text, text),
-            'the guard and the operator',
-            () => `${sizeOf(text)} entries after ${sizeOf(one.text)}`,
-          );
+          expectGuarded(!isShrunk(one.text, text), () => `${sizeOf(text)} entries after ${sizeOf(one.text)}`);
         memories.set(life, [...memory, cached]);
       }
     },
@@ -71,20 +69,15 @@ export const createGuardJudge = (court: Court) => {
       if ((error.kind !== 'shrunk' && error.kind !== 'drifted') || !delivery || !held) return;
       const { published } = delivery.version;
       const memory = memoryOf(life);
-      expect(
-        !memory.slice(-RECENT_LISTS).some(({ text }) => text === published),
-        'the list of before comes back',
-        'it is refused',
-      );
+      expectReturn(!memory.slice(-RECENT_LISTS).some(({ text }) => text === published), 'it is refused');
       // With a store its memory may have come with a list.
       if (error.kind !== 'shrunk' || setup.hasRedis || setup.hasSnapshot) return;
       const largest = Math.max(
         sizeOf(textOf(held)),
         ...(memories.get(life) ?? []).map(({ text }) => sizeOf(text)),
       );
-      expect(
+      expectReturn(
         sizeOf(published) < largest * 0.8,
-        'the list of before comes back',
         () => `${sizeOf(published)} entries are refused after ${largest}`,
       );
     },

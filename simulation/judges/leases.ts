@@ -5,15 +5,16 @@ import { ENCODING_MS, isOpen, RECONNECT_MS, SECOND, STORE_MS, type Court } from 
 // Judges the lease: who has it, for how long, and that it is given back when the list is there for the next owner.
 
 export const createLeaseJudge = (court: Court) => {
-  const { setup, nowMs: now, expect, factsOf } = court;
+  const { setup, nowMs: now, factsOf } = court;
+  const expectLease = court.expectOf('a lease only while loading');
   const { timeoutMs } = setup;
   const owners = new Map<string, Owner>();
 
   const onLease = (life: Life, isGranted: boolean, lifeMs: number, name: string): void => {
     const isRight = lifeMs >= timeoutMs + 100 && lifeMs <= 2 * timeoutMs + SECOND;
-    expect(isRight, 'a lease only while loading', () => `asked for ${lifeMs} ms`);
+    expectLease(isRight, () => `asked for ${lifeMs} ms`);
     if (!owners.has(name)) owners.set(name, life);
-    expect(owners.get(name) === life, 'a lease only while loading', 'two replicas have one name');
+    expectLease(owners.get(name) === life, 'two replicas have one name');
     if (isGranted) factsOf(life).progressAtMs = now();
   };
 
@@ -24,25 +25,20 @@ export const createLeaseJudge = (court: Court) => {
     if (!isNews || !origin || life.state !== 'running') return;
     if (court.redis().calmForMs() < RECONNECT_MS || !life.core.list.served()) return;
     const { sharedList } = court;
-    expect(
+    expectLease(
       // Who read an older list just before may have written over it since; the message of that brings it back.
       saved === origin ||
         (sharedList !== undefined &&
           (sharedList.origin.deliveredAtMs >= origin.deliveredAtMs - SECOND ||
             // What an operator has accepted elsewhere has replaced it at once.
             sharedList.acceptedAtMs > (held?.acceptedAtMs ?? 0))),
-      'a lease only while loading',
       'it is given back before the list is written',
     );
   };
 
   /** The last step of a new connection: what was claimed over the old one is given back by then. */
   const onSubscribe = (life: Life): void =>
-    expect(
-      court.redis().lease()?.owner !== life,
-      'a lease only while loading',
-      'a new connection leaves a claim of the old one',
-    );
+    expectLease(court.redis().lease()?.owner !== life, 'a new connection leaves a claim of the old one');
 
   const judgeTimes = (): void => {
     const redis = court.redis();
@@ -52,7 +48,7 @@ export const createLeaseJudge = (court: Court) => {
     const calmMs = redis.calmForMs();
     if (life.state === 'stopped') {
       const wasCalm = calmMs > now() - life.askedToStopAtMs + RECONNECT_MS;
-      expect(!wasCalm, 'a lease only while loading', 'it is not given back at the stop');
+      expectLease(!wasCalm, 'it is not given back at the stop');
     }
     if (life.state !== 'running' || calmMs <= now() - lease.writtenAtMs || life.writes > 0) return;
     const { call, tokenCall, progressAtMs, callHasLease, refreshes } = factsOf(life);
@@ -68,7 +64,7 @@ export const createLeaseJudge = (court: Court) => {
     const heldMs = now() - sinceMs;
     const boundMs = ENCODING_MS + 2 * STORE_MS;
     if (heldMs < boundMs) return;
-    expect(heldMs < boundMs + lateMs(life, sinceMs), 'a lease only while loading', () => `for ${heldMs} ms`);
+    expectLease(heldMs < boundMs + lateMs(life, sinceMs), () => `for ${heldMs} ms`);
   };
 
   return { onLease, onReturned, onSubscribe, judgeTimes };

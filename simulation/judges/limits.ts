@@ -11,6 +11,8 @@ const MOST_IN_A_SECOND = { commands: 80, timers: 120 };
 
 export const createLimitJudge = (court: Court) => {
   const { nowMs: now, expect, factsOf } = court;
+  const expectQuiet = court.expectOf('quiet after a stop');
+  const expectNothingLeft = court.expectOf('nothing is left behind');
   const secondOf = perLife(() => ({ second: -1, done: { ...NOTHING } }));
   let stepsAtOnce = { atMs: 0, count: 0 };
 
@@ -28,7 +30,7 @@ export const createLimitJudge = (court: Court) => {
       // Each load is a token, a call, and both again; a stale list from Redis must be loaded anew.
       done.calls <= 4 * (1 + done.refreshes + done['stale lists']);
     expect(isCalm, 'nobody spins', () => JSON.stringify(done));
-    expect(life.state !== 'stopped', 'quiet after a stop', () => `one of its ${what}`);
+    expectQuiet(life.state !== 'stopped', () => `one of its ${what}`);
   };
 
   const judgeTimes = (life: Life, { nextLoadInMs }: ListStatus): void => {
@@ -42,17 +44,17 @@ export const createLimitJudge = (court: Court) => {
       now() - facts.progressAtMs > 5 * SECOND;
     // The next load, the connection to Redis and an operation of it.
     const most = isIdle && lateMs(life, now() - 5 * SECOND) === 0 ? 4 : 12;
-    expect(life.timers <= most, 'nothing is left behind', () => `${life.timers} timers`);
-    expect(connections <= 2, 'nothing is left behind', () => `${connections} connections`);
+    expectNothingLeft(life.timers <= most, () => `${life.timers} timers`);
+    expectNothingLeft(connections <= 2, () => `${connections} connections`);
     if (life.state === 'stopping') {
       const boundMs = 4 * STORE_MS + ENCODING_MS + 4 * life.replica.disk.slowMs + 20 * SECOND;
       const tookMs = now() - life.stateSinceMs;
       expect(tookMs <= boundMs + lateMs(life, life.stateSinceMs), 'a stop ends', () => `${tookMs} ms`);
     }
     if (life.state !== 'stopped') return;
-    expect(life.timers === 0, 'quiet after a stop', () => `${life.timers} timers are left`);
-    expect(connections === 0, 'quiet after a stop', 'a connection is left');
-    expect(!isOpen(facts.call), 'quiet after a stop', 'a call is left');
+    expectQuiet(life.timers === 0, () => `${life.timers} timers are left`);
+    expectQuiet(connections === 0, 'a connection is left');
+    expectQuiet(!isOpen(facts.call), 'a call is left');
   };
 
   return {

@@ -20,6 +20,10 @@ class Course {
 
 export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boolean) => {
   const { setup, nowMs: now, expect, factsOf } = court;
+  const expectTurn = court.expectOf('one call per TTL');
+  const expectBackOff = court.expectOf('retries back off');
+  const expectProgress = court.expectOf('loads go on');
+  const expectReason = court.expectOf('failures are those of the provider');
   const { timeoutMs } = setup;
   const courseOf = perLife(() => new Course());
 
@@ -53,14 +57,14 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
     const ageMs = life.core.list.status().ageMs ?? Infinity;
     const ttlMs = court.ttlOf(life);
     const isDue = facts.failing || facts.held === undefined || ageMs >= ttlMs * 0.99 - 2;
-    expect(isDue, 'one call per TTL', () => `its list is ${ageMs} ms old`);
+    expectTurn(isDue, () => `its list is ${ageMs} ms old`);
     if (facts.failing) {
       const earliestMs = Math.max(
         facts.failedAtMs + Math.min(SECOND, ttlMs),
         facts.retryAtMs,
         course.dueAtMs,
       );
-      expect(now() >= earliestMs - 2, 'retries back off', () => `${earliestMs - now()} ms too early`);
+      expectBackOff(now() >= earliestMs - 2, () => `${earliestMs - now()} ms too early`);
     }
     if (setup.hasRedis) judgeTurn(life, facts);
   };
@@ -76,9 +80,8 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
     for (const { life: other } of court.replicas()) {
       if (!other || other === life || hasWaited) continue;
       const { call, callHasLease } = factsOf(other);
-      expect(
+      expectTurn(
         !(call && isOpen(call) && callHasLease) || call.askedAtMs < now() - timeoutMs,
-        'one call per TTL',
         () => `${other.name} is loading`,
       );
     }
@@ -91,7 +94,7 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
     const isFresh =
       now() - sharedList.origin.deliveredAtMs < court.ttlOf(life) * 0.98 &&
       sharedList.writtenAtMs < Math.max(leaseMs, now() - 4 * SECOND);
-    expect(!isFresh, 'one call per TTL', 'the shared list is fresh');
+    expectTurn(!isFresh, 'the shared list is fresh');
   };
 
   const onFailed = (life: Life, event: LoadFailed): void => {
@@ -106,7 +109,7 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
     const isAfterToken = (facts.tokenCall?.askedAtMs ?? -1) > (facts.call?.askedAtMs ?? -1);
     const retryAfterMs = isAfterToken ? course.tokenRetryAfterMs : course.retryAfterMs;
     if (retryAfterMs !== undefined && (error.kind === 'rate_limited' || error.kind === 'unavailable'))
-      expect(error.retryAfterMs === retryAfterMs, 'retries back off', 'Retry-After was not noticed');
+      expectBackOff(error.retryAfterMs === retryAfterMs, 'Retry-After was not noticed');
     const ttlMs = court.ttlOf(life);
     const askedMs = Math.min(error.retryAfterMs ?? 0, Math.max(ttlMs, 3_600_000));
     if (!facts.failing) facts.failingSinceMs = WALL_START_MS + now() + life.replica.wallOffsetMs;
@@ -125,18 +128,13 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
     const isOfCall = call !== undefined && call.askedAtMs >= beganAtMs && excuses.call.has(kind);
     const isOfToken = (tokenCall?.endedAtMs ?? now()) >= beganAtMs && excuses.token.has(kind);
     const isOver = kind === 'timeout' && durationMs >= timeoutMs - 2;
-    expect(
-      isOfCall || isOfToken || isOver,
-      'failures are those of the provider',
-      () => `${kind}: ${message}; ${durationMs} ms`,
-    );
+    expectReason(isOfCall || isOfToken || isOver, () => `${kind}: ${message}; ${durationMs} ms`);
     const isOld = tokenCall !== undefined && tokenCall.askedAtMs <= court.healthySinceMs;
     const isRefused = ['shrunk', 'drifted', 'missing_field', 'unauthorized'].includes(kind);
-    expect(
+    expectReason(
       court.healthySinceMs >= beganAtMs ||
         (isOld && (tokenCall.endedAtMs ?? now()) >= beganAtMs) ||
         isRefused,
-      'failures are those of the provider',
       () => `${kind}, though all is well`,
     );
   };
@@ -166,13 +164,12 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
       const isRight =
         nextLoadInMs <= Math.max(askedMs, step) + 2 &&
         nextLoadInMs >= Math.max(askedMs, Math.min(SECOND, step)) - 2;
-      expect(isRight, 'retries back off', () => `${nextLoadInMs} ms after ${facts.attempts} failures`);
+      expectBackOff(isRight, () => `${nextLoadInMs} ms after ${facts.attempts} failures`);
     }
     const atAgeMs = (ageMs ?? 0) + nextLoadInMs;
     if (state === 'fresh' && !facts.failing)
-      expect(
+      expectProgress(
         atAgeMs >= 0.99 * ttlMs - 2 && atAgeMs <= 0.998 * ttlMs + 2,
-        'loads go on',
         () => `the next load comes at an age of ${atAgeMs} ms`,
       );
   };
@@ -185,7 +182,7 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
       const boundMs = waiting.patienceMs + 3 * STORE_MS + SECOND + lateMs(life, waiting.sinceMs);
       const waitedMs = now() - waiting.sinceMs;
       const isAsking = isOpen(facts.tokenCall);
-      expect(waitedMs <= boundMs || isAsking, 'loads go on', () => `waits for its turn for ${waitedMs} ms`);
+      expectProgress(waitedMs <= boundMs || isAsking, () => `waits for its turn for ${waitedMs} ms`);
     }
     if (state === 'fresh' && !facts.failing) {
       facts.unwellSinceMs = undefined;
@@ -200,7 +197,7 @@ export const createLoadJudge = (court: Court, mayRefuse: (text: string) => boole
     };
     const quietMs = msSince(facts.progressAtMs);
     const boundMs = longestRetryMs + 3 * timeoutMs + 3 * SECOND;
-    expect(quietMs <= boundMs, 'loads go on', () => `nothing for ${quietMs} ms`);
+    expectProgress(quietMs <= boundMs, () => `nothing for ${quietMs} ms`);
     const kind = failure?.kind;
     const isRefused = kind === 'shrunk' || kind === 'drifted';
     if (isRefused || facts.refreshes.size > 0 || facts.refreshedAtMs > now() - court.recoveryMs) return;

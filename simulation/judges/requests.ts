@@ -6,6 +6,8 @@ import { ENCODING_MS, isOpen, SECOND, STORE_MS, TOLERANCE_MS, type Court, type W
 
 export const createRequestJudge = (court: Court) => {
   const { setup, nowMs: now, expect, factsOf } = court;
+  const expectTruth = court.expectOf('a first request tells the truth');
+  const expectTruthOfRefresh = court.expectOf('a refresh tells the truth');
   const { timeoutMs } = setup;
 
   const begin = (waits: Set<Waiting>): Waiting => {
@@ -30,15 +32,13 @@ export const createRequestJudge = (court: Court) => {
       judgeDefect(outcome);
       if (outcome instanceof LoadError) {
         const isOwn = outcome === facts.error && facts.failedAtMs === now();
-        expect(
+        expectTruthOfRefresh(
           isOwn || life.state !== 'running',
-          'a refresh tells the truth',
           () => `${outcome.message}, which its load did not say`,
         );
         const { kind } = outcome;
-        expect(
+        expectTruthOfRefresh(
           (kind !== 'shrunk' && kind !== 'drifted') || !accept.includes(kind),
-          'a refresh tells the truth',
           () => `${kind}, which was accepted`,
         );
         return;
@@ -48,9 +48,8 @@ export const createRequestJudge = (court: Court) => {
       // Where another replica's newer list has overtaken the answer, that one counts.
       const newestMs = Math.max(renewal?.askedAtMs ?? -1, (origin?.deliveredAtMs ?? -1) + TOLERANCE_MS);
       expect(newestMs >= waiting.sinceMs, 'a refresh asks anew', 'nothing was taken since');
-      expect(
+      expectTruthOfRefresh(
         accept.length === 0 || (facts.held?.acceptedAtMs ?? 0) > acceptedAtMs,
-        'a refresh tells the truth',
         'nothing was accepted',
       );
     };
@@ -73,25 +72,22 @@ export const createRequestJudge = (court: Court) => {
       }
       const waitedMs = now() - waiting.sinceMs;
       const isOver = outcome.kind === 'timeout' && waitedMs >= timeoutMs - 2;
-      expect(
+      expectTruth(
         isOver || (outcome === facts.error && facts.failing) || life.state !== 'running',
-        'a first request tells the truth',
         () => `${outcome.message}, after ${waitedMs} ms`,
       );
       // It shares the load under way.
-      expect(
+      expectTruth(
         !isShared ||
           waitedMs >= timeoutMs - 2 ||
           facts.failedAtMs >= waiting.sinceMs ||
           life.state !== 'running',
-        'a first request tells the truth',
         'the failure of an earlier load',
       );
       // Another replica's load, and its own, may take so long.
       const isWell = court.healthySinceMs < waiting.sinceMs - timeoutMs && redisIsCalm(2 * timeoutMs);
-      expect(
+      expectTruth(
         !isOver || !isWell || outcome === facts.error || (timeoutMs < 5 * SECOND && setup.hasRedis),
-        'a first request tells the truth',
         'no answer in time, though all is well',
       );
     };

@@ -16,11 +16,13 @@ const MOST_LEAD_MS = 61_000;
 
 export const createServedJudge = (court: Court, guard: GuardJudge) => {
   const { nowMs: now, expect, factsOf, textOf, origins, setup } = court;
+  const expectAge = court.expectOf('ages are true');
+  const expectSent = court.expectOf('only what the provider sent');
 
   const onRenewed = (life: Life, { list }: Renewed): void => {
     const facts = factsOf(life);
     const { delivery } = facts;
-    expect(delivery?.version.published === textOf(list), 'only what the provider sent', 'a renewed list');
+    expectSent(delivery?.version.published === textOf(list), 'a renewed list');
     if (!delivery) return;
     if (!facts.isOwn && facts.origin)
       expect(
@@ -39,11 +41,7 @@ export const createServedJudge = (court: Court, guard: GuardJudge) => {
   const onRestored = (life: Life, { list, state }: Restored): void => {
     const facts = factsOf(life);
     const text = textOf(list);
-    expect(
-      court.provider().versions.byPublished(text) !== undefined,
-      'only what the provider sent',
-      'a restored list',
-    );
+    expectSent(court.provider().versions.byPublished(text) !== undefined, 'a restored list');
     const genuine = origins.find(list.receivedAtMs, text);
     const origin = genuine ?? origins.latest(text);
     // A forged time may be believed once it has come; until then the list counts as very old.
@@ -96,11 +94,11 @@ export const createServedJudge = (court: Court, guard: GuardJudge) => {
     const ttlMs = court.ttlOf(life);
     const limitMs = ttlMs + setup.maxStaleMs;
     expect(held === facts.held, 'what is told is what is served', 'a list was replaced without an event');
-    expect((ageMs === undefined) === (held === undefined), 'ages are true', 'no list, or no age');
+    expectAge((ageMs === undefined) === (held === undefined), 'no list, or no age');
     if (ageMs === undefined || held === undefined) return;
     expect(isServed === ageMs <= limitMs, 'nothing too old is served', () => `${ageMs} ms`);
     const expected = ageMs <= ttlMs ? 'fresh' : ageMs <= limitMs ? 'stale' : 'expired';
-    expect(state === expected, 'ages are true', () => `${state} at ${ageMs} ms`);
+    expectAge(state === expected, () => `${state} at ${ageMs} ms`);
     if (!facts.origin) return;
     const sinceMs = now() - facts.origin.deliveredAtMs;
     // A list with times that cannot be true, by any clock of the fleet, is used as a stale one.
@@ -111,7 +109,7 @@ export const createServedJudge = (court: Court, guard: GuardJudge) => {
     const spreadMs = setup.hasSnapshot || court.redis().forgedAtMs() >= 0 ? court.wallSpreadMs : TOLERANCE_MS;
     const tolerance = facts.isOwn ? 2 : TOLERANCE_MS + spreadMs;
     const isTrue = ageMs >= trueMs - tolerance && (!facts.isOwn || ageMs <= trueMs + tolerance);
-    expect(isTrue, 'ages are true', () => `${ageMs} ms instead of ${trueMs} ms`);
+    expectAge(isTrue, () => `${ageMs} ms instead of ${trueMs} ms`);
   };
 
   return { onRenewed, onRestored, inspect };

@@ -38,6 +38,8 @@ interface Renewal {
 
 export const createStoreJudge = (court: Court, mayRefuse: (text: string) => boolean) => {
   const { setup, nowMs: now, expect, factsOf } = court;
+  const expectTold = court.expectOf('the stores are what is told');
+  const expectShared = court.expectOf('what one loads the others have');
   const shelfOf = perLife(() => new Shelf());
   /** The newest that is to reach everybody. */
   let newest: Renewal | undefined;
@@ -62,11 +64,7 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
     if (type === 'store-failed') shelf.recoveries = 0;
     if (type === 'store-recovered' && !isOfWrite) shelf.recoveries += 1;
     // The connection, and reading.
-    expect(
-      shelf.recoveries <= 2,
-      'the stores are what is told',
-      () => `${store} recovers though it has not failed`,
-    );
+    expectTold(shelf.recoveries <= 2, () => `${store} recovers though it has not failed`);
     shelf.last.set(store, type);
   };
 
@@ -104,16 +102,14 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
       accepted > acceptedAtMs ||
       (accepted === acceptedAtMs && (origin?.deliveredAtMs ?? -1) >= delivery.deliveredAtMs - TOLERANCE_MS);
     const { sharedList } = court;
-    expect(
+    expectShared(
       sharedList !== undefined && isAsNew(sharedList.origin, sharedList.acceptedAtMs),
-      'what one loads the others have',
       () => `not Redis after ${now() - atMs} ms`,
     );
     const { held, origin } = factsOf(life);
     const isKept = isAsNew(origin, held?.acceptedAtMs ?? 0) || shelfOf(life).refusedAtMs >= atMs;
-    expect(
+    expectShared(
       isKept || mayRefuse(delivery.version.published),
-      'what one loads the others have',
       () => `not ${life.name} after ${now() - atMs} ms`,
     );
   };
@@ -167,15 +163,14 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
     if (!setup.hasRedis || life.state !== 'running' || lateMs(life, now() - RECONNECT_MS) > 0) return;
     const last = shelf.last.get('CACHE_REDIS_URL');
     const cutMs = now() - (shelf.cutAtMs ?? now());
-    expect(
+    expectTold(
       cutMs < SECOND || redis.calmForMs() < cutMs,
-      'the stores are what is told',
       () => `no new connection ${cutMs} ms after the first was cut`,
     );
     const runMs = now() - life.stateSinceMs;
     const offlineMs = now() - Math.max(shelf.disconnectedSinceMs ?? now(), life.stateSinceMs);
     if (Math.min(redis.calmForMs(), runMs) > RECONNECT_MS) {
-      expect(isConnected, 'the stores are what is told', 'Redis works, and no connection is made');
+      expectTold(isConnected, 'Redis works, and no connection is made');
       // What cannot be read or is refused stays until somebody writes.
       const isReadable =
         court.sharedList !== undefined &&
@@ -183,18 +178,16 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
         // Otherwise its writer may have given it up by then, and told nobody.
         redis.calmForMs() > now() - court.sharedList.writtenAtMs + RECONNECT_MS &&
         redis.list()?.bytes.equals(court.sharedList.bytes) === true;
-      expect(
+      expectTold(
         last !== 'store-failed' ||
           !isReadable ||
           shelf.refusedAtMs > (court.sharedList?.writtenAtMs ?? 0) - SHARE_MS,
-        'the stores are what is told',
         'Redis works, and is said to fail',
       );
     }
     // Longer than it takes to find out that nothing answers any more.
-    expect(
+    expectTold(
       offlineMs < RECONNECT_MS || last === 'store-failed',
-      'the stores are what is told',
       () => `no connection to Redis for ${offlineMs} ms, and it is said to work`,
     );
   };
@@ -202,9 +195,8 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
   const judgeDisk = (life: Life): void => {
     const shelf = shelfOf(life);
     if (life.state !== 'running' || !setup.hasSnapshot) return;
-    expect(
+    expectTold(
       shelf.diskFailed === (shelf.last.get('CACHE_SNAPSHOT_FILE') === 'store-failed'),
-      'the stores are what is told',
       () => `the disk ${shelf.diskFailed ? 'fails' : 'works'}`,
     );
   };

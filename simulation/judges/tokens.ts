@@ -21,21 +21,22 @@ class Purse {
 
 export const createTokenJudge = (court: Court) => {
   const { setup, nowMs: now, expect, factsOf } = court;
+  const expectInTime = court.expectOf('tokens in their lifetime');
   const purseOf = perLife(() => new Purse());
 
   const onCall = (life: Life, call: Call): void => {
     if (!setup.usesTokens) {
-      expect(call.token === 'simulated', 'tokens in their lifetime', 'not the fixed token');
+      expectInTime(call.token === 'simulated', 'not the fixed token');
       return;
     }
     const purse = purseOf(life);
     const token = court.provider().tokens.get(call.token);
     if (purse.token !== call.token) purse.wasRejected = false;
     purse.token = call.token;
-    expect(token?.owner === life, 'tokens in their lifetime', 'a token that was never granted to it');
+    expectInTime(token?.owner === life, 'a token that was never granted to it');
     if (!token) return;
     const endsAtMs = token.issuedAtMs + token.lifetimeMs;
-    expect(now() < endsAtMs, 'tokens in their lifetime', 'it has expired');
+    expectInTime(now() < endsAtMs, 'it has expired');
     const { tokenCall } = factsOf(life);
     if (!tokenCall || isOpen(tokenCall) || purse.wasRejected || token.wasRepeated) return;
     const hasFailed = tokenCall.askedAtMs > token.issuedAtMs;
@@ -64,7 +65,7 @@ export const createTokenJudge = (court: Court) => {
     if (!held || purse.wasRejected || now() >= held.askedAtMs + held.lifetimeMs) return;
     const newest = [...tokens.values()].findLast(({ owner }) => owner === life);
     if (newest !== held) return;
-    expect(now() >= held.askedAtMs + held.lifetimeMs * 0.79, 'tokens in their lifetime', 'renewed too early');
+    expectInTime(now() >= held.askedAtMs + held.lifetimeMs * 0.79, 'renewed too early');
     if (!before || before.askedAtMs <= held.issuedAtMs) return;
     // The last attempt brought nothing.
     // One that does not heed its end has been given up.
@@ -85,9 +86,8 @@ export const createTokenJudge = (court: Court) => {
     onRetryAfter: (life: Life, ms: number) => void (purseOf(life).retryAtMs = now() + ms),
     judgeTimes: (life: Life) => {
       const { dueAtMs } = purseOf(life);
-      expect(
+      expectInTime(
         dueAtMs === undefined || now() <= dueAtMs + 5,
-        'tokens in their lifetime',
         'none is asked for though nine tenths of its life are over',
       );
     },
