@@ -25,9 +25,9 @@ interface Row {
 const JSON_TYPE = { 'content-type': 'application/json' };
 const GUARDED: readonly LoadErrorKind[] = ['shrunk', 'drifted', 'missing_field'];
 
-type Change = Partial<Answer> | ((version: BankVersion) => Partial<Answer>);
+type Change = (version: BankVersion) => Partial<Answer>;
 
-const list = (change: Change = {}): Row => ({
+const list = (change: Change = () => ({})): Row => ({
   needsToken: true,
   answer: (version) => ({
     status: 200,
@@ -36,27 +36,16 @@ const list = (change: Change = {}): Row => ({
     course: 'whole',
     excuses: GUARDED,
     isGood: true,
-    ...(typeof change === 'function' ? change(version) : change),
+    ...change(version),
   }),
 });
 
-const notAList = (excuse: LoadErrorKind, change: Partial<Answer> = {}): Row =>
-  list({ isGood: false, excuses: [excuse], ...change });
+const body = (excuse: LoadErrorKind, text: (version: BankVersion) => string): Row =>
+  list((version) => ({ isGood: false, excuses: [excuse, 'missing_field'], body: text(version) }));
 
-const body = (excuse: LoadErrorKind, text: string | ((version: BankVersion) => string)): Row =>
-  list((version) => ({
-    isGood: false,
-    excuses: [excuse, 'missing_field'],
-    body: typeof text === 'string' ? text : text(version),
-  }));
-
-const status = (code: number, excuse: LoadErrorKind, headers: Answer['headers'] = {}): Row => ({
-  ...notAList(excuse, { status: code, headers, body: 'no' }),
-  needsToken: false,
-});
-
-const lost = (course: Answer['course'], excuse: LoadErrorKind): Row => ({
-  ...notAList(excuse, { course }),
+/** An answer that is no list, whatever the token is. */
+const failure = (excuse: LoadErrorKind, change: Partial<Answer>): Row => ({
+  ...list(() => ({ isGood: false, excuses: [excuse], ...change })),
   needsToken: false,
 });
 
@@ -77,22 +66,22 @@ export const ANSWERS = {
       ...(banks.length > 8 ? [[]] : []),
     ]),
   })),
-  refuse: lost('refuse', 'unreachable'),
-  reset: lost('reset', 'unreachable'),
-  hang: lost('never', 'timeout'),
-  stall: lost('stall', 'timeout'),
-  'cut-short': lost('cut', 'malformed'),
-  drip: lost('drip', 'timeout'),
-  unauthorized: status(401, 'unauthorized'),
-  'rate-limited': status(429, 'rate_limited', { 'retry-after': '' }),
-  'server-error': status(500, 'unavailable'),
-  unavailable: status(503, 'unavailable', { 'retry-after': '' }),
-  redirect: status(302, 'unexpected_status', { location: 'http://127.0.0.1:9/' }),
-  html: notAList('malformed', { headers: { 'content-type': 'text/html' }, body: '<p>later' }),
-  'not-json': body('malformed', '{"banks": ['),
-  null: body('not_a_list', 'null'),
+  refuse: failure('unreachable', { course: 'refuse' }),
+  reset: failure('unreachable', { course: 'reset' }),
+  hang: failure('timeout', { course: 'never' }),
+  stall: failure('timeout', { course: 'stall' }),
+  'cut-short': failure('malformed', { course: 'cut' }),
+  drip: failure('timeout', { course: 'drip' }),
+  unauthorized: failure('unauthorized', { status: 401, headers: {} }),
+  'rate-limited': failure('rate_limited', { status: 429, headers: { 'retry-after': '' } }),
+  'server-error': failure('unavailable', { status: 500, headers: {} }),
+  unavailable: failure('unavailable', { status: 503, headers: { 'retry-after': '' } }),
+  redirect: failure('unexpected_status', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }),
+  html: failure('malformed', { headers: { 'content-type': 'text/html' }, body: '<p>later' }),
+  'not-json': body('malformed', () => '{"banks": ['),
+  null: body('not_a_list', () => 'null'),
   'too-large': body('too_large', ({ body: text }) => text.padEnd(MAX_BODY_BYTES + 1)),
-  empty: body('too_few', '[]'),
+  empty: body('too_few', () => '[]'),
   'most-unusable': body('unusable_entries', ({ banks }) =>
     JSON.stringify([...banks, ...banks.map((_, index) => index)]),
   ),

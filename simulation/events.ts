@@ -192,28 +192,13 @@ export const plan = (replicas: number | undefined, pace: Pace) => {
   return fc.record({ setup, events });
 };
 
-const time = (ms: number): string => {
-  if (ms < SECOND) return `${ms} ms`;
-  return ms < 120 * SECOND ? `${ms / SECOND} s` : `${Math.round(ms / 6_000) / 10} min`;
-};
-
-const moment = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
-
-const describeAction = ({ type, ...details }: Action): string =>
-  [type, ...Object.entries(details).map(([name, value]) => describeDetail(name, value))].join(', ');
-const describeDetail = (name: string, value: unknown): string =>
-  /ms$/i.test(name)
-    ? `${name.replace(/ms$/i, '')} ${time(Number(value))}`.trim()
-    : `${name} ${String(value)}`;
+export const moment = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
 
 /** One line for each event, and what the fleet is. */
 export const describe = ({ setup, events }: Plan): string[] => [
-  `fleet: ${Object.entries(setup)
-    .filter(([name]) => name !== 'seed')
-    .map(([name, value]) => `${name} ${name.endsWith('Ms') ? time(Number(value ?? 0)) : value}`)
-    .join(', ')}`,
+  `fleet: ${JSON.stringify(setup)}`,
   ...events.map(({ atMs, when, plusMs, who, action }) => {
     const whenever = when === undefined ? '' : ` when ${when}`;
-    return `${moment(atMs)}${whenever} + ${plusMs} ms: replica ${who}: ${describeAction(action)}`;
+    return `${moment(atMs)}${whenever} + ${plusMs} ms: replica ${who}: ${JSON.stringify(action)}`;
   }),
 ];

@@ -1,6 +1,6 @@
 /* oxlint-disable no-await-in-loop -- one run after the other */
 import * as fc from 'fast-check';
-import { describe, plan, type Pace, type Plan } from './events.ts';
+import { describe, moment, plan, type Pace, type Plan } from './events.ts';
 import { options } from './options.ts';
 import { measureReach } from './reach.ts';
 import { run } from './run.ts';
@@ -41,7 +41,7 @@ const report = async (seed: number, pace: Pace, made: Plan): Promise<void> => {
 };
 
 const trace = (atMs: number, what: string, { name }: { readonly name: string }): void =>
-  print(`${new Date(atMs).toISOString().slice(11, 23)} ${name}: ${what}`);
+  print(`${moment(atMs)} ${name}: ${what}`);
 
 // Loaded when it is first needed: that would be the only thing that takes real time.
 await import('oauth4webapi');

@@ -28,8 +28,7 @@ const start = (command: string, argsFor: (port: number, folder: string) => reado
     return {
       url: `http://127.0.0.1:${port}`,
       close: async (): Promise<void> => {
-        program.child.kill('SIGTERM');
-        await program.exit;
+        await program.end('SIGTERM');
         rmSync(folder, { recursive: true });
       },
     };

@@ -33,7 +33,7 @@ export const startForwardProxy = ({ credentials, onlyPort }: ForwardProxyOptions
     ];
     const file = join(mkdtempSync(join(tmpdir(), 'banks-proxy-')), 'tinyproxy.conf');
     writeFileSync(file, `${config.join('\n')}\n`);
-    const { child, exit, output, says } = runProgram('tinyproxy', { args: ['-d', '-c', file] });
+    const { end, stall, resume, output, says } = runProgram('tinyproxy', { args: ['-d', '-c', file] });
     await says(/done sending stored logs/);
     return {
       port,
@@ -42,12 +42,8 @@ export const startForwardProxy = ({ credentials, onlyPort }: ForwardProxyOptions
       /** The targets of the tunnels that were asked for so far, such as `localhost:4000`. */
       targets: (): string[] =>
         [...output().matchAll(/: CONNECT (\S+) HTTP/g)].map(([, target = '']) => target),
-      kill: async (): Promise<void> => {
-        child.kill('SIGKILL');
-        await exit;
-      },
-      /** It accepts connections and answers nothing, until `resume`. */
-      stall: () => void child.kill('SIGSTOP'),
-      resume: () => void child.kill('SIGCONT'),
+      kill: end,
+      stall,
+      resume,
     };
   });

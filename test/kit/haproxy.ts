@@ -26,14 +26,13 @@ export const runHaproxy = (configure: (write: (name: string, text: string) => st
     return join(folder, name);
   };
   const args = ['-db', '-f', write('haproxy.cfg', configure(write))];
-  const { child, exit, output, listens } = runProgram('haproxy', { args, env: { PATH: SYSTEM_PATH } });
+  const { end, output, listens } = runProgram('haproxy', { args, env: { PATH: SYSTEM_PATH } });
   return {
     listens,
     /** Everything that it has logged so far. */
     log: output,
     close: async (): Promise<void> => {
-      child.kill('SIGTERM');
-      await exit;
+      await end('SIGTERM');
       rmSync(folder, { recursive: true });
     },
   };

@@ -30,7 +30,7 @@ export const runService = (
 
 /** Starts it; resolves when it listens. `preload` as for {@link runService}. */
 export const startProcess = async (env: Environment, preload = '') => {
-  const { child, exit, output, says } = runService(env, { preload });
+  const { child, end, output, says } = runService(env, { preload });
   await says(/"listening"[^\n]*\n/);
   return {
     child,
@@ -42,10 +42,6 @@ export const startProcess = async (env: Environment, preload = '') => {
         .split('\n')
         .filter((line) => line.includes('"listening"'))
         .flatMap((line) => line.match(/http:\/\/127\.0\.0\.\d+:\d+/g) ?? []),
-    /** Sends `signal` and resolves with the exit status. */
-    end: (signal: NodeJS.Signals): Promise<number | null> => {
-      child.kill(signal);
-      return exit;
-    },
+    end,
   };
 };

@@ -32,6 +32,14 @@ export const runProgram = (command: string, { args = [], env = {}, cwd }: Progra
     child,
     output,
     exit,
+    /** Sends `signal` and resolves with the exit status. */
+    end: (signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> => {
+      child.kill(signal);
+      return exit;
+    },
+    /** A server accepts connections and answers nothing, until `resume`. */
+    stall: (): void => void child.kill('SIGSTOP'),
+    resume: (): void => void child.kill('SIGCONT'),
     /** Resolves with the first match of `pattern` in the output; rejects if the program ends, or takes a minute, without one. */
     says: (pattern: RegExp): Promise<RegExpExecArray> =>
       new Promise((resolve, reject) => {

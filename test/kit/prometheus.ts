@@ -27,7 +27,7 @@ export const startPrometheus = async (folder: string) => {
   };
   await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config));
   const port = await findFreePort();
-  const { child, exit, listens } = runProgram('prometheus', {
+  const { end, listens } = runProgram('prometheus', {
     args: [
       '--config.file=prometheus.yml',
       `--web.listen-address=127.0.0.1:${port}`,
@@ -45,9 +45,6 @@ export const startPrometheus = async (folder: string) => {
       return [...result.matchAll(/"alertname":"(\w+)"/g)].map(([, name = '']) => name);
     },
     setTargets,
-    close: async (): Promise<void> => {
-      child.kill('SIGKILL');
-      await exit;
-    },
+    close: end,
   };
 };

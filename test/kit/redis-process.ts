@@ -28,17 +28,14 @@ export const startRedis = (options: readonly string[] = []) =>
       /** Redis's replies to one inline command, as bytes. */
       command: (text: string): Promise<string> => send(port, text),
       /** Kills it, with its data. */
-      kill: async (): Promise<void> => {
-        running.child.kill('SIGKILL');
-        await running.exit;
-      },
+      kill: (): Promise<unknown> => running.end(),
       /** Starts it again on the same port, empty. */
       revive: async (): Promise<void> => {
         running = await start();
       },
       /** It accepts connections but answers nothing, until `resume`. */
-      stall: () => void running.child.kill('SIGSTOP'),
-      resume: () => void running.child.kill('SIGCONT'),
+      stall: (): void => running.stall(),
+      resume: (): void => running.resume(),
     };
   });
 
