@@ -17,8 +17,6 @@ export const createLateness = () => {
   const pids = [process.pid];
   const before = new Map<number, number>();
   const steps: number[] = [];
-  let starved = 0;
-  let all = 0;
   let lastMs = performance.now();
   const look = (): void => {
     const nowMs = performance.now();
@@ -32,19 +30,14 @@ export const createLateness = () => {
     steps.push(Math.max(...waits, nowMs - lastMs - EVERY_MS));
     lastMs = nowMs;
     if (steps.length > REMEMBERED) steps.shift();
-    all += 1;
-    if (isStarved()) starved += 1;
   };
   const waitedMs = (): number => steps.reduce((sum, step) => sum + step, 0);
-  const isStarved = (): boolean => waitedMs() > STARVED_MS;
   const timer = setInterval(look, EVERY_MS);
   return {
     /** What to allow now, in milliseconds. */
     slackMs: () => SLACK_MS + waitedMs(),
     /** Whether the machine is so busy that the service misses its own deadlines. */
-    isStarved,
-    /** Share of the time, 0 to 1, in which it was. */
-    starvedShare: () => starved / all,
+    isStarved: (): boolean => waitedMs() > STARVED_MS,
     watch: (pid: number) => void pids.push(pid),
     end: () => clearInterval(timer),
   };

@@ -220,8 +220,6 @@ const report = {
   seed,
   minutes,
   requestsPerSecond: REQUESTS_PER_SECOND,
-  /** Of the time in which other programs kept the service from running, so that lateness was not judged strictly. */
-  starvedPercent: Math.round(lateness.starvedShare() * 1_000) / 10,
   answers: clients.answered(),
   latencyMs: summariseLatencies(clients.latenciesMs),
   notAllowed: findings.total(),
