@@ -33,14 +33,9 @@ export const createWorld = (seed: number) => {
   /** The entry that is due first is the last. */
   const pending: Entry[] = [];
   const add = (entry: Entry): void => {
-    let [low, high] = [0, pending.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const { dueMs, order } = pending[middle] as Entry;
-      if (dueMs > entry.dueMs || (dueMs === entry.dueMs && order > entry.order)) low = middle + 1;
-      else high = middle;
-    }
-    pending.splice(low, 0, entry);
+    const isLater = ({ dueMs, order }: Entry): boolean =>
+      dueMs > entry.dueMs || (dueMs === entry.dueMs && order > entry.order);
+    pending.splice(pending.findLastIndex(isLater) + 1, 0, entry);
   };
   /** A number in [0, 1) from a stream of its own: what happens to one thing does not change the luck of another. */
   const luck = (stream: string): number => {
