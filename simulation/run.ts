@@ -4,9 +4,17 @@ import type { Action, Event, Plan, RedisOnce } from './events.ts';
 import { createJudge } from './judge.ts';
 import type { Violation } from './judges/facts.ts';
 import { watchProcess } from './judges/limits.ts';
-import { createProviderWorld, LIST_CHANGES, type ListChange } from './provider.ts';
+import { createProviderWorld, LIST_CHANGES } from './provider.ts';
 import { createRedisWorld } from './redis.ts';
-import { createReplicas, newReplica, outcomeOf, toConfig, WALL_START_MS, type Life } from './replica.ts';
+import {
+  createReplicas,
+  newReplica,
+  outcomeOf,
+  toConfig,
+  WALL_START_MS,
+  type Life,
+  type Replica,
+} from './replica.ts';
 import { createWorld, DIRECTOR, type Owner } from './world.ts';
 
 // One run of a plan: a fleet is started, what is planned happens to it, everything is healed, and it is stopped.
@@ -106,11 +114,6 @@ export const run = async (
       judge.onProviderChange();
     });
 
-  const changeList = (change: ListChange): void => {
-    provider.go('steady');
-    LIST_CHANGES[change](provider);
-  };
-
   const disturbRedis = (what: RedisOnce): void => {
     if (what === 'cut') redis.cutAll();
     else if (what === 'emptied') redis.empty();
@@ -120,81 +123,66 @@ export const run = async (
     else redis.tamper(what, WALL_START_MS + world.nowMs());
   };
 
+  const startLater = (replica: Replica, downMs: number): void => {
+    const { life } = replica;
+    world.later(downMs, DIRECTOR, 'start', () => {
+      // A stopped process ends at the latest now.
+      if (replica.life === life) lifecycle.kill(replica);
+      if (!replica.life) lifecycle.start(replica);
+    });
+  };
+  const perform: {
+    readonly [T in Action['type']]: (action: Extract<Action, { type: T }>, replica: Replica) => unknown;
+  } = {
+    refresh: ({ times, accept }, { life }) => {
+      if (life?.state === 'running' || life?.state === 'stopping')
+        for (let time = 0; time < times; time += 1) refresh(life, accept);
+    },
+    request: ({ times }, { life }) => {
+      if (life?.state === 'running') for (let time = 0; time < times; time += 1) request(life);
+    },
+    kill: ({ downMs }, replica) => {
+      startLater(replica, downMs);
+      lifecycle.kill(replica);
+    },
+    stop: ({ downMs }, replica) => {
+      startLater(replica, downMs);
+      void lifecycle.stop(replica);
+    },
+    'wall clock': ({ byMs }, replica) => {
+      replica.wallOffsetMs = byMs === 0 ? 0 : replica.wallOffsetMs + byMs;
+      judge.onWallClock();
+    },
+    'timers late': ({ ms, forMs }, replica) =>
+      during(`timers of ${replica.name}`, forMs, (isOn) => (replica.tardyMs = isOn ? ms : 0)),
+    disk: ({ fails, slowMs, forMs }, { name, disk }) =>
+      during(`disk of ${name}`, forMs, (isOn) => Object.assign(disk, isOn ? { fails, slowMs } : WELL)),
+    provider: ({ answer, retryAfter, forMs }) =>
+      providerDuring('provider', forMs, (isOn) =>
+        isOn ? provider.answer(answer, retryAfter) : provider.answer('healthy', undefined),
+      ),
+    'provider slow': ({ ms, isDeaf, forMs }) =>
+      providerDuring('slowness', forMs, (isOn) => provider.slow(isOn ? ms : 0, isOn && isDeaf)),
+    list: ({ change }) => {
+      provider.go('steady');
+      LIST_CHANGES[change](provider);
+    },
+    'token endpoint': ({ grant, forMs }) =>
+      providerDuring('token endpoint', forMs, (isOn) => provider.grant(isOn ? grant : 'healthy')),
+    'tokens revoked': () => provider.revoke(),
+    redis: ({ fault, forMs }) => during(`redis ${fault}`, forMs, (isOn) => redis.fault(fault, isOn)),
+    'redis slow': ({ ms, forMs }) => during('slow redis', forMs, (isOn) => redis.slow(isOn ? ms : 0)),
+    'redis once': ({ what }) => disturbRedis(what),
+  };
   let isHealed = false;
-  const perform = (index: number, action: Action): void => {
+  const performOn = (index: number, action: Action): void => {
     const replica = replicas[index % replicas.length];
-    if (isHealed || !replica) return;
-    const { life, name } = replica;
-    const startLater = (downMs: number): void =>
-      void world.later(downMs, DIRECTOR, 'start', () => {
-        // A stopped process ends at the latest now.
-        if (replica.life === life) lifecycle.kill(replica);
-        if (!replica.life) lifecycle.start(replica);
-      });
-    switch (action.type) {
-      case 'refresh':
-        if (life?.state === 'running' || life?.state === 'stopping')
-          for (let time = 0; time < action.times; time += 1) refresh(life, action.accept);
-        break;
-      case 'request':
-        if (life?.state === 'running') for (let time = 0; time < action.times; time += 1) request(life);
-        break;
-      case 'kill':
-        lifecycle.kill(replica);
-        startLater(action.downMs);
-        break;
-      case 'stop':
-        void lifecycle.stop(replica);
-        startLater(action.downMs);
-        break;
-      case 'wall clock':
-        replica.wallOffsetMs = action.byMs === 0 ? 0 : replica.wallOffsetMs + action.byMs;
-        judge.onWallClock();
-        break;
-      case 'timers late':
-        during(`timers of ${name}`, action.forMs, (isOn) => (replica.tardyMs = isOn ? action.ms : 0));
-        break;
-      case 'disk':
-        during(`disk of ${name}`, action.forMs, (isOn) =>
-          Object.assign(replica.disk, isOn ? { fails: action.fails, slowMs: action.slowMs } : WELL),
-        );
-        break;
-      case 'provider':
-        providerDuring('provider', action.forMs, (isOn) =>
-          isOn ? provider.answer(action.answer, action.retryAfter) : provider.answer('healthy', undefined),
-        );
-        break;
-      case 'provider slow':
-        providerDuring('slowness', action.forMs, (isOn) =>
-          provider.slow(isOn ? action.ms : 0, isOn && action.isDeaf),
-        );
-        break;
-      case 'list':
-        changeList(action.change);
-        break;
-      case 'token endpoint':
-        providerDuring('token endpoint', action.forMs, (isOn) =>
-          provider.grant(isOn ? action.grant : 'healthy'),
-        );
-        break;
-      case 'tokens revoked':
-        provider.revoke();
-        break;
-      case 'redis':
-        during(`redis ${action.fault}`, action.forMs, (isOn) => redis.fault(action.fault, isOn));
-        break;
-      case 'redis slow':
-        during('slow redis', action.forMs, (isOn) => redis.slow(isOn ? action.ms : 0));
-        break;
-      case 'redis once':
-        disturbRedis(action.what);
-        break;
-    }
+    if (!isHealed && replica) perform[action.type](action as never, replica);
   };
 
   const waiting = new Set<Event>();
   const performLater = (event: Event): void =>
-    void world.later(event.plusMs, DIRECTOR, event.action.type, () => perform(event.who, event.action));
+    void world.later(event.plusMs, DIRECTOR, event.action.type, () => performOn(event.who, event.action));
   world.onStep((what) => {
     for (const event of waiting)
       if (event.when !== undefined && what.startsWith(event.when)) {
