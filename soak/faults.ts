@@ -10,7 +10,7 @@ import type { RedisServer } from '../test/kit/redis-process.ts';
 import type { Findings } from './findings.ts';
 import { pause, type Gate } from './gate.ts';
 import type { Oracle } from './oracle.ts';
-import type { ListKind, Provider } from './provider.ts';
+import type { Provider } from './provider.ts';
 
 // What happens around the service: the provider's lists change, it fails in every way and recovers, Redis comes and goes, and
 // an operator asks for refreshes.
@@ -29,7 +29,7 @@ export interface FaultsOptions {
 const TOKEN_FAULTS = Object.keys(tokenBehaviours)
   .filter(isTokenBehaviour)
   .filter((name) => name !== 'rate-limited');
-/** Their lists are ones that {@link Provider.present} remembers, or are only a delay. */
+/** Their lists would have to be remembered as {@link Provider} does, or are only a delay. */
 const PRESENTED: readonly string[] = ['healthy', 'slow', 'shrunk', 'some-unusable'];
 const LIST_FAULTS = Object.keys(listBehaviours)
   .filter(isBehaviour)
@@ -84,29 +84,26 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
     await pause(between(5_000, 15_000));
     await provider.end();
   };
-  const present =
-    (kind: ListKind, isAccepted: boolean): Episode =>
+  const shrink =
+    (isAccepted: boolean): Episode =>
     async () => {
-      const version = provider.present(kind);
+      const version = provider.presentHalf();
       await pause(between(6_000, 12_000));
-      if (kind === 'shrunk') {
-        await refresh(502);
-        if (isAccepted) {
-          provider.accept(version);
-          await refresh(200, '?accept=shrunk');
-          await pause(6_000);
-        }
+      await refresh(502);
+      if (isAccepted) {
+        provider.accept(version);
+        await refresh(200, '?accept=shrunk');
+        await pause(6_000);
       }
-      provider.present('ordinary');
+      provider.presentAll();
     };
   const all: readonly Episode[] = [
     ...LIST_FAULTS.map(fail),
     ...TOKEN_FAULTS.map(failToken),
     beSlow,
     beSlow,
-    present('some-unusable', false),
-    present('shrunk', false),
-    present('shrunk', true),
+    shrink(false),
+    shrink(true),
   ];
   let deck: Episode[] = [];
   gate.repeat(async (signal) => {

@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module';
-import { replaceWithJunk } from '../emulator/altered-lists.ts';
 import type { Behaviour, BehaviourDetails, TokenBehaviour } from '../emulator/behaviours.ts';
 import type { Call } from '../emulator/calls.ts';
 import { startEmulator } from '../emulator/emulator.ts';
@@ -40,8 +39,6 @@ interface Bank {
   readonly ispb: string;
   readonly name: string;
 }
-
-export type ListKind = 'ordinary' | 'shrunk' | 'some-unusable';
 
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
@@ -94,11 +91,11 @@ export const startProvider = async (options: {
   });
 
   let banks: readonly Bank[] = createRequire(import.meta.url)('#emulator-banks.json');
-  const set = (list: readonly unknown[], published: readonly Bank[], isRefused: boolean): Version => {
+  const set = (list: readonly Bank[], isRefused: boolean): Version => {
     const nowMs = performance.now();
     if (current) current.untilMs = nowMs;
     for (const [key, { untilMs }] of versions) if (untilMs < nowMs - REMEMBERED_MS) versions.delete(key);
-    const json = JSON.stringify(published.map(({ code, ispb, name }) => ({ code, ispb, name })));
+    const json = JSON.stringify(list.map(({ code, ispb, name }) => ({ code, ispb, name })));
     const known = versions.get(json);
     count += known ? 0 : 1;
     current = known ?? { json, isRefused, fromMs: nowMs, untilMs: Infinity };
@@ -117,7 +114,7 @@ export const startProvider = async (options: {
     if (trouble) trouble.untilMs = performance.now();
     trouble = undefined;
   };
-  set(banks, banks, false);
+  set(banks, false);
 
   return {
     emulator,
@@ -128,28 +125,16 @@ export const startProvider = async (options: {
     /** Adds, removes and renames some banks. */
     change: (): void => {
       banks = alter(banks, count, random);
-      set(banks, banks, false);
+      set(banks, false);
     },
-    /** The current banks in another form, until the next one. */
-    present: (kind: ListKind): Version => {
-      if (kind === 'shrunk') beginTrouble(kind);
-      else endTrouble();
-      switch (kind) {
-        case 'ordinary':
-          return set(banks, banks, false);
-        case 'shrunk': {
-          const half = banks.slice(0, Math.floor(banks.length / 2));
-          return set(half, half, true);
-        }
-        case 'some-unusable': {
-          const isReplaced = (index: number): boolean => index % 20 === 7;
-          return set(
-            replaceWithJunk(banks, isReplaced),
-            banks.filter((_bank, index) => !isReplaced(index)),
-            false,
-          );
-        }
-      }
+    /** Half of the current banks, until {@link presentAll}. */
+    presentHalf: (): Version => {
+      beginTrouble('shrunk');
+      return set(banks.slice(0, Math.floor(banks.length / 2)), true);
+    },
+    presentAll: (): void => {
+      endTrouble();
+      set(banks, false);
     },
     /** An operator is about to accept it. */
     accept: (version: Version): void => {
