@@ -35,8 +35,13 @@ const start = (command: string, argsFor: (port: number, folder: string) => reado
   });
 };
 
-/** nginx in front of the service at `serviceUrl`, which renews what it serves in the background. */
-export const startNginx = (serviceUrl: string): Promise<CachingProxy> =>
+/** nginx in front of the service at `serviceUrl`, which renews what it serves in the background unless told otherwise. */
+export const startNginx = (
+  serviceUrl: string,
+  upstream = 'keepalive 16;',
+  location = `proxy_cache banks; proxy_cache_revalidate on; proxy_cache_background_update on;
+          proxy_cache_use_stale updating; add_header X-Proxy $upstream_cache_status always;`,
+): Promise<CachingProxy> =>
   start(nginx.program, (port, folder) => {
     const file = join(folder, 'nginx.conf');
     mkdirSync(join(folder, 'cache'), { recursive: true });
@@ -50,15 +55,14 @@ export const startNginx = (serviceUrl: string): Promise<CachingProxy> =>
     http {
       access_log off; ${temporary.join(' ')}
       proxy_cache_path ${folder}/cache keys_zone=banks:1m;
-      upstream service { server ${new URL(serviceUrl).host}; keepalive 16; }
+      upstream service { server ${new URL(serviceUrl).host}; ${upstream} }
       server {
         listen 127.0.0.1:${port};
         location / {
           proxy_pass http://service;
           proxy_http_version 1.1;
           proxy_set_header Connection "";
-          proxy_cache banks; proxy_cache_revalidate on; proxy_cache_background_update on;
-          proxy_cache_use_stale updating; add_header X-Proxy $upstream_cache_status always;
+          ${location}
         }
       }
     }`,
