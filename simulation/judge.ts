@@ -29,6 +29,7 @@ export const createJudge = (world: World, plan: Plan) => {
   const leases = createLeaseJudge(court);
   const stores = createStoreJudge(court, guard.mayRefuse);
   const limits = createLimitJudge(court);
+  let [leastOffsetMs, mostOffsetMs] = [0, 0];
   let calls = 0;
 
   const providerWitness: ProviderWitness = {
@@ -124,9 +125,11 @@ export const createJudge = (world: World, plan: Plan) => {
     },
     onWallClock: () => {
       const offsets = court.replicas().map(({ wallOffsetMs }) => wallOffsetMs);
-      const spreadMs = Math.max(0, ...offsets) - Math.min(0, ...offsets);
-      court.wallSpreadMs = Math.max(court.wallSpreadMs, spreadMs);
-      court.sameClocksSinceMs = spreadMs === 0 ? world.nowMs() : Infinity;
+      // A list that was saved by one clock may be read by any later one.
+      leastOffsetMs = Math.min(leastOffsetMs, ...offsets);
+      mostOffsetMs = Math.max(mostOffsetMs, ...offsets);
+      court.wallSpreadMs = mostOffsetMs - leastOffsetMs;
+      court.sameClocksSinceMs = offsets.every((offsetMs) => offsetMs === 0) ? world.nowMs() : Infinity;
     },
     refresh: (life: Life, accept: readonly ('shrunk' | 'drifted')[]): ((outcome: Outcome) => void) => {
       limits.count(life, 'refreshes');

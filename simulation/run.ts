@@ -126,6 +126,8 @@ export const run = async (
   const startLater = (replica: Replica, downMs: number): void => {
     const { life } = replica;
     world.later(downMs, DIRECTOR, 'start', () => {
+      // What heals everything has started it.
+      if (isHealed) return;
       // A stopped process ends at the latest now.
       if (replica.life === life) lifecycle.kill(replica);
       if (!replica.life) lifecycle.start(replica);

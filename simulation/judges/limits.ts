@@ -42,9 +42,9 @@ export const createLimitJudge = (court: Court) => {
       facts.arrivals.size === 0 &&
       !isOpen(facts.tokenCall) &&
       now() - facts.progressAtMs > 5 * SECOND;
-    // The next load, the connection to Redis and an operation of it.
+    // The next load, the connection to Redis and an operation of it; and each request that waits has one.
     const most = isIdle && lateMs(life, now() - 5 * SECOND) === 0 ? 4 : 12;
-    expectNothingLeft(life.timers <= most, () => `${life.timers} timers`);
+    expectNothingLeft(life.timers <= most + facts.arrivals.size, () => `${life.timers} timers`);
     expectNothingLeft(connections <= 2, () => `${connections} connections`);
     if (life.state === 'stopping') {
       const boundMs = 4 * STORE_MS + ENCODING_MS + 4 * life.replica.disk.slowMs + 20 * SECOND;
