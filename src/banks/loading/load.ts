@@ -112,10 +112,13 @@ export const createLoad = (options: OneLoadOptions) => {
       (forced !== undefined && (cached.get()?.sentAtMs ?? -Infinity) < startedAtMs);
     try {
       let taken: Taken | undefined;
+      let limitMs = loadTimeoutMs;
       do {
         // oxlint-disable-next-line no-await-in-loop -- one question after the other
-        taken = await askOnce(decision, Math.max(1, loadTimeoutMs - elapsedMs()), signal);
+        taken = await askOnce(decision, limitMs, signal);
         signal.throwIfAborted();
+        // What is left of the time; whole milliseconds, because operators read it.
+        limitMs = Math.max(1, Math.ceil(loadTimeoutMs - elapsedMs()));
       } while (!taken && mustAskAgain());
       if (!taken) return undefined;
       failures.clear();
