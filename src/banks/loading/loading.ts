@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import type { Acceptance, Decision } from '../guard/guard.ts';
+import { ACCEPTANCES, type Acceptance, type Decision } from '../guard/guard.ts';
 import { LoadError } from '../load-error.ts';
 
 // When loads happen: one at a time, however many ask for one; in turn with other replicas; again after a failure or ahead
@@ -177,4 +177,4 @@ export const createLoading = (options: LoadingOptions) => {
 export const STOPPING = new LoadError('unreachable', 'the service is stopping');
 
 const sameReasons = (some: readonly Acceptance[], others: readonly Acceptance[]): boolean =>
-  some.length === others.length && some.every((reason) => others.includes(reason));
+  ACCEPTANCES.every((reason) => some.includes(reason) === others.includes(reason));

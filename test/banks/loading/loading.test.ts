@@ -89,9 +89,10 @@ test('a refresh follows the load under way, and those that accept the same share
   loading.on('wanted');
   await setImmediate();
   const refreshes = Promise.all([
-    loading.refresh(['shrunk']),
+    loading.refresh(['shrunk', 'shrunk']),
     loading.refresh([]),
     loading.refresh(['shrunk']),
+    loading.refresh(['shrunk', 'drifted']),
   ]);
   expect(loads).toHaveLength(1);
   loads[0]?.end();
@@ -100,8 +101,11 @@ test('a refresh follows the load under way, and those that accept the same share
   loads[1]?.end(failure);
   await setImmediate();
   loads[2]?.end();
-  expect(await refreshes).toEqual([failure, undefined, failure]);
-  expect(loads.map(({ forced }) => forced?.reasons)).toEqual([undefined, ['shrunk'], []]);
+  await setImmediate();
+  loads[3]?.end();
+  expect(await refreshes).toEqual([failure, undefined, failure, undefined]);
+  const reasons = loads.map(({ forced }) => forced?.reasons);
+  expect(reasons).toEqual([undefined, ['shrunk', 'shrunk'], [], ['shrunk', 'drifted']]);
 });
 
 test('a stop ends the load, answers everyone who waits, and nothing starts afterwards', async () => {
