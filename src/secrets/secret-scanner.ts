@@ -106,20 +106,40 @@ const SAME_AS: ReadonlyMap<string, string> = new Map(
 const toNeedles = (texts: readonly string[]): string[] =>
   [...new Set(texts)].filter(({ length }) => length >= SHORTEST);
 
-/** All that is the needle, or begins as it does for at least {@link HEAD_CHARS} characters. */
+/**
+ * All that is the needle, or begins as it does for at least {@link HEAD_CHARS} characters, however it overlaps. The search of
+ * Knuth, Morris and Pratt: its time is linear, because it never looks at a character of the text again.
+ */
 const findIn = (haystack: string, needle: string): Span[] => {
+  const head = needle.slice(0, HEAD_CHARS);
+  let at = haystack.indexOf(head);
+  if (at === -1) return [];
+  const borders = bordersOf(needle);
   const spans: Span[] = [];
-  for (const sought of new Set([needle, needle.slice(0, HEAD_CHARS)])) {
-    let from = haystack.indexOf(sought);
-    while (from !== -1) {
-      let to = from + sought.length;
-      while (to < from + needle.length && haystack[to] === needle[to - from]) to += 1;
-      spans.push({ from, to });
-      // Another one may begin within this one. Only the last part is searched again, so that the time stays linear.
-      from = haystack.indexOf(sought, Math.max(from, to - HEAD_CHARS) + 1);
-    }
+  for (let matched = 0; at < haystack.length; at += 1) {
+    matched = extended(needle, borders, matched, haystack[at]);
+    if (matched < head.length) continue;
+    const [from, to] = [at + 1 - matched, at + 1];
+    const last = spans.at(-1);
+    if (last && from <= last.to) last.to = to;
+    else spans.push({ from, to });
   }
   return spans;
+};
+
+/** For each beginning of `needle`, how many of its first characters are also its last ones, all of them not counted. */
+const bordersOf = (needle: string): readonly number[] => {
+  const borders = [0];
+  for (let at = 1; at < needle.length; at += 1)
+    borders.push(extended(needle, borders, borders[at - 1] ?? 0, needle[at]));
+  return borders;
+};
+
+/** How many characters up to `next` are the beginning of `needle`, where `matched` of those before it are. */
+const extended = (needle: string, borders: readonly number[], matched: number, next?: string): number => {
+  let length = matched;
+  while (length > 0 && needle[length] !== next) length = borders[length - 1] ?? 0;
+  return needle[length] === next ? length + 1 : 0;
 };
 
 /**
@@ -142,7 +162,7 @@ const LONGEST_RUN = 16;
 /** `from` inclusive, `to` exclusive, in characters. */
 interface Span {
   readonly from: number;
-  readonly to: number;
+  to: number;
 }
 
 /** Spans that overlap or follow each other at once are one. */
