@@ -84,7 +84,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
 
   const schedulePing = (): void => {
     const ping = async (): Promise<void> => {
-      await run((redis) => redis.ping());
+      await run((redis) => redis.ping(), false);
       // Only a connection that has lasted ends the back-off: one may be accepted and closed again and again.
       failedAttempts = 0;
       schedulePing();
@@ -97,21 +97,21 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
    * Runs `operation`; a failure other than of its data closes the connection, and a new one is made.
    * @throws {StoreError} at once without a connection, once the first attempt to make one has ended; after
    *     {@link OPERATION_MS} without an answer
+   * @param callerReports whether the caller reports a failure as an event; otherwise an outage that it begins is reported here
    */
-  const run = async <T>(operation: (redis: RedisClient) => Promise<T>): Promise<T> => {
+  const run = async <T>(operation: (redis: RedisClient) => Promise<T>, callerReports = true): Promise<T> => {
     // The first operation may come while the library is loaded and the first connection is made.
     if (!connected) await firstAttempt;
     const used = connected;
-    if (!used) {
-      // The caller reports this failure.
-      isReported = true;
-      throw new StoreError(whyOffline);
-    }
+    if (!used) throw new StoreError(whyOffline);
     try {
       return await within(OPERATION_MS, () => operation(used));
     } catch (error) {
       // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
-      if (connected === used && !isWrongType(error)) goOffline(error);
+      if (connected === used && !isWrongType(error)) {
+        isReported ||= callerReports;
+        goOffline(error);
+      }
       throw new StoreError(describeRedisError(error));
     }
   };

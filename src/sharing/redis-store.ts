@@ -64,7 +64,7 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
       if (!isGranted) return undefined;
       return async () => {
         // A lease that cannot be released expires.
-        await connection.run((redis) => redis.deleteIfEqual(keys.lease, ownId)).catch(() => undefined);
+        await connection.run((redis) => redis.deleteIfEqual(keys.lease, ownId), false).catch(() => undefined);
       };
     },
   };

@@ -126,4 +126,28 @@ describeWithRedis('the store in Redis', () => {
     await eventually(() => connections === 3);
     expect(events).toEqual(['store-failed', 'store-recovered', 'store-failed', 'store-recovered']);
   });
+
+  test('a stall is left to the caller to tell, or told here if a ping or the end of a lease noticed it', async () => {
+    const clock = createManualClock();
+    const store = await open(clock);
+    const release = await store.claim(1_000);
+    const notice: readonly [() => unknown, readonly StoreEvent['type'][]][] = [
+      [() => expect(store.read()).rejects.toThrow('does not answer in time'), ['store-recovered']],
+      [() => release?.(), ['store-failed', 'store-recovered']],
+      // The ping is due.
+      [() => clock.next(), ['store-failed', 'store-recovered']],
+    ];
+    for (const [work, told] of notice) {
+      server.stall();
+      const noticed = work();
+      clock.next();
+      await noticed;
+      server.resume();
+      await nextAttempt(clock);
+      const before = connections;
+      clock.next();
+      await eventually(() => connections > before && clock.waits().join() === '5000');
+      expect(events.splice(0)).toEqual(told);
+    }
+  });
 });
