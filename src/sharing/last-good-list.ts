@@ -34,7 +34,7 @@ const EMPTY: Content = { sentAtMs: -Infinity };
 /** One store, what it is known to have, and what is being written to it. */
 interface Shelf {
   readonly store: ListStore;
-  /** Undefined: it could not be read, or its list is refused here, which may be right for other replicas. */
+  /** Undefined: not read yet, it could not be read, or its list is refused here, which may be right for other replicas. */
   content?: Content | undefined;
   isUnreadable: boolean;
   /** The last write failed, perhaps only its answer: if the store has the list, other replicas were not told. */
@@ -109,11 +109,8 @@ export const createLastGoodList = (options: LastGoodListOptions) => {
     const held = list.served()?.list;
     if (held) for (const shelf of shelves) if (needIt(shelf, held)) write(shelf, held);
   };
-  /** @param source is not written where it is not known what it has; any other store then is */
-  const push = (source?: ListStore): void =>
-    writeTo(({ store, content, isUnwritten }, saving) =>
-      content ? isOutdated(content, saving, isUnwritten) : source !== undefined && store !== source,
-    );
+  /** Without `source`, stores of unknown content are left alone; with it, they are written once read, except `source`. */
+  const push = (source?: ListStore): void => writeTo((shelf, saving) => isOutdated(shelf, saving, source));
 
   return {
     /** Pulls from all stores. Resolves with the name of the one that had the list that is cached then. Never rejects. */
@@ -148,12 +145,14 @@ export const createLastGoodList = (options: LastGoodListOptions) => {
   };
 };
 
-/** Whether `content` is to be replaced by the list that is cached. */
-const isOutdated = (content: Content, cached: HeldList, isUnwritten: boolean): boolean => {
+/** Whether what `shelf` has is to be replaced by the list that is cached, which `source`, if given, may have brought. */
+const isOutdated = (shelf: Shelf, cached: HeldList, source: ListStore | undefined): boolean => {
+  const { store, content, isUnreadable, isUnwritten } = shelf;
+  if (!content) return isUnreadable && source !== undefined && store !== source;
   const [accepted, acceptedThere] = [cached.acceptedAtMs ?? 0, content.acceptedAtMs ?? 0];
   if (accepted !== acceptedThere) return accepted > acceptedThere;
-  // Another replica's newer list may be one that this replica does not take.
   if (content.receivedAtMs === cached.receivedAtMs) return isUnwritten;
+  // Another replica's newer list may be one that this replica does not take.
   return cached.sentAtMs - content.sentAtMs >= OLDER_BY_MS;
 };
 

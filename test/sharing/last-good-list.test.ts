@@ -28,10 +28,16 @@ const createStore = (clock: Clock, name: ListStore['name']): ListStore => {
   };
 };
 
-/** A replica with a snapshot, that works, and with a Redis that `alter` makes unusual. `shared` is what is in Redis. */
-const start = (alter: (shared: ListStore) => Partial<ListStore> = () => ({})) => {
+type Alter = (own: ListStore) => Partial<ListStore>;
+
+/**
+ * A replica with a snapshot and with a Redis that `alter` and `alterFile` make unusual; otherwise they work. `shared` is what
+ * is in Redis.
+ */
+const start = (alter: Alter = () => ({}), alterFile: Alter = () => ({})) => {
   const clock = createManualClock();
-  const [file, shared] = [createStore(clock, 'CACHE_SNAPSHOT_FILE'), createStore(clock, 'CACHE_REDIS_URL')];
+  const [kept, shared] = [createStore(clock, 'CACHE_SNAPSHOT_FILE'), createStore(clock, 'CACHE_REDIS_URL')];
+  const file: ListStore = { ...kept, ...alterFile(kept) };
   const redis: ListStore = { ...shared, ...alter(shared) };
   const events: string[] = [];
   const list = createBankList({
@@ -94,6 +100,22 @@ test('a store that could not be read is written when another one has news', asyn
   expect(await shared.read()).toBeUndefined();
   await pull('file');
   expect(await shared.read()).toBeDefined();
+});
+
+test('a store that is still being read is not written before it is known to have an older list', async () => {
+  let answer = (): void => {};
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const { clock, file, shared, restore, pull } = start(
+    () => ({}),
+    (own) => ({ read: () => answered.then(() => own.read()) }),
+  );
+  await file.write(await listOf(clock.wallMs()), 0);
+  await shared.write(await listOf(clock.wallMs() - 10_000), 10_000);
+  const restored = restore();
+  await pull();
+  answer();
+  expect(await restored).toBe('CACHE_SNAPSHOT_FILE');
+  for (const store of [file, shared]) expect((await store.read())?.list.receivedAtMs).toBe(clock.wallMs());
 });
 
 test('a list of which only the answer to its write was lost is written again, so that the other replicas learn of it', async () => {
