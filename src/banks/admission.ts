@@ -84,7 +84,8 @@ export const createAdmission = (options: AdmissionOptions): Admit => {
       changedAtMs: isUnchanged
         ? previous.changedAtMs
         : Math.max(candidate.changedAtMs, (previous?.changedAtMs ?? -Infinity) + SECOND_MS),
-      largeChange: largeChange ?? previous?.largeChange,
+      // While it was encoded, the same list may have come from another side, and the change been told.
+      largeChange: (isUnchanged ? undefined : largeChange) ?? previous?.largeChange,
       earlier: remember(isAccepted ? undefined : previous, candidate, remembrance(policy, clock.wallMs())),
     };
     cached.set(list);

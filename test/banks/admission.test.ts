@@ -68,6 +68,15 @@ test('a list is judged again beside the one that is cached once it has been enco
   expect(await late).toBeUndefined();
 });
 
+test('a large change is told once, also where the list comes from two sides at the same time', async () => {
+  const { clock, take } = start();
+  await take(await loaded('1', '2'));
+  const grown = await loaded('1', '2', '3', '4');
+  const [one, other] = await Promise.all([take(grown), take(grown)]);
+  expect(one?.list.largeChange).toMatchObject({ added: 2, atMs: clock.wallMs() });
+  expect(other?.list.largeChange).toBe(one?.list.largeChange);
+});
+
 test('a saved list changes nothing of what only the answer of the provider tells', async () => {
   const { take } = start();
   await take(await readBanks([...['1', '2', '3', '4'].map((code) => ({ code })), 5]));
