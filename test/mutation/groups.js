@@ -24,7 +24,7 @@ export const GROUPS = {
   },
   http: {
     files: ['http/banks/{preconditions,answers}.ts'],
-    tests: ['http/banks/conditions-and-encodings', 'http/banks/cache-headers'],
+    tests: ['http/banks/conditions-and-encodings', 'http/banks/cache-headers', 'http/banks/life-of-a-list'],
   },
   envelope: { files: ['sharing/envelope.ts'], tests: ['sharing/envelope'] },
   values: { files: ['config/values.ts'], tests: ['config/values'] },
