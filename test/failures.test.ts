@@ -131,6 +131,19 @@ test.each(WRONG_LISTS)(
   },
 );
 
+test('a list that drifted in another field than the one before is told as well', async () => {
+  rig = await startRig();
+  await banks().expect(200);
+  for (const behaviour of ['renamed-field', 'retyped-field'] as const) {
+    await rig.emulator.behave(behaviour);
+    await rig.service.list.refresh();
+  }
+  expect(rig.messages().filter((line) => line.includes('list: load failed'))).toEqual([
+    expect.stringContaining('published fields changed: name: '),
+    expect.stringContaining('published fields changed: code: '),
+  ]);
+});
+
 test('no redirect is followed, with the token or without', async () => {
   const received: unknown[] = [];
   const elsewhere = createHttpServer((req, res) => {
