@@ -7,8 +7,8 @@ import { KEEP_ALIVE_MARGIN_MS, LINGER_MS, type Limits } from './limits.ts';
 import { createNodeStream } from './node-http.ts';
 import type { createBacklog, createTurns } from './pipelines.ts';
 
-// One connection, from its first byte to its last. What is read is passed on in pieces, each up to the end of one head, and
-// the next piece waits until the client has taken the answer to the one before. So a connection has one request in work at a
+// One connection, from its first byte to its last. What is read is passed on in pieces, each up to the end of one head or of its
+// content, and the next piece waits until the client has taken the answer to the one before. So a connection has one request in work at a
 // time, as in nginx and Go's net/http; node:http alone would parse a whole read at once, which can hold 2,000 requests of about
 // 9 kB of heap each. A cut cannot change the meaning: who gets the pieces gets the same bytes in the same order.
 //
@@ -32,7 +32,9 @@ export interface Connection extends Place {
   /** node:http's answer to the newest request on `stream`. */
   response: ServerResponse | undefined;
   isAnswering: boolean;
-  /** The last bytes that `stream` got, in which the end of a head may have begun; empty after such an end. */
+  /** How much of the newest request's content `stream` has not got yet, by its Content-Length. */
+  contentLeft: number;
+  /** The last bytes that `stream` got, in which the end of a head may have begun; empty after the end of a head or of content. */
   tail: Buffer;
   hasHadRequest: boolean;
   /** When it was opened, or got its newest request. */
@@ -78,6 +80,7 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     stream: undefined,
     response: undefined,
     isAnswering: false,
+    contentLeft: 0,
     tail: NOTHING,
     hasHadRequest: false,
     lastUsedMs: nowMs,
@@ -164,8 +167,13 @@ const waitForNext = (connection: Connection): void => {
   }
 };
 
-/** What has been read up to the end of the next head, or all of it if no head ends. */
-const nextPiece = ({ rest, tail }: Connection): Buffer => {
+/**
+ * What has been read up to the end of the content that is arriving, or else of the next head; all of it if that does not end. Content
+ * without a length ends as a head does, in chunks with an empty line. So no piece has the beginning of a request behind the end of
+ * another one.
+ */
+const nextPiece = ({ rest, tail, contentLeft }: Connection): Buffer => {
+  if (contentLeft > 0) return rest.subarray(0, contentLeft);
   if (tail.length > 0) {
     const end = Buffer.concat([tail, rest.subarray(0, END_LENGTH - 1)]).indexOf(END_OF_HEAD);
     if (end >= 0) return rest.subarray(0, end + END_LENGTH - tail.length);
@@ -183,7 +191,10 @@ const giveToNode = (connection: Connection, piece: Buffer): void => {
   connection.state = 'node';
   connection.stream ??= openStream(connection);
   const end = Buffer.concat([connection.tail, piece.subarray(-END_LENGTH)]).subarray(-END_LENGTH);
-  connection.tail = end.equals(END_OF_HEAD) ? NOTHING : end.subarray(1 - END_LENGTH);
+  const isContent = connection.contentLeft > 0;
+  if (isContent) connection.contentLeft -= piece.length;
+  const isAtEnd = isContent ? connection.contentLeft === 0 : end.equals(END_OF_HEAD);
+  connection.tail = isAtEnd ? NOTHING : end.subarray(1 - END_LENGTH);
   connection.stream.push(piece);
   settle(connection);
 };
@@ -209,6 +220,7 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
   connection.hasHadRequest = true;
   connection.lastUsedMs = performance.now();
   connection.response = response;
+  connection.contentLeft = Number(response.req.headers['content-length'] ?? 0);
   connection.isAnswering = true;
   response.once('close', () => {
     connection.isAnswering = false;
@@ -225,7 +237,7 @@ const settle = (connection: Connection): void => {
   const { state, shared, stream, isAnswering, response, tail } = connection;
   if (state !== 'node' || isAnswering || stream?.writableEnded || !response?.req.complete) return;
   connection.sinceMs = performance.now();
-  // At the end of a head node:http's parser now expects a request. Elsewhere only the parser knows what it expects.
+  // At such an end node:http's parser expects a request. Elsewhere only the parser knows what it expects.
   if (tail.length > 0 || !shared.hotPath) return;
   connection.state = 'hot';
   connection.stream = connection.response = undefined;

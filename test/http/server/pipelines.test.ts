@@ -80,6 +80,23 @@ describe.each([
     expect(received().split('HTTP/1.1 200').length - 1).toBe(4);
   });
 
+  test('half a head that comes with the end of the request before it has no more time than another; idling is no half head', async () => {
+    const url = await start(echo, { ...options, limits: { headersTimeoutMs: 500 } });
+    const send = async ([first, end]: readonly [string, string], next: string): Promise<RawClient> => {
+      const client = await open(url);
+      client.socket.resume().write(first);
+      if (end !== '') await eventually(() => statusesOf(client).length === 1);
+      client.socket.write(end + next);
+      return client;
+    };
+    const idle = await Promise.all(ENDS.map((request) => send(request, '')));
+    const half = await Promise.all(ENDS.map((request) => send(request, 'GET /half HTTP/1.1\r\nHos')));
+    await eventually(() => half.every(({ socket }) => socket.destroyed));
+    expect(half.map(statusesOf)).toEqual(ENDS.map(() => ['200', '408']));
+    expect(idle.map(statusesOf)).toEqual(ENDS.map(() => ['200']));
+    expect(idle.filter(({ socket }) => socket.destroyed)).toEqual([]);
+  });
+
   test('over the bound of waiting requests, the client that reads least loses its connection', async () => {
     const url = await start((_req, res) => res.end(LARGE), { ...options, limits: { backlogBytes: 100_000 } });
     const unread = [await open(url), await open(url), await open(url)];
@@ -146,6 +163,17 @@ const SHAPES = [
   'GET /expect HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n',
   '\r\n',
 ];
+/** Requests, and what follows once they have been answered. */
+const ENDS = [
+  [get('/hot'), ''],
+  [get('/cold'), ''],
+  ['POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n', 'hello'],
+  ['POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n\r\n\r\nh', 'ello'],
+  ['POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na', '\r\n0\r\n\r\n'],
+  ['POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n', '0\r\nX: y\r\n\r\n'],
+] as const;
+const statusesOf = ({ received }: RawClient): unknown[] =>
+  [...received().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
 const LAST_SHAPES = [
   get('/half').slice(0, 20),
   'GET /close HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
