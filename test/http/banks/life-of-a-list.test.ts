@@ -1,9 +1,10 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
+import { createManualClock } from '../../kit/manual-clock.ts';
 import { startRig, type Rig } from '../../kit/rig.ts';
 
-// Requests that find no list: they wait for the load, and Cache-Status and a metric tell of it.
+// Requests that find no list wait for the load, and Cache-Status and a metric tell of it; and what tells of a changed list.
 
 let rig: Rig;
 afterEach(() => rig.close());
@@ -53,4 +54,25 @@ test('requests that wait in vain are counted, and those that are told at once ar
   expect(answers.map(({ status }) => status)).toEqual([503, 503]);
   expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
   await expectWaits(0, 2);
+});
+
+test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
+  const clock = createManualClock();
+  let setBackMs = 0;
+  const wallMs = () => Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs;
+  rig = await startRig({ clock: { ...clock, wallMs }, env: { GUARD_MAX_SHRINK: '100%' } });
+  const getSince = async (date: string) => {
+    const { status, headers } = await fetch(`${rig.url}/banks`, { headers: { 'If-Modified-Since': date } });
+    return { status, date: headers.get('last-modified') ?? '' };
+  };
+  const first = (await getSince('')).date;
+  expect((await getSince(first)).status).toBe(304);
+
+  setBackMs = 3_600_000;
+  rig.emulator.respondWith((_req, res) => void sendList(res));
+  await rig.service.list.refresh();
+  const changed = await getSince(first);
+  expect(changed.status).toBe(200);
+  expect(Date.parse(changed.date) - Date.parse(first)).toBe(1_000);
+  expect((await getSince(changed.date)).status).toBe(304);
 });
