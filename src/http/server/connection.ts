@@ -5,15 +5,14 @@ import type { ProblemCode } from '../problems.ts';
 import type { HotPath } from './hot-path.ts';
 import { KEEP_ALIVE_MARGIN_MS, LINGER_MS, type Limits } from './limits.ts';
 import { createNodeStream } from './node-http.ts';
-import type { createBacklog, createTurns } from './pipelines.ts';
 
-// One connection, from its first byte to its last. What is read is passed on in pieces, each up to the end of one head or of its
-// content, and the next piece waits until the client has taken the answer to the one before. So a connection has one request in work at a
-// time, as in nginx and Go's net/http; node:http alone would parse a whole read at once, which can hold 2,000 requests of about
-// 9 kB of heap each. A cut cannot change the meaning: who gets the pieces gets the same bytes in the same order.
+// One connection, from its first byte to its last. What is read is passed on in pieces, each up to the end of one head or content,
+// and the next waits until the client has taken the answer to the one before. So a connection has one request in work at a time, as
+// in nginx and Go's net/http, and no piece ends one request and begins another; node:http alone would parse a whole read, perhaps
+// 2,000 requests of about 9 kB of heap each. A cut cannot change the meaning: who gets the pieces gets the same bytes in order.
 //
 //   hot ──── a piece that is not ordinary ────> node
-//   hot <─── answered, and at the end of a head ── node
+//   hot <─── answered, complete, and nothing of another request is passed on ── node
 //   hot, node ── the last answer is written ──> closed
 
 export interface Connection extends Place {
@@ -60,8 +59,8 @@ export interface Shared {
   /** Answers ordinary requests; without it node:http answers all. */
   readonly hotPath: HotPath | undefined;
   readonly limits: Limits;
-  readonly turns: ReturnType<typeof createTurns<Connection>>;
-  readonly backlog: ReturnType<typeof createBacklog>;
+  readonly turns: Readonly<Record<'add' | 'remove', (connection: Connection) => void>>;
+  readonly backlog: { hold(socket: Socket, bytes: number): void; release(socket: Socket): void };
   /** Gives `stream` to node:http as a connection. */
   readonly connectNode: (stream: Duplex, connection: Connection) => void;
   /** Writes the refusal of a request that never became one. */
@@ -99,7 +98,7 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     // It is then closed, and 'close' does the rest.
     .on('error', () => undefined)
     .once('close', () => {
-      forget(connection);
+      markClosed(connection);
       connection.stream?.destroy();
     });
   return connection;
@@ -153,7 +152,7 @@ const waitForNext = (connection: Connection): void => {
     socket.pause();
     shared.backlog.hold(socket, rest.buffer.byteLength);
     if (!isInWork(connection)) shared.turns.add(connection);
-    // What else is in work leads back here when it ends.
+    // A hold and node:http call `passOn` or `waitForNext` when they end; for the client, an empty write does.
     else if (socket.writableLength > 0 && !isNodeAtWork(connection))
       socket.write('', () => passOn(connection));
     return;
@@ -167,11 +166,7 @@ const waitForNext = (connection: Connection): void => {
   }
 };
 
-/**
- * What has been read up to the end of the content that is arriving, or else of the next head; all of it if that does not end. Content
- * without a length ends as a head does, in chunks with an empty line. So no piece has the beginning of a request behind the end of
- * another one.
- */
+/** What has been read up to the end of the content that arrives, or of the next head. That of chunks ends as a head does. */
 const nextPiece = ({ rest, tail, contentLeft }: Connection): Buffer => {
   if (contentLeft > 0) return rest.subarray(0, contentLeft);
   if (tail.length > 0) {
@@ -262,13 +257,13 @@ export const refuse = (connection: Connection, code: ProblemCode): void => {
  */
 const close = (connection: Connection): void => {
   if (connection.state === 'closed') return;
-  forget(connection);
+  markClosed(connection);
   connection.sinceMs = performance.now();
   connection.socket.end();
   connection.socket.resume();
 };
 
-const forget = (connection: Connection): void => {
+const markClosed = (connection: Connection): void => {
   const { socket, shared } = connection;
   connection.state = 'closed';
   connection.rest = NOTHING;

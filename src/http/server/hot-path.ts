@@ -26,7 +26,7 @@ export interface HotPathOptions extends BanksRouteOptions {
 
 export const createHotPath = (options: HotPathOptions): HotPath => {
   const { list, chooseAnswer, cors, requestLog } = options;
-  const prepareSends = createPrepareSends(options);
+  const sendsFor = createSendsCache(options);
 
   return (bytes, socket) => {
     const request = readOrdinaryRequest(bytes, socket);
@@ -40,7 +40,7 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
 
     const { requestId, finished } = requestLog.watch(request, answer.listState);
     const status = verdict === 'proceed' ? 200 : 304;
-    const send = prepareSends(answer, cors.headers(headers.origin))[status];
+    const send = sendsFor(answer, cors.headers(headers.origin))[status];
     send(socket, requestId, isLast, request.method === 'HEAD');
     const contentBytes = status === 200 ? answer.body.length : 0;
     // The system has usually taken all of it at once. If not, an empty write ends after all others.
@@ -56,32 +56,32 @@ type Send = (socket: Socket, requestId: string, isLast: boolean, isWithoutBody: 
 type Sends = Readonly<Record<200 | 304, Send>>;
 
 /** Adds the headers that depend on the origin, on the second, or on nothing: once for each answer, origin and second. */
-const createPrepareSends = ({ securityHeaders, keepAliveTimeoutMs }: HotPathOptions) => {
+const createSendsCache = ({ securityHeaders, keepAliveTimeoutMs }: HotPathOptions) => {
   const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}`;
-  let preparedFor = 0;
-  const prepared = new Map<PreparedAnswer, Map<FlatHeaders, Sends>>();
+  let madeForSecond = 0;
+  const made = new Map<PreparedAnswer, Map<FlatHeaders, Sends>>();
 
-  const make = ({ headers, notModifiedHeaders, body }: PreparedAnswer, corsHeaders: FlatHeaders): Sends => {
+  const makeSends = ({ headers, notModifiedHeaders, body }: PreparedAnswer, cors: FlatHeaders): Sends => {
     // The end of a head as node:http writes it for a connection that stays open, and for one that does not.
-    const date = ['Date', toDate(preparedFor * 1_000).toUTCString()];
+    const date = ['Date', toDate(madeForSecond * 1_000).toUTCString()];
     const open = toLines([...date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive]);
     const closing = toLines([...date, 'Connection', 'close']);
-    const prepare = (status: number, own: FlatHeaders, content: Buffer): Send => {
-      const lines = `\r\n${toLines([...securityHeaders, ...corsHeaders, ...own])}`;
+    const sendOf = (status: number, own: FlatHeaders, content: Buffer): Send => {
+      const lines = `\r\n${toLines([...securityHeaders, ...cors, ...own])}`;
       const beforeId = `${toStatusLine(status)}X-Request-Id: `;
-      return createSend(beforeId, `${lines}${open}\r\n`, `${lines}${closing}\r\n`, content);
+      return makeSend(beforeId, `${lines}${open}\r\n`, `${lines}${closing}\r\n`, content);
     };
-    return { 200: prepare(200, headers, body), 304: prepare(304, notModifiedHeaders, Buffer.alloc(0)) };
+    return { 200: sendOf(200, headers, body), 304: sendOf(304, notModifiedHeaders, Buffer.alloc(0)) };
   };
 
   return (answer: PreparedAnswer, corsHeaders: FlatHeaders): Sends => {
     // Caches subtract the Date from their own clock, so it must be right whatever else has not changed.
     const second = Math.floor(Date.now() / 1_000);
-    if (second !== preparedFor) prepared.clear();
-    preparedFor = second;
-    const byOrigin = prepared.get(answer) ?? new Map<FlatHeaders, Sends>();
-    prepared.set(answer, byOrigin);
-    const sends = byOrigin.get(corsHeaders) ?? make(answer, corsHeaders);
+    if (second !== madeForSecond) made.clear();
+    madeForSecond = second;
+    const byOrigin = made.get(answer) ?? new Map<FlatHeaders, Sends>();
+    made.set(answer, byOrigin);
+    const sends = byOrigin.get(corsHeaders) ?? makeSends(answer, corsHeaders);
     byOrigin.set(corsHeaders, sends);
     return sends;
   };
@@ -92,7 +92,7 @@ const createPrepareSends = ({ securityHeaders, keepAliveTimeoutMs }: HotPathOpti
  * request than two pieces, on Node 20. If the system does not take all of it at once, the buffer belongs to that connection, and all
  * later answers are sent in two pieces: until the next second, for which other answers are made.
  */
-export const createSend = (beforeId: string, afterId: string, afterIdLast: string, body: Buffer): Send => {
+export const makeSend = (beforeId: string, afterId: string, afterIdLast: string, body: Buffer): Send => {
   let joined: Buffer | undefined;
   let isJoinable = body.length <= LARGEST_JOINED;
   return (socket, requestId, isLast, isWithoutBody) => {

@@ -7,8 +7,8 @@ import { HOST } from './refusals.ts';
 // allows. Node's parser reads each request that it accepts with the same meaning, and decides about everything else. So no
 // body, second request or malformed header can slip through here.
 
-/** The headers that the answer, the log line, the connection or the content depends on. */
-const NO_HEADERS = {
+/** The only headers that are kept: the answer, the log line, the connection or the content depends on them. */
+const ALL_UNDEFINED = {
   host: undefined,
   connection: undefined,
   origin: undefined,
@@ -22,7 +22,7 @@ const NO_HEADERS = {
   traceparent: undefined,
   'content-length': undefined,
 } as const;
-type HeaderName = keyof typeof NO_HEADERS;
+type HeaderName = keyof typeof ALL_UNDEFINED;
 type KnownHeaders = Record<HeaderName, string | undefined>;
 
 /** With any of these a request has content, wants another protocol, or may end the connection. */
@@ -44,7 +44,7 @@ export const readOrdinaryRequest = (bytes: Buffer, socket: Socket): OrdinaryRequ
   const versionAt = skip(bytes, targetEnd, ' HTTP/1.');
   const isHttp10 = bytes[versionAt] === ZERO;
   let at = skip(bytes, versionAt, isHttp10 ? '0\r\n' : '1\r\n');
-  const headers: KnownHeaders = { ...NO_HEADERS };
+  const headers: KnownHeaders = { ...ALL_UNDEFINED };
   for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
     at = count < MAX_HEADERS ? readHeader(bytes, at, headers) : NOT_ORDINARY;
   if (skip(bytes, at, '\r\n') !== bytes.length || !headers.host || !HOST.test(headers.host)) return undefined;
@@ -123,8 +123,8 @@ const COLON = 0x3a;
 const QUESTION_MARK = 0x3f;
 const H = 0x48;
 
-const isHeaderName = (name: string): name is HeaderName => name in NO_HEADERS;
-const NAMES = [...Object.keys(NO_HEADERS), ...SPECIAL].map((text) => ({
+const isHeaderName = (name: string): name is HeaderName => name in ALL_UNDEFINED;
+const NAMES = [...Object.keys(ALL_UNDEFINED), ...SPECIAL].map((text) => ({
   name: isHeaderName(text) ? text : ('special' as const),
   letters: Buffer.from(text),
 }));

@@ -76,12 +76,12 @@ export const createBoundedServer = ({
     const connection = byStream.get(stream);
     if (connection) act(connection);
   };
-  let loading: Promise<void> | undefined;
-  const load = (): Promise<void> => (loading ??= loadApp().then((loaded) => void (app = loaded)));
-  let app: RequestListener = (req, res) => void load().then(() => app(req, res));
+  let appPromise: Promise<void> | undefined;
+  const prepareApp = (): Promise<void> => (appPromise ??= loadApp().then((app) => void (answer = app)));
+  let answer: RequestListener = (req, res) => void prepareApp().then(() => answer(req, res));
   nodeServer.on('request', (req, res) => {
     on(req.socket, (connection) => onNodeRequest(connection, res));
-    app(req, res);
+    answer(req, res);
   });
   nodeServer.on('clientError', (error, stream) =>
     on(stream, (connection) => refuse(connection, codeOfParserError(error))),
@@ -120,7 +120,7 @@ export const createBoundedServer = ({
       await checkNodeHttp();
       const url = await bind(server, address);
       const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
-      const loadTimer = setTimeout(() => void load(), LOAD_APP_AFTER_MS).unref();
+      const loadTimer = setTimeout(() => void prepareApp(), LOAD_APP_AFTER_MS).unref();
       server.once('close', () => {
         clearInterval(timer);
         clearTimeout(loadTimer);
@@ -172,7 +172,7 @@ const drain = async (
   };
   const cancelCutOff = clock.after(graceMs, () => destroyAll());
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
-  // Clients that got an answer now would connect again, and never leave a moment for closing the door.
+  // While clients got answers they would reconnect, and the accept queue would never be empty.
   hold(true);
   await acceptWaiting(server);
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createServer, type Socket } from 'node:net';
-import { createSend } from '../../../src/http/server/hot-path.ts';
+import { makeSend } from '../../../src/http/server/hot-path.ts';
 import { listenOn } from '../../kit/free-port.ts';
 import { openRaw } from '../../kit/raw-http.ts';
 import { eventually } from '../../kit/rig.ts';
@@ -10,7 +10,7 @@ import { eventually } from '../../kit/rig.ts';
 test('each response has its own id, whatever the system has not taken of those before', async () => {
   const server = createServer();
   const url = `http://127.0.0.1:${await listenOn(server)}`;
-  const send = createSend('200\r\nX-Request-Id: ', '\r\n\r\n', '', Buffer.from('the list'));
+  const send = makeSend('200\r\nX-Request-Id: ', '\r\n\r\n', '', Buffer.from('the list'));
   /** Both ends of a connection; the client does not read yet. */
   const open = async () => {
     const accepted = new Promise<Socket>((resolve) => void server.once('connection', resolve));
