@@ -31,17 +31,24 @@ export const createNodeStream = (
   socket: Socket,
   on: Readonly<Record<'read' | 'end' | 'destroy', () => void>>,
 ): Duplex => {
+  /** A write that the end of the connection has cut off never ends here: node:http would take its answer for sent. */
+  const onceTaken =
+    (done: () => void) =>
+    (error?: Error | null): void => {
+      // Node reports no error to those that are under way when the socket is destroyed.
+      if (!error && !socket.destroyed) done();
+    };
   const stream = new Duplex({
     readableHighWaterMark: 1,
     writableHighWaterMark: HIGH_WATER_MARK_BYTES,
     decodeStrings: false,
     read: on.read,
-    write: (chunk, encoding, done) => void socket.write(chunk, encoding, done),
+    write: (chunk, encoding, done) => void socket.write(chunk, encoding, onceTaken(done)),
     // A head and its body: one system call for both.
     writev: (chunks, done) => {
       socket.cork();
       for (const [index, { chunk, encoding }] of chunks.entries())
-        socket.write(chunk, encoding, index === chunks.length - 1 ? done : undefined);
+        socket.write(chunk, encoding, index === chunks.length - 1 ? onceTaken(done) : undefined);
       socket.uncork();
     },
     final: (done) => {
