@@ -32,13 +32,13 @@ export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, cors, emit } = options;
-  /** What the handlers add to a request that Express answers. */
-  const noted = new WeakMap<IncomingMessage, Known>();
+  /** Of the requests that Express answers: their handlers complete them by `note`. */
+  const notesOf = new WeakMap<IncomingMessage, Notes>();
   const giveLogger = createGiveLogger(logger);
   const isoTime = createIsoTime();
 
   /** Reads what is gone at the end: Express rewrites the path, and the socket loses its address. */
-  const begin = (head: RequestHead, requestId: string) => {
+  const createRecord = (head: RequestHead, requestId: string) => {
     const startedAtMs = performance.now();
     const method = head.method ?? '';
     const path = pathOf(head);
@@ -46,10 +46,10 @@ export const createRequestLog = (options: RequestLogOptions) => {
     const traceId = traceIdOf(head);
     const isRefusedOrigin = cors?.refuses(head.headers.origin) ?? false;
     /** Emits the event and gives the line: the one place where either is made. */
-    return (known: Known, status: number, contentBytes: number, isTaken: boolean): RequestLine => {
+    return (notes: Notes, status: number, contentBytes: number, isTaken: boolean): RequestLine => {
       const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
       const bytes = method === 'HEAD' ? 0 : contentBytes;
-      const { route, answeredBy, listState, waited } = known;
+      const { route, answeredBy, listState, waited } = notes;
       const facts = { method, status, durationMs, bytes, aborted: !isTaken };
       emit?.({ type: 'request-finished', route, answeredBy, listState, waited, isRefusedOrigin, ...facts });
       const aborted = isTaken ? undefined : true;
@@ -62,15 +62,15 @@ export const createRequestLog = (options: RequestLogOptions) => {
     middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
       const requestId = identify(req);
       res.setHeader('X-Request-Id', requestId);
-      const known: Known = { answeredBy: 'node_http', route: 'other', listState: undefined, waited: false };
-      noted.set(req, known);
-      const end = begin(req, requestId);
+      const notes: Notes = { answeredBy: 'node_http', route: 'other', listState: undefined, waited: false };
+      notesOf.set(req, notes);
+      const record = createRecord(req, requestId);
       res.once('close', () => {
         const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
-        const line = end(known, res.statusCode, contentBytes, res.writableFinished);
+        const line = record(notes, res.statusCode, contentBytes, res.writableFinished);
         // The logger has the identifier already.
         const { requestId: _, ...facts } = line;
-        req.log[levelOf({ ...known, ...line })](facts, 'request');
+        req.log[levelOf({ ...notes, ...line })](facts, 'request');
       });
       req.id = requestId;
       giveLogger(req, res, next);
@@ -79,32 +79,32 @@ export const createRequestLog = (options: RequestLogOptions) => {
      * For Express: the route that answers, a constant of the code; the state of the list that was served or could not be; and
      * whether the request waited for it.
      */
-    note: (req: IncomingMessage, known: Partial<Omit<Known, 'answeredBy'>>): void =>
-      void Object.assign(noted.get(req) ?? {}, known),
+    note: (req: IncomingMessage, notes: Partial<Omit<Notes, 'answeredBy'>>): void =>
+      void Object.assign(notesOf.get(req) ?? {}, notes),
     /**
      * For the hot path, once it has the answer to a request for /banks: the identifier for `X-Request-Id`, and what logs the
      * request once it is finished.
      */
-    watch: (head: RequestHead, listState: Freshness) => {
+    begin: (head: RequestHead, listState: Freshness) => {
       const requestId = identify(head);
-      const end = begin(head, requestId);
+      const record = createRecord(head, requestId);
       const isClientsId = head.headers['x-request-id'] !== undefined;
-      const known: Known = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
+      const notes: Notes = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
       /**
        * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`: whether the system has
        * taken all of it, and not lost the client before.
        */
-      const finished = (status: number, contentBytes: number, isTaken: boolean): void => {
-        const line = end(known, status, contentBytes, isTaken);
+      const end = (status: number, contentBytes: number, isTaken: boolean): void => {
+        const line = record(notes, status, contentBytes, isTaken);
         if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoTime(), isClientsId, redact));
       };
-      return { requestId, finished };
+      return { requestId, end };
     },
   };
 };
 
 /** What a request's event says besides what is read from its head. */
-type Known = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited'>;
+type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited'>;
 
 /** Gives each request a logger, `req.log`, whose lines have its identifier. */
 const createGiveLogger = (logger: Logger) =>
@@ -149,7 +149,7 @@ const traceIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefine
 const TRACE_PARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/;
 
 /** {@link PROBES} come every few seconds from every side: their successes would be most of the log. */
-const levelOf = ({ route, status, listState }: Known & Pick<RequestEvent, 'status'>) => {
+const levelOf = ({ route, status, listState }: Notes & Pick<RequestEvent, 'status'>) => {
   if (PROBES.has(route)) return status < 400 ? 'debug' : 'info';
   if (status < 500) return 'info';
   return listState !== undefined && !isServable(listState) ? 'error' : 'warn';

@@ -38,14 +38,14 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     const { answer, verdict } = chooseAnswer(headers, served);
     if (verdict === 'precondition_failed') return 'other';
 
-    const { requestId, finished } = requestLog.watch(request, answer.listState);
+    const { requestId, end } = requestLog.begin(request, answer.listState);
     const status = verdict === 'proceed' ? 200 : 304;
     const send = sendsFor(answer, cors.headers(headers.origin))[status];
     send(socket, requestId, isLast, request.method === 'HEAD');
     const contentBytes = status === 200 ? answer.body.length : 0;
     // The system has usually taken all of it at once. If not, an empty write ends after all others.
-    if (socket.writableLength === 0) finished(status, contentBytes, socket.writable);
-    else socket.write('', (error) => finished(status, contentBytes, !error));
+    if (socket.writableLength === 0) end(status, contentBytes, socket.writable);
+    else socket.write('', (error) => end(status, contentBytes, !error));
     return isLast ? 'answered_last' : 'answered';
   };
 };
