@@ -10,8 +10,9 @@ class MinuteTally {
   failed = 0;
   /** The longest request to the provider; undefined if there was none. */
   slowestCallMs: number | undefined;
+  /** On the public port. */
   requests = 0;
-  /** Those on the public port that were answered with a status of 500 or above. */
+  /** Of those, answered with a status of 500 or above. */
   failedRequests = 0;
 }
 
@@ -52,10 +53,11 @@ export const createHistory = (clock: Pick<Clock, 'monotonicMs'>, ageMs: () => nu
         if (event.status >= 500) current.failedRequests += 1;
       } else if (event.type === 'list-renewed' || event.type === 'list-restored') {
         if (event.type === 'list-renewed') current.renewed += 1;
-        // Of the list that was replaced, and of the new one, which may be old already.
+        // Of the list that was replaced.
         noteAge(nowMs);
         const age = ageMs();
         agedFromMs = age === undefined ? undefined : nowMs - age;
+        // Of the new one, which may be old already.
         noteAge(nowMs);
       } else if (event.type === 'list-load-failed') current.failed += 1;
       else if (event.type === 'provider-called')
