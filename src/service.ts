@@ -22,26 +22,40 @@ export interface ServiceOptions
 }
 
 export const createService = (config: Config, options: ServiceOptions) => {
-  const { clock = systemClock, random = Math.random, version, logDestination } = options;
+  const { clock = systemClock, random = Math.random, networkClock, lookup } = options;
+  const { version, logDestination } = options;
   const redaction = options.redaction ?? createRedaction();
-  for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
+  const { addSecret, redact } = redaction;
+  for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
   // Events come from parts that are made before the telemetry, and none before all are made.
   const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
-  const core = createCore(config, { ...options, ...redaction, clock, random, emit });
-  const { list, stores } = core;
-  const telemetry = createTelemetry(config, { list, stores, version, logDestination, redaction, clock });
-  const { logger } = telemetry;
+  const core = createCore(config, { clock, networkClock, random, version, lookup, addSecret, emit });
+  const { list } = core;
+  const telemetry = createTelemetry(config, {
+    version,
+    logDestination,
+    redaction,
+    clock,
+    list,
+    stores: core.stores,
+  });
+  const { logger, metrics, history, stores } = telemetry;
 
   let drain: DrainTimes | undefined;
   const parts = {
-    ...telemetry,
-    ...redaction,
     list,
+    stores,
     version,
     environment: config.provider.environment,
     clock,
+    logger,
     logDestination,
+    redact,
+    addSecret,
+    metrics,
+    history,
+    emit,
     isDraining: () => drain !== undefined,
     drain: () => drain,
   };

@@ -21,7 +21,10 @@ export const compareLists = (
 });
 
 /** A change that is let through, but that operators should hear of. */
-export interface LargeChange extends Pick<ReturnType<typeof compareLists>, 'added' | 'removed'> {
+export interface LargeChange {
+  /** As compareLists counts them. */
+  readonly added: number;
+  readonly removed: number;
   /** Wall-clock milliseconds. */
   readonly atMs: number;
   /** By published field, how many values of the new list the one before had not; at most as many fields as a profile has. */

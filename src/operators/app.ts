@@ -32,15 +32,14 @@ export interface OperatorsAppOptions
   readonly drain: () => DrainTimes | undefined;
 }
 
-export const createOperatorsApp = (
-  config: Config,
-  { emit, ...options }: OperatorsAppOptions,
-): RequestListener => {
-  const { list, stores, environment, version, drain, clock, metrics, history } = options;
+export const createOperatorsApp = (config: Config, options: OperatorsAppOptions): RequestListener => {
+  const { list, stores, environment, version, drain, clock, metrics, history, emit } = options;
+  const { logger, logDestination, redact } = options;
   const onRefusal: OnRefusal = (reason) => emit({ type: 'management-refused', reason });
   const { token, hosts } = config.management;
-  // These requests are logged and not counted: they are not users'.
-  const requestLog = createRequestLog({ ...options, clientAddress: createClientAddress(config.trustProxy) });
+  const clientAddress = createClientAddress(config.trustProxy);
+  // Without `emit`: these requests are logged and not counted, since they are not users'.
+  const requestLog = createRequestLog({ logger, logDestination, redact, clientAddress });
   const instance = { environment, version, hostName: hostname(), fields: config.banks.fields };
   const statusPage: RequestHandler = (req, res) => {
     const now = {

@@ -24,14 +24,14 @@ export interface TelemetryOptions {
 }
 
 export const createTelemetry = (config: Config, options: TelemetryOptions) => {
-  const { clock, list } = options;
-  const logger = createLogger(config.logLevel, redacting(options.logDestination, options.redaction));
+  const { version, logDestination, redaction, clock, list } = options;
+  const logger = createLogger(config.logLevel, redacting(logDestination, redaction));
   const log = createEventLog(logger, config.banks.fields !== undefined);
   const history = createHistory(clock, () => list.status().ageMs);
   const failing = new Map<StoreName, StoreState['failing']>();
   /** The state of each configured store. */
   const stores = () => options.stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
-  const metrics = createMetrics(config, { ...options, stores });
+  const metrics = createMetrics(config, { list, version, stores });
   /** Passes `event` to all of them. */
   const emit = (event: ServiceEvent): void => {
     log(event);

@@ -7,7 +7,7 @@ import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
 import { toDate } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
-import { evaluatePreconditions, type AnswerValidators } from './preconditions.ts';
+import { evaluatePreconditions, type AnswerValidators, type PreconditionVerdict } from './preconditions.ts';
 
 // The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses. With
 // their caching headers: how long browsers may use a list without asking, and how fresh it is.
@@ -23,7 +23,15 @@ export interface PreparedAnswer {
   readonly listState: 'fresh' | 'stale';
 }
 
-export type ChooseAnswer = ReturnType<typeof createChooseAnswer>;
+/**
+ * Gives the answer in the encoding that the client prefers, the same object as long as nothing in it has changed, and what the
+ * client's conditions make of it.
+ */
+export type ChooseAnswer = (
+  headers: IncomingHttpHeaders,
+  served: ServedList,
+  found?: Found,
+) => { readonly answer: PreparedAnswer; readonly verdict: PreconditionVerdict };
 
 export interface ChooseAnswerOptions {
   readonly list: Pick<BankList, 'status'>;
@@ -32,7 +40,8 @@ export interface ChooseAnswerOptions {
   readonly variesByOrigin: boolean;
 }
 
-export const createChooseAnswer = ({ list, cachePolicy, variesByOrigin }: ChooseAnswerOptions) => {
+export const createChooseAnswer = (options: ChooseAnswerOptions): ChooseAnswer => {
+  const { list, cachePolicy, variesByOrigin } = options;
   const negotiate = createNegotiate();
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';
   let newest: Prepared | undefined;
@@ -51,11 +60,7 @@ export const createChooseAnswer = ({ list, cachePolicy, variesByOrigin }: Choose
     return (newest = { list: served.list, ttl, failureKind, found, changing, answers: new Map() });
   };
 
-  /**
-   * Gives the answer in the encoding that the client prefers, the same object as long as nothing in it has changed, and what
-   * the client's conditions make of it.
-   */
-  return (headers: IncomingHttpHeaders, served: ServedList, found: Found = 'hit') => {
+  return (headers, served, found = 'hit') => {
     const { changing, answers } = prepare(served, found);
     const { representations, changedAtMs } = served.list;
     const representation = representations[negotiate(headers['accept-encoding'])] ?? representations.identity;
