@@ -30,17 +30,19 @@ export interface CoreOptions extends Omit<ProviderOptions, 'onEvent'> {
 export type Core = ReturnType<typeof createCore>;
 
 export const createCore = (config: Config, options: CoreOptions) => {
-  const { clock, emit } = options;
+  const { clock, random, compressors, emit } = options;
   const { stores, sharedStore } = createStores(config, options);
   const provider = createProvider(config, { ...options, onEvent: emit });
   // The list, its stores and the fleet need each other; none uses another one before all are made.
   const list: BankList = createBankList({
-    ...options,
     load: provider.load,
     takeTurn: sharedStore && (async (wanted) => fleet?.takeTurn(wanted) ?? ALONE),
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
     guard: { ...config.guard, fields: config.banks.fields },
+    clock,
+    random,
+    compressors,
     onEvent: (event) => {
       emit(event);
       if (event.type === 'list-renewed') lastGoodList.save();
@@ -87,11 +89,11 @@ const createStores = ({ cache, provider, banks }: Config, options: CoreOptions) 
   const sharedStore =
     redisUrl &&
     createRedisStore({
-      ...options,
       url: createRedisUrl(redisUrl, options.addSecret),
       envelope,
       lifeMs: cache.ttlMs + cache.maxStaleMs,
       clock: networkClock,
+      random: options.random,
       reportsAges: networkClock === clock,
       onEvent: options.emit,
       loadClient: options.loadRedisClient,

@@ -1,14 +1,17 @@
 import { EventEmitter, once } from 'node:events';
+import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
-import { createAdmission, type AdmissionOptions } from './admission.ts';
+import { createAdmission } from './admission.ts';
 import { createCachedList, type HeldList, type SavedList, type ServedList } from './cached-list.ts';
-import type { Freshness } from './freshness.ts';
-import type { Acceptance } from './guard/guard.ts';
+import type { Freshness, FreshnessPolicy } from './freshness.ts';
+import type { Acceptance, GuardPolicy } from './guard/guard.ts';
 import { ageOf, believable, waivedOf } from './guard/replacement.ts';
+import type { ListEvent } from './list-event.ts';
 import { LoadError } from './load-error.ts';
-import { createFailureRecord, createLoad, type LoadFailures, type OneLoadOptions } from './loading/load.ts';
-import { createLoading, STOPPING, type LoadingOptions } from './loading/loading.ts';
+import { createFailureRecord, createLoad, type Load, type LoadFailures } from './loading/load.ts';
+import { createLoading, STOPPING, type TakeTurn } from './loading/loading.ts';
 import { renewalDelayMs, retryDelayMs } from './loading/schedule.ts';
+import type { Compressors } from './representation.ts';
 
 // The list that the service serves, put together from what is cached (cached-list.ts), when it is loaded (loading/) and
 // what may replace it (admission.ts). A failed load never replaces it, and once there is one, nobody waits for the provider.
@@ -21,28 +24,37 @@ export interface ListStatus extends LoadFailures {
   readonly nextLoadInMs: number;
 }
 
-export interface BankListOptions
-  extends
-    Omit<OneLoadOptions, 'cached' | 'admit' | 'failures'>,
-    Omit<AdmissionOptions, 'cached' | 'onTaken'>,
-    Pick<LoadingOptions, 'takeTurn'> {
+export interface BankListOptions {
+  readonly load: Load;
+  /** Longest time for one load, and for a request's wait. */
+  readonly loadTimeoutMs: number;
+  readonly takeTurn: TakeTurn | undefined;
+  readonly policy: FreshnessPolicy;
+  readonly guard: GuardPolicy;
+  readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
+  /** Node's own unless given. */
+  readonly compressors?: Compressors | undefined;
+  readonly onEvent: (event: ListEvent) => void;
 }
 
 export type BankList = ReturnType<typeof createBankList>;
 
 export const createBankList = (options: BankListOptions) => {
-  const { policy, clock, random, loadTimeoutMs } = options;
+  const { load, loadTimeoutMs, takeTurn, policy, guard, clock, random, compressors, onEvent } = options;
   const cached = createCachedList(policy, clock);
   const failures = createFailureRecord(clock);
   /** Tells those who wait for a list that there may be one, or that nobody is loading it any more. */
   const news = new EventEmitter().setMaxListeners(Infinity);
-  const admit = createAdmission({ ...options, cached, onTaken: () => news.emit('news') });
+  const onTaken = (): void => void news.emit('news');
+  const admit = createAdmission({ cached, guard, policy, clock, compressors, onTaken });
 
   const loading = createLoading({
-    ...options,
-    load: createLoad({ ...options, cached, admit, failures }),
+    load: createLoad({ ask: load, loadTimeoutMs, cached, admit, failures, clock, onEvent }),
+    takeTurn,
+    loadTimeoutMs,
+    clock,
     isDue: () =>
       failures.current().failure !== undefined || renewalDelayMs(cached.freshForMs(), policy.ttlMs, 1) === 0,
     hasList: () => cached.served() !== undefined,
@@ -112,7 +124,7 @@ export const createBankList = (options: BankListOptions) => {
       if (!taken) return false;
       const state = cached.state();
       if (state === 'fresh') failures.clear();
-      options.onEvent({ type: 'list-restored', ...taken, state });
+      onEvent({ type: 'list-restored', ...taken, state });
       // A list that ends no failure must not put off the next attempt.
       if (!failures.current().failure) loading.on('replaced');
       return true;

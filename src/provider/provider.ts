@@ -29,9 +29,9 @@ export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random' |
 
 export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
-  { connect = createConnections, ...options }: ProviderOptions,
+  options: ProviderOptions,
 ) => {
-  const { clock, version, lookup, addSecret, onEvent } = options;
+  const { clock, random, version, lookup, addSecret, onEvent, connect = createConnections } = options;
   const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
@@ -51,7 +51,10 @@ export const createProvider = (
     timeoutMs,
     userAgent,
     connections: tokenConnections,
-    ...options,
+    clock,
+    random,
+    addSecret,
+    onEvent,
   });
 
   /**

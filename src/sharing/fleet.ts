@@ -94,6 +94,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
     }
     return SPARED;
   };
+  const takeTurn: TakeTurn = (wanted) => track(decide(wanted));
 
   return {
     /** Connects to the store, and from then on takes what the other replicas write. */
@@ -107,7 +108,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
       await deciding;
       store.close();
     },
-    takeTurn: (wanted: Parameters<TakeTurn>[0]): Promise<Turn> => track(decide(wanted)),
+    takeTurn,
   };
 };
 

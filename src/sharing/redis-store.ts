@@ -16,7 +16,7 @@ export interface RedisStoreOptions extends Omit<RedisConnectionOptions, 'handsha
 }
 
 export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
-  const { envelope, lifeMs, reportsAges = true } = options;
+  const { url, envelope, lifeMs, reportsAges = true, clock, random, onEvent, loadClient } = options;
   // Other versions and other configurations use other keys, so that a rolling deployment can have both.
   const prefix = `banks-bff:${ENVELOPE_VERSION}:${envelope.provenance}`;
   const keys = { list: `${prefix}:list`, lease: `${prefix}:lease`, probe: `${prefix}:probe` };
@@ -26,7 +26,11 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
   let notify = (): void => {};
 
   const connection = createRedisConnection({
-    ...options,
+    url,
+    clock,
+    random,
+    onEvent,
+    loadClient,
     handshake: async (redis) => {
       // Nothing can be shared through a server that is read-only or full.
       await redis.set(keys.probe, ownId, 1_000);

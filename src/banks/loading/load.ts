@@ -29,12 +29,17 @@ export interface FailingLoads {
   readonly attempts: number;
 }
 
-type FailureRecord = ReturnType<typeof createFailureRecord>;
+interface FailureRecord {
+  add(failure: LoadError): void;
+  /** A load succeeded. */
+  clear(): void;
+  current(): LoadFailures;
+}
 
-export const createFailureRecord = (clock: Clock) => {
+export const createFailureRecord = (clock: Clock): FailureRecord => {
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
   return {
-    add: (failure: LoadError): void => {
+    add: (failure) => {
       const atMs = clock.wallMs();
       const { sinceMs = atMs, attempts = 0 } = current.failing ?? {};
       current = {
@@ -43,16 +48,15 @@ export const createFailureRecord = (clock: Clock) => {
         lastFailure: { kind: failure.kind, atMs },
       };
     },
-    /** A load succeeded. */
-    clear: (): void => {
+    clear: () => {
       current = { ...current, failure: undefined, failing: undefined };
     },
-    current: (): LoadFailures => current,
+    current: () => current,
   };
 };
 
 export interface OneLoadOptions {
-  readonly load: Load;
+  readonly ask: Load;
   /** Longest time for one load; a load that has not settled by then is given up, whether it obeys its signal or not. */
   readonly loadTimeoutMs: number;
   readonly cached: CachedList;
@@ -67,7 +71,7 @@ export interface OneLoadOptions {
  * signal has aborted, it has no effect and no report. `forced` is what an operator asked for, who may accept nothing.
  */
 export const createLoad = (options: OneLoadOptions) => {
-  const { loadTimeoutMs, cached, admit, failures, clock, onEvent } = options;
+  const { ask, loadTimeoutMs, cached, admit, failures, clock, onEvent } = options;
 
   /**
    * Asks once, and takes the answer unless it is overtaken.
@@ -80,7 +84,7 @@ export const createLoad = (options: OneLoadOptions) => {
   ): Promise<Taken | undefined> => {
     const before = cached.get();
     const askedAtMs = clock.monotonicMs();
-    const loaded = await withDeadline(options.load, {
+    const loaded = await withDeadline(ask, {
       limitMs,
       clock,
       signal,

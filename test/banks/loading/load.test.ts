@@ -8,12 +8,12 @@ import { readBanks } from '../../kit/read-banks.ts';
 const DAY_MS = 86_400_000;
 const POLICY = { ttlMs: DAY_MS, maxStaleMs: DAY_MS / 2 };
 
-const start = ({ load, clock }: Pick<OneLoadOptions, 'load' | 'clock'>) => {
+const start = ({ ask, clock }: Pick<OneLoadOptions, 'ask' | 'clock'>) => {
   const cached = createCachedList(POLICY, clock);
   const guard = { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
   const admit = createAdmission({ cached, guard, policy: POLICY, clock, onTaken: () => undefined });
-  const loadOnce = createLoad({
-    load,
+  const load = createLoad({
+    ask,
     loadTimeoutMs: 5_000,
     cached,
     admit,
@@ -21,7 +21,7 @@ const start = ({ load, clock }: Pick<OneLoadOptions, 'load' | 'clock'>) => {
     clock,
     onEvent: () => undefined,
   });
-  return { cached, admit, loadOnce: () => loadOnce(undefined, new AbortController().signal) };
+  return { cached, admit, loadOnce: () => load(undefined, new AbortController().signal) };
 };
 
 test.each([
@@ -37,7 +37,7 @@ test.each([
   let asked = 0;
   const { cached, admit, loadOnce } = start({
     clock,
-    load: async () => {
+    ask: async () => {
       asked += 1;
       if (asked === 1) await admit(accepted, () => []);
       return banks;
@@ -61,7 +61,7 @@ test('the first question has the whole time, the next what is left of it, told i
   const questions: AbortSignal[] = [];
   const { admit, loadOnce } = start({
     clock: moving,
-    load: async (signal) => {
+    ask: async (signal) => {
       questions.push(signal);
       if (questions.length !== 2) return new Promise(() => undefined);
       clock.skip(1_000);
