@@ -41,7 +41,8 @@ export const createManualClock = (): ManualClock => {
       nowMs = untilMs;
     },
     skip: (ms) => void (nowMs += ms),
-    next: () => clock.advance(waits()[0] ?? 0),
+    // A timer may be late already.
+    next: () => clock.advance(Math.max(0, waits()[0] ?? 0)),
     waits,
   };
   return clock;
