@@ -118,11 +118,7 @@ const findIn = (haystack: string, needle: string): Span[] => {
   const spans: Span[] = [];
   for (let matched = 0; at < haystack.length; at += 1) {
     matched = extended(needle, borders, matched, haystack[at]);
-    if (matched < head.length) continue;
-    const [from, to] = [at + 1 - matched, at + 1];
-    const last = spans.at(-1);
-    if (last && from <= last.to) last.to = to;
-    else spans.push({ from, to });
+    if (matched >= head.length) spans.push({ from: at + 1 - matched, to: at + 1 });
   }
   return spans;
 };
@@ -162,7 +158,7 @@ const LONGEST_RUN = 16;
 /** `from` inclusive, `to` exclusive, in characters. */
 interface Span {
   readonly from: number;
-  to: number;
+  readonly to: number;
 }
 
 /** Spans that overlap or follow each other at once are one. */
