@@ -51,10 +51,10 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   const within = <T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     withDeadline(work, { limitMs, clock, timeoutError: tooLate, signal: closing.signal });
 
-  const goOffline = (error: unknown): void => {
+  const goOffline = (error: unknown, callerReports = false): void => {
     if (closing.signal.aborted) return;
     whyOffline = describeRedisError(error);
-    if (!isReported) onEvent({ type: 'store-failed', store: STORE, reason: whyOffline });
+    if (!isReported && !callerReports) onEvent({ type: 'store-failed', store: STORE, reason: whyOffline });
     isReported = true;
     connected?.destroy();
     connected = undefined;
@@ -108,10 +108,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       return await within(OPERATION_MS, () => operation(used));
     } catch (error) {
       // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
-      if (connected === used && !isWrongType(error)) {
-        isReported ||= callerReports;
-        goOffline(error);
-      }
+      if (connected === used && !isWrongType(error)) goOffline(error, callerReports);
       throw new StoreError(describeRedisError(error));
     }
   };
