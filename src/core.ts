@@ -1,5 +1,5 @@
 import { createBankList, type BankList } from './banks/bank-list.ts';
-import { ALONE } from './banks/loading/loading.ts';
+import { WITHOUT_LEASE } from './banks/loading/loading.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
@@ -36,7 +36,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
   // The list, its stores and the fleet need each other; none uses another one before all are made.
   const list: BankList = createBankList({
     load: provider.load,
-    takeTurn: sharedStore && (async (wanted) => fleet?.takeTurn(wanted) ?? ALONE),
+    takeTurn: async (wanted) => fleet?.takeTurn(wanted) ?? WITHOUT_LEASE,
     loadTimeoutMs: config.provider.timeoutMs,
     policy: config.cache,
     guard: { ...config.guard, fields: config.banks.fields },

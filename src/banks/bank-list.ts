@@ -28,7 +28,7 @@ export interface BankListOptions {
   readonly load: Load;
   /** Longest time for one load, and for a request's wait. */
   readonly loadTimeoutMs: number;
-  readonly takeTurn: TakeTurn | undefined;
+  readonly takeTurn: TakeTurn;
   readonly policy: FreshnessPolicy;
   readonly guard: GuardPolicy;
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { ALONE, type TakeTurn, type Turn } from '../banks/loading/loading.ts';
+import { WITHOUT_LEASE, type TakeTurn, type Turn } from '../banks/loading/loading.ts';
 import type { Clock } from '../clock.ts';
 import type { LastGoodList } from './last-good-list.ts';
 import type { ReleaseLease, SharedStore } from './list-store.ts';
@@ -76,7 +76,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
     const sinceMs = clock.monotonicMs();
     while (isDue() && !signal.aborted) {
       const lease = await lastGoodList.attempt(store, () => store.claim(loadTimeoutMs + WRITE_MS));
-      if (lease === 'failed') return isDue() ? ALONE : SPARED;
+      if (lease === 'failed') return isDue() ? WITHOUT_LEASE : SPARED;
       if (lease) {
         const turn = turnWith(lease);
         // Another replica may have renewed the list while this claim was under way.
@@ -88,7 +88,7 @@ export const createFleet = ({ store, lastGoodList, loadTimeoutMs, clock }: Fleet
       if (clock.monotonicMs() - sinceMs >= patienceMs()) {
         // The message that there is a list may have been lost.
         await lastGoodList.pull(store);
-        return isDue() ? ALONE : SPARED;
+        return isDue() ? WITHOUT_LEASE : SPARED;
       }
       await newsOrRetry(signal);
     }

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createBankList } from '../../src/banks/bank-list.ts';
 import type { SavedList } from '../../src/banks/cached-list.ts';
+import { WITHOUT_LEASE } from '../../src/banks/loading/loading.ts';
 import type { Clock } from '../../src/clock.ts';
 import { createLastGoodList } from '../../src/sharing/last-good-list.ts';
 import { StoreError, type ListStore } from '../../src/sharing/list-store.ts';
@@ -42,7 +43,7 @@ const start = (alter: Alter = () => ({}), alterFile: Alter = () => ({})) => {
   const events: string[] = [];
   const list = createBankList({
     load: () => Promise.reject(new Error('nothing is loaded here')),
-    takeTurn: undefined,
+    takeTurn: () => Promise.resolve(WITHOUT_LEASE),
     policy: { ttlMs: 3_600_000, maxStaleMs: 3_600_000 },
     guard: { minBanks: 1, maxShrink: 0.2, maxDrift: 0.2, fields: undefined },
     loadTimeoutMs: 5_000,

@@ -54,8 +54,7 @@ export interface Turn {
 export interface LoadingOptions {
   /** Makes one load, perhaps as an operator asked for, and deals with its result, until its signal aborts. Never rejects. */
   readonly load: (forced: Decision | undefined, signal: AbortSignal) => Promise<LoadError | undefined>;
-  /** Undefined: there are no other replicas. */
-  readonly takeTurn: TakeTurn | undefined;
+  readonly takeTurn: TakeTurn;
   /** Whether the list must be loaded now, or a failed load repeated. */
   readonly isDue: () => boolean;
   /** Whether requests can be answered meanwhile. */
@@ -76,8 +75,8 @@ interface ForcedLoad {
   readonly ends: ((failure: LoadError | undefined) => void)[];
 }
 
-/** The turn of a replica that has no others beside it, or cannot ask them. */
-export const ALONE: Turn = { mayLoad: true, end: () => undefined };
+/** The turn of a replica that has no others beside it, cannot ask them, or has waited for them long enough. */
+export const WITHOUT_LEASE: Turn = { mayLoad: true, end: () => undefined };
 
 export const createLoading = (options: LoadingOptions) => {
   const { load, takeTurn, isDue, loadTimeoutMs, clock } = options;
@@ -87,7 +86,7 @@ export const createLoading = (options: LoadingOptions) => {
   let alarmAtMs = 0;
   const forced: ForcedLoad[] = [];
 
-  const on = (event: LoadingEvent, turn: Turn = ALONE): void => {
+  const on = (event: LoadingEvent, turn: Turn = WITHOUT_LEASE): void => {
     const transitions: Partial<Record<LoadingEvent, LoadingState>> = TRANSITIONS[state];
     const next = transitions[event];
     if (next === undefined) return;
@@ -116,10 +115,6 @@ export const createLoading = (options: LoadingOptions) => {
       setAlarm();
     },
     waiting: () => {
-      if (!takeTurn) {
-        on('granted');
-        return;
-      }
       const wait = new AbortController();
       leave = () => wait.abort();
       // With nothing to serve, requests wait: for another replica half of their time.

@@ -2,7 +2,12 @@ import { expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import { LoadError } from '../../../src/banks/load-error.ts';
 import type { Decision } from '../../../src/banks/guard/guard.ts';
-import { createLoading, type LoadingOptions, type Turn } from '../../../src/banks/loading/loading.ts';
+import {
+  createLoading,
+  WITHOUT_LEASE,
+  type LoadingOptions,
+  type Turn,
+} from '../../../src/banks/loading/loading.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 
 /** Loading whose turns and loads end when the test says so. */
@@ -85,7 +90,7 @@ test('a refresh does not wait for another replica, and gives back the turn that 
 });
 
 test('a refresh follows the load under way, and those that accept the same share one', async () => {
-  const { loads, loading } = start({ takeTurn: undefined });
+  const { loads, loading } = start({ takeTurn: () => Promise.resolve(WITHOUT_LEASE) });
   loading.on('wanted');
   await setImmediate();
   const refreshes = Promise.all([
@@ -109,7 +114,7 @@ test('a refresh follows the load under way, and those that accept the same share
 });
 
 test('a stop ends the load, answers everyone who waits, and nothing starts afterwards', async () => {
-  const { clock, loads, loading } = start({ takeTurn: undefined });
+  const { clock, loads, loading } = start({ takeTurn: () => Promise.resolve(WITHOUT_LEASE) });
   const [first, second] = [loading.refresh([]), loading.refresh(['drifted'])];
   loading.on('stop');
   expect(loads[0]?.signal.aborted).toBe(true);
