@@ -3,7 +3,7 @@ import type { CachedList, HeldList, SavedList, Sent } from './cached-list.ts';
 import type { FreshnessPolicy } from './freshness.ts';
 import { ACCEPTANCES, guard, type GuardPolicy } from './guard/guard.ts';
 import { largestCount, remember, remembrance, wasHeld } from './guard/memory.ts';
-import type { Waived } from './guard/replacement.ts';
+import type { Verdict } from './guard/replacement.ts';
 import { findLargeChange } from './list-change.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
 import type { ReadList } from './reading/list-reader.ts';
@@ -32,8 +32,8 @@ export type Candidate = SavedList & Sent & Partial<ReadList>;
 /** What a saved list does not tell. It was published before, so none of its fields is absent. */
 const UNTOLD = { rejected: NOTHING_REJECTED, upstreamFields: [], absentFields: [] };
 
-/** What is waived for a candidate as a successor of `cached`. Asked again once the list is encoded. */
-export type Waive = (cached: HeldList | undefined) => Waived;
+/** Judges a candidate as a successor of `cached`. Asked again once the list is encoded. */
+export type Judge = (cached: HeldList | undefined) => Verdict;
 
 /** The list that is cached now, and the one before it. */
 export interface Taken {
@@ -45,27 +45,27 @@ export interface Taken {
  * Replaces the cached list; undefined where the new one is overtaken.
  * @throws {LoadError} when the guard refuses it
  */
-export type Admit = (candidate: Candidate, waive: Waive) => Promise<Taken | undefined>;
+export type Admit = (candidate: Candidate, judge: Judge) => Promise<Taken | undefined>;
 
 export const createAdmission = (options: AdmissionOptions): Admit => {
   const { cached, policy, clock, compressors, onTaken } = options;
-  const mayReplace = (candidate: Candidate, waive: Waive): boolean => {
+  const mayReplace = (candidate: Candidate, judge: Judge): boolean => {
     const current = cached.get();
-    const waived = waive(current);
-    if (waived === 'overtaken') return false;
+    const verdict = judge(current);
+    if (verdict === 'overtaken') return false;
     const now = remembrance(policy, clock.wallMs());
     const precedent = current && { cached: current, largestCount: largestCount(current, now) };
     const isBack = current !== undefined && wasHeld(current, candidate, now);
-    guard({ ...UNTOLD, ...candidate }, precedent, options.guard, isBack ? ACCEPTANCES : waived);
+    guard({ ...UNTOLD, ...candidate }, precedent, options.guard, isBack ? ACCEPTANCES : verdict);
     return true;
   };
-  return async (candidate, waive) => {
-    if (!mayReplace(candidate, waive)) return undefined;
+  return async (candidate, judge) => {
+    if (!mayReplace(candidate, judge)) return undefined;
     const measured = cached.get();
     const largeChange =
       measured && (await findLargeChange(measured, candidate, options.guard.maxShrink, clock));
     const encoded = await represent(candidate.json, cached.get()?.representations, compressors);
-    if (!mayReplace(candidate, waive)) return undefined;
+    if (!mayReplace(candidate, judge)) return undefined;
     const previous = cached.get();
     const isUnchanged = previous?.representations.identity.etag === encoded.identity.etag;
     // An unchanged list is in memory once, with the very bytes that are served.

@@ -5,7 +5,7 @@ import { createAdmission } from './admission.ts';
 import { createCachedList, type HeldList, type SavedList, type ServedList } from './cached-list.ts';
 import type { Freshness, FreshnessPolicy } from './freshness.ts';
 import type { Acceptance, GuardPolicy } from './guard/guard.ts';
-import { ageOf, believable, waivedOf } from './guard/replacement.ts';
+import { ageOf, believable, verdictOf } from './guard/replacement.ts';
 import type { ListEvent } from './list-event.ts';
 import { LoadError } from './load-error.ts';
 import { createFailureRecord, createLoad, type Load, type LoadFailures } from './loading/load.ts';
@@ -119,7 +119,7 @@ export const createBankList = (options: BankListOptions) => {
       const sent = { sentAtMs: nowMs - Math.max(0, reportedAgeMs ?? ageMs), countedFromMs: nowMs - ageMs };
       const candidate = { ...believed, ...sent };
       const taken = await admit(candidate, (current) =>
-        isStopped() ? 'overtaken' : waivedOf(current, candidate),
+        isStopped() ? 'overtaken' : verdictOf(current, candidate),
       );
       if (!taken) return false;
       const state = cached.state();
@@ -133,7 +133,7 @@ export const createBankList = (options: BankListOptions) => {
      * Loads the whole list now, whatever the back-off says, after a load that is under way.
      * @param accept the reasons for which the guard does not refuse this one list
      * @param requestId of the operator's request, for the log
-     * @returns the failure, or undefined if the list was renewed
+     * @returns the failure; undefined if the list was renewed, or another replica's list overtook the answer
      */
     refresh: (accept: readonly Acceptance[] = [], requestId?: string): Promise<LoadError | undefined> =>
       loading.refresh(accept, requestId),

@@ -35,8 +35,8 @@ export interface ListTimes {
   /** Wall-clock milliseconds at which this very content was first received. */
   readonly changedAtMs: number;
   /**
-   * Wall-clock milliseconds at which an operator last accepted a list that the guard refused. Later lists inherit it,
-   * so that a replica that missed the decision still learns of it.
+   * Wall-clock milliseconds at which a list was last loaded for which an operator accepted reasons, whether or not the
+   * guard would have refused it. Later lists inherit it, so that a replica that missed the decision still learns of it.
    */
   readonly acceptedAtMs?: number | undefined;
   /** What was decided then, where it is known. */

@@ -1,7 +1,7 @@
 // Finds secrets in a text: plain, JSON-escaped however often, percent-encoded, form-encoded, or in Base64; not where letters and
 // digits are escaped one by one. The time is linear in the length of the text, whatever the text and the secrets are.
 
-/** The beginning of a longer secret that is found as well, in characters: its end may have been cut off. */
+/** Of a longer secret, so many characters are enough: the rest may have been cut off. */
 const HEAD_CHARS = 32;
 
 /** What is shorter, in characters, occurs in ordinary text. */
@@ -11,8 +11,8 @@ const SHORTEST = 4;
 export const createSecretRemover = (secrets: readonly string[]): ((text: string) => string) => {
   const forms = secrets.flatMap(formsOf);
   const needles = toNeedles(forms.map((form) => toPlainBytes(form).bytes));
-  // In the text as it is: what is next to a secret may look like the start or the end of an escape. A backslash at the end may
-  // be half of one.
+  // Also sought as written: a `\` before a secret can form an escape with its first letter. Trailing backslashes are left out,
+  // since one may be half of an escape.
   const literalNeedles = toNeedles(secrets.map((secret) => secret.replace(/(?<!\\)\\+$/, '')));
   if (needles.length + literalNeedles.length === 0) return (text) => text;
   const mayContainSecret = createPreCheck(forms);
@@ -89,7 +89,10 @@ const toPlainBytes = (text: string) => {
   return { bytes, starts, ends };
 };
 
-/** A character as it is written, with the backslashes before it; the groups are the ways to write one. */
+/**
+ * A character as it is written, with the backslashes before it. Its groups: the high and the low half of an escaped surrogate
+ * pair, another `\u` escape, a percent-encoded octet, a character as it is.
+ */
 const TOKEN =
   /\\*(?:(?<=\\)u(d[89ab][\da-f]{2})\\+u(d[c-f][\da-f]{2})|(?<=\\)u([\da-f]{4})|%(?:25)*([\da-f]{2})|([^\\])|$)/giu;
 

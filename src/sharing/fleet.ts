@@ -16,10 +16,7 @@ export interface FleetOptions {
   readonly clock: Clock;
 }
 
-/**
- * With this the lease covers the longest load, and usually the list that is read before it and the one that is written after it. If
- * it ends too early, that costs one call.
- */
+/** Added to the load's time: for reading before it and writing after it. A lease that ends too early costs one call. */
 const WRITE_MS = 500;
 /** How often a waiting replica tries again: the owner of the lease may have died, or the message been lost. */
 const RETRY_CLAIM_MS = 250;

@@ -94,9 +94,9 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   };
 
   /**
-   * Runs `operation`; a failure other than of its data closes the connection, and a new one is made.
-   * @throws {StoreError} at once without a connection, once the first attempt to make one has ended; after
-   *     {@link OPERATION_MS} without an answer
+   * Runs `operation`; a failure other than of its data closes the connection, and a new one is made. During the first
+   * attempt to connect it waits; later, without a connection, it throws at once.
+   * @throws {StoreError} without a connection, or after {@link OPERATION_MS} without an answer
    * @param callerReports whether the caller reports a failure as an event; otherwise an outage that it begins is reported here
    */
   const run = async <T>(operation: (redis: RedisClient) => Promise<T>, callerReports = true): Promise<T> => {
@@ -156,7 +156,7 @@ const establish = async (
   }
 };
 
-/** The delay before attempt number `failedAttempts` + 1; `random` is in [0, 1). */
+/** The delay before the next attempt, after `failedAttempts` others since a connection last lasted; `random` is in [0, 1). */
 const reconnectDelayMs = (failedAttempts: number, random: number): number =>
   Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createAdmission, type Candidate, type Waive } from '../../src/banks/admission.ts';
+import { createAdmission, type Candidate, type Judge } from '../../src/banks/admission.ts';
 import { createCachedList, type ListTimes, type Sent } from '../../src/banks/cached-list.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
 import type { Compressors } from '../../src/banks/representation.ts';
@@ -20,12 +20,12 @@ const start = (compressors?: Compressors) => {
   /** Offers a list that the provider has just sent. */
   const take = (
     list: Omit<Candidate, keyof Sent | keyof ListTimes>,
-    waive: Waive = () => [],
+    judge: Judge = () => [],
     acceptedAtMs?: number,
   ) => {
     const [nowMs, wallMs] = [clock.monotonicMs(), clock.wallMs()];
     const sent = { sentAtMs: nowMs, countedFromMs: nowMs, receivedAtMs: wallMs, changedAtMs: wallMs };
-    return admit({ ...list, ...sent, acceptedAtMs }, waive);
+    return admit({ ...list, ...sent, acceptedAtMs }, judge);
   };
   return { clock, cached, take, taken: () => taken };
 };

@@ -20,10 +20,10 @@ export const isOvertaken = (
 /**
  * The reasons for which a candidate is not refused as a successor of the cached list, or that it must not succeed it at all.
  */
-export type Waived = readonly Acceptance[] | 'overtaken';
+export type Verdict = readonly Acceptance[] | 'overtaken';
 
 /** Of a list from a store. One that an operator accepted after the cached list is not compared with it. */
-export const waivedOf = (cached: DatedList | undefined, saved: DatedList): Waived => {
+export const verdictOf = (cached: DatedList | undefined, saved: DatedList): Verdict => {
   const [accepted, acceptedBefore] = [saved.acceptedAtMs ?? 0, cached?.acceptedAtMs ?? 0];
   if (accepted !== acceptedBefore) return accepted > acceptedBefore ? ACCEPTANCES : 'overtaken';
   if (!cached) return [];
@@ -48,13 +48,13 @@ export const believable = <T extends ListTimes>(saved: T, nowMs: number): T => (
 
 /** How far the clocks of two replicas may differ by accident. */
 const CLOCK_TOLERANCE_MS = 1_000;
-/** How much later than here it may be where a list comes from whose store reports its age. */
+/** By how much the clock of the replica that saved a list may be ahead, where the store reports the age. */
 const MAX_CLOCK_LEAD_MS = 60_000;
 
 /**
  * The age of a saved list, in milliseconds: what its store reports, but not less than the clocks say. A timestamp in the
- * future means that a clock is or was wrong, or that somebody else wrote the list: it is then at least as old as the oldest
- * fresh one and a millisecond, and so is renewed at once.
+ * future means that a clock is or was wrong, or that somebody else wrote the list: it then counts as just over
+ * `ttlMs` old at least, and so is renewed at once.
  */
 export const ageOf = (
   { receivedAtMs }: Pick<ListTimes, 'receivedAtMs'>,

@@ -68,7 +68,7 @@ export interface OneLoadOptions {
 
 /**
  * One load, from the question to the provider to the cached list or the failure. What it gives back never rejects; once its
- * signal has aborted, it has no effect and no report. `forced` is what an operator asked for, who may accept nothing.
+ * signal has aborted, it has no effect and no report. `forced`: the operator's request; its reasons may be empty.
  */
 export const createLoad = (options: OneLoadOptions) => {
   const { ask, loadTimeoutMs, cached, admit, failures, clock, onEvent } = options;

@@ -35,8 +35,8 @@ export type LoadingState = keyof typeof TRANSITIONS;
 type LoadingEvent = { [S in LoadingState]: keyof (typeof TRANSITIONS)[S] }[LoadingState];
 
 /**
- * Decides, before a load that nobody forced, whether this replica makes it. Waits at most about `patienceMs` for another
- * one's list, and no longer than a load `isDue` or until `signal` aborts. Never rejects.
+ * Decides, before a load that nobody forced, whether this replica makes it. Waits about `patienceMs` for another
+ * one's list; stops earlier when no load is due or `signal` aborts. Never rejects.
  */
 export type TakeTurn = (wanted: {
   readonly isDue: () => boolean;

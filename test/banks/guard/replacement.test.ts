@@ -3,8 +3,8 @@ import {
   ageOf,
   believable,
   isOvertaken,
-  waivedOf,
-  type Waived,
+  verdictOf,
+  type Verdict,
 } from '../../../src/banks/guard/replacement.ts';
 
 /** A list's times: the provider's, by which it is identified, when it was sent, and what its age counts from. */
@@ -16,7 +16,7 @@ const dated = (receivedAtMs: number, sentAtMs: number, acceptedAtMs?: number, co
 });
 const CACHED = dated(100, 950);
 
-test.each<[string, Parameters<typeof waivedOf>[0], Parameters<typeof waivedOf>[1], Waived]>([
+test.each<[string, Parameters<typeof verdictOf>[0], Parameters<typeof verdictOf>[1], Verdict]>([
   ['when nothing is cached', undefined, dated(1, -8_999), []],
   ['when it is younger', CACHED, dated(101, 951), []],
   ['not when it is as old', CACHED, dated(101, 950), 'overtaken'],
@@ -29,7 +29,7 @@ test.each<[string, Parameters<typeof waivedOf>[0], Parameters<typeof waivedOf>[1
   ['not when an operator accepted the cached one later', dated(100, 950, 6), dated(101, 951, 5), 'overtaken'],
   ['not for a decision that the cached one inherited', dated(100, 950, 6), dated(99, 949, 6), 'overtaken'],
 ])('a kept list replaces the cached one %s', (_name, cached, kept, verdict) => {
-  expect(waivedOf(cached, kept)).toEqual(verdict);
+  expect(verdictOf(cached, kept)).toEqual(verdict);
 });
 
 test('times from a distant future are brought back, and a decision from there is dropped', () => {
