@@ -76,7 +76,8 @@ export const createJudge = (world: World, plan: Plan) => {
     }
     if (event.type === 'list-restored') {
       served.onRestored(life, event);
-      if (event.state !== 'fresh') limits.count(life, 'stale lists');
+      // Also one that is fresh for hardly any longer is loaded anew at once.
+      if ((life.core.list.status().ageMs ?? 0) >= 0.99 * court.ttlOf(life)) limits.count(life, 'stale lists');
     }
     if (event.type === 'list-load-failed') {
       loads.onFailed(life, event);

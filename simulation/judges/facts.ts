@@ -73,6 +73,7 @@ export class Facts {
 /** A list that a replica saved, as Redis has it. */
 export interface SharedList {
   readonly bytes: Buffer;
+  readonly writer: Owner;
   readonly origin: Delivery;
   readonly acceptedAtMs: number;
   readonly writtenAtMs: number;

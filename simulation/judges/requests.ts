@@ -45,9 +45,13 @@ export const createRequestJudge = (court: Court) => {
       }
       if (outcome !== undefined) return;
       const { renewal, origin } = facts;
-      // Where another replica's newer list has overtaken the answer, that one counts.
+      // Where another replica's newer list has overtaken the answer, that one counts; with a forged time, any may.
       const newestMs = Math.max(renewal?.askedAtMs ?? -1, (origin?.deliveredAtMs ?? -1) + TOLERANCE_MS);
-      expect(newestMs >= waiting.sinceMs, 'a refresh asks anew', 'nothing was taken since');
+      expect(
+        newestMs >= waiting.sinceMs || !facts.isGenuine,
+        'a refresh asks anew',
+        'nothing was taken since',
+      );
       expectTruthOfRefresh(
         accept.length === 0 || (facts.held?.acceptedAtMs ?? 0) > acceptedAtMs,
         'nothing was accepted',

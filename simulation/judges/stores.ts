@@ -1,9 +1,9 @@
 import type { StoreName } from '../../src/sharing/list-store.ts';
 import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import type { Delivery } from '../provider.ts';
-import { lateMs, type Life } from '../replica.ts';
+import { lateMs, Life } from '../replica.ts';
 import type { Owner } from '../world.ts';
-import { perLife, RECONNECT_MS, SECOND, TOLERANCE_MS, type Court } from './facts.ts';
+import { perLife, RECONNECT_MS, SECOND, TOLERANCE_MS, type Court, type SharedList } from './facts.ts';
 
 // Judges the stores: that what one replica loads reaches Redis, the others and the snapshots soon, and that what is said of
 // the stores is true.
@@ -53,7 +53,7 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
     const origin = court.origins.find(Number(receivedAtMs), text);
     if (writer) factsOf(writer).saved = origin;
     court.sharedList = writer &&
-      origin && { bytes, origin, acceptedAtMs: Number(acceptedAtMs), writtenAtMs: now() };
+      origin && { bytes, writer, origin, acceptedAtMs: Number(acceptedAtMs), writtenAtMs: now() };
   };
 
   const onEvent = (life: Life, event: Extract<ServiceEvent, { store: StoreName }>): void => {
@@ -144,6 +144,10 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
     );
   };
 
+  /** Whether its writer was killed before it can have told the others. */
+  const diedSilent = ({ writer, writtenAtMs }: SharedList): boolean =>
+    writer instanceof Life && !writer.isAlive && writer.stateSinceMs - writtenAtMs < SHARE_MS;
+
   const judgeConnection = (life: Life): void => {
     const redis = court.redis();
     const shelf = shelfOf(life);
@@ -175,6 +179,7 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
       const isReadable =
         court.sharedList !== undefined &&
         court.sharedList.writtenAtMs < now() - SHARE_MS &&
+        !diedSilent(court.sharedList) &&
         // Otherwise its writer may have given it up by then, and told nobody.
         redis.calmForMs() > now() - court.sharedList.writtenAtMs + RECONNECT_MS &&
         redis.list()?.bytes.equals(court.sharedList.bytes) === true;
