@@ -15,11 +15,11 @@ interface ServerRigOptions extends Partial<Omit<BoundedServerOptions, 'limits'>>
 
 /** Answers requests for /hot on the socket, with the target; all others are the application's. */
 export const hotPath: HotPath = (bytes, socket) => {
-  const [, path] = /^GET (\/hot\S*) HTTP\/1\.1\r\nHost: a\r\n\r\n$/.exec(bytes.toString('latin1')) ?? [];
-  if (path === undefined) return 'other';
+  const [head, path] = /^GET (\/hot\S*) HTTP\/1\.1\r\nHost: a\r\n\r\n/.exec(bytes.toString('latin1')) ?? [];
+  if (head === undefined) return undefined;
   const body = `[GET ${path}]`;
   socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-  return 'answered';
+  return { length: head.length, isLast: false };
 };
 
 /** To be closed by the caller. */

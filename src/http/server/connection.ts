@@ -125,14 +125,14 @@ export const passOn = (connection: Connection): void => {
   // What still arrives after the last answer is discarded.
   if (state === 'closed' || socket.destroyed) connection.rest = NOTHING;
   else if (rest.length > 0 && !isInWork(connection)) {
-    const piece = nextPiece(connection);
-    connection.rest = piece.length < rest.length ? rest.subarray(piece.length) : NOTHING;
-    const outcome = state === 'hot' && !isOverCapacity ? shared.hotPath?.(piece, socket) : 'other';
-    if (outcome === 'answered' || outcome === 'answered_last') {
+    const answered = state === 'hot' && !isOverCapacity ? shared.hotPath?.(rest, socket) : undefined;
+    const length = answered?.length ?? nextLength(connection);
+    connection.rest = length < rest.length ? rest.subarray(length) : NOTHING;
+    if (answered) {
       connection.hasHadRequest = true;
       connection.lastUsedMs = connection.sinceMs = performance.now();
-      if (outcome === 'answered_last') close(connection);
-    } else giveToNode(connection, piece);
+      if (answered.isLast) close(connection);
+    } else giveToNode(connection, rest.subarray(0, length));
   }
   waitForNext(connection);
 };
@@ -166,15 +166,15 @@ const waitForNext = (connection: Connection): void => {
   }
 };
 
-/** What has been read up to the end of the content that arrives, or of the next head. That of chunks ends as a head does. */
-const nextPiece = ({ rest, tail, contentLeft }: Connection): Buffer => {
-  if (contentLeft > 0) return rest.subarray(0, contentLeft);
+/** How much has been read up to the end of the content that arrives, or of the next head. That of chunks ends as a head does. */
+const nextLength = ({ rest, tail, contentLeft }: Connection): number => {
+  if (contentLeft > 0) return Math.min(contentLeft, rest.length);
   if (tail.length > 0) {
     const end = Buffer.concat([tail, rest.subarray(0, END_LENGTH - 1)]).indexOf(END_OF_HEAD);
-    if (end >= 0) return rest.subarray(0, end + END_LENGTH - tail.length);
+    if (end >= 0) return end + END_LENGTH - tail.length;
   }
   const end = rest.indexOf(END_OF_HEAD);
-  return end < 0 ? rest : rest.subarray(0, end + END_LENGTH);
+  return end < 0 ? rest.length : end + END_LENGTH;
 };
 
 const giveToNode = (connection: Connection, piece: Buffer): void => {

@@ -4,18 +4,18 @@ import type { PreparedAnswer } from '../banks/answers.ts';
 import type { BanksRouteOptions } from '../banks/route.ts';
 import type { Cors } from '../cors.ts';
 import { toLines, toStatusLine, type FlatHeaders } from '../headers.ts';
-import { readOrdinaryRequest } from './ordinary-request.ts';
+import { readOrdinaryRequest, type OrdinaryRequest } from './ordinary-request.ts';
 
 // GET and HEAD /banks straight from the socket, for ordinary requests while there is a list to serve. It skips node:http and
 // Express, and nothing else: the encoding, the conditions, the headers and the log line come from the same functions. It
 // takes only requests that ordinary-request.ts can read with certainty and that can be answered at once. A table of tests
 // compares the bytes of both paths.
 
-/**
- * Answers the request that `bytes` are, if it can. `answered_last`: the connection must end with the answer. `other`: not answered,
- * node:http has to do it.
- */
-export type HotPath = (bytes: Buffer, socket: Socket) => 'answered' | 'answered_last' | 'other';
+/** Answers the request with which `bytes` begin, if it can, and gives it. Undefined: not answered, node:http has to do it. */
+export type HotPath = (
+  bytes: Buffer,
+  socket: Socket,
+) => Pick<OrdinaryRequest, 'length' | 'isLast'> | undefined;
 
 export interface HotPathOptions extends BanksRouteOptions {
   readonly cors: Cors;
@@ -30,13 +30,13 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
 
   return (bytes, socket) => {
     const request = readOrdinaryRequest(bytes, socket);
-    if (!request) return 'other';
+    if (!request) return undefined;
     const served = list.served();
     // A drain ends connections with their next answer: Express sends `Connection: close`.
-    if (!served || options.isDraining()) return 'other';
+    if (!served || options.isDraining()) return undefined;
     const { headers, isLast } = request;
     const { answer, verdict } = chooseAnswer(headers, served);
-    if (verdict === 'precondition_failed') return 'other';
+    if (verdict === 'precondition_failed') return undefined;
 
     const { requestId, end } = requestLog.begin(request, answer.listState);
     const status = verdict === 'proceed' ? 200 : 304;
@@ -46,7 +46,7 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     // The system has usually taken all of it at once. If not, an empty write ends after all others.
     if (socket.writableLength === 0) end(status, contentBytes, socket.writable);
     else socket.write('', (error) => end(status, contentBytes, !error));
-    return isLast ? 'answered_last' : 'answered';
+    return request;
   };
 };
 

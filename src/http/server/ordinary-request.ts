@@ -30,13 +30,14 @@ const SPECIAL = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] a
 
 export interface OrdinaryRequest extends RequestHead {
   readonly headers: Readonly<KnownHeaders>;
+  /** In bytes. */
+  readonly length: number;
   /** Whether the client wants the connection to end with the answer. */
   readonly isLast: boolean;
 }
 
-/** Gives the request, if `bytes` is one whole ordinary request. Otherwise leave it to Node's parser. */
+/** Gives the request, if `bytes` begin with a whole ordinary one. Otherwise leave it to Node's parser. */
 export const readOrdinaryRequest = (bytes: Buffer, socket: Socket): OrdinaryRequest | undefined => {
-  if (bytes.length > LONGEST) return undefined;
   const isHead = bytes[0] === H;
   const pathEnd = skip(bytes, 0, isHead ? 'HEAD /banks' : 'GET /banks');
   const hasQuery = bytes[pathEnd] === QUESTION_MARK;
@@ -47,7 +48,8 @@ export const readOrdinaryRequest = (bytes: Buffer, socket: Socket): OrdinaryRequ
   const headers: KnownHeaders = { ...ALL_UNDEFINED };
   for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
     at = count < MAX_HEADERS ? readHeader(bytes, at, headers) : NOT_ORDINARY;
-  if (skip(bytes, at, '\r\n') !== bytes.length || !headers.host || !HOST.test(headers.host)) return undefined;
+  const length = skip(bytes, at, '\r\n');
+  if (length < 0 || length > LONGEST || !headers.host || !HOST.test(headers.host)) return undefined;
 
   // Java's HttpClient, before Java 19, and Reactor Netty say of a GET that it has no content.
   if (headers['content-length'] !== undefined && headers['content-length'] !== '0') return undefined;
@@ -56,7 +58,7 @@ export const readOrdinaryRequest = (bytes: Buffer, socket: Socket): OrdinaryRequ
   if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive'))) return undefined;
   const url = hasQuery ? bytes.toString('latin1', pathEnd - '/banks'.length, targetEnd) : '/banks';
   if (url.length > MAX_TARGET_LENGTH) return undefined;
-  return { method: isHead ? 'HEAD' : 'GET', url, headers, socket, isLast };
+  return { method: isHead ? 'HEAD' : 'GET', url, headers, socket, length, isLast };
 };
 
 /** Node does not count exactly by bytes: near the limit, leave it to Node. */

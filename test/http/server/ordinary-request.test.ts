@@ -86,11 +86,12 @@ test('of 25,000 mutated requests, Node reads each alike, or it is left to Node',
     let bytes = REQUEST;
     for (let times = 1 + random() * 3; times > 1; times -= 1) bytes = mutate(bytes, random, PIECES);
     if (random() < 0.2) bytes = bytes.slice(0, random() * bytes.length);
-    const head = read(bytes);
-    if (!head) continue;
+    const request = read(bytes);
+    if (!request) continue;
+    const { length, ...head } = request;
     whole += 1;
     const context = `seed ${seed}: ${JSON.stringify(bytes)}`;
-    expect([context, head]).toEqual([context, readByNode(bytes)]);
+    expect([context, head]).toEqual([context, readByNode(bytes.slice(0, length))]);
   }
   expect(whole).toBeGreaterThan(3_000);
 }, 60_000);

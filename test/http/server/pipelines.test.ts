@@ -60,11 +60,11 @@ describe.each([
   test('an unread pipeline stops being read, and is answered when its client reads on', async () => {
     let requests = 0;
     const answerHot: HotPath = (bytes, socket) => {
-      if (!bytes.includes('/hot')) return 'other';
+      if (!bytes.includes('/hot')) return undefined;
       requests += 1;
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${LARGE.length}\r\n\r\n`);
       socket.write(LARGE);
-      return 'answered';
+      return { length: get('/hot').length, isLast: false };
     };
     const answer: RequestListener = (_req, res) => {
       requests += 1;

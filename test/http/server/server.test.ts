@@ -88,7 +88,7 @@ test('a client that takes its last answer slowly gets all of it, and is closed w
     const content = bytes.includes('/large') ? LARGE : 'small';
     socket.write(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${content.length}\r\n\r\n`);
     socket.write(content);
-    return 'answered_last';
+    return { length: bytes.length, isLast: true };
   };
   const url = await start(undefined, { hotPath: last });
   const slow = await openRaw(url);
