@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, readlink, realpath } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { codeOf } from './error-code.ts';
 
@@ -39,6 +40,16 @@ export const readStart = async (path: string, bytes: number): Promise<Buffer> =>
  */
 export const readTextFile = async (path: string, maxBytes: number): Promise<string> =>
   new TextDecoder('utf-8', { fatal: true }).decode(await readRegularFile(path, maxBytes));
+
+/** The file that `path` names, links followed: also to one that does not exist yet. */
+export const targetOf = async (path: string): Promise<string> => {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    const link = codeOf(error) === 'ENOENT' ? await readlink(path).catch(() => undefined) : undefined;
+    return link === undefined ? path : targetOf(resolve(await realpath(dirname(path)), link));
+  }
+};
 
 /** Opening a pipe without O_NONBLOCK waits for its writer; opening a terminal may take it over. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;

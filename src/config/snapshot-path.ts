@@ -1,7 +1,7 @@
-import { access, constants, realpath } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
-import { describeReadError, readStart } from '../regular-file.ts';
+import { describeReadError, readStart, targetOf } from '../regular-file.ts';
 
 // What the snapshot may replace: nothing that somebody else wrote.
 
@@ -12,6 +12,7 @@ const SAVED_LIST_START = Buffer.from('{"format":"banks-bff/list"');
 export const inspectSnapshot = async (
   path: string,
 ): Promise<'nothing' | 'snapshot' | { readonly problem: string }> => {
+  if (path.endsWith('/')) return { problem: 'names a directory' };
   try {
     const start = await readStart(path, SAVED_LIST_START.length);
     if (start.length === 0) return 'nothing';
@@ -28,7 +29,7 @@ export const whyNoSnapshot = async (path: string): Promise<string | undefined> =
   if (typeof found === 'object') return `${found.problem}; name a file that does not exist yet`;
   // A list that can be served is of use also where the next one cannot be saved.
   if (found === 'snapshot') return undefined;
-  const directory = dirname(await realpath(path).catch(() => path));
+  const directory = dirname(await targetOf(path));
   return access(directory, constants.W_OK).then(
     () => undefined,
     (error: unknown) =>

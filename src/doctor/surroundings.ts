@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { realpath, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
+import { targetOf } from '../regular-file.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { SecretSource } from '../secrets/secret-file.ts';
 import { loadRedisClient } from '../sharing/redis-client.ts';
@@ -76,7 +77,7 @@ const LIFE_MS = 5_000;
 
 /** What it has was looked at with the configuration. */
 const trySnapshot = async (path: string): Promise<Step> => {
-  const target = await realpath(path).catch(() => path);
+  const target = await targetOf(path);
   // With an ending by which the service recognises what a killed process left behind.
   const probe = `${target}.${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
   const directory = 'the directory of CACHE_SNAPSHOT_FILE';

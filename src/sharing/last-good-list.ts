@@ -45,7 +45,10 @@ interface Shelf {
 
 export const createLastGoodList = (options: LastGoodListOptions) => {
   const { list, clock, onEvent } = options;
-  const shelves = options.stores.map((store): Shelf => ({ store, isUnreadable: false, isUnwritten: false }));
+  const shelves = options.stores.map(
+    // Whether a file can be written shows only when it is: at the start, and not with the first renewal.
+    (store): Shelf => ({ store, isUnreadable: false, isUnwritten: !store.isConnected }),
+  );
 
   /** The result of `operation`, or 'failed' if it rejects, which is then reported as an event. */
   const attempt = async <T>(store: ListStore, operation: () => Promise<T>): Promise<T | 'failed'> => {

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { targetOf } from '../regular-file.ts';
 
 // Replaces a file so that a reader, or the next start after a crash at any moment, finds the old content or the new
 // content and never a mixture: write beside it, fsync, rename.
 
 /** Replaces `path`, links followed. The file is readable by its owner only. @throws Node's error; `path` is then unchanged */
 export const replaceFile = async (path: string, content: Buffer): Promise<void> => {
-  const target = await realpath(path).catch(() => path);
+  const target = await targetOf(path);
   const temporary = `${target}.${process.pid}-${randomBytes(6).toString('hex')}${SUFFIX}`;
   try {
     const file = await open(temporary, 'wx', 0o600);
@@ -30,7 +31,7 @@ export const replaceFile = async (path: string, content: Buffer): Promise<void> 
  * so only those older than {@link ABANDONED_AFTER_MS} go. Never rejects: they are only in the way.
  */
 export const removeAbandoned = async (path: string): Promise<void> => {
-  const target = await realpath(path).catch(() => path);
+  const target = await targetOf(path);
   const directory = dirname(target);
   const names = await readdir(directory).catch(() => []);
   const isTemporary = (name: string): boolean =>

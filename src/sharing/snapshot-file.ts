@@ -26,7 +26,7 @@ export const createSnapshotFile = (path: string, envelope: Envelope, files: File
         if (codeOf(error) === 'ENOENT') return undefined;
         throw new StoreError(`cannot be read (${describeReadError(error)}); ignored`);
       });
-      return bytes && { list: (await envelope.open(bytes)).list };
+      return bytes && bytes.length > 0 ? { list: (await envelope.open(bytes)).list } : undefined;
     },
     write: async (list) => {
       if (!hasWritten) await files.removeAbandoned(path);

@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdtempSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -91,6 +92,7 @@ test('a list that the version before has saved is served, also while the provide
 
 test.each<[string, () => unknown, Environment, RegExp]>([
   ['is missing', () => rmSync(path), {}, /: no saved list yet$/],
+  ['is empty', () => truncateSync(path, 0), {}, /: no saved list yet$/],
   [
     'is torn',
     () => truncateSync(path, Math.floor(statSync(path).size / 2)),
@@ -126,6 +128,16 @@ test.each<[string, () => unknown, Environment, RegExp]>([
   expect(lines.slice(1).filter((message) => message !== 'CACHE_SNAPSHOT_FILE: works again')).toEqual([]);
 });
 
+test('a list that is restored, but cannot be saved again, is served, and the store is told to fail at once', async () => {
+  // What is written beside it would have a name that is too long.
+  path = join(dirname(path), 'a'.repeat(250));
+  copyFileSync('test/sharing/files/saved-by-the-version-before', path);
+  const rig = await start({ env: { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9' } });
+  await supertest(rig.url).get('/banks').expect(200);
+  const told = 'CACHE_SNAPSHOT_FILE: cannot be written (ENAMETOOLONG); the service continues without it';
+  await eventually(() => rig.messages().includes(told));
+});
+
 describe('nothing is replaced that the service did not write:', () => {
   const problemsOf = async (env: Environment): Promise<string> => {
     const configured = { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9', CACHE_SNAPSHOT_FILE: path, ...env };
@@ -145,6 +157,12 @@ describe('nothing is replaced that the service did not write:', () => {
       () => rmSync(dirname(path), { recursive: true }),
       'its directory cannot be written (ENOENT);',
     ],
+    [
+      'a link to a place without a directory',
+      () => symlinkSync(`${path}s/list`, path),
+      'its directory cannot be written (ENOENT);',
+    ],
+    ['a path that ends as one of a directory', () => (path += '/'), 'names a directory; name a file that'],
   ])('%s is named at the start', async (_what, put, problem) => {
     put();
     expect(await problemsOf({ PROVIDER_ACCESS_TOKEN: 'some-token' })).toContain(
@@ -158,6 +176,14 @@ describe('nothing is replaced that the service did not write:', () => {
     expect(await problemsOf({ PROVIDER_ACCESS_TOKEN_FILE: path, CACHE_SNAPSHOT_FILE: sameFile })).toContain(
       'CACHE_SNAPSHOT_FILE, PROVIDER_ACCESS_TOKEN_FILE: name the same file, which the snapshot would replace',
     );
+  });
+
+  test('a link stays, and the file that it names is written, which did not exist', async () => {
+    const target = `${path}.target`;
+    symlinkSync('banks.snapshot.target', path);
+    await start();
+    await eventually(() => existsSync(target));
+    expect(readlinkSync(path)).toBe('banks.snapshot.target');
   });
 
   test('a file that comes while the service runs stays', async () => {
