@@ -49,23 +49,32 @@ const failure = (excuse: LoadErrorKind, change: Partial<Answer>): Row => ({
   needsToken: false,
 });
 
+/** Entries that are not published, each for a reason of its own. */
+const UNUSABLE = [
+  '[]',
+  '{}',
+  '{"ispb":" ","a \\" b":null}',
+  '{"ispb":9007199254740993}',
+  '{"ispb":{"__proto__":{}}}',
+];
+const NOT_JSON = ['{"banks": [', '[{}', '[{}] and more', '[{},]', '['.repeat(40)];
+
 /** The largest body that the service takes; see `PROVIDER_MAX_BODY` in replica.ts. */
 export const MAX_BODY_BYTES = 18_432;
 
 export const ANSWERS = {
   healthy: list(),
-  /** With two entries before the end of the first part that is read at once. */
+  /** With two entries before the end of the first part that is read at once, a byte order mark of three bytes and a space. */
   'largest-body': list(({ body: text }) => ({
-    body: text.replace('},{', `},${' '.repeat(MAX_BODY_BYTES - text.length)}{`),
+    body: `\uFEFF ${text.replace('},{', `},${' '.repeat(MAX_BODY_BYTES - text.length - 4)}{`)}`,
   })),
-  /** The first again, and one that is no object: at most a fifth of all. */
-  'some-unusable': list(({ banks }) => ({
-    body: JSON.stringify([
-      ...banks,
-      ...(banks.length > 4 ? banks.slice(0, 1) : []),
-      ...(banks.length > 8 ? [[]] : []),
-    ]),
-  })),
+  /** The first again, or another that is not published: at most a fifth of all. */
+  'some-unusable': list(({ body: text, banks, shape: { renames } }) => {
+    const odd = [JSON.stringify(banks[0]), ...UNUSABLE];
+    const count = Math.floor(banks.length / 5);
+    const some = Array.from({ length: count }, (_, index) => `,${odd[(renames + index) % odd.length]}`);
+    return { body: text.replace(/\]$/, `${some.join('')}]`) };
+  }),
   refuse: failure('unreachable', { course: 'refuse' }),
   reset: failure('unreachable', { course: 'reset' }),
   hang: failure('timeout', { course: 'never' }),
@@ -78,7 +87,7 @@ export const ANSWERS = {
   unavailable: failure('unavailable', { status: 503, headers: { 'retry-after': '' } }),
   redirect: failure('unexpected_status', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }),
   html: failure('malformed', { headers: { 'content-type': 'text/html' }, body: '<p>later' }),
-  'not-json': body('malformed', () => '{"banks": ['),
+  'not-json': body('malformed', ({ shape: { renames } }) => NOT_JSON[renames % NOT_JSON.length] ?? ''),
   null: body('not_a_list', () => 'null'),
   'too-large': body('too_large', ({ body: text }) => text.padEnd(MAX_BODY_BYTES + 1)),
   empty: body('too_few', () => '[]'),
@@ -117,6 +126,9 @@ export const GRANTS = {
   stall: refused(200, '{"access_token":"never whole"}', { course: 'stall', excuses: ['timeout'] }),
   'server-error': refused(500, 'no', { excuses: ['unavailable'] }),
   'invalid-client': refused(401, '{"error":"invalid_client"}'),
+  'no-grant': refused(200, '{"error":"of another kind"}'),
+  moved: refused(302, ''),
+  'another-type': refused(200, '{"access_token":"x","token_type":"DPoP"}', { headers: {} }),
   'too-long': refused(200, JSON.stringify({ access_token: 'x'.repeat(9_000), token_type: 'Bearer' })),
   'rate-limited': refused(429, 'no', { headers: { 'retry-after': '30' }, excuses: ['rate_limited'] }),
 } satisfies Record<string, Answer>;

@@ -339,8 +339,11 @@ const spoil = (bytes: Buffer, luck: number): string => {
     text.slice(0, -20),
     seal(header, '{"banks":[]}'),
     OF_ANOTHER_TYPE.toString(),
+    text.padEnd(100_000),
+    text.replace(/"provenance":"[^"]*"/, '"provenance":"another"'),
+    seal(header, list.replace('},{', '}, {')),
     // What is wrong only in the third line, which a reader may do without.
-    `${text}{"earlier":[{"content":"x"}]}\n`,
+    ...['[{"content":"x"}]', '[1]', '{}', '[],"decision":{}'].map((line) => `${text}{"earlier":${line}}\n`),
   ];
   return kinds[Math.floor(luck * kinds.length)] ?? '';
 };

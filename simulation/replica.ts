@@ -24,6 +24,7 @@ export const toConfig = (setup: Setup, ttlMs: number): Config =>
           PROVIDER_TOKEN_URL: 'http://tokens.example/oauth/token',
           PROVIDER_CLIENT_ID: 'simulation',
           PROVIDER_CLIENT_SECRET: 'simulated',
+          ...(setup.seed % 2 > 0 && { PROVIDER_TOKEN_FORMAT: 'json', PROVIDER_TOKEN_SCOPE: 'banks' }),
         }
       : { PROVIDER_ACCESS_TOKEN: 'simulated' }),
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
@@ -151,7 +152,7 @@ export const createReplicas = (
         world.later(1 + world.luck(`disk ${name}`) * disk.slowMs, life(), what, resolve);
       });
     const fail = (code: string | undefined): never => {
-      throw Object.assign(new Error(code), { code });
+      throw Object.assign(new Error(code), code !== undefined && { code });
     };
     return {
       read: async () => {

@@ -18,6 +18,7 @@ class Shelf {
   refusedAtMs = -Infinity;
   /** Told since the last failure, but for those of writes. */
   recoveries = 0;
+  /** Or had a list that was refused. */
   diskFailed = false;
   /** When the disk was last slow or failing. */
   diskTroubledAtMs = -Infinity;
@@ -59,7 +60,11 @@ export const createStoreJudge = (court: Court, mayRefuse: (text: string) => bool
   const onEvent = (life: Life, event: Extract<ServiceEvent, { store: StoreName }>): void => {
     const { store, type } = event;
     const shelf = shelfOf(life);
-    if (type === 'store-failed' && event.reason.includes('refused')) shelf.refusedAtMs = now();
+    if (type === 'store-failed' && event.reason.includes('refused')) {
+      shelf.refusedAtMs = now();
+      // Another store's list was taken while this one was encoded.
+      if (store === 'CACHE_SNAPSHOT_FILE') shelf.diskFailed = true;
+    }
     const isOfWrite = /publish|the disk has written/.test(court.happening());
     if (type === 'store-failed') shelf.recoveries = 0;
     if (type === 'store-recovered' && !isOfWrite) shelf.recoveries += 1;
