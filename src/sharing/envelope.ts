@@ -109,13 +109,14 @@ export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions)
 /** The header, undefined if it is not a JSON object, the bytes of the list, and what the third line has. */
 const split = (bytes: Buffer): readonly [JsonObject | undefined, Buffer, unknown] => {
   const headerEnd = bytes.subarray(0, MAX_HEADER_LINE_BYTES).indexOf('\n');
-  const end = bytes.indexOf('\n', headerEnd + 1);
-  // Without a line break it is empty, which is not JSON.
+  const listEnd = bytes.indexOf('\n', headerEnd + 1);
+  const end = listEnd === -1 ? bytes.length : listEnd;
+  // Without its line break a line is empty, which is not JSON.
   const header = parseJson(bytes.toString('utf8', 0, headerEnd));
   return [
     isJsonObject(header) ? header : undefined,
-    bytes.subarray(headerEnd + 1, end === -1 ? undefined : end),
-    end === -1 ? undefined : parseJson(bytes.toString('utf8', end + 1)),
+    bytes.subarray(headerEnd + 1, end),
+    parseJson(bytes.toString('utf8', end + 1)),
   ];
 };
 
@@ -125,19 +126,22 @@ const splitTimes = (
   list: Buffer,
 ): Pick<SavedList, 'json' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'> => {
   const match = TIMES.exec(list.toString('latin1', 0, 128));
-  const [head = '', receivedAt, changedAt, acceptedAt] = match ?? [];
+  if (!match || list.at(-1) !== CLOSE_BRACE) throw wrongShape();
+  const [head, receivedAt, changedAt, acceptedAt] = match;
   const [receivedAtMs, changedAtMs] = [Number(receivedAt), Number(changedAt)];
   const acceptedAtMs = acceptedAt === undefined ? undefined : Number(acceptedAt);
-  const isValid = isTime(receivedAtMs) && isTime(changedAtMs) && isTime(acceptedAtMs ?? 0);
-  if (!match || !isValid || list.at(-1) !== CLOSE_BRACE)
-    throw new StoreError('contains a list of the wrong shape; ignored');
+  if (![receivedAtMs, changedAtMs, acceptedAtMs ?? 0].every(isTime)) throw wrongShape();
   return { json: list.subarray(head.length, -1), receivedAtMs, changedAtMs, acceptedAtMs };
 };
 
+const wrongShape = (): StoreError => new StoreError('contains a list of the wrong shape; ignored');
+
 const [CLOSE_BRACE] = Buffer.from('}');
 
-const isTime = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= MAX_TIME_MS;
+const isTime = (value: unknown): value is number => isWholeUpTo(MAX_TIME_MS, value);
+
+const isWholeUpTo = (max: number, value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
 
 // What is known of the lists before a saved one. Where anything in it is wrong, nothing of it is used.
 
@@ -156,7 +160,7 @@ const toEarlierList = (list: unknown): EarlierList | undefined => {
   if (!isJsonObject(list)) return undefined;
   const { content, count, heldUntilMs } = list;
   if (typeof content !== 'string' || content.length !== CONTENT_CHARS) return undefined;
-  return isCount(count) && isTime(heldUntilMs) ? { content, count, heldUntilMs } : undefined;
+  return isWholeUpTo(MAX_ENTRIES, count) && isTime(heldUntilMs) ? { content, count, heldUntilMs } : undefined;
 };
 
 const MAX_REQUEST_ID_CHARS = 128;
@@ -171,8 +175,5 @@ const toDecision = (decision: unknown): Decision | undefined => {
 
 const toList = (value: unknown, max: number): readonly unknown[] =>
   Array.isArray(value) ? value.slice(0, max) : [];
-
-const isCount = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ENTRIES;
 
 const digest = (data: string | Buffer): string => createHash('sha256').update(data).digest('base64url');

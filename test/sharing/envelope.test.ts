@@ -60,12 +60,16 @@ describe('a saved list', () => {
   });
 
   test.each([
-    [undefined, undefined],
-    [7, 0],
-    [LATEST, LATEST],
-  ])('accepted at %p, to be deleted after %p ms, is read back as it was', async (acceptedAtMs, lifeMs) => {
+    [undefined, undefined, CONTRACT.fields],
+    [7, 0, CONTRACT.fields],
+    [LATEST, LATEST, undefined],
+  ])('accepted at %p, to be deleted after %p ms, is read as it was', async (acceptedAtMs, lifeMs, fields) => {
     const saved = await savedList({ acceptedAtMs });
-    const { list, lifeMs: readLifeMs } = await envelope.open(envelope.seal(saved, lifeMs));
+    const { seal, open: read } = createEnvelope({
+      provenance: PROVENANCE,
+      contract: { ...CONTRACT, fields },
+    });
+    const { list, lifeMs: readLifeMs } = await read(seal(saved, lifeMs));
     expect(list.json.toString()).toBe(BANKS);
     expect(list).toMatchObject({ count: 2, receivedAtMs: RECEIVED, changedAtMs: CHANGED });
     expect([list.acceptedAtMs, readLifeMs]).toEqual([acceptedAtMs, lifeMs]);
@@ -75,46 +79,48 @@ describe('a saved list', () => {
     expect(list).not.toHaveProperty('absentFields');
   });
 
-  test('has what the guard remembers behind it, in a third line', async () => {
-    const earlier = [{ content: 'x'.repeat(22), count: 2, heldUntilMs: RECEIVED }];
-    const decision = { reasons: ['drifted'] as const, requestId: 'request-1' };
-    const saved = await savedList({ earlier, decision });
-    const text = envelope.seal(saved).toString();
+  const EARLIER = { content: 'x'.repeat(22), count: 2, heldUntilMs: 1 };
+  const SAVED = `{"content":"${EARLIER.content}","count":2,"heldUntilMs":1}`;
+  const LARGEST = { ...EARLIER, count: 50_000 };
+  const decision = { reasons: ['drifted'] as const, requestId: 'x'.repeat(128) };
+  const DECIDED = `{"reasons":["drifted"],"requestId":"${decision.requestId}"}`;
+
+  test.each([
+    [{ earlier: [EARLIER], decision }, `{"earlier":[${SAVED}],"decision":${DECIDED}}`],
+    [{ earlier: [], decision }, `{"earlier":[],"decision":${DECIDED}}`],
+    [{ earlier: [{ ...EARLIER, count: 0 }, LARGEST] }, expect.any(String)],
+  ])('has what the guard remembers behind it, in a third line: %j', async (memory, line) => {
+    const text = envelope.seal(await savedList(memory)).toString();
     // Versions without a memory read as far as here.
     expect(text.startsWith(forge(LIST))).toBe(true);
-    expect(text.split('\n').slice(2)).toEqual([
-      `{"earlier":[{"content":"${'x'.repeat(22)}","count":2,"heldUntilMs":${RECEIVED}}],` +
-        '"decision":{"reasons":["drifted"],"requestId":"request-1"}}',
-      '',
-    ]);
-    expect((await open(text)).list).toMatchObject({ earlier, decision });
+    expect(text.split('\n').slice(2)).toEqual([line, '']);
+    expect((await open(text)).list).toMatchObject(memory);
   });
 
   test('has none at the bound of its size, where a reader would refuse more', async () => {
-    const earlier = [{ content: 'x'.repeat(22), count: 1, heldUntilMs: RECEIVED }];
-    const saved = await savedList({ earlier });
+    const saved = await savedList({ earlier: [EARLIER] });
     const lineBytes = envelope.seal(saved).length - forge(LIST).length;
     const name = (more: number): string =>
       'x'.repeat(envelope.maxBytes - forge(LIST).length - lineBytes + more);
-    const sealed = async (more: number) =>
-      envelope.seal({ ...saved, json: Buffer.from(BANKS.replace('"A"', `"A${name(more)}"`)) });
-    expect((await sealed(0)).length).toBe(envelope.maxBytes);
-    expect((await sealed(1)).length).toBe(envelope.maxBytes - lineBytes + 1);
+    const sealedBytes = (more: number): number =>
+      envelope.seal({ ...saved, json: Buffer.from(BANKS.replace('"A"', `"A${name(more)}"`)) }).length;
+    expect([sealedBytes(0), sealedBytes(1)]).toEqual([envelope.maxBytes, envelope.maxBytes - lineBytes + 1]);
   });
 
-  const EARLIER = { content: 'x'.repeat(22), count: 2, heldUntilMs: 1 };
   test.each<[string, unknown]>([
     ['no line', ''],
     ['no JSON', '{"earlier":['],
     ['no object', '7'],
     ['no list', { earlier: 7 }],
-    ['a list of something else', { earlier: [EARLIER, 7] }],
+    ['a list of something else', { earlier: [EARLIER, null] }],
+    ['no content', { earlier: [{ count: 2, heldUntilMs: 1 }] }],
     ['another content', { earlier: [{ ...EARLIER, content: 'x' }] }],
     ['a negative count', { earlier: [{ ...EARLIER, count: -1 }] }],
     ['more entries than a list has', { earlier: [{ ...EARLIER, count: 50_001 }] }],
     ['a broken count', { earlier: [{ ...EARLIER, count: 1.5 }] }],
     ['no time', { earlier: [{ ...EARLIER, heldUntilMs: LATEST + 1 }] }],
     ['an unknown decision', { earlier: [], decision: { reasons: ['all'], requestId: 'x' } }],
+    ['no request', { earlier: [], decision: { reasons: ['shrunk'] } }],
     ['a long request', { earlier: [], decision: { reasons: ['shrunk'], requestId: 'x'.repeat(129) } }],
   ])('is read without what a third line with %s says', async (_name, line) => {
     const text = `${forge(LIST)}${typeof line === 'string' ? line : JSON.stringify(line)}\n`;
@@ -173,6 +179,7 @@ describe('is refused', () => {
     ['received after the year 9999', listWith(`"receivedAtMs":${LATEST + 1},"changedAtMs":1`)],
     ['changed after the year 9999', listWith(`"receivedAtMs":1,"changedAtMs":${LATEST + 1}`)],
     ['accepted after the year 9999', listWith(`${TIMES},"acceptedAtMs":${LATEST + 1}`)],
+    ['something before the list', ` ${LIST}`],
     ['something after the list', `${LIST} `],
     ['another member after the list', `${LIST.slice(0, -1)},"x":1]`],
   ])('a list of the wrong shape, with %s', async (_name, list) => {
