@@ -40,7 +40,8 @@ const growBy = (count: number): Bank[] => [
   ...Array.from({ length: count }, (_, index) => ({ code: `new ${index}`, name: 'Banco 7' })),
 ];
 
-test.each<[string, readonly Bank[], object]>([
+test.each<[string, readonly object[], object]>([
+  ['its fields', BANKS.map(({ code }) => ({ code, city: code })), { code: 0, city: 100 }],
   ['all names', BANKS.map((bank) => ({ ...bank, name: `${bank.name} S.A.` })), { code: 0, name: 100 }],
   ['all names to the same text', BANKS.map((bank) => ({ ...bank, name: 'Banco 7' })), { code: 0, name: 99 }],
   ['a fifth and one of the entries', replaceCodes(21), { code: 21, name: 0 }],

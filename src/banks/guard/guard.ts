@@ -57,8 +57,8 @@ export const guard = (
 };
 
 /** A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised name help nobody. */
-const assertFieldsExist = ({ absentFields, upstreamFields }: NewList, { fields = [] }: GuardPolicy): void => {
-  const missing = fields.filter(({ name, isOptional }) => !isOptional && absentFields.includes(name));
+const assertFieldsExist = ({ absentFields, upstreamFields }: NewList, { fields }: GuardPolicy): void => {
+  const missing = fields?.filter(({ name, isOptional }) => !isOptional && absentFields.includes(name)) ?? [];
   if (missing.length === 0) return;
   const descriptions = missing.map(({ name, from }) => {
     const nearest = nearestName(from, showableNames(from, upstreamFields));

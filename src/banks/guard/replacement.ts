@@ -25,7 +25,8 @@ export type Verdict = readonly Acceptance[] | 'overtaken';
 /** Of a list from a store. One that an operator accepted after the cached list is not compared with it. */
 export const verdictOf = (cached: DatedList | undefined, saved: DatedList): Verdict => {
   const [accepted, acceptedBefore] = [saved.acceptedAtMs ?? 0, cached?.acceptedAtMs ?? 0];
-  if (accepted !== acceptedBefore) return accepted > acceptedBefore ? ACCEPTANCES : 'overtaken';
+  if (accepted > acceptedBefore) return ACCEPTANCES;
+  if (accepted < acceptedBefore) return 'overtaken';
   if (!cached) return [];
   // The same list, read again: its age is measured anew, and always differs a little.
   if (cached.receivedAtMs === saved.receivedAtMs) return 'overtaken';

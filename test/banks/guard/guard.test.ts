@@ -32,13 +32,22 @@ describe('with at least 2 banks and a shrink of at most 20 %', () => {
     [7, 3, undefined, 'unusable_entries'],
     [0, 5, undefined, 'unusable_entries'],
     [80, 0, 100, undefined],
-    [79, 0, 100, 'shrunk'],
     [200, 0, 100, undefined],
     [1, 0, 100, 'too_few'],
   ])('%d banks and %d rejected entries, after %p banks: %s', (count, junk, before, kind) => {
     const list = { count, rejected: { ...NOTHING_REJECTED, not_an_object: junk }, ...unknown };
     const cached = before === undefined ? undefined : { count: before, profile: new Map() };
     expect(errorOf(list, cached, POLICY)?.kind).toBe(kind);
+  });
+
+  test.each([
+    [100, ''],
+    [101, ' in the last days'],
+  ])('79 banks are too few after 100, the most of which were %d', (largestCount, since) => {
+    const list = { count: 79, rejected: NOTHING_REJECTED, ...unknown };
+    const precedent = { cached: { count: 100, profile: new Map() }, largestCount };
+    const refusal = new LoadError('shrunk', `the list shrank from ${largestCount} to 79 entries${since}`);
+    expect(() => guard(list, precedent, POLICY, [])).toThrow(refusal);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  CONTENT_CHARS,
   largestCount,
   MAX_EARLIER_LISTS,
   remember,
@@ -73,6 +74,7 @@ test('the list before the cached one is known however long ago that was, and cou
 test('the same list again changes nothing', async () => {
   const { take, earlier } = replica();
   await take(0, 10);
+  expect(earlier()).toEqual([]);
   await take(1, 12);
   const before = earlier();
   await take(2, 12);
@@ -115,13 +117,16 @@ describe('two replicas together remember', () => {
 
   test('what either of them held, each once and as long as it was held', async () => {
     const own = await memoryOf([0, 100], [2, 90], [3, 80]);
-    const others = await memoryOf([1, 100], [4, 95], [5, 80]);
+    // What a list's own sender says was before it is not believed of the list itself.
+    const others = await memoryOf([0, 110], [1, 100], [4, 95], [5, 80], [6, 70]);
     const [cached, next] = [await banks(80), await banks(80)];
     const merged = remember({ ...cached, earlier: own }, { ...next, earlier: others }, at(6));
-    expect(merged.map(({ count, heldUntilMs }) => [count, (heldUntilMs - BEGINNING) / HOUR])).toEqual([
-      [90, 3],
-      [100, 4],
-      [95, 5],
+    const hours = ({ heldUntilMs }: EarlierList): number => (heldUntilMs - BEGINNING) / HOUR;
+    expect(merged.map((list) => [list.count, hours(list), list.content.length])).toEqual([
+      [110, 1, CONTENT_CHARS],
+      [90, 3, CONTENT_CHARS],
+      [100, 4, CONTENT_CHARS],
+      [95, 5, CONTENT_CHARS],
     ]);
   });
 });

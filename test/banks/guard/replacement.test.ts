@@ -26,6 +26,7 @@ test.each<[string, Parameters<typeof verdictOf>[0], Parameters<typeof verdictOf>
   ['when an operator accepted it', CACHED, dated(99, 949, 1), ['shrunk', 'drifted']],
   ['when an operator accepted it later', dated(100, 950, 5), dated(99, 949, 6), ['shrunk', 'drifted']],
   ['not when only its store says that it is younger', CACHED, dated(101, 951, undefined, 950), 'overtaken'],
+  ['not when only the clocks say so', CACHED, dated(101, 950, undefined, 951), 'overtaken'],
   ['not when an operator accepted the cached one later', dated(100, 950, 6), dated(101, 951, 5), 'overtaken'],
   ['not for a decision that the cached one inherited', dated(100, 950, 6), dated(99, 949, 6), 'overtaken'],
 ])('a kept list replaces the cached one %s', (_name, cached, kept, verdict) => {
@@ -39,7 +40,7 @@ test('times from a distant future are brought back, and a decision from there is
     changedAtMs: 7,
     acceptedAtMs: now + 600_000,
   });
-  const latest = { receivedAtMs: 5, changedAtMs: 5, acceptedAtMs: now + 86_400_000 };
+  const latest = { receivedAtMs: 5, changedAtMs: now + 86_400_000, acceptedAtMs: now + 86_400_000 };
   expect(believable(latest, now)).toEqual(latest);
   expect(believable({ ...latest, acceptedAtMs: latest.acceptedAtMs + 1 }, now).acceptedAtMs).toBeUndefined();
   const future = now + 2 * 86_400_000;

@@ -78,9 +78,10 @@ test('with nothing to serve, as soon as the list is too old, another replica is 
 
 test('a refresh does not wait for another replica, and gives back the turn that it did not wait for', async () => {
   const { loads, turns, loading, turnsEnded } = start();
+  loading.on('start');
   loading.on('wanted');
   const refreshed = loading.refresh([]);
-  expect([loading.state(), turns[0]?.signal.aborted]).toEqual(['loading', true]);
+  expect([loading.state(), loading.nextLoadInMs(), turns[0]?.signal.aborted]).toEqual(['loading', 0, true]);
   turns[0]?.decide(true);
   await setImmediate();
   expect([loads.length, turnsEnded()]).toEqual([1, 1]);
@@ -94,9 +95,9 @@ test('a refresh follows the load under way, and those that accept the same share
   loading.on('wanted');
   await setImmediate();
   const refreshes = Promise.all([
-    loading.refresh(['shrunk', 'shrunk']),
+    loading.refresh(['shrunk', 'shrunk'], 'first'),
     loading.refresh([]),
-    loading.refresh(['shrunk']),
+    loading.refresh(['shrunk'], 'second'),
     loading.refresh(['shrunk', 'drifted']),
   ]);
   expect(loads).toHaveLength(1);
@@ -109,8 +110,12 @@ test('a refresh follows the load under way, and those that accept the same share
   await setImmediate();
   loads[3]?.end();
   expect(await refreshes).toEqual([failure, undefined, failure, undefined]);
-  const reasons = loads.map(({ forced }) => forced?.reasons);
-  expect(reasons).toEqual([undefined, ['shrunk', 'shrunk'], [], ['shrunk', 'drifted']]);
+  expect(loads.map(({ forced }) => forced)).toEqual([
+    undefined,
+    { reasons: ['shrunk', 'shrunk'], requestId: 'first' },
+    { reasons: [], requestId: '' },
+    { reasons: ['shrunk', 'drifted'], requestId: '' },
+  ]);
 });
 
 test('a stop ends the load, answers everyone who waits, and nothing starts afterwards', async () => {
@@ -119,9 +124,9 @@ test('a stop ends the load, answers everyone who waits, and nothing starts after
   loading.on('stop');
   expect(loads[0]?.signal.aborted).toBe(true);
   loads[0]?.end(new LoadError('unreachable', 'aborted'));
-  expect(await first).toMatchObject({ kind: 'unreachable' });
-  expect(await second).toMatchObject({ message: 'the service is stopping' });
-  expect(await loading.refresh([])).toMatchObject({ message: 'the service is stopping' });
+  const stopping = { kind: 'unreachable', message: 'the service is stopping' };
+  expect([await first, await second]).toMatchObject([{ kind: 'unreachable' }, stopping]);
+  expect(await loading.refresh([])).toMatchObject(stopping);
   for (const event of ['start', 'wanted', 'replaced'] as const) loading.on(event);
   clock.advance(10_000);
   expect([loading.state(), loads.length, clock.waits()]).toEqual(['stopped', 1, []]);
