@@ -69,7 +69,7 @@ export const createTokenJudge = (court: Court) => {
     if (!before || before.askedAtMs <= held.issuedAtMs) return;
     // The last attempt brought nothing.
     // One that does not heed its end has been given up.
-    const endedAtMs = before.endedAtMs ?? before.askedAtMs + setup.timeoutMs;
+    const endedAtMs = Math.min(before.endedAtMs ?? Infinity, before.askedAtMs + setup.timeoutMs);
     const leftMs = held.askedAtMs + held.lifetimeMs - endedAtMs;
     const earliestMs = Math.max(purse.retryAtMs, endedAtMs + Math.min(SECOND, leftMs));
     expect(

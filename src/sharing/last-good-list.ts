@@ -67,7 +67,8 @@ export const createLastGoodList = (options: LastGoodListOptions) => {
       if (!stored) return EMPTY;
       const { receivedAtMs, acceptedAtMs } = stored.list;
       const ageMs = stored.ageMs ?? clock.wallMs() - receivedAtMs;
-      const found = { receivedAtMs, acceptedAtMs, sentAtMs: clock.monotonicMs() - ageMs };
+      // While the clock is behind, a list must not seem to come from the future: nothing younger would be written over it.
+      const found = { receivedAtMs, acceptedAtMs, sentAtMs: clock.monotonicMs() - Math.max(0, ageMs) };
       try {
         await list.restore(stored.list, stored.ageMs);
       } catch (error) {

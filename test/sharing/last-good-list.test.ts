@@ -110,6 +110,20 @@ test('a store that could not be read is written when another one has news', asyn
   expect(await shared.read()).toBeDefined();
 });
 
+test('a file whose list seems to be of the future, since the clock is behind, is written once another replica has news', async () => {
+  const { clock, file, shared, restore, pull } = start(
+    () => ({}),
+    (own) => ({ read: () => own.read().then((held) => held && { list: held.list }) }),
+  );
+  await file.write(await listOf(clock.wallMs() + 1_800_000), 0);
+  await shared.write(await listOf(clock.wallMs()), 0);
+  await restore();
+  clock.advance(10_000);
+  await shared.write(await listOf(clock.wallMs()), 0);
+  await pull();
+  expect((await file.read())?.list.receivedAtMs).toBe(clock.wallMs());
+});
+
 test('a store that is still being read is not written before it is known to have an older list', async () => {
   let answer = (): void => {};
   const answered = new Promise<void>((resolve) => (answer = resolve));
