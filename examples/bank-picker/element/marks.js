@@ -1,4 +1,4 @@
-import { isNumber, mostErrorsIn, SHORTEST, TIER, tierWithErrors } from './matching.js';
+import { isNumber, SHORTEST, TIER, tierWithErrors } from './matching.js';
 import { placedWordsIn, soundOf, wordsIn } from './spelling.js';
 import { EMPTY, isEmpty, LONG_FORMS } from './words.js';
 
@@ -82,7 +82,8 @@ const markWord = (texts, typed) => {
   if (typed.length >= SHORTEST.error && !isEmpty(typed)) {
     tests.push((word) => {
       const other = soundOf(word);
-      return sound === other || tierWithErrors(sound, other, mostErrorsIn(sound)) < TIER.none;
+      if (sound === other || tierWithErrors(sound, other) < TIER.none) return true;
+      return tierWithErrors(typed, word) < TIER.none;
     });
   }
   if (typed.length >= SHORTEST.inside) tests.push((word) => word.includes(typed));

@@ -43,8 +43,9 @@ export const TIER = {
   weak: 5,
   sound: 6,
   error: 7,
-  inside: 8,
-  errors: 9,
+  errorInStart: 8,
+  inside: 9,
+  errors: 10,
   none: 255,
 };
 
@@ -229,15 +230,17 @@ export const findLoosely = (word, candidates, vocabulary) => {
   const letters = lettersOf(word);
   const sound = soundOf(word);
   const soundLetters = lettersOf(sound);
-  const most = mostErrorsIn(sound);
   for (let at = 0; at < vocabulary.spellings.length; at += 1) {
     const own = vocabulary.letters[at] ?? 0;
-    const mayBeMisspelt = lacksAtMost(most, soundLetters, vocabulary.soundLetters[at] ?? 0);
+    const mayBeMisheard = lacksAtMost(mostErrorsIn(sound), soundLetters, vocabulary.soundLetters[at] ?? 0);
+    const mayBeMistyped = lacksAtMost(mostErrorsIn(word), letters, own);
     const mayBeInFront = lacksAtMost(0, own, letters);
-    const spelling = mayBeMisspelt || mayBeInFront ? vocabulary.spellings[at] : undefined;
+    const spelling = mayBeMisheard || mayBeMistyped || mayBeInFront ? vocabulary.spellings[at] : undefined;
     if (!spelling || EMPTY.has(spelling.text)) continue;
     let tier = spelling.sound === sound ? TIER.sound : TIER.none;
-    if (tier === TIER.none && mayBeMisspelt) tier = tierWithErrors(sound, spelling.sound, most);
+    if (mayBeMisheard) tier = Math.min(tier, tierWithErrors(sound, spelling.sound));
+    // "cixa": one letter changes the sound of another.
+    if (mayBeMistyped && tier > TIER.error) tier = Math.min(tier, tierWithErrors(word, spelling.text));
     const mayBeInside = word.length >= SHORTEST.inside && lacksAtMost(0, letters, own);
     if (tier > TIER.inside && mayBeInside && spelling.text.includes(word)) tier = TIER.inside;
     if (tier > TIER.errors && mayBeInFront && isInFront(spelling.text, word)) tier = TIER.errors;
@@ -252,21 +255,21 @@ const isInFront = (/** @type {string} */ text, /** @type {string} */ word) =>
   word.startsWith(text) &&
   ![EMPTY, KINDS, ABOUT].some((words) => words.has(text));
 
-export const mostErrorsIn = (/** @type {string} */ sound) => (sound.length < SHORTEST.errors ? 1 : 2);
+const mostErrorsIn = (/** @type {string} */ typed) => (typed.length < SHORTEST.errors ? 1 : 2);
 
-/**
- * How good a match two sounds are.
- * @param {string} typed
- * @param {string} word
- * @param {number} most errors
- */
-export const tierWithErrors = (typed, word, most) => {
+/** How good a match two words or two sounds are. */
+export const tierWithErrors = (/** @type {string} */ typed, /** @type {string} */ word) => {
   if (typed.length < SHORTEST.error || word.length < SHORTEST.error) return TIER.none;
-  const hasSameStart = typed[0] === word[0];
+  const hasSwappedStart = typed[0] === word[1] && typed[1] === word[0];
+  const hasSameStart = typed[0] === word[0] || hasSwappedStart;
+  // With another first letter, one error is all that counts.
+  const most = hasSameStart ? mostErrorsIn(typed) : 1;
   const mayBeStart = hasSameStart && typed.length >= SHORTEST.errorInStart;
   if (!mayBeStart && Math.abs(typed.length - word.length) > most) return TIER.none;
   const { whole, start } = errorsIn(typed, word, most);
-  if (hasSameStart && (whole === 1 || (start <= 1 && mayBeStart))) return TIER.error;
+  if (hasSameStart && whole === 1) return TIER.error;
+  // "safta" is Safra rather than the beginning of Santander.
+  if (start <= 1 && mayBeStart) return TIER.errorInStart;
   // People begin a name right more often than not.
   const isClose = hasSameStart ? whole === 2 : whole === 1 && typed.length > SHORTEST.error;
   return isClose ? TIER.errors : TIER.none;

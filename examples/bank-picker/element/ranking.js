@@ -82,6 +82,8 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
       begins = table.begins[at] ?? 0;
     }
     if (tier === TIER.none) continue;
+    // People misspell the names of today more often than old ones.
+    if (isFormer && (tier === TIER.error || tier === TIER.errorInStart)) tier = TIER.errors;
     for (const table of optional) if ((table.tiers[at] ?? TIER.none) < TIER.none) matched += 1;
     best = Math.min(best, tier);
     const isMiddle = tier >= TIER.sound && begins === 0;
@@ -104,7 +106,7 @@ export const rankParts = (needed, candidates) => {
     const weight = rarity * (index === 0 ? FIRST_WORD : 1);
     for (let at = 0; at < candidates.length; at += 1) {
       const tier = tiers[at] ?? TIER.none;
-      if (tier > TIER.error) continue;
+      if (tier > TIER.errorInStart) continue;
       const isFormer = candidates[at]?.names[names[at] ?? 0]?.kind === 'former';
       const quality = tier === TIER.whole ? 1.1 : tier < TIER.start ? 1 : tier < TIER.sound ? 0.8 : 0.6;
       scores[at] = (scores[at] ?? 0) + weight * (isFormer ? 0.8 : 1) * quality;

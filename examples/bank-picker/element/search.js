@@ -103,6 +103,12 @@ export const createSearch = (banks) => {
       };
       keys = rankWhole(tables, candidates);
     }
+    const others = needed.filter((word) => !isAlmostBanco(word));
+    if (keys.length === 0 && others.length > 0 && others.length < needed.length) {
+      // "banvo do brasil", though there is a Banvox.
+      tables = { ...tables, needed: others.map(loosely), joined: [] };
+      keys = rankWhole(tables, candidates);
+    }
     if (keys.length === 0) {
       tables = { ...tables, joined: [] };
       keys = rankParts(tables.needed, candidates);

@@ -75,6 +75,7 @@ export const lacksAtMost = (
 /** Longer words are not compared: a pasted text is no misspelt name. */
 const LONGEST_WITH_ERRORS = 40;
 const ROW = LONGEST_WITH_ERRORS + 4;
+const TOO_MANY = 9;
 /** The last three rows of the table of distances, used again: one comparison is over before the next begins. */
 let before = new Uint8Array(ROW);
 let above = new Uint8Array(ROW);
@@ -90,11 +91,16 @@ let current = new Uint8Array(ROW);
 export const errorsIn = (typed, word, most) => {
   const width = Math.min(word.length, typed.length + most);
   let least = typed.length > LONGEST_WITH_ERRORS ? Infinity : 0;
-  for (let at = 0; at <= width && at < ROW; at += 1) above[at] = at;
+  for (let at = 0; at <= most; at += 1) above[at] = at;
+  above[most + 1] = TOO_MANY;
   for (let row = 1; row <= typed.length && least <= most; row += 1) {
-    current[0] = row;
-    least = row;
-    for (let at = 1; at <= width; at += 1) {
+    // Further from the diagonal there are more errors than `most`.
+    const from = Math.max(1, row - most);
+    const to = Math.min(width, row + most);
+    current[from - 1] = from === 1 ? row : TOO_MANY;
+    current[to + 1] = TOO_MANY;
+    least = current[from - 1] ?? 0;
+    for (let at = from; at <= to; at += 1) {
       const isSame = typed[row - 1] === word[at - 1];
       let errors = Math.min(above[at] ?? 0, current[at - 1] ?? 0) + 1;
       errors = Math.min(errors, (above[at - 1] ?? 0) + (isSame ? 0 : 1));

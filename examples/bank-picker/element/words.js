@@ -7,7 +7,7 @@ const setOf = (/** @type {string} */ words) => new Set(words.trim().split(/\s+/)
 /** Words of which names have many, and which people add or leave out. */
 export const EMPTY = setOf(`
   banco bancos bco bank do da de dos das e a o s sa ltda ip bm brasileiro multiplo estado est instituicao
-  scd cfi scfi sep scm scmepp ctvm cctvm ccvm cvm cvmc cvc dtvm cc scc
+  em liquidacao extrajudicial scd cfi scfi sep scm scmepp ctvm cctvm ccvm cvm cvmc cvc dtvm cc scc
 `);
 
 /** What a bank is: never required, but who is something else is less what the query names. */
@@ -62,5 +62,8 @@ export const LONG_FORMS = new Map(
 const EMPTY_SOUNDS = new Set([...EMPTY].filter((word) => word.length > 3).map(soundOf));
 export const isEmpty = (/** @type {string} */ word) => EMPTY.has(word) || EMPTY_SOUNDS.has(soundOf(word));
 
-const BANCO = soundOf('banco');
-export const isAlmostBanco = (/** @type {string} */ word) => errorsIn(soundOf(word), BANCO, 1).whole <= 1;
+const BANCO = 'banco';
+const isNear = (/** @type {string} */ word, /** @type {string} */ other) =>
+  errorsIn(word, other, 1).whole <= 1;
+export const isAlmostBanco = (/** @type {string} */ word) =>
+  isNear(word, BANCO) || isNear(soundOf(word), soundOf(BANCO));
