@@ -138,7 +138,8 @@ export const run = async (
   } = {
     refresh: ({ times, accept }, { life }) => {
       if (life?.state === 'running' || life?.state === 'stopping')
-        for (let time = 0; time < times; time += 1) refresh(life, accept);
+        // Every other one accepts nothing.
+        for (let left = times; left > 0; left -= 1) refresh(life, left % 2 > 0 ? accept : []);
     },
     request: ({ times }, { life }) => {
       if (life?.state === 'running') for (let time = 0; time < times; time += 1) request(life);
