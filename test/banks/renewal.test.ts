@@ -82,6 +82,23 @@ test('a stale list names the last failure, also when it changes within a second'
   }
 });
 
+test('a younger list from a store ends no failure while it is stale, and does once it is fresh', async () => {
+  await start();
+  await rig.emulator.behave('unavailable');
+  rig.clock.skip(1.5 * HOUR);
+  await rig.service.list.refresh();
+  const { held } = status();
+  if (!held) throw new Error('there is no list');
+  const restore = (ageMs: number) =>
+    rig.service.list.restore({ ...held, receivedAtMs: rig.clock.wallMs() - ageMs }, ageMs);
+  expect([await restore(1.25 * HOUR), status().state, status().failure?.kind]).toEqual([
+    true,
+    'stale',
+    'unavailable',
+  ]);
+  expect([await restore(0.5 * HOUR), status().state, status().failure]).toEqual([true, 'fresh', undefined]);
+});
+
 test('in an outage health says since when, each state of the list is reported once, and in the end there is no list', async () => {
   const health = async (): Promise<unknown> => (await supertest(rig.url).get('/healthz').expect(200)).body;
   const now = (): string => new Date(rig.clock.wallMs()).toISOString();
