@@ -163,9 +163,23 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
         const before = attempts();
         await stage.page.unroute('**/banks');
         await stage.ask(`void ${event}`);
+        // Right after an attempt, a moment later.
         expect(attempts()).toBe(before);
         await stage.page.clock.runFor(1_000);
-        await stage.ask(`void ${event}`);
+        await stage.settled('loaded');
+        expect(attempts()).toBe(before + 1);
+      });
+
+      test('and soon after the browser is online again, though the first request came too early', async () => {
+        await openDuring((route) => route.abort('internetdisconnected'));
+        await stage.settled('failed');
+        await stage.page.clock.runFor(3_600_000);
+        await stage.ask("void window.dispatchEvent(new Event('online'))");
+        await stage.page.clock.runFor(1_000);
+        await stage.leave('loading');
+        const before = attempts();
+        await stage.page.unroute('**/banks');
+        await stage.page.clock.runFor(1_000);
         await stage.settled('loaded');
         expect(attempts()).toBe(before + 1);
       });

@@ -61,10 +61,17 @@ export const createLoader = ({ onStatus, onCountdown }) => {
       stopWaiting?.();
       hurry = () => {};
     };
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let later;
+    ended.signal.addEventListener('abort', () => clearTimeout(later));
     hurry = () => {
+      clearTimeout(later);
+      if (document.visibilityState === 'hidden') return;
       const leastMs = stopWaiting ? SHORTEST_GAP_MS : PATIENCE_MS;
-      if (document.visibilityState === 'hidden' || performance.now() - startedAtMs < leastMs) return;
-      void attempt(url, fields, failures);
+      const leftMs = startedAtMs + leastMs - performance.now();
+      if (leftMs > 0) later = setTimeout(hurry, leftMs);
+      // The first request over a new network may come too early; the next must not be half a minute later.
+      else void attempt(url, fields, 0);
     };
     window.addEventListener('online', hurry, { signal: ended.signal });
     document.addEventListener('visibilitychange', hurry, { signal: ended.signal });
@@ -86,7 +93,7 @@ export const createLoader = ({ onStatus, onCountdown }) => {
 
   return {
     load: (/** @type {string} */ url, /** @type {FieldNames} */ fields) => void attempt(url, fields, 0),
-    /** Somebody waits for the list: asks now, unless that has just been done. */
+    /** Somebody waits for the list: asks now, or a moment later if that has just been done. */
     hurry: () => hurry(),
     stop: () => stop(),
   };
