@@ -78,7 +78,7 @@ const readTokenSource = (reader: VariableReader): TokenSource | undefined => {
   if (ways !== 1) {
     reader.report(
       ['PROVIDER_ACCESS_TOKEN', 'PROVIDER_ACCESS_TOKEN_FILE', 'PROVIDER_TOKEN_URL'],
-      `${ways > 1 ? 'more than one is' : 'none is'} configured; configure exactly one way to a token: ` +
+      `${ways === 0 ? 'none is' : 'more than one is'} configured; configure exactly one way to a token: ` +
         'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET ' +
         'or PROVIDER_CLIENT_SECRET_FILE',
     );

@@ -76,15 +76,21 @@ test('secrets are listed with their variables, and cannot be printed with the co
 });
 
 test('secrets may be in files, which are no secrets', () => {
+  const tls = {
+    PROVIDER_TLS_CA_FILE: '/ca',
+    PROVIDER_TLS_CERT_FILE: '/cert',
+    PROVIDER_TLS_KEY_FILE: '/key',
+  };
   const config = parseConfig({
     ...SANDBOX,
     ...GRANT,
+    ...tls,
     PROVIDER_CLIENT_SECRET: '',
     PROVIDER_CLIENT_SECRET_FILE: '/secret',
     MANAGEMENT_TOKEN_FILE: '/management',
     CACHE_REDIS_URL_FILE: '/redis',
   });
-  expect(config.provider.token).toMatchObject({ clientSecret: { path: '/secret' } });
+  expect(config.provider).toMatchObject({ token: { clientSecret: { path: '/secret' } }, tls });
   expect(config.management.token).toEqual({ path: '/management' });
   expect(config.cache.redisUrl).toEqual({ path: '/redis' });
   expect(secretsOf(config)).toEqual([]);
@@ -154,6 +160,21 @@ const NAMES_OF_OTHERS =
     ' ',
   );
 const UNKNOWN = 'is not a variable of this service';
+/** Nearly ours, or what other programs call the same thing. */
+const MEANT = {
+  LOGLEVEL: 'LOG_LEVEL',
+  TRUST_PROXI: 'TRUST_PROXY',
+  PROVIDER_TIMOT: 'PROVIDER_TIMEOUT',
+  BROWSER_CACHE_MAX_AGE: 'BROWSER_MAX_AGE',
+  CORS_ALLOW_ORIGINS: 'CORS_ORIGINS',
+  CORS_ALLOWED_ORIGINS: 'CORS_ORIGINS',
+  REDIS_URL: 'CACHE_REDIS_URL',
+  SHUTDOWN_TIMEOUT: 'SHUTDOWN_GRACE',
+  TRUST_PROXIES: 'TRUST_PROXY',
+  TRUSTED_PROXIES: 'TRUST_PROXY',
+};
+const WAYS =
+  'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET or PROVIDER_CLIENT_SECRET_FILE';
 
 test.each<[env: Environment, ...problems: string[]]>([
   [{ PROVIDER_ENVIRONMENT: '' }, 'PROVIDER_ENVIRONMENT: is required: sandbox or production'],
@@ -181,8 +202,19 @@ test.each<[env: Environment, ...problems: string[]]>([
     'MANAGEMENT_TOKEN: is the one of the demo, which everybody knows',
   ],
   [{ ...DEMO }],
+  [
+    { ...PRODUCTION, ...GRANT, PROVIDER_TOKEN_URL: 'https://a', PROVIDER_CLIENT_SECRET: 'emulator-secret ' },
+    'PROVIDER_CLIENT_SECRET: is the one of the demo',
+  ],
+  [
+    { MANAGEMENT_TOKEN: 'fifteen-letters' },
+    'MANAGEMENT_TOKEN: has fewer than 16 characters, not counting backslashes; it needs 16 to 8192 visible ASCII',
+  ],
   [{ ...GRANT, PROVIDER_CLIENT_SECRET: 'é ' }],
-  [{ PROVIDER_ACCESS_TOKEN: '' }, `${TOKEN}: none is configured; configure exactly one way`],
+  [
+    { PROVIDER_ACCESS_TOKEN: '' },
+    `${TOKEN}: none is configured; configure exactly one way to a token: ${WAYS}`,
+  ],
   [{ PROVIDER_ACCESS_TOKEN_FILE: '/token' }, `${TOKEN}: more than one is configured;`],
   [
     { PROVIDER_ACCESS_TOKEN: 'a b', PROVIDER_ACCESS_TOKEN_FILE: '/token' },
@@ -211,7 +243,7 @@ test.each<[env: Environment, ...problems: string[]]>([
   [{ PORT: '3001' }, 'MANAGEMENT_PORT: is the same as PORT'],
   [{ PORT: '3001', MANAGEMENT_PORT: 'off' }],
   [
-    { BANK_FIELDS: 'a', BANK_REQUIRED_FIELDS: 'a,b,c' },
+    { BANK_FIELDS: 'a,d', BANK_REQUIRED_FIELDS: 'a,b,c' },
     'BANK_REQUIRED_FIELDS: names b, c, which BANK_FIELDS',
   ],
   [{ BANK_REQUIRED_FIELDS: 'b' }],
@@ -224,10 +256,7 @@ test.each<[env: Environment, ...problems: string[]]>([
     { [`${prefix}NEW`]: '1' },
     `${prefix}NEW: ${UNKNOWN}; .env.example lists them all`,
   ]),
-  [{ LOGLEVEL: '1' }, `LOGLEVEL: ${UNKNOWN}; did you mean LOG_LEVEL?`],
-  [{ TRUST_PROXI: '1' }, `TRUST_PROXI: ${UNKNOWN}; did you mean TRUST_PROXY?`],
-  [{ PROVIDER_TIMEOT: '1' }, `PROVIDER_TIMEOT: ${UNKNOWN}; did you mean PROVIDER_TIMEOUT?`],
-  [{ REDIS_URL: 'redis://other' }, `REDIS_URL: ${UNKNOWN}; did you mean CACHE_REDIS_URL?`],
+  [MEANT, ...Object.entries(MEANT).map(([name, ours]) => `${name}: ${UNKNOWN}; did you mean ${ours}?`)],
   // Meant for another program.
   [{ REDIS_URL: 'redis://other', CACHE_REDIS_URL: 'redis://ours' }],
   [{ BANK_X: '', NODE_DEBUG: '' }],

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import * as values from '../../src/config/values.ts';
 import { createClientAddress } from '../../src/http/client-address.ts';
+import { PROVIDER_SECRET_RULE, ruleIn } from '../../src/secrets/secret.ts';
 
 // Each kind of value at its exact bounds. What a whole configuration makes of them is in config.test.ts.
 
@@ -15,7 +16,7 @@ const field = (name: string, from = name, isOptional = false) => ({ name, from, 
 const [LONGEST, TOO_LONG] = ['x'.repeat(8_181), 'x'.repeat(8_182)];
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const toBearer = values.toSecretWith({ minChars: 4, bearer: true });
-const toPlainSecret = values.toSecretWith({ minChars: 1, bearer: false });
+const toPlainSecret = values.toSecretWith(ruleIn('sandbox', PROVIDER_SECRET_RULE));
 const toProxy = (text: string) => {
   const { url, credentials } = values.toEgressProxy(text);
   return [url.href, credentials?.reveal()];
@@ -27,7 +28,7 @@ const asIs = (texts: readonly string[]) => Object.fromEntries(texts.map((text) =
 test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
   ['a port', values.toPort, { '0': 0, '65535': 65_535 }],
   ['a port or off', values.toPortOrOff, { off: 'off', '3001': 3_001 }],
-  ['host names', values.toHostNames, { 'A.Example.com., b_c, 1-2.x': ['a.example.com', 'b_c', '1-2.x'] }],
+  ['host names', values.toHostNames, { 'A.Example.com., b_c, 1-2.x.': ['a.example.com', 'b_c', '1-2.x'] }],
   ['long host names', values.toHostNames, { [LONGEST_NAME]: [LONGEST_NAME], [`${LABEL}.b`]: [`${LABEL}.b`] }],
   ['a choice', values.toOneOf(['a', 'b']), { b: 'b' }],
   ['a log level', values.toOneOf(values.LOG_LEVELS), asIs(LEVELS)],
@@ -78,6 +79,12 @@ test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
   for (const [text, value] of Object.entries(read)) expect([text, parse(text)]).toEqual([text, value]);
 });
 
+/** Of every refusal: what is wrong or what would be right, in words. */
+const SAYS_WHAT_IS_WRONG = {
+  name: 'InvalidValue',
+  message: expect.stringMatching(/^(?:is|has|must|publishes) .{5,}/),
+};
+
 /** The texts between the bars. */
 const each = (texts: string): string[] => texts.split('|');
 
@@ -90,7 +97,7 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   [
     'a duration',
     values.toDurationMs,
-    each('9ms|9.4ms|0s|5|s|1.s|.5s|-5s|5 s|x5s|5sx|5S|367d|366.1d|5w|1e3s'),
+    each('9ms|9.4ms|0s|5|s|1.s|.5s|-5s|5 s|x5s|5sx|5s5|5S|367d|366.1d|5w|1e3s'),
   ],
   ['a unit', values.toDurationMs, each('1constructor|constructor')],
   ['a size', values.toBytes, each('0b|0.4b|1|kb|1.kb|-1kb|1 kb|x1kb|1kbx|257mb|256.1mb|1gb')],
@@ -141,12 +148,14 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
         return error;
       }
     };
-    expect([text, refusal()]).toEqual([text, expect.any(InvalidValue)]);
+    expect([text, refusal()]).toEqual([text, expect.objectContaining(SAYS_WHAT_IS_WRONG)]);
   }
 });
 
 const NEEDS = 'it needs 4 to 8192 visible ASCII characters';
-test.each([
+test.each<[parse: Parse, text: string, problem: string]>([
+  [values.toPort, 'off', 'is not a port; use a number from 0 to 65535 (0 picks a free one)'],
+  [values.toPortOrOff, 'on', 'is not a port; use a number from 0 to 65535, or off'],
   [toBearer, '', `is empty; ${NEEDS}`],
   [toBearer, 'abc', `has fewer than 4 characters, not counting backslashes; ${NEEDS}`],
   [
@@ -156,8 +165,8 @@ test.each([
   ],
   [toBearer, 'x'.repeat(8_193), `has more than 8192 bytes; ${NEEDS}`],
   [toPlainSecret, 'a\0b', 'has a NUL character; it needs 1 to 8192 bytes of text'],
-])('of a secret it is said what is wrong and what is needed', (parse, secret, problem) => {
-  expect(() => parse(secret)).toThrow(new InvalidValue(problem));
+])('it is said what is wrong and what is needed', (parse, text, problem) => {
+  expect(() => parse(text)).toThrow(new InvalidValue(problem));
 });
 
 test('whatever addresses of proxies are read, Express can use', () => {

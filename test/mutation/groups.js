@@ -27,7 +27,7 @@ export const GROUPS = {
     tests: ['http/banks/conditions-and-encodings', 'http/banks/cache-headers', 'http/banks/life-of-a-list'],
   },
   envelope: { files: ['sharing/envelope.ts'], tests: ['sharing/envelope'] },
-  values: { files: ['config/values.ts'], tests: ['config/values'] },
+  values: { files: ['config/values.ts'], tests: ['config/config', 'config/values'] },
   config: {
     files: ['config/{config,reader,provider,variables}.ts', 'secrets/secret.ts'],
     tests: ['config/config', 'config/values', 'commands/check-config'],
