@@ -27,6 +27,8 @@ test.each([
   'Sun, 06-Nov-94 08:49:37 GMT',
   'Sunday, 06-Nov-94 08:49:37',
   'on Sunday, 06-Nov-94 08:49:37 GMT',
+  'Sunday, 06-Nov-94 08:49:37 GMT0',
+  'on Sun Nov  6 08:49:37 1994',
   'Sun Nov  6 08:49:37 19941',
   'Sun Nov 6 08:49:37 1994',
 ])('%p is not a date', (text) => {

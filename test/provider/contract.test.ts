@@ -63,5 +63,9 @@ test.each([
   [500, 'unavailable'],
   [599, 'unavailable'],
 ])('an answer with status %d is a failure of its kind, whatever the body is: %s', async (status, kind) => {
-  await expect(judge({ status })).rejects.toMatchObject({ kind, upstreamStatus: status });
+  await expect(judge({ status })).rejects.toMatchObject({
+    kind,
+    upstreamStatus: status,
+    message: expect.stringMatching(/^the provider /),
+  });
 });
