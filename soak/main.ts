@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import { startRedis } from '../test/kit/redis-process.ts';
 import { createRandom } from '../test/kit/random.ts';
 import { startFaults } from './faults.ts';
@@ -63,6 +64,7 @@ const log = createLogJudge(
     new Map([
       ['client secret', clientSecret],
       ['management token', managementToken],
+      ["the provider's internal detail", INTERNAL_DETAIL],
       ...[...provider.tokens].map((token, index) => [`access token ${index}`, token] as const),
     ]),
   findings,

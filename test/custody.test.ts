@@ -1,41 +1,48 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createServer, type TLSSocket } from 'node:tls';
+import { INTERNAL_DETAIL } from '../emulator/answers.ts';
+import type { Behaviour } from '../emulator/behaviours.ts';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
 import { createAuthority } from './kit/authority.ts';
+import { closeLater } from './kit/close-later.ts';
+import { listenOn } from './kit/free-port.ts';
+import { leaksIn } from './kit/leaks.ts';
 import { startProcess, type ServiceProcess } from './kit/process.ts';
 import { eventually } from './kit/rig.ts';
 import { startTlsFront, type TlsFront } from './kit/tls-front.ts';
-import { listenOn } from './kit/free-port.ts';
 import { createTunnels } from './kit/tunnel.ts';
 
-// The token's custody, where only the built process can show it: what Node itself reads from the environment, and what is
-// left there.
+// The custody of secrets, where only the built process can show it: what Node itself reads from the environment, what is left
+// there, and every byte that the process writes and sends until its last words. What each failure of the provider says:
+// failures.test.ts, provider/access-token.test.ts and the soak.
 
-const TOKEN = 'token-of-the-custody-test';
+const TOKEN = 'canary-token+/=%22"\\~<&>!(1)';
+const MANAGEMENT_TOKEN = 'canary-management+/=%22"\\~';
+const CLIENT = { clientId: 'a client:é', clientSecret: 'canary sécret "&+\\/%41 =' };
+const PASSWORD = 'canary-Pr0xy.password_1';
 const trusted = createAuthority('trusted');
 const client = trusted.issue('the service');
 const [good, bad] = [trusted.issue('localhost'), createAuthority('unknown').issue('localhost')];
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
+const CLIENT_CERTIFICATE = { PROVIDER_TLS_CERT_FILE: client.certFile, PROVIDER_TLS_KEY_FILE: client.keyFile };
 
 let emulator: Emulator;
 let front: TlsFront;
 
 const startProvider = async (pair = good): Promise<void> => {
-  emulator = await startEmulator({ accessTokens: [TOKEN] });
+  emulator = await startEmulator({ accessTokens: [TOKEN], ...CLIENT });
   front = await startTlsFront({ to: emulator.baseUrl, pair });
-  closers.push(
+  closeLater(
     () => emulator.close(),
     () => front.close(),
   );
 };
 
-/** A proxy that speaks TLS and asks for a client certificate. @returns its address, and whose certificates it got */
-const startTlsProxy = async (pair = good): Promise<{ url: string; clients: string[] }> => {
+/** A proxy that speaks TLS and asks for a client certificate. @returns where it is, and whose certificates it got */
+const startTlsProxy = async (pair = good): Promise<{ at: string; clients: string[] }> => {
   const clients: string[] = [];
   const proxy = createTunnels({ to: () => front.port });
   const { cert, key } = pair;
@@ -47,14 +54,13 @@ const startTlsProxy = async (pair = good): Promise<{ url: string; clients: strin
       proxy.emit('connection', socket);
     },
   );
-  closers.push(() => outer.close());
-  return { url: `https://localhost:${await listenOn(outer)}`, clients };
+  closeLater(() => outer.close());
+  return { at: `localhost:${await listenOn(outer)}`, clients };
 };
 
 const start = async (env: Environment, preload?: string): Promise<ServiceProcess> => {
   const running = await startProcess(
     {
-      PROVIDER_ENVIRONMENT: 'sandbox',
       PROVIDER_SANDBOX_BASE_URL: front.url,
       PROVIDER_ACCESS_TOKEN: TOKEN,
       PROVIDER_TLS_CA_FILE: trusted.certFile,
@@ -63,7 +69,7 @@ const start = async (env: Environment, preload?: string): Promise<ServiceProcess
     },
     preload,
   );
-  closers.push(() => running.end('SIGKILL'));
+  closeLater(() => running.end('SIGKILL'));
   return running;
 };
 
@@ -78,7 +84,7 @@ test.each([
     const proxy = ofProxy && (await startTlsProxy(ofProxy));
     const running = await start({
       NODE_TLS_REJECT_UNAUTHORIZED: '0',
-      ...(proxy && { HTTPS_PROXY: proxy.url }),
+      ...(proxy && { HTTPS_PROXY: `https://${proxy.at}` }),
     });
     await eventually(() => /loads are failing|load failed|unreachable/.test(running.written()));
     expect(emulator.listCalls()).toBe(0);
@@ -89,28 +95,115 @@ test('the client certificate is shown to the provider, and not to a proxy', asyn
   await startProvider();
   front.requireClientOf(trusted.cert);
   const proxy = await startTlsProxy();
-  await start({
-    HTTPS_PROXY: proxy.url,
-    PROVIDER_TLS_CERT_FILE: client.certFile,
-    PROVIDER_TLS_KEY_FILE: client.keyFile,
-  });
+  await start({ HTTPS_PROXY: `https://${proxy.at}`, ...CLIENT_CERTIFICATE });
   await eventually(() => emulator.calls[0]?.status === 200);
   expect(proxy.clients).toEqual(['none']);
 });
 
-test.each(['https_proxy', 'HTTPS_PROXY'])(
-  'after the start no secret is in the environment: %s',
-  async (name) => {
+/** Makes the running process report everything about itself, and throws what a careless library might. */
+const INSPECTOR = `
+  const { readFileSync } = process.getBuiltinModule('node:fs');
+  const { env } = process;
+  const read = (path) => path && readFileSync(path, 'utf8').trim();
+  const files = [read(env.PROVIDER_ACCESS_TOKEN_FILE), read(env.PROVIDER_TLS_KEY_FILE)];
+  const password = env.HTTPS_PROXY && new URL(env.HTTPS_PROXY).password;
+  const variables = [env.PROVIDER_ACCESS_TOKEN, env.PROVIDER_CLIENT_SECRET, env.MANAGEMENT_TOKEN, env.HTTPS_PROXY];
+  const secrets = [...files, password, ...variables].filter(Boolean);
+  const words = secrets.flatMap((s) => [s, encodeURIComponent(s), JSON.stringify(s), Buffer.from('id:' + s).toString('base64')]);
+  const fail = () => Object.assign(new Error('outer ' + words, { cause: new Error('inner ' + words) }), { words });
+  process.on('SIGUSR2', () => {
+    const { title, argv, execArgv } = process;
+    console.log(JSON.stringify({ inspected: process.report.getReport(), env, title, argv, execArgv }));
+  });
+  process.on('SIGHUP', () => { throw fail(); });
+  process.on('SIGURG', () => { Promise.reject(fail()); });
+  process.on('SIGWINCH', () => { throw words; });
+`;
+
+/** What both ports answer to each request that could leak something. */
+const answers = async (urls: readonly string[]): Promise<string[]> => {
+  const headers = { authorization: `Bearer ${MANAGEMENT_TOKEN}` };
+  const paths = ['/banks', '/healthz', '/readyz', '/openapi.json', '/metrics', '/', '/%zz', '/refresh'];
+  const requests = urls.flatMap((url) =>
+    paths.flatMap((path) => [`GET ${url}${path}`, `POST ${url}${path}`]),
+  );
+  return Promise.all(
+    requests.map(async (request) => {
+      const [method = '', url = ''] = request.split(' ');
+      const response = await fetch(url, { method, headers });
+      return `${JSON.stringify([...response.headers])} ${await response.text()}`;
+    }),
+  );
+};
+
+const fileWith = (secret: string): string => {
+  const file = join(mkdtempSync(join(tmpdir(), 'banks-custody-')), 'secret');
+  writeFileSync(file, secret);
+  return file;
+};
+const fromEndpoint = (): Environment => ({
+  PROVIDER_ACCESS_TOKEN: '',
+  PROVIDER_TOKEN_URL: emulator.tokenUrl,
+  PROVIDER_CLIENT_ID: CLIENT.clientId,
+  PROVIDER_CLIENT_SECRET: CLIENT.clientSecret,
+});
+
+/** Each way to a token is combined with an end of the process, because starting one is slow. */
+test.each<[way: string, what: string, token: () => Environment, proxy: string, signal: NodeJS.Signals]>([
+  ['a fixed token', 'a thrown value that is no error', () => ({}), 'HTTPS_PROXY', 'SIGWINCH'],
+  [
+    'a token file',
+    'an uncaught error',
+    () => ({ PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: fileWith(TOKEN) }),
+    'HTTPS_PROXY',
+    'SIGHUP',
+  ],
+  ['client credentials', 'an unhandled rejection', fromEndpoint, 'https_proxy', 'SIGURG'],
+])(
+  'with %s no byte that is written or sent has a secret, nor has the environment, nor the last words after %s',
+  async (_way, _what, token, proxyVariable, signal) => {
     await startProvider();
-    const running = await start(
-      { [name]: 'http://user:password-of-the-proxy@127.0.0.1:9', MANAGEMENT_TOKEN: 'token-of-operators-1' },
-      `process.on('SIGUSR2', () => console.log('seen', Object.entries(process.env).join(), 'to the end'));`,
-    );
-    running.child.kill('SIGUSR2');
-    await eventually(() => running.written().includes('to the end'));
-    const [, seen = ''] = /seen (.*) to the end/s.exec(running.written()) ?? [];
-    expect(seen).toContain('PROVIDER_SANDBOX_BASE_URL');
-    for (const secret of [TOKEN, 'password-of-the-proxy', 'token-of-operators-1'])
-      expect(seen).not.toContain(secret);
+    front.requireClientOf(trusted.cert);
+    const proxy = await startTlsProxy();
+    const env = {
+      // Each failure happens within a fraction of a second.
+      CACHE_TTL: '40ms',
+      LOG_LEVEL: 'trace',
+      MANAGEMENT_TOKEN,
+      [proxyVariable]: `https://user:${PASSWORD}@${proxy.at}`,
+      ...CLIENT_CERTIFICATE,
+    };
+    const { urls, written, child, end } = await start({ ...env, ...token() }, INSPECTOR);
+    const failures: readonly Behaviour[] = ['html', 'unavailable', 'unauthorized'];
+    for (const behaviour of failures) {
+      await emulator.behave(behaviour);
+      const before = emulator.listCalls();
+      await eventually(() => emulator.listCalls() >= before + 2);
+    }
+    emulator.behaveToken('invalid-client');
+    const answered = await answers(urls());
+    child.kill('SIGUSR2');
+    await eventually(() => /"inspected".*\n/.test(written()));
+    expect(await end(signal)).toBe(1);
+
+    const all = [...answered, written()].join('\n');
+    // Each was met, or the search would prove nothing.
+    const met = ['"malformed"', '"unavailable"', '"environmentVariables"', 'banks-bff: unexpected error'];
+    expect(met.filter((text) => !all.includes(text))).toEqual([]);
+    const sent = emulator.calls.map(({ headers }) => headers.authorization?.replace(/^\w+ /, '') ?? '');
+    const secrets = new Map([
+      ['token', TOKEN],
+      ['client secret', CLIENT.clientSecret],
+      ['management token', MANAGEMENT_TOKEN],
+      ['password of the proxy', PASSWORD],
+      ['internal detail', INTERNAL_DETAIL],
+      ...[...new Set(sent)].map((text, index) => [`credentials ${index}`, text] as const),
+      // All lines but the last, which is too short to be searched for.
+      ...client.key
+        .split('\n')
+        .slice(1, -3)
+        .map((line) => ['key', line] as const),
+    ]);
+    expect(leaksIn(all, secrets)).toEqual([]);
   },
 );

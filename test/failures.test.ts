@@ -70,7 +70,7 @@ test.each(FAILURES)(
       expect(answer.text).not.toMatch(/emulator|127\.0\.0\.1|Bearer/);
     }
     expect(failure()?.kind).toBe(kind);
-    expect(rig.log()).not.toContain(INTERNAL_DETAIL);
+    for (const secret of [INTERNAL_DETAIL, 'emulator-access-token']) expect(rig.log()).not.toContain(secret);
     await supertest(rig.url).get('/readyz').expect(503);
     await supertest(rig.url).get('/healthz').expect(200);
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import supertest from 'supertest';
+import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import type { TokenBehaviour } from '../../emulator/behaviours.ts';
 import {
   clientCredentialsEnv,
@@ -198,6 +199,7 @@ describe('the client-credentials grant', () => {
     }
     expect(rig.emulator.tokenCalls()).toBe(1 + reasons.length);
     expect(rig.messages().join('\n')).toContain(refusal);
+    expect(rig.log()).not.toContain(INTERNAL_DETAIL);
     rig.emulator.behaveToken('healthy');
     await nextLoad(rig);
     await getBanks().expect(200);
