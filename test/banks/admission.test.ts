@@ -47,11 +47,17 @@ test('a list with the same content keeps its bytes and the time of its change, a
   expect(soon?.list.changedAtMs).toBe(clock.wallMs() + 1_000);
 });
 
-test('a list that the guard refuses is not taken, unless that is waived', async () => {
-  const { take } = start();
+test('a list that the guard refuses is not encoded, and not taken unless that is waived', async () => {
+  let encodings = 0;
+  const encode = async (bytes: Buffer): Promise<Buffer> => {
+    encodings += 1;
+    return bytes;
+  };
+  const { take } = start({ gzip: encode, br: encode });
   await take(await loaded('1', '2', '3', '4'));
   const short = await loaded('1', '2');
   await expect(take(short, () => ['drifted'])).rejects.toMatchObject({ kind: 'shrunk' });
+  expect(encodings).toBe(2);
   expect((await take(short, () => ['shrunk']))?.list.count).toBe(2);
 });
 

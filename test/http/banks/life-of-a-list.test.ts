@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
@@ -7,8 +7,6 @@ import { startRig, type Rig } from '../../kit/rig.ts';
 // Requests that find no list wait for the load, and Cache-Status and a metric tell of it; and what tells of a changed list.
 
 let rig: Rig;
-afterEach(() => rig.close());
-
 const calls: ServerResponse[] = [];
 const holdCalls = (emulator: Emulator) => emulator.respondWith((_req, res) => void calls.push(res));
 
@@ -35,44 +33,49 @@ const expectWaits = async (served: number, failed: number): Promise<void> => {
   while ((await waits()).join() !== `${served},${failed}`);
 };
 
-test('requests that wait for a list say so and whether they share a load, and are counted', async () => {
-  rig = await startRig({ before: holdCalls });
-  const cacheStatuses = async (): Promise<string[]> =>
-    (await waitForTwo(sendList)).map(({ headers }) => String(headers.get('cache-status'))).toSorted();
-  const shared = 'banks-bff; fwd=miss; collapsed; ttl=3600';
-  expect(await cacheStatuses()).toEqual([shared, shared]);
-  await expectWaits(2, 0);
-  // The machine slept until the list had expired: the first request causes the load.
-  rig.clock.skip(30 * 86_400_000);
-  expect(await cacheStatuses()).toEqual([shared, 'banks-bff; fwd=miss; ttl=3600']);
-  await expectWaits(4, 0);
-});
+// In a group of its own: a mutation test reads the tests of several files as one.
+describe('/banks', () => {
+  afterEach(() => rig.close());
 
-test('requests that wait in vain are counted, and those that are told at once are not', async () => {
-  rig = await startRig({ before: holdCalls });
-  const answers = await waitForTwo((res) => res.writeHead(503).end());
-  expect(answers.map(({ status }) => status)).toEqual([503, 503]);
-  expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
-  await expectWaits(0, 2);
-});
+  test('requests that wait for a list say so and whether they share a load, and are counted', async () => {
+    rig = await startRig({ before: holdCalls });
+    const cacheStatuses = async (): Promise<string[]> =>
+      (await waitForTwo(sendList)).map(({ headers }) => String(headers.get('cache-status'))).toSorted();
+    const shared = 'banks-bff; fwd=miss; collapsed; ttl=3600';
+    expect(await cacheStatuses()).toEqual([shared, shared]);
+    await expectWaits(2, 0);
+    // The machine slept until the list had expired: the first request causes the load.
+    rig.clock.skip(30 * 86_400_000);
+    expect(await cacheStatuses()).toEqual([shared, 'banks-bff; fwd=miss; ttl=3600']);
+    await expectWaits(4, 0);
+  });
 
-test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
-  const clock = createManualClock();
-  let setBackMs = 0;
-  const wallMs = () => Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs;
-  rig = await startRig({ clock: { ...clock, wallMs }, env: { GUARD_MAX_SHRINK: '100%' } });
-  const getSince = async (date: string) => {
-    const { status, headers } = await fetch(`${rig.url}/banks`, { headers: { 'If-Modified-Since': date } });
-    return { status, date: headers.get('last-modified') ?? '' };
-  };
-  const first = (await getSince('')).date;
-  expect((await getSince(first)).status).toBe(304);
+  test('requests that wait in vain are counted, and those that are told at once are not', async () => {
+    rig = await startRig({ before: holdCalls });
+    const answers = await waitForTwo((res) => res.writeHead(503).end());
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
+    await expectWaits(0, 2);
+  });
 
-  setBackMs = 3_600_000;
-  rig.emulator.respondWith((_req, res) => void sendList(res));
-  await rig.service.list.refresh();
-  const changed = await getSince(first);
-  expect(changed.status).toBe(200);
-  expect(Date.parse(changed.date) - Date.parse(first)).toBe(1_000);
-  expect((await getSince(changed.date)).status).toBe(304);
+  test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
+    const clock = createManualClock();
+    let setBackMs = 0;
+    const wallMs = () => Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs;
+    rig = await startRig({ clock: { ...clock, wallMs }, env: { GUARD_MAX_SHRINK: '100%' } });
+    const getSince = async (date: string) => {
+      const { status, headers } = await fetch(`${rig.url}/banks`, { headers: { 'If-Modified-Since': date } });
+      return { status, date: headers.get('last-modified') ?? '' };
+    };
+    const first = (await getSince('')).date;
+    expect((await getSince(first)).status).toBe(304);
+
+    setBackMs = 3_600_000;
+    rig.emulator.respondWith((_req, res) => void sendList(res));
+    await rig.service.list.refresh();
+    const changed = await getSince(first);
+    expect(changed.status).toBe(200);
+    expect(Date.parse(changed.date) - Date.parse(first)).toBe(1_000);
+    expect((await getSince(changed.date)).status).toBe(304);
+  });
 });
