@@ -109,7 +109,8 @@ test('a port that is in use, and a host that does not exist, are named with the 
 
 test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
   writeFileSync(inFolder('.env'), 'PROVIDER_ACCESS_TOKEN=emulator-access-token\nBANK_FIELDS=ispb\n');
-  const service = run({ BANK_FIELDS: 'name' });
+  // An empty value counts as unset.
+  const service = run({ BANK_FIELDS: 'name', PROVIDER_ACCESS_TOKEN: '' });
   const [, url] = await service.says(/"url":"([^"]+)"/);
   const banks: unknown = await (await fetch(`${url}/banks`)).json();
   expect(banks).toContainEqual({ name: 'BCO DO BRASIL S.A.' });

@@ -11,6 +11,7 @@ import { createAuthority } from '../kit/authority.ts';
 import { closeLater } from '../kit/close-later.ts';
 import { listenOn } from '../kit/free-port.ts';
 import { runNode } from '../kit/program.ts';
+import { findFreePort } from '../kit/free-port.ts';
 import { clientCredentialsEnv } from '../kit/rig.ts';
 import { emulate, runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
 import { startTlsFront } from '../kit/tls-front.ts';
@@ -232,6 +233,18 @@ describe('the token', () => {
       expect(emulator.listCalls()).toBe(0);
     },
   );
+
+  test('cannot come from where nothing listens', async () => {
+    const PROVIDER_TOKEN_URL = `http://127.0.0.1:${await findFreePort()}/oauth/token`;
+    const emulator = await emulate();
+    const report = await diagnose(emulator, { ...clientCredentialsEnv(emulator), PROVIDER_TOKEN_URL });
+    expectFailure(
+      report,
+      'token',
+      /nothing listens at 127\.0\.0\.1:\d+/,
+      'check the port in PROVIDER_TOKEN_URL',
+    );
+  });
 
   test('that the endpoint grants and the list rejects suggests that the two do not belong together', async () => {
     const emulator = await emulate();

@@ -59,7 +59,12 @@ test('each request has a connection of its own, which is closed after it, also i
   answer = (_req, res) => res.setHeader('Keep-Alive', 'timeout=300').end('[]');
   const connections = connect();
   for (let request = 0; request < 3; request += 1) expect(await ask(connections)).toBe('[]');
-  expect(sockets.size).toBe(3);
+  // Its encoding is refused before anything is read.
+  answer = (_req, res) =>
+    res.writeHead(200, { 'Keep-Alive': 'timeout=300', 'Content-Encoding': 'zstd' }).end('[]');
+  const { load } = createLoads({ PROVIDER_ACCESS_TOKEN: 'token' }, false);
+  await expect(load()).rejects.toMatchObject({ kind: 'malformed' });
+  expect(sockets.size).toBe(4);
   await eventually(isAllClosed);
 });
 
