@@ -239,7 +239,6 @@ test.each<[env: Environment, ...problems: string[]]>([
   [{ ...GRANT, PROVIDER_CLIENT_SECRET: '\\\\' }, 'PROVIDER_CLIENT_SECRET: has fewer than 1 characters'],
   [{ PROVIDER_TLS_CERT_FILE: '/cert' }, 'PROVIDER_TLS_KEY_FILE: is required too'],
   [{ PROVIDER_TLS_KEY_FILE: '/key' }, 'PROVIDER_TLS_CERT_FILE: is required too'],
-  [{ PROVIDER_TLS_CERT_FILE: '/cert', PROVIDER_TLS_KEY_FILE: '/key' }],
   [{ PORT: '3001' }, 'MANAGEMENT_PORT: is the same as PORT'],
   [{ PORT: '3001', MANAGEMENT_PORT: 'off' }],
   [
@@ -248,7 +247,6 @@ test.each<[env: Environment, ...problems: string[]]>([
   ],
   [{ BANK_REQUIRED_FIELDS: 'b' }],
   [{ https_proxy: 'x y' }, 'https_proxy: is not the address'],
-  [{ CORS_ORIGINS: 'https://a.example/' }, 'CORS_ORIGINS: has no exact origin in entry 1; it must be *, or'],
   [{ CORS_ORIGINS: 'https://a.example, *' }, 'CORS_ORIGINS: has no exact origin in entry 2; it must be'],
   [{ NODE_DEBUG: 'http' }, 'NODE_DEBUG: makes Node print'],
   [{ BANK_X: '1' }, `BANK_X: ${UNKNOWN}; .env.example lists them all`],

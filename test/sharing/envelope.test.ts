@@ -117,7 +117,6 @@ describe('a saved list', () => {
     ['another content', { earlier: [{ ...EARLIER, content: 'x' }] }],
     ['a negative count', { earlier: [{ ...EARLIER, count: -1 }] }],
     ['more entries than a list has', { earlier: [{ ...EARLIER, count: 50_001 }] }],
-    ['a broken count', { earlier: [{ ...EARLIER, count: 1.5 }] }],
     ['no time', { earlier: [{ ...EARLIER, heldUntilMs: LATEST + 1 }] }],
     ['an unknown decision', { earlier: [], decision: { reasons: ['all'], requestId: 'x' } }],
     ['no request', { earlier: [], decision: { reasons: ['shrunk'] } }],

@@ -25,7 +25,6 @@ const errorOf = (
 describe('with at least 2 banks and a shrink of at most 20 %', () => {
   const unknown = { profile: new Map(), absentFields: [], upstreamFields: [] };
   test.each([
-    [0, 0, undefined, 'too_few'],
     [1, 0, undefined, 'too_few'],
     [2, 0, undefined, undefined],
     [8, 2, undefined, undefined],
