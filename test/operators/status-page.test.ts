@@ -248,6 +248,8 @@ test('stores that fail are told with their consequences, and without their addre
   rig.clock.skip(65_000);
   // It fails again, and still since then.
   await rig.service.list.refresh();
+  const metrics = async () => (await supertest(rig.operatorsUrl).get('/metrics')).text;
+  while (!(await metrics()).includes('banks_store_failures_total{store="snapshot"} 2'));
   expect(await health()).toMatchObject({
     status: 'warn',
     list: { state: 'fresh' },

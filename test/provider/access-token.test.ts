@@ -235,7 +235,9 @@ describe('the client-credentials grant', () => {
     rig.emulator.behaveToken('healthy');
     await nextLoad(rig);
     expect(failure()).toBeUndefined();
-    // One line for each change, and none for the attempts in between.
+    rig.emulator.revokeIssued();
+    await nextLoad(rig);
+    // One line for each change, and none for the attempts in between or the renewals after it.
     expect(told().slice(1)).toEqual([expect.stringContaining('there is no valid token'), 'token: recovered']);
   });
 
@@ -269,7 +271,8 @@ describe('the client-credentials grant', () => {
     rig.emulator.revokeIssued();
     await nextLoad(rig);
     expect(failure()).toBeUndefined();
-    await writeFile(file, 'another-secret');
+    // A space is part of it.
+    await writeFile(file, 'emulator-secret \n');
     rig.emulator.revokeIssued();
     await nextLoad(rig);
     expect(failure()?.kind).toBe('no_token');
