@@ -129,10 +129,11 @@ const markAlteredNumbers = (json: string): string =>
 
 /** One text for each decimal value without a sign: its significant digits and the exponent of the last one. */
 const decimalValue = (number: string): string => {
-  const [mantissa = '', exponent = '0'] = number.toLowerCase().split('e');
+  const [mantissa = '', exponent = 0] = number.toLowerCase().split('e');
   const [integer = '', fraction = ''] = mantissa.split('.');
   const digits = (integer + fraction).replace(/^0+/, '');
-  if (digits === '') return '0';
+  // Zero has none, whatever its exponent is.
+  if (digits === '') return digits;
   // A pattern for the zeros at the end would be tried at every zero.
   let zeros = 0;
   while (digits.at(-1 - zeros) === '0') zeros += 1;
