@@ -95,6 +95,9 @@ test.each<[what: string, origins: string, told: Told]>([
     const isAnswered = origin !== undefined && reader !== undefined;
     expect(preflight.headers.get('access-control-allow-methods')).toBe(isAnswered ? 'GET, HEAD' : undefined);
   }
+  // Of what never became a request, nobody knows the origin.
+  const [refusal] = await sendRaw(rig.url, 'garbage\r\n\r\n');
+  expect([refusal?.status, refusal?.headers.get('access-control-allow-origin')]).toEqual([400, allowed['']]);
 });
 
 test('a preflight is told what docs/api.md says, for two hours, and another OPTIONS is told none of it', async () => {
