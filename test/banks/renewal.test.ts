@@ -68,20 +68,6 @@ test.each(['unavailable', 'reset'] as const)(
   },
 );
 
-test('a stale list names the last failure, also when it changes within a second', async () => {
-  await start();
-  rig.clock.skip(1.5 * HOUR);
-  for (const [behaviour, kind] of [
-    ['unavailable', 'unavailable'],
-    ['forbidden', 'unexpected_status'],
-  ] as const) {
-    await rig.emulator.behave(behaviour);
-    await rig.service.list.refresh();
-    const { headers } = await supertest(rig.url).get('/banks').expect(200);
-    expect(headers['cache-status']).toBe(`banks-bff; hit; ttl=-1800; detail=${kind}`);
-  }
-});
-
 test('a younger list from a store ends no failure while it is stale, and does once it is fresh', async () => {
   await start();
   await rig.emulator.behave('unavailable');

@@ -58,6 +58,31 @@ describe('/banks', () => {
     await expectWaits(0, 2);
   });
 
+  test('an answer follows the clock to the second, and names the last failure once it is stale', async () => {
+    rig = await startRig({ env: { CORS_ORIGINS: 'https://a.example' } });
+    const told = async (): Promise<unknown> => {
+      const { headers } = await fetch(`${rig.url}/banks`);
+      expect(headers.get('vary')).toBe('Accept-Encoding, Origin');
+      return headers.get('cache-status')?.replace('banks-bff; hit; ', '');
+    };
+    while ((await told()) !== 'ttl=3600');
+    rig.clock.skip(1_000);
+    expect(await told()).toBe('ttl=3599');
+    rig.clock.skip(5_399_000);
+    expect(await told()).toBe('ttl=-1800; detail=renewing');
+    for (const [behaviour, kind] of [
+      ['unavailable', 'unavailable'],
+      ['forbidden', 'unexpected_status'],
+    ] as const) {
+      await rig.emulator.behave(behaviour);
+      await rig.service.list.refresh();
+      expect(await told()).toBe(`ttl=-1800; detail=${kind}`);
+    }
+    const metrics = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^banks_served_total\{state="fresh"\} [23]$/m);
+    expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 3$/m);
+  });
+
   test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
     const clock = createManualClock();
     let setBackMs = 0;
