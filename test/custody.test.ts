@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createServer, type TLSSocket } from 'node:tls';
+import tls, { createServer, type TLSSocket } from 'node:tls';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
@@ -90,6 +90,14 @@ test.each([
     expect(emulator.listCalls()).toBe(0);
   },
 );
+
+// Older versions of Node do not tell what NODE_EXTRA_CA_CERTS adds.
+const testWithExtra = 'getCACertificates' in tls ? test : test.skip;
+testWithExtra('PROVIDER_TLS_CA_FILE is trusted in addition to the authorities of Node', async () => {
+  await startProvider();
+  await start({ PROVIDER_TLS_CA_FILE: createAuthority('another').certFile });
+  await eventually(() => emulator.calls[0]?.status === 200);
+});
 
 test('the client certificate is shown to the provider, and not to a proxy', async () => {
   await startProvider();

@@ -46,6 +46,8 @@ test('while draining, every answer says that its connection ends', async () => {
     await answer.arrayBuffer();
     expect([path, answer.headers.get('connection')]).toEqual([path, 'close']);
   }
+  // Somebody may be watching.
+  await supertest(rig.operatorsUrl).get('/').expect(200);
   rig.clock.advance(3_000);
   await stopped;
 });

@@ -85,6 +85,17 @@ test('the end waits for a reader that is slow, and not for one that is gone', as
   expect(performance.now() - before).toBeLessThan(5_000);
 });
 
+test('at the end, a line that is being written is not written again', async () => {
+  const log = createLogDestination(pipe);
+  log.write('first\n');
+  // Begins to write.
+  const drained = log.drained(60_000);
+  log.write('second\n');
+  log.flushSync(60_000);
+  await drained;
+  expect(read().split('\n').toSorted()).toEqual(['', 'first', 'second']);
+});
+
 test('after the reader has gone, the end does not wait, and a new reader gets the lines that come later', async () => {
   const path = join(directory, 'pipe');
   closeSync(pipe);

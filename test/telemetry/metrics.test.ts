@@ -117,7 +117,8 @@ test('refreshes are counted by outcome, and the kind of failure is exposed until
 test.each(['on', 'off'])(
   'requests are counted by route, method and class of status, and what they were served, with HOT_PATH=%s',
   async (hotPath) => {
-    await start({ env: { HOT_PATH: hotPath } });
+    // Whatever is logged.
+    await start({ env: { HOT_PATH: hotPath, LOG_LEVEL: 'warn' } });
     await supertest(rig.url).get('/banks?a=b').expect(200);
     await supertest(rig.url).head('/banks').expect(200);
     await supertest(rig.url).get('/banks').set('If-None-Match', '*').expect(304);
