@@ -156,8 +156,9 @@ const isOutdated = (shelf: Shelf, cached: HeldList, source: ListStore | undefine
   const [accepted, acceptedThere] = [cached.acceptedAtMs ?? 0, content.acceptedAtMs ?? 0];
   if (accepted !== acceptedThere) return accepted > acceptedThere;
   if (content.receivedAtMs === cached.receivedAtMs) return isUnwritten;
-  // Another replica's newer list may be one that this replica does not take.
-  return cached.sentAtMs - content.sentAtMs >= OLDER_BY_MS;
+  // Another replica's newer list may be one that this replica does not take. Compared as it would be read back: otherwise two
+  // replicas whose clocks differ could write over each other without end.
+  return cached.countedFromMs - content.sentAtMs >= OLDER_BY_MS;
 };
 
 const describeFailure = (error: unknown): string => {

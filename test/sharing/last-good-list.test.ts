@@ -124,6 +124,17 @@ test('a file whose list seems to be of the future, since the clock is behind, is
   expect((await file.read())?.list.receivedAtMs).toBe(clock.wallMs());
 });
 
+test('a list that the clocks say is older is not written over one that another replica would write back without end', async () => {
+  const { clock, shared, restore, pull } = start();
+  const laterMs = clock.wallMs() - 3_000_000;
+  await shared.write(await listOf(laterMs), 10_000);
+  await restore();
+  const earlierMs = clock.wallMs() - 60_000;
+  await shared.write(await listOf(earlierMs), 60_000);
+  await pull();
+  expect((await shared.read())?.list.receivedAtMs).toBe(earlierMs);
+});
+
 test('a store that is still being read is not written before it is known to have an older list', async () => {
   let answer = (): void => {};
   const answered = new Promise<void>((resolve) => (answer = resolve));
