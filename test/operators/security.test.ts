@@ -259,7 +259,8 @@ test('beyond 100 busy connections a new one gets 503, 20 of them at a time, and 
   // All of it is in the kernel; the server, in this process, accepts and reads one connection a turn of the event loop.
   // oxlint-disable-next-line no-await-in-loop
   for (let turn = 0; turn < 300; turn += 1) await setImmediate();
-  expect((await ask('GET /metrics HTTP/1.1', 'Host: a')).status).toBe(503);
+  const full = await ask('GET /metrics HTTP/1.1', 'Host: a');
+  expect([full.status, full.headers.get('retry-after')]).toEqual([503, '1']);
   expect((await ask('GET /healthz HTTP/1.1', 'Host: a')).status).toBe(200);
   for (let count = 0; count < 30; count += 1) open(`127.0.1.${1 + (count % 2)}`);
   await eventually(() => sockets.filter((socket) => socket.destroyed).length === 10);
