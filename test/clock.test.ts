@@ -13,10 +13,7 @@ test.each([
 ])('a clock %s ends nothing', async (_where, aheadMs) => {
   const emulator = await startEmulator();
   const env = {
-    PROVIDER_ENVIRONMENT: 'sandbox',
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-    BANK_FIELDS: 'code,ispb,name',
     CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list'),
   };
   const preload = `const { now } = Date; Date.now = () => now() + ${aheadMs};`;

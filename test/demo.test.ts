@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -6,6 +6,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { closeLater } from './kit/close-later.ts';
 import { runNode, type Program } from './kit/program.ts';
 
 // The built demo, used only through what it prints.
@@ -17,18 +18,13 @@ interface Demo extends Program {
   paste(text: string): Promise<string>;
 }
 
-const cleanUp: (() => void)[] = [];
-afterEach(() => {
-  for (const step of cleanUp.splice(0)) step();
-});
-
 const startDemo = (env: Readonly<Record<string, string>> = {}): Demo => {
   const program = runNode(resolve('dist/emulator/demo.js'), {
     // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),
     env: { PATH: '/usr/bin:/bin', PORT: '0', MANAGEMENT_PORT: '0', ...env },
   });
-  cleanUp.push(() => program.child.kill('SIGKILL'));
+  closeLater(() => program.child.kill('SIGKILL'));
   const { output } = program;
   return {
     ...program,
@@ -52,7 +48,7 @@ const until = async (isWanted: () => Promise<boolean>): Promise<void> => {
 const occupy = (port: number): Promise<number> =>
   new Promise((settle) => {
     const server = createServer();
-    cleanUp.push(() => server.close());
+    closeLater(() => server.close());
     server
       .once('error', () => settle(port))
       .listen(port, '127.0.0.1', () => {

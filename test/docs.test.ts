@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -7,6 +7,7 @@ import { LOAD_ERROR_KINDS } from '../src/banks/load-error.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { PROBLEM_OF_LOAD_ERROR, problemOf } from '../src/http/problems.ts';
+import { closeLater } from './kit/close-later.ts';
 import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
 
 // What the documents name exists, what their curl commands print is what the service answers, and what they repeat of the
@@ -23,16 +24,12 @@ const find = (pattern: RegExp, text: string): string[] =>
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...filesOf('docs', '.md')];
 
-const rigs: Rig[] = [];
 const start = async (options: RigOptions = {}): Promise<Rig> => {
   const rig = await startRig(options);
-  rigs.push(rig);
+  closeLater(() => rig.close());
   await eventually(() => rig.service.list.status().nextLoadInMs > 0);
   return rig;
 };
-afterEach(async () => {
-  for (const rig of rigs.splice(0)) await rig.close();
-});
 
 const MANIFEST: { scripts?: object } = JSON.parse(read('package.json'));
 // Kubernetes would add CACHE_PORT: docs/deployment.md says how to prevent it.

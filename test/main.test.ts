@@ -5,36 +5,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
+import { closeLater } from './kit/close-later.ts';
 import { runService } from './kit/process.ts';
 import type { Program } from './kit/program.ts';
 
 // The built process as an operator sees it: exit status, signals, output.
 
 let emulator: Emulator;
-let programs: Program[];
 let cwd: string;
 beforeEach(async () => {
   emulator = await startEmulator();
-  programs = [];
   cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
 });
 afterEach(async () => {
-  for (const { child } of programs) child.kill('SIGKILL');
   await emulator.close();
 });
 
 const inFolder = (name: string): string => join(cwd, name);
 const run = (env: Environment, options: Parameters<typeof runService>[1] = {}): Program => {
-  const sandbox = {
-    PROVIDER_ENVIRONMENT: 'sandbox',
-    PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-    BANK_FIELDS: 'code,name',
-  };
-  const program = runService({ ...sandbox, ...env }, { cwd, ...options });
-  programs.push(program);
+  const program = runService({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env }, { cwd, ...options });
+  closeLater(() => program.child.kill('SIGKILL'));
   return program;
 };
-const TOKEN = { PROVIDER_ACCESS_TOKEN: 'emulator-access-token' };
 
 test('an invalid configuration ends it with status 1, a line for each problem, and no value', async () => {
   execFileSync('mkfifo', [inFolder('pipe')]);
@@ -90,7 +82,7 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
 
 test('a .env that is a pipe is not waited for', async () => {
   execFileSync('mkfifo', [inFolder('.env')]);
-  const { exit, output } = run(TOKEN);
+  const { exit, output } = run({});
   expect(await exit).toBe(1);
   expect(output()).toContain('\n  .env: cannot be read (not a regular file)');
 });
@@ -98,11 +90,11 @@ test('a .env that is a pipe is not waited for', async () => {
 test('a port that is in use, and a host that does not exist, are named with the variable', async () => {
   const { port } = new URL(emulator.baseUrl);
   for (const name of ['PORT', 'MANAGEMENT_PORT']) {
-    const { exit, output } = run({ ...TOKEN, [name]: port });
+    const { exit, output } = run({ [name]: port });
     expect(await exit).toBe(1);
     expect(output()).toContain(`cannot start. ${name}: another program uses port ${port}`);
   }
-  const { exit, output } = run({ ...TOKEN, HOST: 'nowhere.invalid' });
+  const { exit, output } = run({ HOST: 'nowhere.invalid' });
   expect(await exit).toBe(1);
   expect(output()).toMatch(/PORT: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/);
 });
@@ -121,12 +113,15 @@ test('a .env file is read, the environment has precedence, and SIGHUP ends it wi
 test('a signal that comes before anything is loaded ends the service with status 0, and another command with its own', async () => {
   /** Sends the process `signal` as soon as it listens for SIGUSR1, which it does before it loads anything. */
   const runSignalled = (signal: string, ...programArgs: string[]): Program =>
-    run(TOKEN, {
-      programArgs,
-      preload: `process.on('newListener', (name) => {
+    run(
+      {},
+      {
+        programArgs,
+        preload: `process.on('newListener', (name) => {
         if (name === 'SIGUSR1') process.kill(process.pid, '${signal}');
       });`,
-    });
+      },
+    );
   const [service, doctor] = [runSignalled('SIGTERM'), runSignalled('SIGINT', 'doctor')];
   expect([await service.exit, service.output()]).toEqual([0, '']);
   expect(await doctor.exit).toBe(130);

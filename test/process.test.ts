@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -10,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
+import { closeLater } from './kit/close-later.ts';
 import { findFreePort } from './kit/free-port.ts';
 import { runService, startProcess, type ServiceProcess } from './kit/process.ts';
 import { eventually } from './kit/rig.ts';
@@ -17,25 +17,18 @@ import { eventually } from './kit/rig.ts';
 // The built process, with real signals and a real standard output.
 
 let emulator: Emulator;
-let children: ChildProcess[];
 beforeEach(async () => {
   emulator = await startEmulator();
-  children = [];
 });
 afterEach(async () => {
-  for (const child of children) child.kill('SIGKILL');
   await emulator.close();
 });
 
-const sandbox = (): Environment => ({
-  PROVIDER_ENVIRONMENT: 'sandbox',
-  PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-  PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-});
+const sandbox = (): Environment => ({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl });
 /** The service with a list. */
 const start = async (env: Environment, preload?: string): Promise<ServiceProcess & { url: string }> => {
   const service = await startProcess({ ...sandbox(), ...env }, preload);
-  children.push(service.child);
+  closeLater(() => service.child.kill('SIGKILL'));
   const [url = ''] = service.urls();
   await fetch(`${url}/banks`);
   return { ...service, url };
@@ -165,7 +158,7 @@ const ENDS: Readonly<Record<string, End>> = {
 test('it ends, with its last message, whether or not standard output and standard error are read', async () => {
   const running = Object.entries(ENDS).map(([what, end]) => {
     const { child, output } = runService({ ...sandbox(), SHUTDOWN_GRACE: '300ms' }, { preload: end.preload });
-    children.push(child);
+    closeLater(() => child.kill('SIGKILL'));
     child.stdout.pause();
     if (end.says === undefined) child.stderr.pause();
     return { what, ...end, child, output };

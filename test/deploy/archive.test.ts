@@ -8,6 +8,7 @@ import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import { needProgram } from '../kit/needs.ts';
 import { runProgram, type Program } from '../kit/program.ts';
 import { eventually } from '../kit/rig.ts';
+import { SANDBOX } from '../kit/sandbox.ts';
 import { unitVariables, valuesOf } from '../kit/unit.ts';
 
 // The release's archive, unpacked where nothing can be written and run by the unit's command line with the unit's variables:
@@ -65,12 +66,10 @@ describeWithIt('the archive', () => {
         ...Object.fromEntries(
           Object.entries(unitVariables()).map(([name, value]) => [name, specifiers(value)]),
         ),
-        HOST: '127.0.0.1',
-        PORT: '0',
-        MANAGEMENT_PORT: '0',
-        PROVIDER_ENVIRONMENT: 'sandbox',
+        ...SANDBOX,
+        // Its token is in a file.
+        PROVIDER_ACCESS_TOKEN: '',
         PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-        BANK_FIELDS: 'code,ispb,name',
       },
     });
     const [, url = '', operatorsUrl = ''] = await program.says(/"url":"([^"]+)","operatorsUrl":"([^"]+)"/);

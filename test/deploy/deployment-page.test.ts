@@ -9,6 +9,7 @@ import { findFreePort } from '../kit/free-port.ts';
 import { read } from '../kit/repository.ts';
 import { startProcess } from '../kit/process.ts';
 import { startRig } from '../kit/rig.ts';
+import { SANDBOX } from '../kit/sandbox.ts';
 
 // What docs/deployment.md says and no other test here judges.
 
@@ -17,19 +18,14 @@ test('a list made beforehand by the printed command is served on day 0, while th
   const folder = mkdtempSync(join(tmpdir(), 'banks-day-0-'));
   const snapshot = join(folder, 'list.json');
   const port = await findFreePort();
-  const env = {
-    PROVIDER_ENVIRONMENT: 'sandbox',
-    PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
-    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-    BANK_FIELDS: 'code,ispb,name',
-  };
+  const env = { PROVIDER_SANDBOX_BASE_URL: provider.baseUrl };
   const [command = ''] = /^CACHE_SNAPSHOT_FILE=.*$/m.exec(read('docs/deployment.md')) ?? [];
   const here = command
     .replace('=list.json', `=${snapshot}`)
     .replace(' node ', ` ${process.execPath} `)
     .replace('localhost:3000', `127.0.0.1:${port}`);
   await promisify(execFile)('bash', ['-c', here], {
-    env: { ...env, PATH: '/usr/bin:/bin', PORT: String(port), MANAGEMENT_PORT: 'off' },
+    env: { ...SANDBOX, ...env, PATH: '/usr/bin:/bin', PORT: String(port), MANAGEMENT_PORT: 'off' },
   });
   await provider.close();
 

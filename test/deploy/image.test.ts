@@ -1,10 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { closeLater } from '../kit/close-later.ts';
 import { layOutImage, type Image } from '../kit/image.ts';
 import { runProgram, type Program } from '../kit/program.ts';
+import { SANDBOX } from '../kit/sandbox.ts';
 
 // The service as it is deployed: production dependencies only, in the image's file layout, started by its command.
 
@@ -19,15 +21,10 @@ afterAll(async () => {
   rmSync(image.app, { recursive: true });
 });
 
-const programs: Program[] = [];
-afterEach(() => {
-  for (const { child } of programs.splice(0)) child.kill('SIGKILL');
-});
-
 /** Runs Node in the image. */
 const runNode = (args: readonly string[], env: Environment): Program => {
   const program = runProgram(process.execPath, { args, env, cwd: image.app });
-  programs.push(program);
+  closeLater(() => program.child.kill('SIGKILL'));
   return program;
 };
 
@@ -35,26 +32,16 @@ const runNode = (args: readonly string[], env: Environment): Program => {
 const run = (args: readonly string[], env: Environment): Program =>
   runNode([...image.entrypoint, ...args], env);
 
-const sandbox = (): Environment => ({
-  PROVIDER_ENVIRONMENT: 'sandbox',
-  PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-  PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-  BANK_FIELDS: 'code,ispb,name',
-  // The doctor tries them.
-  PORT: '0',
-  MANAGEMENT_PORT: '0',
-});
+const sandbox = (): Environment => ({ ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl });
 
 test('the image has no compiler, no source and no tests', () => {
   for (const path of ['node_modules/typescript', 'node_modules/jest', 'test', 'emulator', 'src'])
     expect([path, existsSync(join(image.app, path))]).toEqual([path, false]);
 });
 
-const LISTENERS = { HOST: '127.0.0.1', PORT: '0', MANAGEMENT_PORT: '0' };
-
 test('the image serves the list, and a status page that names a command which works there', async () => {
   await emulator.behave('forbidden');
-  const service = run(['serve'], { ...sandbox(), ...LISTENERS });
+  const service = run(['serve'], sandbox());
   const [, url = '', operatorsUrl = ''] = await service.says(/"url":"([^"]+)","operatorsUrl":"([^"]+)"/);
   expect((await fetch(`${url}/banks`)).status).toBe(502);
   const [, command = ''] = />(node [^<]* doctor)</.exec(await (await fetch(operatorsUrl)).text()) ?? [];

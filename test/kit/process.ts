@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { Environment } from '../../src/config/reader.ts';
+import { SANDBOX } from './sandbox.ts';
 import { runNode, type NodeOptions, type Program } from './program.ts';
 
 // The built service as a process of its own, with every byte that it writes.
@@ -17,15 +18,7 @@ export const runService = (
     cwd: tmpdir(),
     ...options,
     args: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`],
-    env: {
-      HOST: '127.0.0.1',
-      PORT: '0',
-      MANAGEMENT_PORT: '0',
-      PROVIDER_ENVIRONMENT: 'sandbox',
-      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-      BANK_FIELDS: 'code,ispb,name',
-      ...env,
-    },
+    env: { ...SANDBOX, ...env },
   });
 
 /** Starts it; resolves when it listens. `preload` as for {@link runService}. */

@@ -6,6 +6,7 @@ import type { Environment } from '../../src/config/reader.ts';
 import { createService } from '../../src/service.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { patientClock } from './patient-clock.ts';
+import { SANDBOX } from './sandbox.ts';
 
 // The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
@@ -38,13 +39,8 @@ export const startRig = async (options: RigOptions = {}) => {
   clock.skip(options.startedLaterByMs ?? 0);
   const lines: string[] = [];
   const config = parseConfig({
-    HOST: '127.0.0.1',
-    PORT: '0',
-    MANAGEMENT_PORT: '0',
-    PROVIDER_ENVIRONMENT: 'sandbox',
+    ...SANDBOX,
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-    PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-    BANK_FIELDS: 'code,ispb,name',
     ...options.env,
     ...options.envFor?.(emulator),
   });

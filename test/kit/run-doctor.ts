@@ -6,6 +6,7 @@ import type { Environment } from '../../src/config/reader.ts';
 import { closeLater } from './close-later.ts';
 import { leaksIn } from './leaks.ts';
 import { runCommand } from './run-command.ts';
+import { SANDBOX } from './sandbox.ts';
 
 // The doctor in this process. Nothing redacts what it writes: no secret may be in it even so.
 
@@ -27,14 +28,6 @@ const SECRETS = new Map(
 
 /** Steps that do not concern the exchange. */
 const SURROUNDINGS = ['clock', 'redis', 'snapshot', 'port', 'management'];
-
-const SANDBOX = {
-  PROVIDER_ENVIRONMENT: 'sandbox',
-  PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-  BANK_FIELDS: 'code,ispb,name',
-  PORT: '0',
-  MANAGEMENT_PORT: '0',
-};
 
 /** For a sandbox and with free ports unless `env` says otherwise. */
 export const runDoctor = async (env: Environment) => {

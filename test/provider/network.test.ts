@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { startAlertingServer } from '../kit/alerting-server.ts';
 import { createAuthority, type Pair } from '../kit/authority.ts';
+import { closeLater } from '../kit/close-later.ts';
 import {
   describeWithProxy,
   startForwardProxy,
@@ -35,18 +36,13 @@ const mutual = (pair: Pair): Environment => ({
   PROVIDER_TLS_KEY_FILE: pair.keyFile,
 });
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
-});
-
 let provider: Emulator;
 let front: TlsFront;
 
 const startProvider = async (options: Partial<TlsFrontOptions> = {}): Promise<void> => {
   provider = await startEmulator();
   front = await startTlsFront({ to: provider.baseUrl, pair: server, ...options });
-  closers.push(
+  closeLater(
     () => provider.close(),
     () => front.close(),
   );
@@ -55,7 +51,7 @@ const startStrictProvider = () => startProvider({ clientAuthority: clientAuthori
 
 const startService = async (env: Environment): Promise<Rig> => {
   const rig = await startRig({ provider, env: { PROVIDER_SANDBOX_BASE_URL: front.url, ...env } });
-  closers.push(() => rig.close());
+  closeLater(() => rig.close());
   return rig;
 };
 
@@ -104,7 +100,7 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
     await startProvider();
     const { certFile: clientAuthorityFile } = clientAuthority;
     const alerting = await startAlertingServer({ pair: server, clientAuthorityFile, newestVersion });
-    closers.push(() => alerting.close());
+    closeLater(() => alerting.close());
     const rig = await startService({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
     await expectFailure(rig, 'unreachable', message);
     expect(messages(rig)).toMatch(/ \(ERR_SSL_[\w/]+\)/);
@@ -115,7 +111,7 @@ describe('the rotation of a client certificate', () => {
   /** As Kubernetes does: the files are reached through a link to a folder, which is replaced in one step. */
   const createVolume = async () => {
     const folder = await mkdtemp(join(tmpdir(), 'banks-volume-'));
-    closers.push(() => rm(folder, { recursive: true }));
+    closeLater(() => rm(folder, { recursive: true }));
     let generation = 0;
     const install = async (pair: Pick<Pair, 'cert' | 'key'>): Promise<void> => {
       generation += 1;
@@ -174,7 +170,7 @@ describeWithProxy('through a forward proxy', () => {
   const CREDENTIALS = { user: 'a-user', password: 'canary-Pr0xy.password_1' };
   const startProxy = async (options?: ForwardProxyOptions): Promise<ForwardProxy> => {
     const proxy = await startForwardProxy(options);
-    closers.push(() => proxy.kill());
+    closeLater(() => proxy.kill());
     return proxy;
   };
 
@@ -230,7 +226,7 @@ describeWithProxy('through a forward proxy', () => {
 
 const startTunnels = async (options: TunnelOptions): Promise<string> => {
   const proxy = createTunnels(options);
-  closers.push(() => proxy.close());
+  closeLater(() => proxy.close());
   return `127.0.0.1:${await listenOn(proxy)}`;
 };
 

@@ -314,9 +314,7 @@ describeWithRedis('replicas that share Redis', () => {
     ]);
 
     const trusting = await startProcess({
-      PROVIDER_ENVIRONMENT: 'sandbox',
       PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
-      PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
       CACHE_REDIS_URL: url,
       NODE_EXTRA_CA_CERTS: authority.certFile,
     });

@@ -19,6 +19,7 @@ import supertest from 'supertest';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { closeLater } from '../kit/close-later.ts';
 import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // The last good list on disk: what a restart finds there, and what it makes of it. Its format is in envelope.test.ts.
@@ -27,21 +28,16 @@ const OPERATOR = 'operator-token-for-tests';
 const DAY_MS = 86_400_000;
 
 let path: string;
-let rigs: Rig[];
 let provider: Emulator;
 beforeEach(async () => {
   provider = await startEmulator();
   path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
-  rigs = [];
 });
-afterEach(async () => {
-  for (const rig of rigs) await rig.close();
-  await provider.close();
-});
+afterEach(() => provider.close());
 
 const start = async (options: RigOptions = {}): Promise<Rig> => {
   const rig = await startRig({ provider, ...options, env: { CACHE_SNAPSHOT_FILE: path, ...options.env } });
-  rigs.push(rig);
+  closeLater(() => rig.close());
   return rig;
 };
 const startDown = (options: RigOptions = {}): Promise<Rig> =>

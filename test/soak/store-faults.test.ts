@@ -14,6 +14,7 @@ import { startPrometheus, type Prometheus } from '../kit/prometheus.ts';
 import { describeWithPromtool } from '../kit/promtool.ts';
 import { describeWithRedis, startRedis } from '../kit/redis-server.ts';
 import { runDoctor } from '../kit/run-doctor.ts';
+import { SANDBOX } from '../kit/sandbox.ts';
 
 // What an operator is told of a store or a port that cannot be used: a real service, and all that can tell, printed as a
 // table. Some of it keeps the service from starting: then only the process and the doctor can tell.
@@ -53,13 +54,7 @@ describeWithPromtool('told with Prometheus', () =>
       folder = mkdtempSync(join(tmpdir(), 'banks-told-'));
       emulator = await startEmulator();
       prometheus = await startPrometheus(folder);
-      provider = {
-        HOST: '127.0.0.1',
-        PROVIDER_ENVIRONMENT: 'sandbox',
-        PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-        PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
-        BANK_FIELDS: 'code,ispb,name',
-      };
+      provider = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl };
     });
     afterAll(async () => {
       await prometheus.close();
@@ -174,7 +169,7 @@ describeWithPromtool('told with Prometheus', () =>
       const env = envFor(await listenOn(other));
       const { child, exit, output } = runNode(resolve('dist/src/main.js'), {
         cwd: folder,
-        env: { ...provider, PORT: '0', MANAGEMENT_PORT: '0', ...env },
+        env: { ...provider, ...env },
       });
       closeLater(() => child.kill('SIGKILL'));
       const status = await exit;

@@ -1,9 +1,9 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { Socket } from 'node:net';
 import type { HotPath } from '../../../src/http/server/hot-path.ts';
 import { hotPath, startServer } from '../../kit/bounded-server.ts';
+import { closeLater } from '../../kit/close-later.ts';
 import { listenOn } from '../../kit/free-port.ts';
 import { createRandom } from '../../kit/random.ts';
 import { openRaw, sendRaw, type RawClient } from '../../kit/raw-http.ts';
@@ -12,23 +12,17 @@ import { eventually } from '../../kit/rig.ts';
 // Clients that send more requests than they have answers for: all are answered in order, one at a time, and a client that
 // does not read costs nothing but its own connection.
 
-const closers: (() => unknown)[] = [];
-const sockets: Socket[] = [];
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  for (const close of closers.splice(0)) await close();
-});
-
 const start = async (app: RequestListener, options: Parameters<typeof startServer>[1] = {}) => {
   const { server, url } = await startServer(app, options);
-  closers.push(() => server.close());
+  closeLater(() => server.close());
   return url;
 };
 
 /** Opens a connection that is not read before `resume` is called. */
 const open = async (url: string): Promise<RawClient> => {
   const client = await openRaw(url);
-  sockets.push(client.socket.pause());
+  client.socket.pause();
+  closeLater(() => client.socket.destroy());
   return client;
 };
 
@@ -196,7 +190,7 @@ test('300 random pipelines in random pieces get the answers that node:http alone
     await start(echo),
     await start(echo, { hotPath: undefined }),
   ];
-  closers.push(() => plain.close());
+  closeLater(() => plain.close());
 
   const tryOne = async (): Promise<void> => {
     let bytes = '';
