@@ -67,6 +67,19 @@ test.each([
   expect(rig.refusals).toEqual([{ status: 408, code: 'request_timeout', requestId }]);
 });
 
+test('the time for a head counts from its own first byte, however long its connection was idle', async () => {
+  const url = await start(undefined, { limits: { headersTimeoutMs: 100 } });
+  const { socket, received } = await openRaw(url);
+  socket.write(HOT);
+  await eventually(() => received().includes('hot'));
+  // Takes as long as the limit.
+  await sendRaw(url, '', { keepOpen: true });
+  const beganMs = performance.now();
+  socket.write('GET /cold HT');
+  await once(socket, 'close');
+  expect(performance.now() - beganMs).toBeGreaterThanOrEqual(100);
+});
+
 test('a body that dribbles in is cut off with its connection, without a second answer', async () => {
   const url = await start(undefined, { limits: { requestTimeoutMs: 100 } });
   const head = 'POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n';
