@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +66,9 @@ describe('the snapshot file', () => {
     }
     expect(readFileSync(join(inside, 'notes.txt'), 'utf8')).toBe('mine');
     // Nobody can create files there, root included.
-    expectFailure(await at('/sys/list'), 'snapshot', /cannot be written/, /\S/);
+    symlinkSync('/sys/list', join(inside, 'link'));
+    for (const path of ['/sys/list', join(inside, 'link')])
+      expectFailure(await at(path), 'snapshot', /cannot be written/, /\S/);
   });
 });
 
