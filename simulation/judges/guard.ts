@@ -35,9 +35,9 @@ export const createGuardJudge = (court: Court) => {
   const shapeOf = (text: string): Shape | undefined => court.provider().versions.byPublished(text)?.shape;
   const hasDrifted = (before: string, text: string): boolean => {
     const [old, next] = [shapeOf(before), shapeOf(text)];
-    return (
-      old !== undefined && next !== undefined && old.drift !== 'name renamed' && next.drift !== old.drift
-    );
+    if (!old || !next || next.drift === old.drift) return false;
+    // A published name that was never filled may be filled again; the other one is gone where all are published.
+    return old.drift !== 'name renamed' || setup.fields === 'all';
   };
 
   return {
