@@ -73,6 +73,7 @@ describe('/banks', () => {
     for (const [behaviour, kind] of [
       ['unavailable', 'unavailable'],
       ['forbidden', 'unexpected_status'],
+      ['unavailable', 'unavailable'],
     ] as const) {
       await rig.emulator.behave(behaviour);
       await rig.service.list.refresh();
@@ -80,7 +81,7 @@ describe('/banks', () => {
     }
     const metrics = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
     expect(metrics).toMatch(/^banks_served_total\{state="fresh"\} [23]$/m);
-    expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 3$/m);
+    expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 4$/m);
   });
 
   test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
