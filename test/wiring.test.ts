@@ -71,10 +71,12 @@ describeWithRedis('every variable', () => {
       () => rmSync(folder, { recursive: true }),
     );
     const client = authority.issue('the service');
+    // Both at once, or they may be the same.
+    const [port, managementPort] = await Promise.all([findFreePort(), findFreePort()]);
     env = {
-      PORT: String(await findFreePort()),
+      PORT: String(port),
       HOST: '127.0.0.2',
-      MANAGEMENT_PORT: String(await findFreePort()),
+      MANAGEMENT_PORT: String(managementPort),
       MANAGEMENT_HOST: '127.0.0.3',
       MANAGEMENT_HOSTS: 'operators.example',
       MANAGEMENT_TOKEN: 'management-token-4711',
