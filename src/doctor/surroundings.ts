@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
@@ -11,6 +11,7 @@ import type { SecretSource } from '../secrets/secret-file.ts';
 import { loadRedisClient } from '../sharing/redis-client.ts';
 import { CONNECT_MS, OPERATION_MS, replyCodeOf } from '../sharing/redis-connection.ts';
 import { createRedisUrl } from '../sharing/redis-store.ts';
+import { temporaryBeside } from '../sharing/replace-file.ts';
 import { tryPorts } from './ports.ts';
 import { ms, type Step } from './report.ts';
 import { findAdvice, type Words } from './symptoms.ts';
@@ -78,8 +79,7 @@ const LIFE_MS = 5_000;
 /** What it has was looked at with the configuration. */
 const trySnapshot = async (path: string): Promise<Step> => {
   const target = await targetOf(path);
-  // With an ending by which the service recognises what a killed process left behind.
-  const probe = `${target}.${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
+  const probe = temporaryBeside(target);
   const directory = 'the directory of CACHE_SNAPSHOT_FILE';
   try {
     await writeFile(probe, 'written', { flag: 'wx', mode: 0o600 });

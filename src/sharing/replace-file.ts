@@ -9,7 +9,7 @@ import { targetOf } from '../regular-file.ts';
 /** Replaces `path`, links followed. The file is readable by its owner only. @throws Node's error; `path` is then unchanged */
 export const replaceFile = async (path: string, content: Buffer): Promise<void> => {
   const target = await targetOf(path);
-  const temporary = `${target}.${process.pid}-${randomBytes(6).toString('hex')}${SUFFIX}`;
+  const temporary = temporaryBeside(target);
   try {
     const file = await open(temporary, 'wx', 0o600);
     try {
@@ -50,7 +50,10 @@ const syncDirectory = async (path: string): Promise<void> => {
   await directory?.close();
 };
 
-const SUFFIX = '.tmp';
+/** A new name for a file beside `target`, with an ending by which {@link removeAbandoned} recognises it. */
+export const temporaryBeside = (target: string): string =>
+  `${target}.${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
+
 const TEMPORARY_END = /\.\d+-[\da-f]{12}\.tmp$/;
 /** Writing takes milliseconds; a disk that stalls, some seconds. */
 const ABANDONED_AFTER_MS = 60_000;
