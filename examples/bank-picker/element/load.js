@@ -54,16 +54,16 @@ export const createLoader = ({ onStatus, onCountdown }) => {
     const timeout = setTimeout(() => request.abort(), LONGEST_WAIT_MS);
     /** @type {(() => void) | undefined} */
     let stopWaiting;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let later;
     stop = () => {
       clearTimeout(timeout);
+      clearTimeout(later);
       ended.abort();
       request.abort();
       stopWaiting?.();
       hurry = () => {};
     };
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let later;
-    ended.signal.addEventListener('abort', () => clearTimeout(later));
     hurry = () => {
       clearTimeout(later);
       if (document.visibilityState === 'hidden') return;

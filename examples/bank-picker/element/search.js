@@ -103,11 +103,13 @@ export const createSearch = (banks) => {
       };
       keys = rankWhole(tables, candidates);
     }
-    const others = needed.filter((word) => !isAlmostBanco(word));
-    if (keys.length === 0 && others.length > 0 && others.length < needed.length) {
+    if (keys.length === 0) {
       // "banvo do brasil", though there is a Banvox.
-      tables = { ...tables, needed: others.map(loosely), joined: [] };
-      keys = rankWhole(tables, candidates);
+      const others = needed.filter((word) => !isAlmostBanco(word));
+      if (others.length > 0 && others.length < needed.length) {
+        tables = { ...tables, needed: others.map(loosely), joined: [] };
+        keys = rankWhole(tables, candidates);
+      }
     }
     if (keys.length === 0) {
       tables = { ...tables, joined: [] };

@@ -63,7 +63,8 @@ const EMPTY_SOUNDS = new Set([...EMPTY].filter((word) => word.length > 3).map(so
 export const isEmpty = (/** @type {string} */ word) => EMPTY.has(word) || EMPTY_SOUNDS.has(soundOf(word));
 
 const BANCO = 'banco';
+const BANCO_SOUND = soundOf(BANCO);
 const isNear = (/** @type {string} */ word, /** @type {string} */ other) =>
   errorsIn(word, other, 1).whole <= 1;
 export const isAlmostBanco = (/** @type {string} */ word) =>
-  isNear(word, BANCO) || isNear(soundOf(word), soundOf(BANCO));
+  isNear(word, BANCO) || isNear(soundOf(word), BANCO_SOUND);
