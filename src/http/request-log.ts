@@ -50,8 +50,19 @@ export const createRequestLog = (options: RequestLogOptions) => {
       const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
       const bytes = method === 'HEAD' ? 0 : contentBytes;
       const { route, answeredBy, listState, waited } = notes;
-      const facts = { method, status, durationMs, bytes, aborted: !isTaken };
-      emit?.({ type: 'request-finished', route, answeredBy, listState, waited, isRefusedOrigin, ...facts });
+      emit?.({
+        type: 'request-finished',
+        route,
+        answeredBy,
+        listState,
+        waited,
+        isRefusedOrigin,
+        method,
+        status,
+        durationMs,
+        bytes,
+        aborted: !isTaken,
+      });
       const aborted = isTaken ? undefined : true;
       return { requestId, method, path, status, durationMs, bytes, ip, traceId, aborted };
     };

@@ -7,7 +7,7 @@ import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
 import { toDate } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
-import { evaluatePreconditions, type AnswerValidators, type PreconditionVerdict } from './preconditions.ts';
+import { evaluatePreconditions, type AnswerValidators } from './preconditions.ts';
 
 // The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses. With
 // their caching headers: how long browsers may use a list without asking, and how fresh it is.
@@ -31,7 +31,7 @@ export type ChooseAnswer = (
   headers: IncomingHttpHeaders,
   served: ServedList,
   found?: Found,
-) => { readonly answer: PreparedAnswer; readonly verdict: PreconditionVerdict };
+) => { readonly answer: PreparedAnswer; readonly status: ReturnType<typeof evaluatePreconditions> };
 
 export interface ChooseAnswerOptions {
   readonly list: Pick<BankList, 'status'>;
@@ -63,14 +63,15 @@ export const createChooseAnswer = (options: ChooseAnswerOptions): ChooseAnswer =
   return (headers, served, found = 'hit') => {
     const { changing, answers } = prepare(served, found);
     const { representations, changedAtMs } = served.list;
-    const representation = representations[negotiate(headers['accept-encoding'])] ?? representations.identity;
+    const encoding = negotiate(headers['accept-encoding']);
+    const representation = (encoding && representations[encoding]) ?? representations.identity;
     let answer = answers.get(representation);
     if (!answer) {
       const listState = served.freshForMs < 0 ? 'stale' : 'fresh';
       answer = { ...prepareAnswer(representation, changedAtMs, vary, changing), listState };
       answers.set(representation, answer);
     }
-    return { answer, verdict: evaluatePreconditions(headers, answer.validators) };
+    return { answer, status: evaluatePreconditions(headers, answer.validators) };
   };
 };
 
@@ -147,21 +148,24 @@ const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
  * and the answer is identity: a list that the client may be able to read is worth more than a 406. A request without the header
  * gets identity too: it would accept anything, but clients that do not send it do not decode either.
  */
-const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding) => {
+const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding | undefined) => {
   const known = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
   return (acceptEncoding) => {
-    if (!acceptEncoding) return 'identity';
+    if (!acceptEncoding) return undefined;
     const remembered = known.get(acceptEncoding);
     if (remembered) return remembered;
     // The alias of RFC 9110 section 8.4.1.3.
     const accepted = acceptEncoding.replaceAll(/\bx-gzip\b/gi, 'gzip');
     const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } });
-    const encoding = negotiator.encoding(ENCODINGS, { preferred: ENCODINGS }) ?? 'identity';
+    const encoding = negotiator.encoding(ENCODINGS, { preferred: ENCODINGS });
     if (acceptEncoding.length <= MAX_REMEMBERED_LENGTH) known.set(acceptEncoding, encoding);
     return encoding;
   };
 };
 
-/** Browsers and tools send about a dozen different values, none longer than 60 characters; a client can invent others. */
+/**
+ * Browsers and tools send about a dozen different values, none longer than 60 characters; a client can invent others. V8 may keep
+ * the whole text of a request, at most 8 KiB, for one of them.
+ */
 const MAX_REMEMBERED = 200;
 const MAX_REMEMBERED_LENGTH = 200;

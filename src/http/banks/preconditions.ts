@@ -12,38 +12,36 @@ export interface AnswerValidators {
   readonly lastModifiedMs: number;
 }
 
-export type PreconditionVerdict = 'proceed' | 'not_modified' | 'precondition_failed';
-
-/** Evaluates the conditions in the order of section 13.2.2. */
+/** Gives the status of the answer, by the conditions in the order of section 13.2.2. */
 export const evaluatePreconditions = (
   headers: IncomingHttpHeaders,
   validators: AnswerValidators,
-): PreconditionVerdict => {
+): 200 | 304 | 412 => {
   const { etag, lastModifiedMs } = validators;
   const ifMatch = headers['if-match'];
   if (ifMatch !== undefined) {
-    if (!matches(ifMatch, etag, 'strong')) return 'precondition_failed';
+    if (!matches(ifMatch, etag, { acceptsWeak: false })) return 412;
   } else if (isModifiedSince(headers['if-unmodified-since'], lastModifiedMs) === true) {
-    return 'precondition_failed';
+    return 412;
   }
   const ifNoneMatch = headers['if-none-match'];
-  if (ifNoneMatch !== undefined) return matches(ifNoneMatch, etag, 'weak') ? 'not_modified' : 'proceed';
-  return isModifiedSince(headers['if-modified-since'], lastModifiedMs) === false ? 'not_modified' : 'proceed';
+  if (ifNoneMatch !== undefined) return matches(ifNoneMatch, etag, { acceptsWeak: true }) ? 304 : 200;
+  return isModifiedSince(headers['if-modified-since'], lastModifiedMs) === false ? 304 : 200;
 };
 
 /** One member of an entity-tag list (sections 5.6.1 and 8.8.3) with the comma or the end after it. */
 const MEMBER = /[\t ]*(?:(?<weak>W\/)?(?<tag>"[\x21\x23-\x7e\x80-\xff]*"))?[\t ]*(?<end>,|$)/y;
 
 /** Section 8.8.3.2. A malformed header matches nothing: the client gets the whole answer. */
-const matches = (header: string, etag: string, comparison: 'weak' | 'strong'): boolean => {
-  if (header === etag || header.trim() === '*') return true;
+const matches = (header: string, etag: string, { acceptsWeak }: { acceptsWeak: boolean }): boolean => {
+  if (header === '*') return true;
   let found = false;
   for (let at = 0; at < header.length;) {
     MEMBER.lastIndex = at;
     const member = MEMBER.exec(header);
     if (!member) return false;
     const { weak, tag } = member.groups ?? {};
-    found ||= tag === etag && (comparison === 'weak' || weak === undefined);
+    found ||= tag === etag && (acceptsWeak || weak === undefined);
     at = MEMBER.lastIndex;
   }
   return found;

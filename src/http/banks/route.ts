@@ -40,14 +40,14 @@ export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteO
         waiting -= 1;
       }
     }
-    const { answer, verdict } = chooseAnswer(req.headers, served, found);
-    if (verdict === 'precondition_failed') {
-      sendProblem(res, verdict);
+    const { answer, status } = chooseAnswer(req.headers, served, found);
+    if (status === 412) {
+      sendProblem(res, 'precondition_failed');
       return;
     }
     requestLog.note(req, { listState: answer.listState });
     // Node sends no body in answer to HEAD.
-    if (verdict === 'proceed') res.writeHead(200, [...answer.headers]).end(answer.body);
-    else res.writeHead(304, [...answer.notModifiedHeaders]).end();
+    if (status === 200) res.writeHead(status, [...answer.headers]).end(answer.body);
+    else res.writeHead(status, [...answer.notModifiedHeaders]).end();
   };
 };

@@ -35,11 +35,10 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     // A drain ends connections with their next answer: Express sends `Connection: close`.
     if (!served || options.isDraining()) return undefined;
     const { headers, isLast } = request;
-    const { answer, verdict } = chooseAnswer(headers, served);
-    if (verdict === 'precondition_failed') return undefined;
+    const { answer, status } = chooseAnswer(headers, served);
+    if (status === 412) return undefined;
 
     const { requestId, end } = requestLog.begin(request, answer.listState);
-    const status = verdict === 'proceed' ? 200 : 304;
     const send = sendsFor(answer, cors.headers(headers.origin))[status];
     send(socket, requestId, isLast, request.method === 'HEAD');
     const contentBytes = status === 200 ? answer.body.length : 0;

@@ -45,9 +45,12 @@ export const readOrdinaryRequest = (bytes: Buffer, socket: Socket): OrdinaryRequ
   const versionAt = skip(bytes, targetEnd, ' HTTP/1.');
   const isHttp10 = bytes[versionAt] === ZERO;
   let at = skip(bytes, versionAt, isHttp10 ? '0\r\n' : '1\r\n');
+  if (at < 0) return undefined;
+  // One text, of which the values are parts: making each from the bytes takes 0.1 µs, on Node 20.
+  const text = bytes.toString('latin1', 0, LONGEST);
   const headers: KnownHeaders = { ...ALL_UNDEFINED };
   for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
-    at = count < MAX_HEADERS ? readHeader(bytes, at, headers) : NOT_ORDINARY;
+    at = count < MAX_HEADERS ? readHeader(bytes, text, at, headers) : NOT_ORDINARY;
   const length = skip(bytes, at, '\r\n');
   if (length < 0 || length > LONGEST || !headers.host || !HOST.test(headers.host)) return undefined;
 
@@ -56,7 +59,7 @@ export const readOrdinaryRequest = (bytes: Buffer, socket: Socket): OrdinaryRequ
   const connection = headers.connection?.toLowerCase();
   const isLast = connection === 'close' || (connection === undefined && isHttp10);
   if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive'))) return undefined;
-  const url = hasQuery ? bytes.toString('latin1', pathEnd - '/banks'.length, targetEnd) : '/banks';
+  const url = hasQuery ? text.slice(pathEnd - '/banks'.length, targetEnd) : '/banks';
   if (url.length > MAX_TARGET_LENGTH) return undefined;
   return { method: isHead ? 'HEAD' : 'GET', url, headers, socket, length, isLast };
 };
@@ -69,7 +72,7 @@ const LONGEST = MAX_HEADER_BYTES / 2;
 const NOT_ORDINARY = -1;
 
 /** Reads one line into `headers`, if its header is one of them. */
-const readHeader = (bytes: Buffer, start: number, headers: KnownHeaders): number => {
+const readHeader = (bytes: Buffer, text: string, start: number, headers: KnownHeaders): number => {
   const nameEnd = endOf(bytes, start, OF_NAME);
   if (nameEnd === start || bytes[nameEnd] !== COLON) return NOT_ORDINARY;
   const name = significantName(bytes, start, nameEnd);
@@ -78,7 +81,7 @@ const readHeader = (bytes: Buffer, start: number, headers: KnownHeaders): number
   if (name !== undefined) {
     // With two headers of one name, Node joins them, takes the first or refuses them, depending on the name.
     if (name === 'special' || headers[name] !== undefined) return NOT_ORDINARY;
-    headers[name] = bytes.toString('latin1', nameEnd + 1, valueEnd).trim();
+    headers[name] = text.slice(nameEnd + 1, valueEnd).trim();
   }
   return skip(bytes, valueEnd, '\r\n');
 };

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
+import { createChooseAnswer, type Found } from '../../../src/http/banks/answers.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 import { startRig, type Rig } from '../../kit/rig.ts';
 
@@ -82,6 +83,33 @@ describe('/banks', () => {
     const metrics = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
     expect(metrics).toMatch(/^banks_served_total\{state="fresh"\} [23]$/m);
     expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 4$/m);
+  });
+
+  test('an answer is made once for each list, second, failure, encoding and way to the list', async () => {
+    rig = await startRig();
+    const { list } = rig.service;
+    await list.arrival();
+    const cachePolicy = { ttlMs: 3_600_000, maxStaleMs: 3_600_000, browserMaxAgeMs: 60_000 };
+    const choose = createChooseAnswer({ list, cachePolicy, variesByOrigin: false });
+    const choice = (acceptEncoding = 'br', found: Found = 'hit') => {
+      const served = list.served();
+      if (!served) throw new Error('no list');
+      return choose({ 'accept-encoding': acceptEncoding }, served, found).answer;
+    };
+    rig.clock.skip(1);
+    const first = choice();
+    rig.clock.skip(999);
+    expect(choice()).toBe(first);
+    expect(choice('gzip')).not.toBe(first);
+    expect(choice('br', 'miss')).not.toBe(first);
+    rig.clock.skip(3_599_000);
+    expect(choice()).toMatchObject({ listState: 'fresh' });
+    rig.clock.skip(1);
+    const stale = choice();
+    expect(stale).toMatchObject({ listState: 'stale' });
+    await rig.emulator.behave('unavailable');
+    await list.refresh();
+    expect(choice()).not.toBe(stale);
   });
 
   test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
