@@ -2,12 +2,17 @@ import type { Bench } from './bench.ts';
 import { measure, type Sample } from './load.ts';
 import type { Result } from './report.ts';
 import { BEHIND_LOAD_BALANCER, SCENARIOS, warmUp, type Scenario } from './scenarios.ts';
-import { PROGRAMS, takeTurns } from './turns.ts';
+import type { Peer } from './peers.ts';
+import { takeTurns } from './turns.ts';
 
-/** Every program in each of `scenarios`. */
-export const comparePeers = async (bench: Bench, scenarios: readonly Scenario[]): Promise<Result[]> => {
+/** Each of `programs` in each of `scenarios`. */
+export const comparePeers = async (
+  bench: Bench,
+  scenarios: readonly Scenario[],
+  programs: readonly Peer[],
+): Promise<Result[]> => {
   const results = new Map<string, { wireBytes: number; samples: Sample[] }>();
-  await takeTurns(bench, PROGRAMS, async (peer, running, url, { browser, wireBytes }) => {
+  await takeTurns(bench, programs, async (peer, running, url, { browser, wireBytes }) => {
     // As long in all as for all scenarios: fewer requests would leave Node's compilers unfinished.
     const secondsEach = (peer.warmUpSeconds * SCENARIOS.length) / scenarios.length;
     if (peer.isNode) await warmUp(running, url, secondsEach, scenarios);
@@ -22,7 +27,7 @@ export const comparePeers = async (bench: Bench, scenarios: readonly Scenario[])
     }
   });
   return scenarios.flatMap(({ name: scenario }) =>
-    PROGRAMS.flatMap(({ name: peer }) => {
+    programs.flatMap(({ name: peer }) => {
       const found = results.get(`${peer}|${scenario}`);
       return found ? [{ peer, scenario, ...found }] : [];
     }),

@@ -16,6 +16,7 @@ import { compareSizes } from './sizes.ts';
 import { timeStart } from './start.ts';
 import { measureTail, summariseTail } from './tail.ts';
 import { describe, targetsOfPeers, targetsOfTail } from './targets.ts';
+import { PROGRAMS, serviceIn } from './turns.ts';
 
 // npm run bench: compares the service with other programs in one run, all on the Node that runs it. They take turns on one
 // CPU; the load runs on the other. docs/performance.md explains the method and the figures.
@@ -33,12 +34,14 @@ const { values } = parseArgs({
 
 const NODE = `Node ${process.versions.node}`;
 const RESULTS = `bench/results/node-${process.versions.node.split('.')[0]}`;
+const scenarios = SCENARIOS.slice(0, Number(values.scenarios));
+const checkouts = ['.', ...values.beside];
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Each part prints its figures, and returns what its file in RESULTS contains. */
 const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
   peers: async (bench) => {
-    const results = await comparePeers(bench, SCENARIOS.slice(0, Number(values.scenarios)));
+    const results = await comparePeers(bench, scenarios, PROGRAMS);
     const summaries = summarise(results, SERVICE);
     const targets = targetsOfPeers(summaries);
     print(`\n${toMarkdown(summaries, NODE)}\n\n${targets.map(describe).join('\n')}\n`);
@@ -56,7 +59,14 @@ const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
     print(`\n${clientsToMarkdown(figures, NODE)}\n`);
     return { figures };
   },
-  start: (bench) => printed('start', timeStart(bench, ['.', ...values.beside])),
+  start: (bench) => printed('start', timeStart(bench, checkouts)),
+  /** The service alone, as it was built in several checkouts. */
+  builds: async (bench) => {
+    const results = await comparePeers(bench, scenarios, checkouts.map(serviceIn));
+    const summaries = summarise(results, SERVICE);
+    print(`\n${toMarkdown(summaries, NODE)}\n`);
+    return { summaries, results };
+  },
   renewal: (bench) => printed('renewal', compareRenewal(bench)),
   cold: (bench) => printed('cold', timeCold(bench)),
   sizes: (bench) => printed('sizes', compareSizes(bench, values.sizes.split(',').map(Number))),

@@ -29,6 +29,8 @@ export interface Peer {
   readonly hasTail: boolean;
   /** The commands to start; undefined if one is not installed. */
   readonly commands: (stage: Stage, port: number) => readonly (readonly string[])[] | undefined;
+  /** Of the service itself: the checkout with its build. */
+  readonly checkout?: string;
 }
 
 const installed = (path: string): boolean => existsSync(path);

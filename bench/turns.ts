@@ -5,8 +5,16 @@ import { check, type Checked } from './scenarios.ts';
 import { SERVICE, startService, waitUntilReady } from './service.ts';
 import { openStage } from './stage.ts';
 
-const service: Peer = { name: SERVICE, isNode: true, warmUpSeconds: 2, hasTail: true, commands: () => [] };
-export const PROGRAMS: readonly Peer[] = [service, ...PEERS];
+/** The service, as it was built in `checkout`. */
+export const serviceIn = (checkout: string): Peer => ({
+  name: checkout === '.' ? SERVICE : `${SERVICE} in ${checkout}`,
+  isNode: true,
+  warmUpSeconds: 2,
+  hasTail: true,
+  commands: () => [],
+  checkout,
+});
+export const PROGRAMS: readonly Peer[] = [serviceIn('.'), ...PEERS];
 
 export type Turn = (peer: Peer, running: Running, url: string, checked: Checked) => Promise<void>;
 
@@ -26,7 +34,10 @@ export const takeTurns = async (bench: Bench, programs: readonly Peer[], turn: T
         continue;
       }
       const url = `http://127.0.0.1:${port}/banks`;
-      const running = peer === service ? await startService(emulator, port) : await start(commands);
+      const running =
+        peer.checkout === undefined
+          ? await start(commands)
+          : await startService(emulator, port, {}, undefined, peer.checkout);
       try {
         await waitUntilReady(url);
         await turn(peer, running, url, await check(peer.name, url, stage.list));
