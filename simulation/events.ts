@@ -2,21 +2,9 @@ import * as fc from 'fast-check';
 import { ANSWERS, GRANTS, type AnswerName, type GrantName } from './answers.ts';
 import type { Published } from './bank-versions.ts';
 import { LIST_CHANGES, type ListChange } from './provider.ts';
-import { REDIS_FAULTS } from './redis.ts';
+import { REDIS_FAULTS, REDIS_ONCE } from './redis.ts';
 
 // What happens to a fleet, as a short list that a person can read: fast-check makes it up and shrinks it.
-
-const REDIS_ONCE = [
-  'cut',
-  'emptied',
-  'garbage',
-  'a list of the future',
-  'a longer life',
-  'a lease of nobody',
-  'a long lease of nobody',
-  'half-open connections',
-] as const;
-export type RedisOnce = (typeof REDIS_ONCE)[number];
 
 /** Moments that are worth hitting, by the beginning of what happens then. */
 const MOMENTS = [
@@ -111,7 +99,10 @@ const ACTIONS = {
   'tokens revoked': { weight: 1, having: {} },
   redis: { weight: 4, having: { fault: fc.constantFrom(...REDIS_FAULTS), forMs: short } },
   'redis slow': { weight: 1, having: { ms: lasting(2 * SECOND), forMs: short } },
-  'redis once': { weight: 2, having: { what: fc.constantFrom(...REDIS_ONCE) } },
+  'redis once': {
+    weight: 2,
+    having: { what: fc.constantFrom(...(Object.keys(REDIS_ONCE) as (keyof typeof REDIS_ONCE)[])) },
+  },
 };
 type Made<T> = { readonly [K in keyof T]: T[K] extends fc.Arbitrary<infer V> ? V : never };
 export type Action = {

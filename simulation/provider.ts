@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { LoadError, type LoadErrorKind } from '../src/banks/load-error.ts';
+import { LoadError } from '../src/banks/load-error.ts';
 import type { Connections, ConnectionsOptions } from '../src/provider/connections.ts';
 import { ANSWERS, GRANTS, type Answer, type AnswerName, type GrantName } from './answers.ts';
 import { createBankVersions, type BankVersion, type Published } from './bank-versions.ts';
-import type { Owner, World } from './world.ts';
+import type { Life } from './replica.ts';
+import type { World } from './world.ts';
 
 // The provider and its token endpoint, at the interface of src/provider/connections.ts. They keep account of what they were
 // asked and what they have sent: that is the truth that replicas are judged by.
@@ -13,26 +14,21 @@ import type { Owner, World } from './world.ts';
 export interface Delivery {
   readonly version: BankVersion;
   readonly askedAtMs: number;
-  /** The provider looked at its list. */
-  readonly formedAtMs: number;
   readonly deliveredAtMs: number;
 }
 
-/** One request of a replica for a token. */
-export interface TokenCall {
-  readonly owner: Owner;
+/** One request of a replica, for the list or for a token. */
+export interface Call {
+  readonly owner: Life;
   readonly askedAtMs: number;
+  /** With which it is made. */
+  readonly token: string;
   readonly signal: AbortSignal;
   endedAtMs: number | undefined;
 }
 
-/** One for the list. */
-export interface Call extends TokenCall {
-  readonly token: string;
-}
-
-export interface IssuedToken {
-  readonly owner: Owner;
+interface IssuedToken {
+  readonly owner: Life;
   /** Its owner counts its lifetime from here, and the endpoint from when it is issued. */
   readonly askedAtMs: number;
   readonly issuedAtMs: number;
@@ -40,17 +36,6 @@ export interface IssuedToken {
   isRevoked: boolean;
   /** The endpoint has given it again, for what was left of its life. */
   wasRepeated: boolean;
-}
-
-/** Is told everything as it happens. */
-export interface ProviderWitness {
-  onCall(call: Call): void;
-  onTokenCall(call: TokenCall): void;
-  onDelivery(delivery: Delivery, call: Call): void;
-  /** The load of `owner` may fail with one of these kinds. */
-  onExcuse(owner: Owner, kinds: readonly LoadErrorKind[], from: 'call' | 'token'): void;
-  onUnauthorized(call: Call): void;
-  onRetryAfter(owner: Owner, ms: number, from: 'list' | 'token'): void;
 }
 
 /** What becomes of the list from one answer to the next. */
@@ -72,13 +57,13 @@ export type ListChange = keyof typeof LIST_CHANGES;
 
 export const createProviderWorld = (
   world: World,
-  witness: ProviderWitness,
   setup: {
     readonly usesTokens: boolean;
     readonly tokenLifeMs: number | undefined;
     readonly fields: Published;
   },
 ) => {
+  const { news } = world;
   const versions = createBankVersions(setup.fields);
   const tokens = new Map<string, IssuedToken>();
   let answerName: AnswerName = 'healthy';
@@ -88,15 +73,21 @@ export const createProviderWorld = (
   let isDeaf = false;
   let retryAfter: string | undefined;
   let issued = 0;
+  /** It has answered rightly since; Infinity while it does not. */
+  let healthySinceMs = 0;
+  const noticeHealth = (): void => {
+    const isHealthy = answerName === 'healthy' && grantName === 'healthy' && slowMs === 0 && !isDeaf;
+    healthySinceMs = isHealthy ? world.nowMs() : Infinity;
+  };
 
   const listAnswer = (call: Call): Answer => {
     const row = ANSWERS[answerName];
     if (row.needsToken && setup.usesTokens && !isValid(call.token)) {
-      witness.onUnauthorized(call);
+      news.emit('unauthorized', call.owner);
       return { ...ANSWERS.unauthorized.answer(versions.current()), excuses: ['unauthorized'] };
     }
     const answer = row.answer(versions.current());
-    if (answer.status === 401) witness.onUnauthorized(call);
+    if (answer.status === 401) news.emit('unauthorized', call.owner);
     return answer;
   };
 
@@ -105,7 +96,7 @@ export const createProviderWorld = (
     return found !== undefined && !found.isRevoked && world.nowMs() < found.issuedAtMs + found.lifetimeMs;
   };
 
-  const grantAnswer = ({ owner, askedAtMs }: TokenCall): Answer => {
+  const grantAnswer = ({ owner, askedAtMs }: Call): Answer => {
     const grant = GRANTS[grantName];
     if (!grant.isGood) return grant;
     const before = [...tokens].findLast(([, found]) => found.owner === owner);
@@ -141,13 +132,13 @@ export const createProviderWorld = (
 
   /** Answers a request: `form` is called when it arrives; what it gives goes back in pieces. */
   const exchange = async <T>(
-    owner: Owner,
+    call: Call,
     name: 'provider' | 'token endpoint',
-    signal: AbortSignal,
     form: () => Answer,
     whenDelivered: (answer: Answer) => void,
     read: (response: Dispatcher.ResponseData) => Promise<T>,
   ): Promise<T> => {
+    const { owner, signal } = call;
     const from = name === 'provider' ? 'call' : 'token';
     let body: Readable | undefined;
     let isOver = false;
@@ -158,7 +149,7 @@ export const createProviderWorld = (
       body?.destroy(error instanceof Error ? error : new Error('cut'));
     };
     const onAbort = (): void => {
-      witness.onExcuse(owner, ['timeout'], from);
+      news.emit('excuse', owner, ['timeout'], from);
       if (!isDeaf) cut(signal.reason);
     };
     const lag = (): number => Math.floor(world.luck(`lag ${name} ${owner.name}`) ** 4 * 120) + 1;
@@ -198,7 +189,7 @@ export const createProviderWorld = (
         const hops = answerName === 'refuse' ? 0 : lag();
         later(hops, 'is asked', () => {
           const answer = form();
-          witness.onExcuse(owner, answer.excuses, from);
+          news.emit('excuse', owner, answer.excuses, from);
           if (answer.course === 'refuse') reject(unreachable());
           else if (answer.course !== 'never')
             later(slowMs / 2 + lag(), 'answers', () =>
@@ -209,42 +200,32 @@ export const createProviderWorld = (
       return await read(response);
     } finally {
       isOver = true;
+      call.endedAtMs = world.nowMs();
       signal.removeEventListener('abort', onAbort);
     }
   };
 
   /** The interface of src/provider/connections.ts, for one replica. */
   const connect =
-    (owner: Owner) =>
+    (owner: Life) =>
     ({ peer }: ConnectionsOptions): Connections => ({
-      request: (options, read) =>
-        peer === 'the provider' ? askList(owner, options, read) : askToken(owner, options, read),
+      request: async ({ headers, signal }, read) => {
+        const sent = headers as Record<string, string>;
+        // As undici does.
+        for (const value of Object.values(sent))
+          if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) throw new Error('invalid header');
+        signal.throwIfAborted();
+        const token = sent['authorization']?.replace('Bearer ', '') ?? '';
+        const call: Call = { owner, askedAtMs: world.nowMs(), token, signal, endedAtMs: undefined };
+        return peer === 'the provider' ? askList(call, read) : askToken(call, read);
+      },
     });
 
-  type Ask = <T>(
-    owner: Owner,
-    options: Parameters<Connections['request']>[0],
-    read: (response: Dispatcher.ResponseData) => Promise<T>,
-  ) => Promise<T>;
-
-  const askList: Ask = async (owner, { headers, signal }, read) => {
-    const sent = headers as Record<string, string>;
-    // As undici does.
-    for (const value of Object.values(sent))
-      if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) throw new Error('invalid header');
-    signal.throwIfAborted();
-    const call: Call = {
-      owner,
-      askedAtMs: world.nowMs(),
-      token: sent['authorization']?.replace('Bearer ', '') ?? '',
-      signal,
-      endedAtMs: undefined,
-    };
-    witness.onCall(call);
-    let formedAtMs = 0;
+  const askList = <T>(call: Call, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> => {
+    const { owner, askedAtMs } = call;
+    news.emit('call', owner, call);
     let version = versions.current();
     const form = (): Answer => {
-      formedAtMs = world.nowMs();
       const isBad = trend === 'one bad answer';
       const { size } = versions.current().shape;
       if (isBad) versions.change({ size: Math.min(45, 3 * size) });
@@ -254,40 +235,23 @@ export const createProviderWorld = (
       const answer = listAnswer(call);
       if (isBad) versions.goBack();
       if (isBad) trend = 'steady';
-      if (answer.headers['retry-after'] === '') {
-        if (retryAfter === undefined) return { ...answer, headers: {} };
-        witness.onRetryAfter(owner, Number(retryAfter) * 1_000, 'list');
-        return { ...answer, headers: { 'retry-after': retryAfter } };
-      }
-      return answer;
+      if (answer.headers['retry-after'] !== '') return answer;
+      if (retryAfter === undefined) return { ...answer, headers: {} };
+      news.emit('Retry-After', owner, Number(retryAfter) * 1_000, 'call');
+      return { ...answer, headers: { 'retry-after': retryAfter } };
     };
-    const whenDelivered = (answer: Answer): void => {
-      if (!answer.isGood) return;
-      witness.onDelivery(
-        { version, askedAtMs: call.askedAtMs, formedAtMs, deliveredAtMs: world.nowMs() },
-        call,
-      );
+    const whenDelivered = ({ isGood }: Answer): void => {
+      if (isGood) news.emit('delivery', owner, { version, askedAtMs, deliveredAtMs: world.nowMs() });
     };
-    try {
-      return await exchange(owner, 'provider', signal, form, whenDelivered, read);
-    } finally {
-      call.endedAtMs = world.nowMs();
-    }
+    return exchange(call, 'provider', form, whenDelivered, read);
   };
 
-  const askToken: Ask = async (owner, { signal }, read) => {
-    signal.throwIfAborted();
-    const call: TokenCall = { owner, askedAtMs: world.nowMs(), signal, endedAtMs: undefined };
-    witness.onTokenCall(call);
-    const whenDelivered = ({ headers }: Answer): void => {
-      if (headers['retry-after'] !== undefined)
-        witness.onRetryAfter(owner, Number(headers['retry-after']) * 1_000, 'token');
+  const askToken = <T>(call: Call, read: (response: Dispatcher.ResponseData) => Promise<T>): Promise<T> => {
+    news.emit('token call', call.owner, call);
+    const whenDelivered = ({ headers: { 'retry-after': wait } }: Answer): void => {
+      if (wait !== undefined) news.emit('Retry-After', call.owner, Number(wait) * 1_000, 'token');
     };
-    try {
-      return await exchange(owner, 'token endpoint', signal, () => grantAnswer(call), whenDelivered, read);
-    } finally {
-      call.endedAtMs = world.nowMs();
-    }
+    return exchange(call, 'token endpoint', () => grantAnswer(call), whenDelivered, read);
   };
 
   return {
@@ -297,18 +261,21 @@ export const createProviderWorld = (
     answer: (name: AnswerName, wait: string | undefined) => {
       answerName = name;
       retryAfter = wait;
+      noticeHealth();
     },
     grant: (name: GrantName) => {
       grantName = name;
+      noticeHealth();
       if (name === 'same-token') revoke();
     },
     go: (next: Trend) => void (trend = next),
     slow: (ms: number, isDeafToo: boolean) => {
       slowMs = ms;
       isDeaf = isDeafToo;
+      noticeHealth();
     },
     revoke,
-    isHealthy: () => answerName === 'healthy' && grantName === 'healthy' && slowMs === 0 && !isDeaf,
+    healthySinceMs: () => healthySinceMs,
   };
 };
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { CreateRedisClient, RedisClient } from '../src/sharing/redis-client.ts';
+import type { CreateRedisClient } from '../src/sharing/redis-client.ts';
+import type { Life } from './replica.ts';
 import type { Owner, World } from './world.ts';
 
 // The Redis server that replicas share, and their connections to it, at the interface of src/sharing/redis-client.ts.
@@ -21,26 +22,17 @@ export const REDIS_FAULTS = [
 ] as const;
 export type RedisFault = (typeof REDIS_FAULTS)[number];
 
-export interface RedisWitness {
-  /** A command of `owner` was given to its connection. */
-  onCommand(owner: Owner, command: string): void;
-  /** `name`: what its owner calls itself there. */
-  onLease(owner: Owner, isGranted: boolean, lifeMs: number, name: string): void;
-  onLeaseReturned(owner: Owner): void;
-  /** `writer`: undefined if it is no replica. */
-  onListWritten(bytes: Buffer, writer: Owner | undefined): void;
-}
-
 interface Value {
   readonly bytes: Buffer;
-  readonly owner: Owner | undefined;
+  /** Undefined if it is no replica. */
+  readonly owner: Life | undefined;
   readonly writtenAtMs: number;
   readonly expiresAtMs: number;
 }
 
 type Connection = ReturnType<typeof newConnection>;
 
-const newConnection = (owner: Owner, onError: (error: unknown) => void) => ({
+const newConnection = (owner: Life, onError: (error: unknown) => void) => ({
   owner,
   onError,
   listeners: new Map<string, (message: string) => void>(),
@@ -57,32 +49,29 @@ const newConnection = (owner: Owner, onError: (error: unknown) => void) => ({
 const OF_ANOTHER_TYPE = Buffer.from('a hash');
 const WRITES = new Set(['set', 'setIfAbsent', 'deleteIfEqual', 'publish']);
 
-export const createRedisWorld = (world: World, witness: RedisWitness) => {
+export const createRedisWorld = (world: World) => {
+  const { news } = world;
   const server: Owner = { name: 'redis', isAlive: true };
   const values = new Map<string, Value>();
   const connections = new Set<Connection>();
   const faults = new Set<RedisFault>();
   let slowMs = 0;
   let troubledAtMs = -Infinity;
-  const onTrouble = new Set<() => void>();
+  const sleeping = new Set<() => void>();
   /** Known from how they are used. */
   let listKey = '';
   let leaseKey = '';
   let forgedAtMs = -Infinity;
 
-  const trouble = (): void => {
-    troubledAtMs = world.nowMs();
-    for (const listener of onTrouble) listener();
-  };
   const get = (key: string): Value | undefined => {
     const value = values.get(key);
     if (value && value.expiresAtMs <= world.nowMs()) values.delete(key);
     return values.get(key);
   };
-  const put = (key: string, value: string | Buffer, lifeMs: number, owner?: Owner): void => {
+  const put = (key: string, value: string | Buffer, lifeMs: number, owner?: Life): void => {
     const [bytes, nowMs] = [Buffer.from(value), world.nowMs()];
     values.set(key, { bytes, owner, writtenAtMs: nowMs, expiresAtMs: nowMs + lifeMs });
-    if (key === listKey) witness.onListWritten(bytes, owner);
+    if (key === listKey) news.emit('list written', bytes, owner);
   };
   const lag = (owner: Owner): number =>
     Math.floor(world.luck(`redis ${owner.name}`) ** 4 * 30 + slowMs * 0.5);
@@ -107,7 +96,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
   const send = <T>(connection: Connection, command: string, effect: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
       const { owner } = connection;
-      witness.onCommand(owner, command);
+      news.emit('command', owner, command);
       if (connection.state !== 'open') {
         reject(new Error('The client is closed'));
         return;
@@ -157,14 +146,14 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
   };
 
   const createClient =
-    (owner: Owner): CreateRedisClient =>
+    (owner: Life): CreateRedisClient =>
     ({ onError }) => {
       const connection = newConnection(owner, onError);
       const run = <T>(command: string, effect: () => T): Promise<T> => send(connection, command, effect);
-      const client: RedisClient = {
+      return {
         connect: () =>
           new Promise((resolve, reject) => {
-            witness.onCommand(owner, 'connect');
+            news.emit('command', owner, 'connect');
             connections.add(connection);
             connection.rejectAll.add(reject);
             world.later(lag(owner), owner, 'redis is connected to', () => {
@@ -190,7 +179,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
             const isGranted = get(key) === undefined;
             // What a closed connection still does is nobody's any more: such a lease expires.
             if (isGranted) put(key, value, lifeMs, connection.state === 'closed' ? undefined : owner);
-            witness.onLease(owner, isGranted, lifeMs, value);
+            news.emit('lease', owner, isGranted, lifeMs, value);
             return isGranted;
           });
         },
@@ -198,7 +187,7 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
           run('deleteIfEqual', () => {
             if (get(key)?.bytes.toString() !== value) return;
             values.delete(key);
-            witness.onLeaseReturned(owner);
+            news.emit('lease returned', owner);
           }),
         read: async (key, maxBytes) => {
           listKey = key;
@@ -215,7 +204,6 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
         subscribe: (channel, onMessage) =>
           run('subscribe', () => void connection.listeners.set(channel, onMessage)),
       };
-      return client;
     };
 
   const cutAll = (): void => {
@@ -225,43 +213,41 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
       connection.onError(new Error('Socket closed unexpectedly'));
     }
   };
+  /** Makes of a change what is known as trouble. */
+  const troubling =
+    <A extends unknown[]>(change: (...args: A) => void) =>
+    (...args: A): void => {
+      troubledAtMs = world.nowMs();
+      for (const wake of sleeping) wake();
+      sleeping.clear();
+      change(...args);
+    };
+  const connectionsOf = (owner: Owner): Connection[] =>
+    [...connections].filter((connection) => connection.owner === owner);
   return {
     createClient,
-    cutAll: () => {
-      trouble();
-      cutAll();
-    },
-    fault: (fault: RedisFault, isOn: boolean) => {
-      trouble();
+    cutAll: troubling(cutAll),
+    fault: troubling((fault: RedisFault, isOn: boolean) => {
       if (isOn) faults.add(fault);
       else faults.delete(fault);
       if (isOn && fault === 'refuses connections') cutAll();
-    },
-    slow: (ms: number) => {
-      trouble();
-      slowMs = ms;
-    },
+    }),
+    slow: troubling((ms: number) => void (slowMs = ms)),
     /** @param rest a fault that stays */
-    heal: (rest: RedisFault | undefined) => {
-      trouble();
+    heal: troubling((rest: RedisFault | undefined) => {
       faults.clear();
       slowMs = 0;
       if (rest) faults.add(rest);
       if (get(leaseKey)?.owner === undefined) values.delete(leaseKey);
       if (rest === 'refuses connections') cutAll();
-    },
-    empty: () => {
-      trouble();
-      values.clear();
-    },
+    }),
+    empty: troubling(() => values.clear()),
     /** The connections that are open now; new ones are not. */
-    halfOpen: () => {
-      trouble();
+    halfOpen: troubling(() => {
       for (const connection of connections) connection.isHalfOpen = true;
-    },
+    }),
     /** `a list of the future`: its time is an hour ahead; `a longer life`: it seems younger; `garbage`: bytes that are no list. */
-    tamper: (how: 'garbage' | 'a list of the future' | 'a longer life', wallMs: number) => {
-      trouble();
+    tamper: troubling((how: 'garbage' | 'a list of the future' | 'a longer life') => {
       const value = get(listKey);
       if (!value) return;
       if (how !== 'garbage') forgedAtMs = world.nowMs();
@@ -275,37 +261,45 @@ export const createRedisWorld = (world: World, witness: RedisWitness) => {
           isEndless ? Infinity : lifeMs + 600_000_000,
         );
       else if (how === 'garbage') put(listKey, spoil(value.bytes, world.luck('garbage')), lifeMs);
-      else if (isList) put(listKey, ofTheFuture(value.bytes, wallMs), 600_000_000);
-    },
+      else if (isList) put(listKey, ofTheFuture(value.bytes, world.wallMs()), 600_000_000);
+    }),
     /** Somebody who is not there holds the lease. */
-    holdLease: (lifeMs: number) => {
-      trouble();
+    holdLease: troubling((lifeMs: number) => {
       if (leaseKey !== '' && !get(leaseKey)) put(leaseKey, 'nobody', lifeMs);
-    },
+    }),
     lease: () => get(leaseKey),
     list: () => get(listKey),
     /** When it last got a list of the future, or one whose life was prolonged; -Infinity: never. */
     forgedAtMs: () => forgedAtMs,
-    connectionsOf: (owner: Owner) =>
-      [...connections].filter((connection) => connection.owner === owner).length,
+    connectionsOf: (owner: Owner) => connectionsOf(owner).length,
     isConnected: (owner: Owner) =>
-      [...connections].some(
-        (connection) => connection.owner === owner && connection.state === 'open' && !connection.isHalfOpen,
-      ),
+      connectionsOf(owner).some(({ state, isHalfOpen }) => state === 'open' && !isHalfOpen),
     forget: (owner: Owner) => {
-      for (const connection of connections)
-        if (connection.owner === owner) {
-          connection.state = 'closed';
-          connections.delete(connection);
-        }
+      for (const connection of connectionsOf(owner)) {
+        connection.state = 'closed';
+        connections.delete(connection);
+      }
     },
     /** How long nothing has been wrong with it. */
     calmForMs: () => (faults.size > 0 || slowMs > 0 ? 0 : world.nowMs() - troubledAtMs),
-    onTrouble: (listener: () => void) => void onTrouble.add(listener),
+    /** Calls `wake` at the next trouble. */
+    sleep: (wake: () => void) => void sleeping.add(wake),
   };
 };
 
 export type RedisWorld = ReturnType<typeof createRedisWorld>;
+
+/** What happens to it at once. A holder of the lease who never loads is there for longer than a load, or for half an hour. */
+export const REDIS_ONCE = {
+  cut: (redis) => redis.cutAll(),
+  emptied: (redis) => redis.empty(),
+  garbage: (redis) => redis.tamper('garbage'),
+  'a list of the future': (redis) => redis.tamper('a list of the future'),
+  'a longer life': (redis) => redis.tamper('a longer life'),
+  'a lease of nobody': (redis, timeoutMs) => redis.holdLease(timeoutMs + 500),
+  'a long lease of nobody': (redis) => redis.holdLease(1_800_000),
+  'half-open connections': (redis) => redis.halfOpen(),
+} satisfies Record<string, (redis: RedisWorld, timeoutMs: number) => void>;
 
 const HOUR_MS = 3_600_000;
 

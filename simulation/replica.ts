@@ -1,12 +1,11 @@
-import { LoadError } from '../src/banks/load-error.ts';
 import { LONGEST_TIMER_MS, type Clock } from '../src/clock.ts';
 import { parseConfig, type Config } from '../src/config/config.ts';
 import { createCore, type Core } from '../src/core.ts';
 import { StoreError } from '../src/sharing/list-store.ts';
 import type { Files } from '../src/sharing/snapshot-file.ts';
-import type { ServiceEvent } from '../src/telemetry/events.ts';
 import { MAX_BODY_BYTES } from './answers.ts';
 import type { Setup } from './events.ts';
+import { Facts } from './judges/facts.ts';
 import type { ProviderWorld } from './provider.ts';
 import type { RedisWorld } from './redis.ts';
 import type { Owner, World } from './world.ts';
@@ -40,6 +39,8 @@ export const toConfig = (setup: Setup, ttlMs: number): Config =>
 export class Life implements Owner {
   readonly name: string;
   readonly replica: Replica;
+  /** What the judges know of it. */
+  readonly facts: Facts;
   /** Some parts of it are made, and look at their life, before all of it is there. */
   core!: Core;
   isAlive = true;
@@ -55,7 +56,13 @@ export class Life implements Owner {
   constructor(replica: Replica, nowMs: number) {
     this.name = replica.name;
     this.replica = replica;
+    this.facts = new Facts(nowMs);
     this.stateSinceMs = nowMs;
+  }
+
+  /** By how much what began at `sinceMs` may be late because timers were. */
+  lateMs(sinceMs: number): number {
+    return this.delays.reduce((sum, { dueMs, lateMs }) => (dueMs >= sinceMs ? sum + lateMs : sum), 0);
   }
 }
 
@@ -71,18 +78,6 @@ export const newReplica = (name: string, config: Config) => ({
   disk: { content: undefined as Buffer | undefined, slowMs: 5, fails: false },
 });
 
-/** Is told everything as it happens. */
-export interface ReplicaWitness {
-  onEvent(life: Life, event: ServiceEvent): void;
-  onTimer(life: Life): void;
-  onRunning(life: Life): void;
-  onDisk(life: Life): void;
-  /** It has read or written, or could not. */
-  onDiskDone(life: Life, result: 'read' | 'written' | 'failed'): void;
-}
-
-/** Wall clocks show this at the beginning. */
-export const WALL_START_MS = Date.UTC(2026, 5, 1);
 /** Pings of idle connections to Redis; see `after` below. */
 const HEARTBEAT_MS = 5_000;
 /** They are set when one of these arrives. */
@@ -92,22 +87,22 @@ const CALM_MS = 20_000;
 export const createReplicas = (
   world: World,
   { hasEarlyTimers }: Setup,
-  surroundings: { readonly provider: ProviderWorld; readonly redis: RedisWorld },
-  witness: ReplicaWitness,
+  provider: ProviderWorld,
+  redis: RedisWorld,
 ) => {
-  const { provider, redis } = surroundings;
+  const { news } = world;
 
-  const createClock = (life: () => Life, replica: Replica): Clock => {
+  const createClock = (life: Life): Clock => {
+    const { replica } = life;
     const offsetMs = 1_000 + Math.floor(world.luck(`boot ${replica.name}`) * 1e6);
     const after = (delayMs: number, task: () => void): (() => void) => {
-      const owner = life();
-      witness.onTimer(owner);
+      news.emit('timer', life);
       const lateMs =
         replica.tardyMs === 0 ? 0 : Math.floor(world.luck(`tardy ${replica.name}`) ** 2 * replica.tardyMs);
       let isPending = true;
-      owner.timers += 1;
+      life.timers += 1;
       const end = (): void => {
-        if (isPending) owner.timers -= 1;
+        if (isPending) life.timers -= 1;
         isPending = false;
       };
       const run = (): void => {
@@ -118,15 +113,15 @@ export const createReplicas = (
       if (delayMs === HEARTBEAT_MS && HEARTBEATS.has(world.happening()) && redis.calmForMs() > CALM_MS) {
         const wake = (): void => {
           if (isPending)
-            world.later(world.luck('heartbeat') * HEARTBEAT_MS, owner, 'timer', () => isPending && run());
+            world.later(world.luck('heartbeat') * HEARTBEAT_MS, life, 'timer', () => isPending && run());
         };
-        idle.add(wake);
+        redis.sleep(wake);
         return end;
       }
       const earlyMs = hasEarlyTimers && lateMs === 0 ? world.luck(`early ${replica.name}`) : 0;
       const waitMs = Math.min(delayMs, LONGEST_TIMER_MS) + lateMs - earlyMs;
-      if (lateMs > 0) owner.delays.push({ dueMs: world.nowMs() + waitMs, lateMs });
-      const cancel = world.later(waitMs, owner, 'timer', run);
+      if (lateMs > 0) life.delays.push({ dueMs: world.nowMs() + waitMs, lateMs });
+      const cancel = world.later(waitMs, life, 'timer', run);
       return () => {
         end();
         cancel();
@@ -134,22 +129,18 @@ export const createReplicas = (
     };
     return {
       monotonicMs: () => world.nowMs() + offsetMs,
-      wallMs: () => Math.floor(WALL_START_MS + world.nowMs() + replica.wallOffsetMs),
+      wallMs: () => Math.floor(world.wallMs() + replica.wallOffsetMs),
       after,
-      turn: () => new Promise((resolve) => void world.later(0, life(), 'turn', resolve)),
+      turn: () => new Promise((resolve) => void world.later(0, life, 'turn', resolve)),
     };
   };
-  const idle = new Set<() => void>();
-  redis.onTrouble(() => {
-    for (const wake of idle) wake();
-    idle.clear();
-  });
 
-  const createFiles = (life: () => Life, { disk, name }: Replica): Files => {
+  const createFiles = (life: Life): Files => {
+    const { disk, name } = life.replica;
     const wait = (what: string): Promise<void> =>
       new Promise((resolve) => {
-        witness.onDisk(life());
-        world.later(1 + world.luck(`disk ${name}`) * disk.slowMs, life(), what, resolve);
+        news.emit('disk', life);
+        world.later(1 + world.luck(`disk ${name}`) * disk.slowMs, life, what, resolve);
       });
     const fail = (code: string | undefined): never => {
       throw Object.assign(new Error(code), code !== undefined && { code });
@@ -157,26 +148,25 @@ export const createReplicas = (
     return {
       read: async () => {
         await wait('the disk reads');
-        witness.onDiskDone(life(), disk.fails ? 'failed' : 'read');
+        news.emit('disk done', life, disk.fails ? 'failed' : 'read');
         if (disk.fails) fail('EIO');
         return disk.content ?? fail('ENOENT');
       },
       replace: async (_path, content) => {
-        const writer = life();
-        writer.writes += 1;
+        life.writes += 1;
         try {
           await wait('the disk writes');
           if (disk.fails) {
-            witness.onDiskDone(writer, 'failed');
+            news.emit('disk done', life, 'failed');
             const luck = Math.floor(world.luck(`disk ${name}`) * 3);
             if (luck === 0) throw new StoreError('is not a snapshot; left as it is');
             fail(luck === 1 ? 'ENOSPC' : undefined);
           }
           disk.content = content;
           await wait('the disk has written');
-          witness.onDiskDone(writer, 'written');
+          news.emit('disk done', life, 'written');
         } finally {
-          writer.writes -= 1;
+          life.writes -= 1;
         }
       },
       removeAbandoned: () => wait('the disk is cleared'),
@@ -184,22 +174,25 @@ export const createReplicas = (
   };
 
   const start = (replica: Replica): void => {
-    const clock = createClock(() => life, replica);
+    const life = new Life(replica, world.nowMs());
     const compress = (bytes: Buffer): Promise<Buffer> =>
       new Promise((resolve) => {
         const delayMs = Math.floor(world.luck(`compress ${replica.name}`) ** 4 * 200);
         world.later(delayMs, life, 'compressed', () => resolve(bytes));
       });
-    const life = new Life(replica, world.nowMs());
     life.core = createCore(replica.config, {
       version: 'simulation',
-      clock,
+      clock: createClock(life),
       random: () => world.luck(`jitter ${replica.name}`),
       addSecret: () => undefined,
-      emit: (event) => witness.onEvent(life, event),
-      connect: (options) => provider.connect(life)(options),
+      emit: (event) => {
+        news.emit('told', life, event.type);
+        // oxlint-disable-next-line typescript/no-unnecessary-type-assertion -- tsc does not know that they fit together
+        news.emit(event.type, life, event as never);
+      },
+      connect: provider.connect(life),
       loadRedisClient: () => Promise.resolve(redis.createClient(life)),
-      files: createFiles(() => life, replica),
+      files: createFiles(life),
       compressors: { gzip: compress, br: compress, zstd: compress },
     });
     replica.life = life;
@@ -211,7 +204,7 @@ export const createReplicas = (
     if (life.state !== 'restoring') return;
     become(life, 'running');
     life.core.start();
-    witness.onRunning(life);
+    news.emit('running', life);
   };
 
   const become = (life: Life, state: Life['state']): void => {
@@ -238,13 +231,3 @@ export const createReplicas = (
 
   return { start, stop, kill };
 };
-
-/** By how much what began at `sinceMs` may be late because timers were. */
-export const lateMs = ({ delays }: Life, sinceMs: number): number =>
-  delays.reduce((sum, delay) => (delay.dueMs >= sinceMs ? sum + delay.lateMs : sum), 0);
-
-/** What a request or an operator got. */
-export type Outcome = LoadError | undefined | 'not a load error';
-
-export const outcomeOf = (error: unknown): Outcome =>
-  error instanceof LoadError ? error : 'not a load error';

@@ -1,30 +1,14 @@
 /* oxlint-disable no-await-in-loop -- one step after the other is what a simulation is */
 import type { Config } from '../src/config/config.ts';
-import type { Action, Event, Plan, RedisOnce } from './events.ts';
+import type { Action, Event, Plan } from './events.ts';
 import { createJudge } from './judge.ts';
-import type { Violation } from './judges/facts.ts';
 import { watchProcess } from './judges/limits.ts';
 import { createProviderWorld, LIST_CHANGES } from './provider.ts';
-import { createRedisWorld } from './redis.ts';
-import {
-  createReplicas,
-  newReplica,
-  outcomeOf,
-  toConfig,
-  WALL_START_MS,
-  type Life,
-  type Replica,
-} from './replica.ts';
+import { createRedisWorld, REDIS_ONCE } from './redis.ts';
+import { createReplicas, newReplica, toConfig, type Life, type Replica } from './replica.ts';
 import { createWorld, DIRECTOR, type Owner } from './world.ts';
 
 // One run of a plan: a fleet is started, what is planned happens to it, everything is healed, and it is stopped.
-
-export interface Run {
-  readonly violation: Violation | undefined;
-  readonly steps: number;
-  readonly calls: number;
-  readonly simulatedMs: number;
-}
 
 const SECOND = 1_000;
 /** A disk that works. */
@@ -33,70 +17,47 @@ const WELL = { fails: false, slowMs: 5 };
 /** @param onStep is told what happens */
 export const run = async (
   plan: Plan,
-  onStep?: (atMs: number, what: string, owner: Owner) => void,
-): Promise<Run> => {
+  onStep: (atMs: number, what: string, owner: Owner) => void = () => {},
+) => {
   const { setup, events } = plan;
   const world = createWorld(setup.seed);
   const nowAndThenMs = setup.hours < 1 ? 5 * SECOND : 900 * SECOND;
-  const judge = createJudge(world, plan);
-  const provider = createProviderWorld(world, judge.providerWitness, setup);
-  const redis = createRedisWorld(world, judge.redisWitness);
+  const provider = createProviderWorld(world, setup);
+  const redis = createRedisWorld(world);
   const configs = [setup.ttlMs, setup.otherTtlMs].map((ttlMs) => toConfig(setup, ttlMs));
   const replicas = Array.from({ length: setup.replicas }, (_, index) =>
     newReplica(`replica ${index}`, configs[index % 2] as Config),
   );
-  const lifecycle = createReplicas(
-    world,
-    setup,
-    { provider, redis },
-    {
-      ...judge.replicaWitness,
-      onEvent: (life, event) => {
-        judge.replicaWitness.onEvent(life, event);
-        if (event.type === 'list-load-failed' && isRefused(life)) callOperator(life);
-      },
-      // Browsers are there from the beginning.
-      onRunning: (life) =>
-        void world.later(world.luck('first request') ** 2 * 2_000, life, 'a browser comes', () => {
-          if (life.state === 'running') request(life);
-        }),
-    },
-  );
-  judge.court.surround({ provider, redis, replicas });
-  const endWatch = watchProcess(judge.court.broken);
-  world.onStep((what, owner) => {
-    onStep?.(world.nowMs(), what, owner);
-    judge.beforeStep(owner);
+  const lifecycle = createReplicas(world, setup, provider, redis);
+  let [steps, calls] = [0, 0];
+  world.news.on('step', (what, owner) => {
+    steps += 1;
+    onStep(world.nowMs(), what, owner);
   });
-
+  world.news.on('call', () => void (calls += 1));
+  const judge = createJudge(world, plan, { provider, redis, replicas });
+  const { court, refresh, request } = judge;
+  const endWatch = watchProcess(court.broken);
   const lives = (): Life[] => replicas.flatMap(({ life }) => (life ? [life] : []));
 
-  const refresh = (life: Life, accept: readonly ('shrunk' | 'drifted')[]): void => {
-    const answered = judge.refresh(life, accept);
-    life.core.list.refresh(accept).then(answered, (error: unknown) => answered(outcomeOf(error)));
-  };
   /** More than eight times in a row. */
   const isRefused = ({ core }: Life): boolean => {
     const { failure, failing } = core.list.status();
     return (failure?.kind === 'shrunk' || failure?.kind === 'drifted') && (failing?.attempts ?? 0) > 8;
   };
-  const callOperator = (life: Life): void =>
-    void world.later(
-      world.luck('an operator') * Math.min(nowAndThenMs, 60 * SECOND),
-      life,
-      'an operator looks',
-      () => {
-        if (life.state === 'running' && isRefused(life)) refresh(life, ['shrunk', 'drifted']);
-      },
-    );
-  const request = (life: Life): void => {
-    if (life.core.list.served()) return;
-    const answered = judge.request(life);
-    life.core.list.arrival().then(
-      () => answered(undefined),
-      (error: unknown) => answered(outcomeOf(error)),
-    );
-  };
+  world.news.on('list-load-failed', (life) => {
+    if (!isRefused(life)) return;
+    const delayMs = world.luck('an operator') * Math.min(nowAndThenMs, 60 * SECOND);
+    world.later(delayMs, life, 'an operator looks', () => {
+      if (life.state === 'running' && isRefused(life)) refresh(life, ['shrunk', 'drifted']);
+    });
+  });
+  // Browsers are there from the beginning.
+  world.news.on('running', (life) => {
+    world.later(world.luck('first request') ** 2 * 2_000, life, 'a browser comes', () => {
+      if (life.state === 'running') request(life);
+    });
+  });
 
   /** What is switched on until its time is over, or until something else takes its place. */
   const lasting = new Map<string, symbol>();
@@ -107,20 +68,6 @@ export const run = async (
     world.later(forMs, DIRECTOR, `end of ${name}`, () => {
       if (lasting.get(name) === mine) set(false);
     });
-  };
-  const providerDuring = (what: string, forMs: number, set: (isOn: boolean) => void): void =>
-    during(what, forMs, (isOn) => {
-      set(isOn);
-      judge.onProviderChange();
-    });
-
-  const disturbRedis = (what: RedisOnce): void => {
-    if (what === 'cut') redis.cutAll();
-    else if (what === 'emptied') redis.empty();
-    else if (what === 'a lease of nobody') redis.holdLease(setup.timeoutMs + 500);
-    else if (what === 'a long lease of nobody') redis.holdLease(1_800 * SECOND);
-    else if (what === 'half-open connections') redis.halfOpen();
-    else redis.tamper(what, WALL_START_MS + world.nowMs());
   };
 
   const startLater = (replica: Replica, downMs: number): void => {
@@ -161,21 +108,19 @@ export const run = async (
     disk: ({ fails, slowMs, forMs }, { name, disk }) =>
       during(`disk of ${name}`, forMs, (isOn) => Object.assign(disk, isOn ? { fails, slowMs } : WELL)),
     provider: ({ answer, retryAfter, forMs }) =>
-      providerDuring('provider', forMs, (isOn) =>
-        isOn ? provider.answer(answer, retryAfter) : provider.answer('healthy', undefined),
-      ),
+      during('provider', forMs, (isOn) => provider.answer(isOn ? answer : 'healthy', retryAfter)),
     'provider slow': ({ ms, isDeaf, forMs }) =>
-      providerDuring('slowness', forMs, (isOn) => provider.slow(isOn ? ms : 0, isOn && isDeaf)),
+      during('slowness', forMs, (isOn) => provider.slow(isOn ? ms : 0, isOn && isDeaf)),
     list: ({ change }) => {
       provider.go('steady');
       LIST_CHANGES[change](provider);
     },
     'token endpoint': ({ grant, forMs }) =>
-      providerDuring('token endpoint', forMs, (isOn) => provider.grant(isOn ? grant : 'healthy')),
+      during('token endpoint', forMs, (isOn) => provider.grant(isOn ? grant : 'healthy')),
     'tokens revoked': () => provider.revoke(),
     redis: ({ fault, forMs }) => during(`redis ${fault}`, forMs, (isOn) => redis.fault(fault, isOn)),
     'redis slow': ({ ms, forMs }) => during('slow redis', forMs, (isOn) => redis.slow(isOn ? ms : 0)),
-    'redis once': ({ what }) => disturbRedis(what),
+    'redis once': ({ what }) => REDIS_ONCE[what](redis, setup.timeoutMs),
   };
   let isHealed = false;
   const performOn = (index: number, action: Action): void => {
@@ -186,7 +131,7 @@ export const run = async (
   const waiting = new Set<Event>();
   const performLater = (event: Event): void =>
     void world.later(event.plusMs, DIRECTOR, event.action.type, () => performOn(event.who, event.action));
-  world.onStep((what) => {
+  world.news.on('step', (what) => {
     for (const event of waiting)
       if (event.when !== undefined && what.startsWith(event.when)) {
         waiting.delete(event);
@@ -202,7 +147,7 @@ export const run = async (
     );
 
   const runUntil = async (untilMs: number): Promise<void> => {
-    while (!judge.court.violation()) {
+    while (!court.violation()) {
       const owner = await world.step(untilMs);
       if (!owner) break;
       judge.afterStep(owner);
@@ -226,7 +171,6 @@ export const run = async (
     provider.grant('healthy');
     provider.slow(0, false);
     provider.go('steady');
-    judge.onProviderChange();
     const { remains } = setup;
     redis.heal(remains === 'nothing' || remains === 'a lease of nobody' ? undefined : remains);
     if (remains === 'a lease of nobody') redis.holdLease(setup.timeoutMs + 500);
@@ -253,7 +197,7 @@ export const run = async (
         request(life);
         if (setup.remains !== 'nothing') refresh(life, []);
       });
-    await after(judge.retryMs() + judge.court.recoveryMs);
+    await after(judge.retryMs() + court.recoveryMs);
     for (const life of lives())
       act('an operator accepts', () => {
         const { failure, held } = life.core.list.status();
@@ -262,15 +206,15 @@ export const run = async (
         if (failure || isBehind) refresh(life, ['shrunk', 'drifted']);
       });
     // A list of the future may be believed when its time has come.
-    const forgedMs = redis.forgedAtMs() >= 0 ? 3_600 * SECOND + judge.court.longestTtlMs : 0;
-    await after(forgedMs + judge.court.longestTtlMs * 1.02 + judge.court.recoveryMs);
-    if (judge.court.violation()) return;
+    const forgedMs = redis.forgedAtMs() >= 0 ? 3_600 * SECOND + court.longestTtlMs : 0;
+    await after(forgedMs + court.longestTtlMs * 1.02 + court.recoveryMs);
+    if (court.violation()) return;
     judge.judgeEnd(lives(), isAlone);
     const last = lives();
     for (const replica of replicas) act('stop', () => void lifecycle.stop(replica));
     await after(30 * SECOND);
     for (const life of last)
-      judge.court.expect(life.state === 'stopped', 'a stop ends', () => `${life.name} is ${life.state}`);
+      court.expect(life.state === 'stopped', 'a stop ends', () => `${life.name} is ${life.state}`);
   };
 
   for (const replica of replicas)
@@ -282,12 +226,7 @@ export const run = async (
     );
   tick();
   await runUntil(setup.hours * 3_600 * SECOND);
-  if (!judge.court.violation()) await finish();
+  if (!court.violation()) await finish();
   endWatch();
-  return {
-    violation: judge.court.violation(),
-    steps: world.steps(),
-    calls: judge.calls(),
-    simulatedMs: world.nowMs(),
-  };
+  return { violation: court.violation(), steps, calls, simulatedMs: world.nowMs() };
 };

@@ -23,8 +23,7 @@ const toPlan = (seed: number, pace: Pace): Plan => {
 /** Prints the fewest events that break the same promise. */
 const report = async (seed: number, pace: Pace, made: Plan): Promise<void> => {
   Error.stackTraceLimit = 10;
-  const violated = async (smaller: Plan): Promise<string | undefined> =>
-    (await run(smaller)).violation?.message;
+  const violated = async (smaller: Plan): Promise<string | undefined> => (await run(smaller)).violation;
   const message = (await violated(made)) ?? 'The run is not repeatable.';
   const [promise] = message.split('\n');
   const isSame = async (smaller: Plan): Promise<boolean> =>
@@ -62,7 +61,7 @@ for (let index = worker; index < runs && total.days * workers < days; index += w
   total.days += pace === 'quiet' ? 0 : simulatedMs / DAY_MS;
   if (!violation) continue;
   process.exitCode = 1;
-  if (isBrief) print(`${seed} ${pace}: ${violation.message.replace(/\n */, ' ')}`);
+  if (isBrief) print(`${seed} ${pace}: ${violation.replace(/\n */, ' ')}`);
   else await report(seed, pace, made);
   break;
 }

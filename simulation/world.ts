@@ -1,5 +1,10 @@
+import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
+import type { LoadErrorKind } from '../src/banks/load-error.ts';
+import type { ServiceEvent } from '../src/telemetry/events.ts';
 import { createRandom } from '../test/kit/random.ts';
+import type { Call, Delivery } from './provider.ts';
+import type { Life } from './replica.ts';
 
 // Simulated time, and the one list of everything that is pending: a timer, an answer on its way, a write to disk, a call of
 // a client. Nothing happens but by `step`, which takes the next entry and lets the code react to it until it waits again.
@@ -14,7 +19,36 @@ export interface Owner {
 /** To whom what is planned happens, and whatever else comes from outside. */
 export const DIRECTOR: Owner = { name: 'director', isAlive: true };
 
+/** What is told as it happens: first that something will, then what it was, and every event of a service. */
+export type News = {
+  step: [what: string, owner: Owner];
+  call: [life: Life, call: Call];
+  'token call': [life: Life, call: Call];
+  /** A list has reached a replica. */
+  delivery: [life: Life, delivery: Delivery];
+  /** Its load may fail with one of these kinds. */
+  excuse: [life: Life, kinds: readonly LoadErrorKind[], from: 'call' | 'token'];
+  unauthorized: [life: Life];
+  'Retry-After': [life: Life, ms: number, from: 'call' | 'token'];
+  timer: [life: Life];
+  running: [life: Life];
+  disk: [life: Life];
+  /** It has read or written, or could not. */
+  'disk done': [life: Life, result: 'read' | 'written' | 'failed'];
+  /** Was given to a connection to Redis. */
+  command: [life: Life, command: string];
+  /** `name`: what its owner calls itself there. */
+  lease: [life: Life, isGranted: boolean, lifeMs: number, name: string];
+  'lease returned': [life: Life];
+  /** Redis has another list; `writer`: undefined if it is no replica. */
+  'list written': [bytes: Buffer, writer: Life | undefined];
+  told: [life: Life, type: ServiceEvent['type']];
+} & { [E in ServiceEvent as E['type']]: [life: Life, event: E] };
+
 export type World = ReturnType<typeof createWorld>;
+
+/** Wall clocks show this at the beginning. */
+const WALL_START_MS = Date.UTC(2026, 5, 1);
 
 interface Entry {
   readonly dueMs: number;
@@ -26,10 +60,9 @@ interface Entry {
 
 export const createWorld = (seed: number) => {
   let nowMs = 0;
-  let steps = 0;
   let happening = '';
   const streams = new Map<string, () => number>();
-  const listeners: ((what: string, owner: Owner) => void)[] = [];
+  const news = new EventEmitter<News>();
   /** The entry that is due first is the last. */
   const pending: Entry[] = [];
   const add = (entry: Entry): void => {
@@ -44,7 +77,9 @@ export const createWorld = (seed: number) => {
     return random();
   };
   return {
+    news,
     nowMs: () => nowMs,
+    wallMs: () => WALL_START_MS + nowMs,
     /** @returns a function that cancels it */
     later: (delayMs: number, owner: Owner, what: string, run: () => void): (() => void) => {
       const entry: Entry = { dueMs: nowMs + Math.max(0, delayMs), order: luck('order'), owner, what, run };
@@ -64,20 +99,16 @@ export const createWorld = (seed: number) => {
         const { run, owner, what } = next;
         if (!run || !owner.isAlive) continue;
         nowMs = Math.max(nowMs, next.dueMs);
-        steps += 1;
         happening = what;
-        for (const listener of listeners) listener(what, owner);
+        news.emit('step', what, owner);
         run();
         // oxlint-disable-next-line no-await-in-loop -- all that the code does without waiting happens here
         await setImmediate();
         return owner;
       }
     },
-    /** Called with every entry before it happens. */
-    onStep: (listener: (what: string, owner: Owner) => void) => void listeners.push(listener),
     /** What is happening now. */
     happening: () => happening,
-    steps: () => steps,
   };
 };
 

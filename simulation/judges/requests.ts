@@ -1,11 +1,13 @@
 import { LoadError } from '../../src/banks/load-error.ts';
-import { lateMs, type Life, type Outcome } from '../replica.ts';
+import type { Promised } from '../promises.ts';
+import type { Life } from '../replica.ts';
 import { ENCODING_MS, isOpen, SECOND, STORE_MS, TOLERANCE_MS, type Court, type Waiting } from './facts.ts';
+import type { LimitJudge } from './limits.ts';
 
 // Judges the answers to operators (`POST /refresh`) and to requests that find no list.
 
-export const createRequestJudge = (court: Court) => {
-  const { setup, nowMs: now, expect, factsOf } = court;
+export const createRequestJudge = (court: Court, { count }: LimitJudge) => {
+  const { setup, nowMs: now, expect, provider, redis } = court;
   const expectTruth = court.expectOf('a first request tells the truth');
   const expectTruthOfRefresh = court.expectOf('a refresh tells the truth');
   const { timeoutMs } = setup;
@@ -17,110 +19,96 @@ export const createRequestJudge = (court: Court) => {
     return waiting;
   };
 
-  const judgeDefect = (outcome: Outcome): void =>
-    expect(outcome !== 'not a load error' && outcome?.kind !== 'internal', 'no defect', () =>
-      outcome instanceof LoadError ? outcome.message : String(outcome),
+  const judgeDefect = (outcome: unknown): void =>
+    expect(
+      outcome === undefined || (outcome instanceof LoadError && outcome.kind !== 'internal'),
+      'no defect',
+      () => String(outcome),
     );
 
-  const refresh = (life: Life, accept: readonly ('shrunk' | 'drifted')[]): ((outcome: Outcome) => void) => {
-    const facts = factsOf(life);
+  /** An operator asks for a refresh. */
+  const refresh = (life: Life, accept: readonly ('shrunk' | 'drifted')[]): void => {
+    count(life, 'refreshes');
+    const { facts } = life;
     const waiting = begin(facts.refreshes);
     const acceptedAtMs = facts.held?.acceptedAtMs ?? 0;
-    return (outcome) => {
+    const judge = (outcome: unknown): void => {
       facts.refreshes.delete(waiting);
       facts.refreshedAtMs = now();
       judgeDefect(outcome);
       if (outcome instanceof LoadError) {
+        const { kind, message } = outcome;
         const isOwn = outcome === facts.error && facts.failedAtMs === now();
         expectTruthOfRefresh(
           isOwn || life.state !== 'running',
-          () => `${outcome.message}, which its load did not say`,
+          () => `${message}, which its load did not say`,
         );
-        const { kind } = outcome;
-        expectTruthOfRefresh(
-          (kind !== 'shrunk' && kind !== 'drifted') || !accept.includes(kind),
-          () => `${kind}, which was accepted`,
-        );
+        const isAccepted = (kind === 'shrunk' || kind === 'drifted') && accept.includes(kind);
+        expectTruthOfRefresh(!isAccepted, () => `${kind}, which was accepted`);
         return;
       }
-      if (outcome !== undefined) return;
       const { renewal, origin } = facts;
       // Where another replica's newer list has overtaken the answer, that one counts; with a forged time, any may.
       const newestMs = Math.max(renewal?.askedAtMs ?? -1, (origin?.deliveredAtMs ?? -1) + TOLERANCE_MS);
-      expect(
-        newestMs >= waiting.sinceMs || !facts.isGenuine,
-        'a refresh asks anew',
-        'nothing was taken since',
-      );
-      expectTruthOfRefresh(
-        accept.length === 0 || (facts.held?.acceptedAtMs ?? 0) > acceptedAtMs,
-        'nothing was accepted',
-      );
+      const isNew = newestMs >= waiting.sinceMs || !facts.isGenuine;
+      expect(isNew, 'a refresh asks anew', 'nothing was taken since');
+      const isAccepted = accept.length === 0 || (facts.held?.acceptedAtMs ?? 0) > acceptedAtMs;
+      expectTruthOfRefresh(isAccepted, 'nothing was accepted');
     };
+    life.core.list.refresh(accept).then(judge, judge);
   };
 
-  const request = (life: Life): ((outcome: Outcome) => void) => {
-    const facts = factsOf(life);
+  /** A browser asks for the list. */
+  const request = (life: Life): void => {
+    const { facts } = life;
+    const { list } = life.core;
+    if (list.served()) return;
     const waiting = begin(facts.arrivals);
     const isShared = isOpen(facts.call);
-    return (outcome) => {
+    const judge = (outcome: unknown): void => {
       facts.arrivals.delete(waiting);
       judgeDefect(outcome);
       if (!(outcome instanceof LoadError)) {
-        expect(
-          outcome !== undefined || life.core.list.served() !== undefined,
-          'a first request is answered',
-          'without a list',
-        );
+        expect(list.served() !== undefined, 'a first request is answered', 'without a list');
         return;
       }
       const waitedMs = now() - waiting.sinceMs;
       const isOver = outcome.kind === 'timeout' && waitedMs >= timeoutMs - 2;
+      const isStopping = life.state !== 'running';
       expectTruth(
-        isOver || (outcome === facts.error && facts.failing) || life.state !== 'running',
+        isOver || (outcome === facts.error && facts.attempts > 0) || isStopping,
         () => `${outcome.message}, after ${waitedMs} ms`,
       );
       // It shares the load under way.
       expectTruth(
-        !isShared ||
-          waitedMs >= timeoutMs - 2 ||
-          facts.failedAtMs >= waiting.sinceMs ||
-          life.state !== 'running',
+        !isShared || waitedMs >= timeoutMs - 2 || facts.failedAtMs >= waiting.sinceMs || isStopping,
         'the failure of an earlier load',
       );
       // Another replica's load, and its own, may take so long.
-      const isWell = court.healthySinceMs < waiting.sinceMs - timeoutMs && redisIsCalm(2 * timeoutMs);
+      const isWell = provider.healthySinceMs() < waiting.sinceMs - timeoutMs && redisIsCalm(2 * timeoutMs);
       expectTruth(
         !isOver || !isWell || outcome === facts.error || (timeoutMs < 5 * SECOND && setup.hasRedis),
         'no answer in time, though all is well',
       );
     };
+    list.arrival().then(() => judge(undefined), judge);
   };
-  const redisIsCalm = (ms: number): boolean => !setup.hasRedis || court.redis().calmForMs() > ms;
+  const redisIsCalm = (ms: number): boolean => !setup.hasRedis || redis.calmForMs() > ms;
 
+  /** @param boundMs the longest time, but for a stop */
+  const judgeTime = (life: Life, promised: Promised, { sinceMs }: Waiting, boundMs: number): void => {
+    const stoppingMs = Math.max(life.stateSinceMs - sinceMs, 0) + ENCODING_MS + 2 * STORE_MS;
+    const waitedMs = now() - sinceMs;
+    const leftMs = (life.state === 'running' ? boundMs : stoppingMs) - waitedMs;
+    expect(leftMs >= 0 || leftMs + life.lateMs(sinceMs) >= 0, promised, () => `not after ${waitedMs} ms`);
+  };
   const judgeTimes = (life: Life): void => {
-    const facts = factsOf(life);
-    for (const [kind, waits] of [
-      ['refresh', facts.refreshes],
-      ['request', facts.arrivals],
-    ] as const)
-      for (const { sinceMs, others } of waits) {
-        const isStopping = life.state !== 'running';
-        const fullMs =
-          kind === 'request'
-            ? timeoutMs + ENCODING_MS + 10
-            : (2 + others) * (timeoutMs + ENCODING_MS + 2 * STORE_MS) + SECOND;
-        const boundMs = isStopping
-          ? Math.max(life.stateSinceMs - sinceMs, 0) + ENCODING_MS + 2 * STORE_MS
-          : fullMs;
-        const waitedMs = now() - sinceMs;
-        if (waitedMs <= boundMs) continue;
-        expect(
-          waitedMs <= boundMs + lateMs(life, sinceMs),
-          kind === 'refresh' ? 'a refresh is answered' : 'a first request is answered',
-          () => `not after ${waitedMs} ms${isStopping ? ', stopping' : ''}`,
-        );
-      }
+    for (const one of life.facts.refreshes) {
+      const boundMs = (2 + one.others) * (timeoutMs + ENCODING_MS + 2 * STORE_MS) + SECOND;
+      judgeTime(life, 'a refresh is answered', one, boundMs);
+    }
+    for (const one of life.facts.arrivals)
+      judgeTime(life, 'a first request is answered', one, timeoutMs + ENCODING_MS + 10);
   };
 
   return { refresh, request, judgeTimes };

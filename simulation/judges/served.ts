@@ -1,51 +1,43 @@
 import type { ListStatus } from '../../src/banks/bank-list.ts';
 import type { HeldList } from '../../src/banks/cached-list.ts';
-import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import type { Delivery } from '../provider.ts';
-import { WALL_START_MS, type Life } from '../replica.ts';
-import { TOLERANCE_MS, type Court, type Facts } from './facts.ts';
+import type { Life } from '../replica.ts';
+import { textOf, TOLERANCE_MS, type Court, type Facts } from './facts.ts';
 import type { GuardJudge } from './guard.ts';
 
 // Judges what is served: that the provider sent it, that it may replace what was served before, and how old it is.
-
-type Renewed = Extract<ServiceEvent, { type: 'list-renewed' }>;
-type Restored = Extract<ServiceEvent, { type: 'list-restored' }>;
 
 /** How far ahead the clock of another replica may be. */
 const MOST_LEAD_MS = 61_000;
 
 export const createServedJudge = (court: Court, guard: GuardJudge) => {
-  const { nowMs: now, expect, factsOf, textOf, origins, setup } = court;
+  const { nowMs: now, news, expect, origins, setup, provider, redis } = court;
   const expectAge = court.expectOf('ages are true');
   const expectSent = court.expectOf('only what the provider sent');
 
-  const onRenewed = (life: Life, { list }: Renewed): void => {
-    const facts = factsOf(life);
-    const { delivery } = facts;
+  news.on('list-renewed', (life, { list }) => {
+    const { facts } = life;
+    const { delivery, origin } = facts;
     expectSent(delivery?.version.published === textOf(list), 'a renewed list');
     if (!delivery) return;
-    if (!facts.isOwn && facts.origin)
-      expect(
-        facts.origin.askedAtMs <= delivery.askedAtMs,
-        'no answer to an earlier question',
-        'replaces what another replica loaded',
-      );
+    const isLate = !facts.isOwn && origin !== undefined && origin.askedAtMs > delivery.askedAtMs;
+    expect(!isLate, 'no answer to an earlier question', 'replaces what another replica loaded');
     guard.onTaken(life, list);
     origins.add(list, delivery);
     facts.renewal = delivery;
     facts.isGenuine = true;
-    endFailures(facts);
+    facts.attempts = 0;
     hold(facts, list, delivery, true);
-  };
+  });
 
-  const onRestored = (life: Life, { list, state }: Restored): void => {
-    const facts = factsOf(life);
+  news.on('list-restored', (life, { list, state }) => {
+    const { facts } = life;
     const text = textOf(list);
-    expectSent(court.provider().versions.byPublished(text) !== undefined, 'a restored list');
+    expectSent(provider.versions.byPublished(text) !== undefined, 'a restored list');
     const genuine = origins.find(list.receivedAtMs, text);
     const origin = genuine ?? origins.latest(text);
     // A forged time may be believed once it has come; until then the list counts as very old.
-    const isForged = court.redis().forgedAtMs() >= 0 && (!genuine || !facts.isGenuine);
+    const isForged = redis.forgedAtMs() >= 0 && (!genuine || !facts.isGenuine);
     facts.isGenuine = genuine !== undefined;
     guard.onTaken(life, list);
     if (facts.held && facts.origin && origin && (list.acceptedAtMs ?? 0) <= (facts.held.acceptedAtMs ?? 0))
@@ -56,30 +48,16 @@ export const createServedJudge = (court: Court, guard: GuardJudge) => {
         'never back to an older list',
         'restored',
       );
-    if (state === 'fresh') endFailures(facts);
+    if (state === 'fresh') facts.attempts = 0;
     hold(facts, list, origin, false);
-  };
-
-  const endFailures = (facts: Facts): void => {
-    facts.failing = false;
-    facts.attempts = 0;
-  };
+  });
 
   const hold = (facts: Facts, list: HeldList, origin: Delivery | undefined, isOwn: boolean): void => {
-    const { held } = facts;
-    if (held) {
-      expect(
-        (list.acceptedAtMs ?? 0) >= (held.acceptedAtMs ?? 0),
-        'an accepted list stays',
-        'the decision is lost',
-      );
-      const isOther = textOf(held) !== textOf(list);
-      expect(
-        !isOther || list.changedAtMs >= held.changedAtMs,
-        'Last-Modified never goes back',
-        () => `by ${held.changedAtMs - list.changedAtMs} ms`,
-      );
-    }
+    const { held = list } = facts;
+    const isKept = (list.acceptedAtMs ?? 0) >= (held.acceptedAtMs ?? 0);
+    expect(isKept, 'an accepted list stays', 'the decision is lost');
+    const backMs = textOf(held) === textOf(list) ? 0 : held.changedAtMs - list.changedAtMs;
+    expect(backMs <= 0, 'Last-Modified never goes back', () => `by ${backMs} ms`);
     facts.held = list;
     facts.origin = origin;
     facts.heldAtMs = now();
@@ -89,7 +67,7 @@ export const createServedJudge = (court: Court, guard: GuardJudge) => {
 
   /** What a replica shows after a step. */
   const inspect = (life: Life, { ageMs, held, state }: ListStatus): void => {
-    const facts = factsOf(life);
+    const { facts } = life;
     const isServed = life.core.list.served() !== undefined;
     const ttlMs = court.ttlOf(life);
     const limitMs = ttlMs + setup.maxStaleMs;
@@ -102,15 +80,15 @@ export const createServedJudge = (court: Court, guard: GuardJudge) => {
     if (!facts.origin) return;
     const sinceMs = now() - facts.origin.deliveredAtMs;
     // A list with times that cannot be true, by any clock of the fleet, is used as a stale one.
-    const isOfTheFuture = held.receivedAtMs > WALL_START_MS + now() + court.wallSpreadMs + MOST_LEAD_MS;
+    const isOfTheFuture = held.receivedAtMs > court.world.wallMs() + court.wallSpreadMs + MOST_LEAD_MS;
     if (!facts.isGenuine && !isOfTheFuture) return;
     const trueMs = facts.isGenuine ? sinceMs : Math.min(sinceMs, ttlMs + 1);
     // Redis tells ages whatever the clocks show; a snapshot cannot.
-    const spreadMs = setup.hasSnapshot || court.redis().forgedAtMs() >= 0 ? court.wallSpreadMs : TOLERANCE_MS;
+    const spreadMs = setup.hasSnapshot || redis.forgedAtMs() >= 0 ? court.wallSpreadMs : TOLERANCE_MS;
     const tolerance = facts.isOwn ? 2 : TOLERANCE_MS + spreadMs;
     const isTrue = ageMs >= trueMs - tolerance && (!facts.isOwn || ageMs <= trueMs + tolerance);
     expectAge(isTrue, () => `${ageMs} ms instead of ${trueMs} ms`);
   };
 
-  return { onRenewed, onRestored, inspect };
+  return { inspect };
 };
