@@ -6,24 +6,11 @@ import {
   type Behaviour,
   type TokenBehaviour,
 } from '../emulator/behaviours.ts';
-import type { RedisServer } from '../test/kit/redis-process.ts';
-import type { Findings } from './findings.ts';
 import { pause, type Gate } from './gate.ts';
-import type { Oracle } from './oracle.ts';
-import type { Provider } from './provider.ts';
+import type { Soak } from './policy.ts';
 
 // What happens around the service: the provider's lists change, it fails in every way and recovers, Redis comes and goes, and
 // an operator asks for refreshes.
-
-export interface FaultsOptions {
-  readonly provider: Provider;
-  readonly redis: RedisServer;
-  readonly oracle: Oracle;
-  readonly managementUrl: string;
-  readonly managementToken: string;
-  readonly random: () => number;
-  readonly findings: Findings;
-}
 
 /** Without the one whose Retry-After is longer than the longest time for which anything is wrong here. */
 const TOKEN_FAULTS = Object.keys(tokenBehaviours)
@@ -37,8 +24,9 @@ const LIST_FAULTS = Object.keys(listBehaviours)
 
 type Episode = () => Promise<void>;
 
-export const startFaults = (gate: Gate, options: FaultsOptions): void => {
-  const { provider, redis, oracle, random, findings } = options;
+export const startFaults = (gate: Gate, soak: Soak): void => {
+  const { provider, redis, oracle, findings } = soak;
+  const random = soak.randomFor(5);
   const between = (fromMs: number, untilMs: number): number => fromMs + random() * (untilMs - fromMs);
   /** Every sixth is longer than the list may be served. */
   const lengthMs = (): number => (random() < 1 / 6 ? between(28_000, 40_000) : between(3_000, 12_000));
@@ -47,9 +35,9 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
   const refresh = async (
     status: number | undefined,
     query = '',
-    token = options.managementToken,
+    token = soak.managementToken,
   ): Promise<void> => {
-    const answer = await fetch(`${options.managementUrl}/refresh${query}`, {
+    const answer = await fetch(`${soak.managementUrl}/refresh${query}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, connection: 'close' },
       signal: AbortSignal.timeout(30_000),
@@ -61,29 +49,29 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
       findings.fail('POST /refresh', `${answer.status} instead of ${status}`, answer.body);
   };
 
-  const fail =
-    (name: Behaviour): Episode =>
+  /** @param begin starts what is wrong; an operator may refresh before it ends */
+  const trouble =
+    (begin: () => unknown, ms: () => number, refreshShare = 0): Episode =>
     async () => {
+      await begin();
+      await pause(ms());
+      // A forced refresh asks whatever the back-off says, and the back-off goes on.
+      if (random() < refreshShare) await refresh(502);
+      await provider.end();
+    };
+  const fail = (name: Behaviour): Episode => {
+    const begin = (): Promise<void> => {
       const retryAfter = String(Math.ceil(between(2, 9)));
       const canAsk = name === 'rate-limited' || (name === 'unavailable' && random() < 0.5);
-      await provider.begin(name, canAsk ? { retryAfter } : {});
-      await pause(lengthMs());
-      // A forced refresh asks whatever the back-off says, and the back-off goes on.
-      if (random() < 0.3) await refresh(502);
-      await provider.end();
+      return provider.begin(name, canAsk ? { retryAfter } : {});
     };
-  const failToken =
-    (name: TokenBehaviour): Episode =>
-    async () => {
-      provider.beginToken(name);
-      await pause(lengthMs());
-      await provider.end();
-    };
-  const beSlow: Episode = async () => {
-    await provider.begin('slow', { delayMs: between(100, 500) });
-    await pause(between(5_000, 15_000));
-    await provider.end();
+    return trouble(begin, lengthMs, 0.3);
   };
+  const failToken = (name: TokenBehaviour): Episode => trouble(() => provider.beginToken(name), lengthMs);
+  const beSlow = trouble(
+    () => provider.begin('slow', { delayMs: between(100, 500) }),
+    () => between(5_000, 15_000),
+  );
   const shrink =
     (isAccepted: boolean): Episode =>
     async () => {
@@ -113,8 +101,9 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
       provider.change();
     }
     if (signal.aborted) return;
-    if (deck.length === 0) deck = shuffle(all, random);
-    await deck.pop()?.();
+    if (deck.length === 0) deck = [...all];
+    const [episode] = deck.splice(Math.floor(random() * deck.length), 1);
+    await episode?.();
   });
 
   const stall = async (): Promise<void> => {
@@ -135,10 +124,8 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
   gate.repeat(async (signal) => {
     await pause(between(10_000, 40_000), signal);
     if (signal.aborted) return;
-    const [name, fault] = Object.entries({ restart, stall, forget, fillWithGarbage })[
-      Math.floor(random() * 4)
-    ] ?? ['restart', restart];
-    findings.count('Redis', name);
+    const fault = [restart, stall, forget, fillWithGarbage][Math.floor(random() * 4)] ?? restart;
+    findings.count('Redis', fault.name);
     const end = oracle.troubleRedis();
     await fault();
     end();
@@ -151,9 +138,3 @@ export const startFaults = (gate: Gate, options: FaultsOptions): void => {
     else if (performance.now() > provider.settledAtMs()) await refresh(undefined);
   });
 };
-
-const shuffle = <T>(items: readonly T[], random: () => number): T[] =>
-  items
-    .map((item) => [random(), item] as const)
-    .toSorted(([a], [b]) => a - b)
-    .map(([, item]) => item);

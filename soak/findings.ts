@@ -1,12 +1,5 @@
 // What is counted and what went wrong.
 
-interface Failure {
-  readonly second: number;
-  readonly kind: string;
-  readonly problem: string;
-  readonly detail: string;
-}
-
 export type Findings = ReturnType<typeof createFindings>;
 
 const MAX_SHOWN_OF_A_SORT = 3;
@@ -15,8 +8,6 @@ const MAX_DETAIL = 600;
 export const createFindings = () => {
   const startedAtMs = performance.now();
   const counts: Record<string, Record<string, number>> = {};
-  /** The first of each sort. */
-  const shown: Failure[] = [];
   const sorts = new Map<string, number>();
   let total = 0;
   return {
@@ -34,12 +25,10 @@ export const createFindings = () => {
       if (ofSort > MAX_SHOWN_OF_A_SORT) return;
       const second = Math.round((performance.now() - startedAtMs) / 100) / 10;
       const failure = { second, kind, problem, detail: detail.slice(0, MAX_DETAIL) };
-      shown.push(failure);
       process.stdout.write(`  NOT ALLOWED: ${JSON.stringify(failure)}\n`);
     },
     /** Kinds, each with the count of each outcome. */
     counts,
-    shown,
     total: () => total,
   };
 };

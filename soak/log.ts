@@ -14,8 +14,6 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
   const judgeText = (kind: string, text: string): void => {
     for (const [name, secret] of secrets()) {
       const known = forms.get(secret) ?? formsOf(secret);
-      // Tokens are rotated.
-      if (forms.size > 20) forms.clear();
       forms.set(secret, known);
       if (known.some((form) => text.includes(form))) findings.fail(kind, `the secret ${name}`, text);
     }
@@ -27,19 +25,13 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
       judgeText('log', line);
       if (isError) findings.fail('log', 'a line on standard error', line);
       if (SUSPICIOUS.test(line)) findings.fail('log', 'an unexpected error', line);
-      const entry: unknown = parse(line);
-      if (typeof entry !== 'object' || entry === null) findings.fail('log', 'a line that is not JSON', line);
-      else if (!isRequest)
-        findings.count('log', String(Reflect.get(entry, 'msg')).split(/[:;] /).slice(0, 2).join(': '));
+      try {
+        const { msg }: { msg?: unknown } = JSON.parse(line);
+        if (!isRequest) findings.count('log', String(msg).split(/[:;] /).slice(0, 2).join(': '));
+      } catch {
+        findings.fail('log', 'a line that is not JSON', line);
+      }
     },
     judgeText,
   };
-};
-
-const parse = (line: string): unknown => {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 };

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -10,10 +10,10 @@ import { createFindings } from './findings.ts';
 import { createGate, pause } from './gate.ts';
 import { createLateness } from './lateness.ts';
 import { createLogJudge } from './log.ts';
-import { createOddRequests, floodOverCapacity, startRudeClients, type OddOptions } from './odd.ts';
+import { createOddRequests, floodOverCapacity, startRudeClients } from './odd.ts';
 import { createOracle } from './oracle.ts';
 import { createClients } from './ordinary.ts';
-import { ENVIRONMENT } from './policy.ts';
+import { ENVIRONMENT, type Soak } from './policy.ts';
 import { startProvider } from './provider.ts';
 import { findGrowth, summariseLatencies, type Rest } from './report.ts';
 import { startService } from './service.ts';
@@ -25,7 +25,6 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-    report: { type: 'string' },
   },
 });
 const minutes = Number(values.minutes);
@@ -49,13 +48,7 @@ const findings = createFindings();
 const onDefect = (error: unknown): void =>
   findings.fail('soak', 'a defect of the soak', error instanceof Error ? error.stack : String(error));
 const lateness = createLateness();
-const provider = await startProvider({
-  clientSecret,
-  random: randomFor(1),
-  lateness,
-  onFailure: (problem, detail) => findings.fail('provider', problem, detail),
-  onCall: ({ path, status }) => findings.count(`provider ${path}`, status ?? 'cut off'),
-});
+const provider = await startProvider({ clientSecret, random: randomFor(1), lateness, findings });
 const redis = await startRedis();
 process.once('exit', () => void redis.kill());
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -96,16 +89,19 @@ const get = async (url: string): Promise<{ status: number; text: string }> => {
 };
 while ((await get(`${publicUrl}/readyz`)).status !== 200) await pause(50);
 
-const odd: OddOptions = {
+const soak: Soak = {
   publicUrl,
-  secret: managementToken,
-  random: randomFor(2),
+  managementUrl,
+  managementToken,
+  provider,
+  redis,
   oracle,
-  findings,
   lateness,
+  findings,
+  randomFor,
 };
-const sendOdd = createOddRequests(odd);
-const clients = createClients({ url: publicUrl, random: randomFor(3), oracle, findings });
+const sendOdd = createOddRequests(soak);
+const clients = createClients(soak);
 
 // Load, at a constant rate whatever the answers take.
 const load = createGate(onDefect);
@@ -131,17 +127,9 @@ const dispatch = (): void => {
   }
 };
 const dispatching = setInterval(dispatch, 10);
-startRudeClients(load, odd);
+startRudeClients(load, soak);
 const faults = createGate(onDefect);
-startFaults(faults, {
-  provider,
-  redis,
-  oracle,
-  managementUrl,
-  managementToken,
-  random: randomFor(5),
-  findings,
-});
+startFaults(faults, soak);
 
 // Probes and scrapes go on through the rests.
 const watching = createGate(onDefect);
@@ -192,7 +180,7 @@ for (let quarter = 1; quarter <= 4 && !service.hasEnded(); quarter += 1) {
   const endMs = startedAtMs + quarter * quarterMs;
   await pause(Math.max(0, endMs - 0.55 * quarterMs - performance.now()));
   if (quarter % 2 === 0 || quarterMs > 60_000) {
-    const flood = floodOverCapacity(odd);
+    const flood = floodOverCapacity(soak);
     load.track(flood);
     await flood;
   }
@@ -229,10 +217,7 @@ const report = {
   peakRssMb,
   rests,
   counts: findings.counts,
-  failures: findings.shown,
 };
-const text = JSON.stringify(report, null, 2);
-if (values.report !== undefined) writeFileSync(values.report, `${text}\n`);
-print(text);
+print(JSON.stringify(report, null, 2));
 // A connection of the last turn may still be open.
 process.exit(findings.total() > 0 || notFlat.length > 0 ? 1 : 0);

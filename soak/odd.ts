@@ -1,21 +1,11 @@
 import { connect, type Socket } from 'node:net';
 import { sendRaw, type RawAnswer } from '../test/kit/raw-http.ts';
 import { ANSWERED, REFUSED } from '../test/kit/raw-requests.ts';
-import type { Findings } from './findings.ts';
 import { pause, type Gate } from './gate.ts';
-import type { Lateness } from './lateness.ts';
-import type { Answer, Oracle } from './oracle.ts';
+import type { Answer } from './oracle.ts';
+import type { Soak } from './policy.ts';
 
 // Requests as bytes, odd and hostile, and clients that are slow, go away or are too many.
-
-export interface OddOptions {
-  readonly publicUrl: string;
-  readonly secret: string;
-  readonly random: () => number;
-  readonly oracle: Oracle;
-  readonly findings: Findings;
-  readonly lateness: Lateness;
-}
 
 /** How late an answer may be is judged by the oracle. */
 const ANSWERS_WITHIN_MS = 30_000;
@@ -23,7 +13,7 @@ const GET = 'GET /banks HTTP/1.1\r\nHost: a\r\n';
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: a\r\n';
 
 /** Sends one of the requests and judges the answers. Never rejects. */
-export const createOddRequests = ({ publicUrl, secret, oracle, findings }: OddOptions) => {
+export const createOddRequests = ({ publicUrl, managementToken: secret, oracle, findings }: Soak) => {
   let count = 0;
   const withSecret = [
     `GET /a/${encodeURIComponent(secret)} HTTP/1.1\r\nHost: a\r\n\r\n`,
@@ -67,14 +57,6 @@ const toAnswer = ({ status, headers, body }: RawAnswer): Answer => ({
 const open = (url: string): Socket =>
   connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
 
-/** Waits until `socket` is closed, `ms` are over, or `signal` aborts. @returns whether it is closed */
-const isClosedWithin = async (socket: Socket, ms: number, signal: AbortSignal): Promise<boolean> => {
-  const closed = new AbortController();
-  socket.once('close', () => closed.abort());
-  if (!socket.destroyed) await pause(ms, AbortSignal.any([signal, closed.signal]));
-  return socket.destroyed;
-};
-
 /** The service must close the connection, though the client goes on sending `slowly`, if that is given. */
 const RUDE_CLIENTS: readonly (readonly [kind: string, bytes: string, slowly?: string])[] = [
   ['slow head', `${GET}X-Slow: `, 'x'],
@@ -88,11 +70,13 @@ const CLOSED_WITHIN_MS = 75_000;
 const OF_EACH_KIND = 3;
 
 /** Clients that take their time or leave early, as long as the gate is open. */
-export const startRudeClients = (gate: Gate, options: OddOptions): void => {
-  const { publicUrl, random, oracle, findings, lateness } = options;
+export const startRudeClients = (gate: Gate, soak: Soak): void => {
+  const { publicUrl, oracle, findings, lateness } = soak;
+  const random = soak.randomFor(2);
 
   const beRude = async (signal: AbortSignal, kind: string, bytes: string, slowly = ''): Promise<void> => {
-    const socket = open(publicUrl);
+    const closed = new AbortController();
+    const socket = open(publicUrl).once('close', () => closed.abort());
     if (kind === 'reads nothing') socket.pause();
     else socket.resume();
     socket.write(bytes);
@@ -100,7 +84,8 @@ export const startRudeClients = (gate: Gate, options: OddOptions): void => {
     // A paused socket does not notice that it was reset; after the time allowed it reads what is left.
     const reading = setTimeout(() => socket.resume(), CLOSED_WITHIN_MS - 9_000);
     const sentMs = performance.now();
-    const isClosed = await isClosedWithin(socket, CLOSED_WITHIN_MS + lateness.slackMs(), signal);
+    await pause(CLOSED_WITHIN_MS + lateness.slackMs(), AbortSignal.any([signal, closed.signal]));
+    const isClosed = socket.destroyed;
     clearInterval(slow);
     clearTimeout(reading);
     socket.destroy();
@@ -123,7 +108,7 @@ export const startRudeClients = (gate: Gate, options: OddOptions): void => {
 };
 
 /** More connections than the service takes, each with a request under way, and what probes and others get meanwhile. */
-export const floodOverCapacity = async ({ publicUrl, oracle, findings }: OddOptions): Promise<void> => {
+export const floodOverCapacity = async ({ publicUrl, oracle, findings }: Soak): Promise<void> => {
   const kind = 'flood of 2,150 connections';
   const endFlood = oracle.flood();
   const sockets: Socket[] = [];

@@ -1,4 +1,3 @@
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import * as zlib from 'node:zlib';
 import type { Lateness } from './lateness.ts';
 import { BROWSER_MAX_AGE_S, MAX_STALE_MS, MAX_STALE_S, TIMEOUT_MS, TTL_MS, TTL_S } from './policy.ts';
@@ -88,11 +87,8 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
       const isAllowed = answer.status < 500 || mayLackList(when) || isFlooded(when);
       return isAllowed ? undefined : `${answer.status} although a list may be served`;
     }
-    const problem: unknown = JSON.parse(answer.body.toString());
-    const field = (name: string): unknown =>
-      typeof problem === 'object' && problem !== null ? Reflect.get(problem, name) : undefined;
-    const code = String(field('code'));
-    if (STATUS_OF[code] !== answer.status || field('status') !== answer.status)
+    const { code, status }: { code: string; status: number } = JSON.parse(answer.body.toString());
+    if (STATUS_OF[code] !== answer.status || status !== answer.status)
       return `code ${code} with status ${answer.status}`;
     if (answer.status < 500) return undefined;
     if (code === 'too_many_connections')
@@ -115,7 +111,7 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
       if (known.encoding !== encoding) return 'one ETag for two encodings';
       return known.body.equals(answer.body) ? known : 'one ETag for two bodies';
     }
-    const version = provider.versionOf(decode(encoding, answer.body));
+    const version = provider.versionOf(DECODERS[encoding]?.(answer.body) ?? answer.body);
     if (!version) return 'a list that the provider never had';
     const served = { version, encoding, body: answer.body, lastMs: 0 };
     byEtag.set(etag, served);
@@ -205,19 +201,9 @@ const createPeriods = () => {
   };
 };
 
-const decode = (encoding: string, body: Buffer): Buffer => {
-  switch (encoding) {
-    case 'br':
-      return brotliDecompressSync(body);
-    case 'gzip':
-      return gunzipSync(body);
-    case 'zstd': {
-      // Not in the types of Node 20, which has no zstd.
-      const decompress: unknown = Reflect.get(zlib, 'zstdDecompressSync');
-      const decoded: unknown = typeof decompress === 'function' ? decompress(body) : undefined;
-      return Buffer.isBuffer(decoded) ? decoded : body;
-    }
-    default:
-      return body;
-  }
+const DECODERS: Readonly<Record<string, (body: Buffer) => Buffer>> = {
+  br: zlib.brotliDecompressSync,
+  gzip: zlib.gunzipSync,
+  // Not in the types of Node 20, which has no zstd.
+  zstd: Reflect.get(zlib, 'zstdDecompressSync'),
 };

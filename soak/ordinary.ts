@@ -1,8 +1,7 @@
 import { Pool, type Dispatcher } from 'undici';
-import type { Findings } from './findings.ts';
 import { pause } from './gate.ts';
-import type { Answer, Oracle, When } from './oracle.ts';
-import { ORIGIN } from './policy.ts';
+import type { Answer, When } from './oracle.ts';
+import { ORIGIN, type Soak } from './policy.ts';
 
 // What browsers send through a load balancer: kept connections, and requests that all differ.
 
@@ -25,15 +24,10 @@ const PREFLIGHT = { Origin: ORIGIN, 'Access-Control-Request-Method': 'GET' };
 /** The latest: an hour has far more than are of interest. */
 const REMEMBERED_LATENCIES = 200_000;
 
-export const createClients = (options: {
-  readonly url: string;
-  readonly random: () => number;
-  readonly oracle: Oracle;
-  readonly findings: Findings;
-}) => {
-  const { random, oracle, findings } = options;
+export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) => {
+  const random = randomFor(3);
   const newPool = (): Pool =>
-    new Pool(options.url, { connections: CONNECTIONS, headersTimeout: ANSWER_WITHIN_MS });
+    new Pool(publicUrl, { connections: CONNECTIONS, headersTimeout: ANSWER_WITHIN_MS });
   let pool = newPool();
   /** Of the answers with a list, in milliseconds. */
   const latenciesMs: number[] = [];

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { Behaviour, BehaviourDetails, TokenBehaviour } from '../emulator/behaviours.ts';
 import type { Call } from '../emulator/calls.ts';
 import { startEmulator } from '../emulator/emulator.ts';
+import type { Findings } from './findings.ts';
 import type { Lateness } from './lateness.ts';
 import { TIMEOUT_MS, TTL_MS } from './policy.ts';
 
@@ -49,10 +50,9 @@ export const startProvider = async (options: {
   readonly clientSecret: string;
   readonly random: () => number;
   readonly lateness: Lateness;
-  readonly onFailure: (problem: string, detail?: string) => void;
-  readonly onCall: (call: Call) => void;
+  readonly findings: Findings;
 }) => {
-  const { random, lateness, onFailure } = options;
+  const { random, lateness, findings } = options;
   const versions = new Map<string, Version>();
   const provisions: Provision[] = [];
   const troubles: Trouble[] = [];
@@ -64,14 +64,16 @@ export const startProvider = async (options: {
   const onCallEnd = (call: Call): void => {
     const nowMs = performance.now();
     const longestMs = TIMEOUT_MS + lateness.slackMs();
-    options.onCall(call);
+    findings.count(`provider ${call.path}`, call.status ?? 'cut off');
     tokens.add(/^Bearer (.*)$/.exec(call.headers.authorization ?? '')?.[1] ?? '');
     tokens.delete('');
     if (tokens.size > 8) tokens.delete([...tokens][0] ?? '');
     if (call.path !== '/api/v1/banks') return;
     const strange = Object.keys(call.headers).filter((name) => !REQUEST_HEADERS.has(name));
-    if (strange.length > 0) onFailure('headers that the provider should not get', strange.join());
-    if (!/^banks-bff\/\d/.test(call.headers['user-agent'] ?? '')) onFailure('a call without User-Agent');
+    if (strange.length > 0)
+      findings.fail('provider', 'headers that the provider should not get', strange.join());
+    if (!/^banks-bff\/\d/.test(call.headers['user-agent'] ?? ''))
+      findings.fail('provider', 'a call without User-Agent');
     const possible = [...versions.values()].filter(
       ({ fromMs, untilMs }) => fromMs <= nowMs && untilMs >= nowMs - longestMs,
     );
@@ -105,6 +107,8 @@ export const startProvider = async (options: {
     emulator.setBanks(list);
     return current;
   };
+  const settledAfter = ({ untilMs, retryAfterMs } = { untilMs: -Infinity, retryAfterMs: 0 }): number =>
+    untilMs + Math.max(TTL_MS, retryAfterMs) + TIMEOUT_MS + lateness.slackMs();
   const beginTrouble = (name: string, retryAfterMs = 0): void => {
     trouble = { name, fromMs: performance.now(), untilMs: Infinity, retryAfterMs };
     troubles.push(trouble);
@@ -161,20 +165,10 @@ export const startProvider = async (options: {
     lastGoodAtMs: (beforeMs: number): number =>
       provisions.findLast(({ atMs, isGood }) => isGood && atMs <= beforeMs)?.atMs ?? -Infinity,
     /** From when on the list must be fresh again: Infinity while there is trouble. */
-    settledAtMs: (): number => {
-      if (trouble) return Infinity;
-      const { untilMs = -Infinity, retryAfterMs = 0 } = troubles.at(-1) ?? {};
-      return untilMs + Math.max(TTL_MS, retryAfterMs) + TIMEOUT_MS + lateness.slackMs();
-    },
+    settledAtMs: (): number => settledAfter(troubles.at(-1)),
     /** The troubles between these times, whose effects may still be seen. */
     troubles: (fromMs: number, toMs: number): string[] =>
-      troubles
-        .filter(
-          (one) =>
-            one.fromMs <= toMs &&
-            one.untilMs + Math.max(TTL_MS, one.retryAfterMs) + TIMEOUT_MS + lateness.slackMs() >= fromMs,
-        )
-        .map(({ name }) => name),
+      troubles.filter((one) => one.fromMs <= toMs && settledAfter(one) >= fromMs).map(({ name }) => name),
   };
 };
 
