@@ -1,15 +1,17 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import type { Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
 import { makeBanks } from './kit/banks.ts';
-import { runService, startProcess, type ServiceProcess } from './kit/process.ts';
-import { describeWithRedis, startRedis } from './kit/redis-server.ts';
+import { closeLater } from './kit/close-later.ts';
+import { emulate } from './kit/emulate.ts';
+import { LISTENING, runService, startProcess } from './kit/process.ts';
+import { describeWithRedis, redisOfTest } from './kit/redis-server.ts';
 import { eventually } from './kit/rig.ts';
 
 // What an attacker, a wrong variable or a wrong provider could do to the built process.
@@ -18,44 +20,28 @@ const TOKEN = 'operator-token-0123456789';
 
 let emulator: Emulator;
 let path: string;
-const closers: (() => unknown)[] = [];
 beforeEach(async () => {
-  emulator = await startEmulator();
+  emulator = await emulate();
   path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'file');
-  closers.push(() => emulator.close());
-});
-afterEach(async () => {
-  for (const close of closers.splice(0).toReversed()) await close();
 });
 
 const sandbox = (): Environment => ({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, MANAGEMENT_TOKEN: TOKEN });
 
-interface Running extends ServiceProcess {
-  readonly url: string;
-  readonly operatorsUrl: string;
-  /** Status and body of the answer to `POST /refresh`. */
-  readonly refresh: () => Promise<readonly [status: number, body: string]>;
-  /** How many banks are served. */
-  readonly count: () => Promise<number>;
-}
-
 /** The service, once it has asked for the list. */
-const start = async (env: Environment = {}): Promise<Running> => {
+const start = async (env: Environment = {}) => {
   const service = await startProcess({ ...sandbox(), ...env });
-  closers.push(() => service.end('SIGKILL'));
-  const [url = '', operatorsUrl = ''] = service.urls();
-  const banks = async (): Promise<string> => (await fetch(`${url}/banks`)).text();
+  const banks = async (): Promise<string> => (await fetch(`${service.url}/banks`)).text();
   await banks();
   return {
     ...service,
-    url,
-    operatorsUrl,
-    refresh: async () => {
+    /** Status and body of the answer to `POST /refresh`. */
+    refresh: async (): Promise<readonly [status: number, body: string]> => {
       const headers = { Authorization: `Bearer ${TOKEN}` };
-      const answer = await fetch(`${operatorsUrl}/refresh`, { method: 'POST', headers });
+      const answer = await fetch(`${service.operatorsUrl}/refresh`, { method: 'POST', headers });
       return [answer.status, await answer.text()];
     },
-    count: async () => (await banks()).split('"ispb"').length - 1,
+    /** How many banks are served. */
+    count: async (): Promise<number> => (await banks()).split('"ispb"').length - 1,
   };
 };
 
@@ -76,7 +62,7 @@ test.each<[what: string, put: () => unknown, env: () => Environment]>([
     await fetch(`${url}/banks`);
     child.kill('SIGINT');
   };
-  await says(/"url":"([^"]+)"/).then(stop, () => undefined);
+  await says(LISTENING).then(stop, () => undefined);
   const status = await exit;
   expect([status, lstatSync(path).ino]).toEqual([1, before]);
   expect(output()).toMatch(/^ {2}CACHE_SNAPSHOT_FILE[:,]/m);
@@ -134,7 +120,7 @@ test('names of spaces are refused; other names for all banks are told once, on l
 /** Sends `bytes` to the management port from `localAddress`: the whole 127.0.0.0/8 is this machine. */
 const send = (operatorsUrl: string, localAddress: string, bytes: string): void => {
   const socket = connect({ host: '127.0.0.1', port: Number(new URL(operatorsUrl).port), localAddress });
-  closers.push(() => socket.destroy());
+  closeLater(() => socket.destroy());
   socket.on('error', () => undefined).write(bytes);
 };
 
@@ -156,8 +142,7 @@ test('the right management token is accepted while eight other addresses try wro
 
 describeWithRedis('whoever can write to Redis', () => {
   test('cannot make an old list count as new, whatever life is written beside it', async () => {
-    const redis = await startRedis();
-    closers.push(() => redis.kill());
+    const redis = await redisOfTest();
     emulator.setBanks(makeBanks(3));
     const env = { CACHE_REDIS_URL: redis.url };
     const first = await start(env);

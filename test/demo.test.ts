@@ -6,19 +6,14 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
+import type { Environment } from '../src/config/reader.ts';
 import { closeLater } from './kit/close-later.ts';
-import { runNode, type Program } from './kit/program.ts';
+import { listenOn } from './kit/free-port.ts';
+import { runNode } from './kit/program.ts';
 
 // The built demo, used only through what it prints.
 
-interface Demo extends Program {
-  /** The address on the printed line that begins with `label`. */
-  url(label: string): string;
-  /** Runs the printed command that contains `text`, in a shell, and gives its output. */
-  paste(text: string): Promise<string>;
-}
-
-const startDemo = (env: Readonly<Record<string, string>> = {}): Demo => {
+const startDemo = (env: Environment = {}) => {
   const program = runNode(resolve('dist/emulator/demo.js'), {
     // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),
@@ -28,9 +23,11 @@ const startDemo = (env: Readonly<Record<string, string>> = {}): Demo => {
   const { output } = program;
   return {
     ...program,
-    url: (label) =>
+    /** The address on the printed line that begins with `label`. */
+    url: (label: string): string =>
       new RegExp(`^ +${label} +(http://\\S+)$`, 'm').exec(output())?.[1] ?? `no ${label} in ${output()}`,
-    paste: async (text) => {
+    /** Runs the printed command that contains `text`, in a shell, and gives its output. */
+    paste: async (text: string): Promise<string> => {
       const lines = output().split('\n');
       const command = lines.find((line) => line.startsWith('    ') && line.includes(text)) ?? 'false';
       return (await promisify(execFile)('bash', ['-c', command])).stdout;
@@ -45,17 +42,11 @@ const until = async (isWanted: () => Promise<boolean>): Promise<void> => {
 };
 
 /** Occupies a port on loopback; does nothing if it is already in use. */
-const occupy = (port: number): Promise<number> =>
-  new Promise((settle) => {
-    const server = createServer();
-    closeLater(() => server.close());
-    server
-      .once('error', () => settle(port))
-      .listen(port, '127.0.0.1', () => {
-        const address = server.address();
-        settle(typeof address === 'object' && address ? address.port : port);
-      });
-  });
+const occupy = async (port: number): Promise<number> => {
+  const server = createServer();
+  closeLater(() => server.close());
+  return listenOn(server, port).catch(() => port);
+};
 
 test('what the README shows is printed and works, also beside other programs, and Ctrl-C stops everything', async () => {
   // Those of the documented management and control addresses: others are printed.

@@ -1,49 +1,140 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import type { Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
-import { closeLater } from './kit/close-later.ts';
+import { emulate } from './kit/emulate.ts';
 import { findFreePort } from './kit/free-port.ts';
-import { runService, startProcess, type ServiceProcess } from './kit/process.ts';
+import { LISTENING, runService, startProcess } from './kit/process.ts';
+import type { Program } from './kit/program.ts';
 import { eventually } from './kit/rig.ts';
 
-// The built process, with real signals and a real standard output.
+// The built process as an operator sees it: exit status, real signals, and what it writes to a real standard output.
 
 let emulator: Emulator;
+let cwd: string;
 beforeEach(async () => {
-  emulator = await startEmulator();
-});
-afterEach(async () => {
-  await emulator.close();
+  emulator = await emulate();
+  cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
 });
 
-const sandbox = (): Environment => ({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl });
+const inFolder = (name: string): string => join(cwd, name);
+const run = (env: Environment, options: Parameters<typeof runService>[1] = {}): Program =>
+  runService({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env }, { cwd, ...options });
 /** The service with a list. */
-const start = async (env: Environment, preload?: string): Promise<ServiceProcess & { url: string }> => {
-  const service = await startProcess({ ...sandbox(), ...env }, preload);
-  closeLater(() => service.child.kill('SIGKILL'));
-  const [url = ''] = service.urls();
-  await fetch(`${url}/banks`);
-  return { ...service, url };
+const start = async (env: Environment, preload?: string) => {
+  const service = await startProcess({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env }, preload);
+  await fetch(`${service.url}/banks`);
+  return service;
 };
+
+test('an invalid configuration ends it with status 1, a line for each problem, and no value', async () => {
+  execFileSync('mkfifo', [inFolder('pipe')]);
+  writeFileSync(inFolder('token'), 'emulator-access-token\n');
+  const dotEnv = [
+    // A byte order mark hides no variable.
+    '\ufeffPORT=SECRET-1',
+    '# A comment = "with a quote',
+    'CACHE_MAX_STALE: 7d',
+    'CACHE_TTL=5m',
+    'export LOG_LEVEL = warn # a comment',
+    "NO_PROXY='localhost",
+    'NO_PROXY=within quotes',
+    "'",
+    'CACHE_TTL="6m"',
+    'BROWSER_MAX_AGE 5m',
+  ];
+  writeFileSync(inFolder('.env'), dotEnv.join('\n'));
+  const { exit, output } = run({
+    PORT: '',
+    PROVIDER_ENVIRONMENT: 'production',
+    PROVIDER_PRODUCTION_BASE_URL: 'https://127.0.0.1:9',
+    PROVIDER_ACCESS_TOKEN: '',
+    // That of the demo.
+    PROVIDER_ACCESS_TOKEN_FILE: inFolder('token'),
+    MANAGEMENT_TOKEN_FILE: inFolder('pipe'),
+    PROVIDER_TLS_CA_FILE: '/nowhere/SECRET',
+    CACHE_TTLL: 'SECRET-3',
+    // These are judged by libraries.
+    TRUST_PROXY: '0.0.0.0/0',
+    CACHE_REDIS_URL: 'redis://:SECRET%zz@127.0.0.1',
+    // It would make Node print tokens.
+    NODE_DEBUG: 'stream',
+  });
+  expect(await exit).toBe(1);
+  expect(output().match(/(?<=^ {2})[^;?\n]+/gm)).toEqual([
+    'PORT: is not a port',
+    'NO_PROXY: has a control character, such as a line break',
+    'CACHE_REDIS_URL: has a % in its user or password that does not start an escape',
+    'TRUST_PROXY: must be the number of proxies in front, or their addresses such as 10.0.0.0/8',
+    '.env line 3: is not NAME=value',
+    '.env line 9: gives CACHE_TTL, as line 4 does',
+    '.env line 10: is not NAME=value',
+    'MANAGEMENT_TOKEN_FILE: cannot be read (not a regular file)',
+    'PROVIDER_ACCESS_TOKEN_FILE: is the one of the demo, which everybody knows',
+    'PROVIDER_TLS_CA_FILE: cannot be read (ENOENT)',
+    'CACHE_TTLL: is not a variable of this service',
+    'NODE_DEBUG: makes Node print what passes through it, secrets included',
+  ]);
+  expect(output()).toContain('has 12 problems:');
+  expect(output()).not.toMatch(/SECRET|^ +at /m);
+});
+
+test('a .env that is a pipe is not waited for', async () => {
+  execFileSync('mkfifo', [inFolder('.env')]);
+  const { exit, output } = run({});
+  expect(await exit).toBe(1);
+  expect(output()).toContain('\n  .env: cannot be read (not a regular file)');
+});
+
+test('a port that is in use, and a host that does not exist, are named with the variable', async () => {
+  const { port } = new URL(emulator.baseUrl);
+  for (const name of ['PORT', 'MANAGEMENT_PORT']) {
+    const { exit, output } = run({ [name]: port });
+    expect(await exit).toBe(1);
+    expect(output()).toContain(`cannot start. ${name}: another program uses port ${port}`);
+  }
+  const { exit, output } = run({ HOST: 'nowhere.invalid' });
+  expect(await exit).toBe(1);
+  expect(output()).toMatch(/PORT: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/);
+});
+
+test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
+  writeFileSync(inFolder('.env'), 'PROVIDER_ACCESS_TOKEN=emulator-access-token\nBANK_FIELDS=ispb\n');
+  // An empty value counts as unset.
+  const service = run({ BANK_FIELDS: 'name', PROVIDER_ACCESS_TOKEN: '' });
+  const [, url] = await service.says(LISTENING);
+  const banks: unknown = await (await fetch(`${url}/banks`)).json();
+  expect(banks).toContainEqual({ name: 'BCO DO BRASIL S.A.' });
+  service.child.kill('SIGHUP');
+  expect(await service.exit).toBe(0);
+});
+
+test('a signal that comes before anything is loaded ends the service with status 0, and another command with its own', async () => {
+  /** Sends the process `signal` as soon as it listens for SIGUSR1, which it does before it loads anything. */
+  const signalled = (signal: string): string => `process.on('newListener', (name) => {
+    if (name === 'SIGUSR1') process.kill(process.pid, '${signal}');
+  });`;
+  const service = run({}, { preload: signalled('SIGTERM') });
+  const doctor = run({}, { preload: signalled('SIGINT'), programArgs: ['doctor'] });
+  expect([await service.exit, service.output()]).toEqual([0, '']);
+  expect(await doctor.exit).toBe(130);
+});
 
 test('SIGTERM under 200 keep-alive clients, and 20 that connect for each request, loses no request', async () => {
   const { url, end } = await start({ SHUTDOWN_GRACE: '6s' });
-  const { hostname, port } = new URL(url);
-  const agent = new Agent({ keepAlive: true, maxSockets: 200 });
-  const statusOf = (path: string): Promise<unknown> =>
+  const keepAlive = new Agent({ keepAlive: true, maxSockets: 200 });
+  /** The status of the answer, or why there is none. */
+  const ask = (agent: Agent | false): Promise<unknown> =>
     new Promise((resolve) => {
-      const asked = request(url + path, { agent }, (res) =>
-        res.resume().on('end', () => resolve(res.statusCode)),
-      );
-      asked.on('error', resolve).end();
+      get(`${url}/banks`, { agent }, (res) =>
+        res.resume().on('close', () => resolve(res.complete ? res.statusCode : 'cut off')),
+      ).on('error', ({ code }: NodeJS.ErrnoException) => resolve(code));
     });
   // As a load balancer: it asks /readyz every 100 ms and sends nothing more once that is no 200.
   const balancer = { isInRotation: true };
@@ -53,20 +144,13 @@ test('SIGTERM under 200 keep-alive clients, and 20 that connect for each request
   };
   const answers: unknown[] = [];
   const keepAliveClient = async (): Promise<void> => {
-    for (; balancer.isInRotation; await sleep(10)) answers.push(await statusOf('/banks'));
+    for (; balancer.isInRotation; await sleep(10)) answers.push(await ask(keepAlive));
   };
   /** Goes on until it is refused; a connection that was accepted has to be answered. */
   const connectingClient = async (): Promise<void> => {
-    for (;;) {
-      const socket = connect(Number(port), hostname);
-      const isConnected = await once(socket, 'connect').then(
-        () => true,
-        () => false,
-      );
-      if (!isConnected) break;
-      socket.write('GET /banks HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-      const answer = await text(socket).catch(String);
-      answers.push(answer.startsWith('HTTP/1.1 200') ? 200 : answer);
+    for (let answer = await ask(false); answer !== 'ECONNREFUSED'; answer = await ask(false)) {
+      answers.push(answer);
+      await sleep(10);
     }
   };
   const clients = [
@@ -79,7 +163,7 @@ test('SIGTERM under 200 keep-alive clients, and 20 that connect for each request
   await Promise.all(clients);
   expect(answers.filter((answer) => answer !== 200)).toEqual([]);
   expect(await exit).toBe(0);
-  agent.destroy();
+  keepAlive.destroy();
 });
 
 test('a closed log, SIGUSR1 and SIGUSR2 change nothing; a second SIGTERM ends it at once, with status 1', async () => {
@@ -103,7 +187,6 @@ test('a closed log, SIGUSR1 and SIGUSR2 change nothing; a second SIGTERM ends it
 });
 
 test('SIGTERM while the snapshot is being written drains as usual', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'banks-bff-'));
   // A disk so slow that the write is under way when the signal comes.
   const slowDisk = `
     import { open } from 'node:fs/promises';
@@ -112,11 +195,10 @@ test('SIGTERM while the snapshot is being written drains as usual', async () => 
     const { sync } = FileHandle;
     FileHandle.sync = function () { return new Promise((resolve) => setTimeout(() => resolve(sync.call(this)), 500)); };
     await file.close();`;
-  const env = { CACHE_SNAPSHOT_FILE: join(directory, 'snapshot'), SHUTDOWN_GRACE: '2s' };
+  const env = { CACHE_SNAPSHOT_FILE: inFolder('snapshot'), SHUTDOWN_GRACE: '2s' };
   const { end } = await start(env, slowDisk);
   expect(await end('SIGTERM')).toBe(0);
-  expect(await readdir(directory)).toEqual(['snapshot']);
-  await rm(directory, { recursive: true });
+  expect(readdirSync(cwd)).toEqual(['snapshot']);
 });
 
 /** Keeps them full, as a reader does that has stopped. Asking for the streams makes them not block. */
@@ -129,46 +211,46 @@ const fill = (...fds: number[]): string => `
   process.on('SIGUSR2', () => { fill(); throw new Error('a crash'); });`;
 const HANG = `import { Server } from 'node:net'; Server.prototype.close = function () { return this; };`;
 
-interface End {
-  readonly preload: string;
-  readonly signals: readonly NodeJS.Signals[];
-  readonly status: number;
-  readonly isClosed?: boolean;
-  /** On standard error, which is not read otherwise. */
-  readonly says?: string;
-}
-const ENDS: Readonly<Record<string, End>> = {
-  'both full: SIGTERM': { preload: fill(1, 2), signals: ['SIGTERM'], status: 0 },
-  'both full: a crash during the drain': { preload: fill(1, 2), signals: ['SIGTERM', 'SIGUSR2'], status: 1 },
-  'both closed: a crash during the drain': {
+const ENDS = [
+  { what: 'both full: SIGTERM', preload: fill(1, 2), signals: ['SIGTERM'], status: 0 },
+  {
+    what: 'both full: a crash in the drain',
+    preload: fill(1, 2),
+    signals: ['SIGTERM', 'SIGUSR2'],
+    status: 1,
+  },
+  {
+    what: 'both closed: a crash in the drain',
     preload: fill(),
     isClosed: true,
     signals: ['SIGTERM', 'SIGUSR2'],
     status: 1,
   },
-  'a drain that hangs': {
+  // Standard error is read only where it says something.
+  { what: 'a full log: a crash', preload: fill(1), signals: ['SIGUSR2'], status: 1, says: 'Error: a crash' },
+  {
+    what: 'a drain that hangs',
     preload: HANG,
     signals: ['SIGTERM'],
     status: 1,
     says: 'banks-bff did not stop within 2300 ms.',
   },
-  'a full log: a crash': { preload: fill(1), signals: ['SIGUSR2'], status: 1, says: 'Error: a crash' },
-};
+] as const;
 
 test('it ends, with its last message, whether or not standard output and standard error are read', async () => {
-  const running = Object.entries(ENDS).map(([what, end]) => {
-    const { child, output } = runService({ ...sandbox(), SHUTDOWN_GRACE: '300ms' }, { preload: end.preload });
-    closeLater(() => child.kill('SIGKILL'));
+  const running = ENDS.map((row) => {
+    const { child, output } = run({ SHUTDOWN_GRACE: '300ms' }, { preload: row.preload });
+    const says = 'says' in row ? row.says : '';
     child.stdout.pause();
-    if (end.says === undefined) child.stderr.pause();
-    return { what, ...end, child, output };
+    if (says === '') child.stderr.pause();
+    return { ...row, says, child, output };
   });
   // Each listens before it asks for the list.
   await eventually(() => emulator.listCalls() === running.length);
-  const ended = running.map(async ({ what, child, output, signals, isClosed, says = '' }) => {
-    if (isClosed) for (const stream of [child.stdout, child.stderr]) stream.destroy();
+  const ended = running.map(async ({ child, output, says, ...row }) => {
+    if ('isClosed' in row) for (const stream of [child.stdout, child.stderr]) stream.destroy();
     const exited = once(child, 'exit');
-    for (const signal of signals) {
+    for (const signal of row.signals) {
       child.kill(signal);
       // Two signals at once may arrive in another order.
       // oxlint-disable-next-line no-await-in-loop -- one signal after the other
@@ -176,7 +258,7 @@ test('it ends, with its last message, whether or not standard output and standar
     }
     const [status] = await exited;
     await eventually(() => output().includes(says));
-    return [what, status];
+    return [row.what, status];
   });
-  expect(await Promise.all(ended)).toEqual(running.map(({ what, status }) => [what, status]));
+  expect(await Promise.all(ended)).toEqual(ENDS.map(({ what, status }) => [what, status]));
 });

@@ -2,44 +2,32 @@ import { afterEach, expect, test } from '@jest/globals';
 import { connect, createServer, type Socket } from 'node:net';
 import supertest from 'supertest';
 import { listenOn } from './kit/free-port.ts';
-import { clientCredentialsEnv, eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
+import { clientCredentialsEnv, eventually, startRig, type Rig } from './kit/rig.ts';
+
+// What belongs to no single part of the service: a defect in one, and the end of all.
 
 let rig: Rig;
 afterEach(() => rig.close());
 
-const start = async (options?: RigOptions): Promise<void> => {
-  rig = await startRig(options);
-};
-const hasList = () => rig.service.list.served() !== undefined;
-
-test("GET /banks returns all banks with only the published fields, in the provider's order", async () => {
-  await start();
-  const { body, headers } = await supertest(rig.url).get('/banks').expect(200);
-  expect(body).toHaveLength(513);
-  expect(body[0]).toEqual({ code: '001', ispb: '00000000', name: 'BCO DO BRASIL S.A.' });
-  expect(headers['content-type']).toBe('application/json; charset=utf-8');
-});
-
 test('a defect is a 500 that says nothing about it, and is in the log', async () => {
-  await start();
-  await eventually(hasList);
-  const working = { ...rig.service.list };
+  rig = await startRig();
+  const { status } = rig.service.list;
   Object.assign(rig.service.list, {
     status: () => {
       throw new Error('a defect');
     },
   });
-  const { text } = await supertest(rig.url).get('/healthz').expect(500);
-  Object.assign(rig.service.list, working);
-  expect(JSON.parse(text)).toMatchObject({ code: 'internal_error' });
+  const { body, text } = await supertest(rig.url).get('/healthz').expect(500);
+  Object.assign(rig.service.list, { status });
+  expect(body).toMatchObject({ code: 'internal_error' });
   expect(text).not.toContain('defect');
   expect(rig.messages()).toContain('unexpected error in a request');
   expect(rig.log()).toContain('a defect');
 });
 
 test('while draining, every answer says that its connection ends', async () => {
-  await start();
-  await eventually(hasList);
+  rig = await startRig();
+  await eventually(() => rig.service.list.served() !== undefined);
   const stopped = rig.service.stop({ noticeMs: 3_000 });
   for (const path of ['/banks', '/healthz', '/nothing']) {
     const answer = await fetch(rig.url + path);
@@ -56,7 +44,7 @@ test('a stop ends everything: renewals, the management port, and requests to the
   const sockets = new Set<Socket>();
   const endpoint = createServer((socket) => void sockets.add(socket.resume().on('error', () => undefined)));
   const port = await listenOn(endpoint);
-  await start({
+  rig = await startRig({
     envFor: (emulator) => ({
       ...clientCredentialsEnv(emulator),
       PROVIDER_TOKEN_URL: `http://127.0.0.1:${port}/token`,
@@ -75,4 +63,11 @@ test('a stop ends everything: renewals, the management port, and requests to the
   endpoint.close();
   // Nothing is to come: a clock that moved on would only hide it.
   expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
+});
+
+test('HOST=:: takes connections of IPv6 and of IPv4', async () => {
+  rig = await startRig({ env: { HOST: '::' } });
+  const { port } = new URL(rig.url);
+  for (const host of ['[::1]', '127.0.0.1'])
+    expect((await fetch(`http://${host}:${port}/healthz`)).status).toBe(200);
 });

@@ -34,14 +34,8 @@ test('a valid configuration is printed whole, with the source of each value, and
   );
   const file = join(directory, 'management-token');
   writeFileSync(file, 'hidden-from-operators');
-  const env = {
-    ...SANDBOX,
-    CACHE_TTL: '10m',
-    CORS_ORIGINS: '',
-    MANAGEMENT_TOKEN_FILE: file,
-    NO_PROXY: 'upper',
-  };
-  const { status, text, row } = await checkConfig(env, directory);
+  const own = { CACHE_TTL: '10m', CORS_ORIGINS: '', MANAGEMENT_TOKEN_FILE: file, NO_PROXY: 'upper' };
+  const { status, text, row } = await checkConfig({ ...SANDBOX, ...own }, directory);
   expect(status).toBe(0);
   for (const name of VARIABLE_NAMES) expect([name, row(name)]).toEqual([name, expect.any(String)]);
   expect(row('PROVIDER_SANDBOX_BASE_URL')).toBe('environment http://127.0.0.1:4000');

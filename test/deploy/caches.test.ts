@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import {
-  describeWithNginx,
-  describeWithVarnish,
-  startNginx,
-  startVarnish,
-  type CachingProxy,
-} from '../kit/caching-proxy.ts';
-import { eventually, startRig, type Rig } from '../kit/rig.ts';
+import { expect, test } from '@jest/globals';
+import { describeWithNginx, describeWithVarnish, startNginx, startVarnish } from '../kit/caching-proxy.ts';
+import { closeLater } from '../kit/close-later.ts';
+import { eventually, startRig } from '../kit/rig.ts';
 
 // Real caches in front of the service: what docs/deployment.md says of them, and of CDNs that work alike.
 
@@ -16,64 +11,39 @@ const [ALLOWED, OTHER, STRANGER] = [
   'https://evil.example.com',
 ];
 
-const CACHES = {
-  nginx: {
-    suite: describeWithNginx,
-    start: (url: string) => startNginx(url),
-    encodings: ['br', 'br', null],
-    copies: 3,
-  },
+const CACHES = [
+  ['nginx', describeWithNginx, startNginx, ['br', 'br', null], 3],
   // It keeps gzip only, and decompresses for a client that does not take it.
-  Varnish: { suite: describeWithVarnish, start: startVarnish, encodings: [null, 'gzip', null], copies: 1 },
-};
+  ['Varnish', describeWithVarnish, startVarnish, [null, 'gzip', null], 1],
+] as const;
 
-for (const [name, { suite, start, encodings, copies }] of Object.entries(CACHES)) {
-  suite(`behind ${name}`, () => {
-    let open: { rig: Rig; cache: CachingProxy };
-    let listed: { rig: Rig; cache: CachingProxy };
-    const begin = async (origins: string): Promise<typeof open> => {
+for (const [name, describeWithIt, startCache, encodings, copies] of CACHES) {
+  describeWithIt(`behind ${name}`, () => {
+    const start = async (origins: string) => {
       const rig = await startRig({ env: { CORS_ORIGINS: origins, BROWSER_MAX_AGE: '1s' } });
+      closeLater(() => rig.close());
       await eventually(() => rig.service.list.served() !== undefined);
-      return { rig, cache: await start(rig.url) };
-    };
-    beforeAll(async () => {
-      open = await begin('*');
-      listed = await begin(`${ALLOWED},${OTHER}`);
-    }, 60_000);
-    afterAll(async () => {
-      for (const { rig, cache } of [open, listed]) {
-        await cache.close();
-        await rig.close();
-      }
-    });
-
-    /** A query string makes each test begin without a copy: the service ignores it, and caches do not. */
-    let tests = 0;
-    const clientOf = ({ rig, cache }: typeof open) => {
-      const url = `${cache.url}/banks?${(tests += 1)}`;
-      const before = rig.log().length;
+      const cache = await startCache(rig.url);
+      closeLater(() => cache.close());
       return {
         get: async (headers: Readonly<Record<string, string>> = {}): Promise<Response> => {
-          const response = await fetch(url, { headers: { 'Accept-Encoding': 'gzip', ...headers } });
+          const response = await fetch(`${cache.url}/banks`, {
+            headers: { 'Accept-Encoding': 'gzip', ...headers },
+          });
           // As undici does it for a page: it decompresses.
-          if (response.status === 200) expect(await response.json()).toHaveLength(513);
+          expect(await response.json()).toHaveLength(513);
           return response;
         },
         /** The statuses with which the service answered what came through. */
         asked: (): string[] =>
-          [
-            ...rig
-              .log()
-              .slice(before)
-              .matchAll(/"path":"\/banks","status":(\d+)/g),
-          ].map(([, status = '']) => status),
+          [...rig.log().matchAll(/"path":"\/banks","status":(\d+)/g)].map(([, status = '']) => status),
       };
     };
     const allowedOrigin = ({ headers }: Response): string | null =>
       headers.get('access-control-allow-origin');
 
     test('CORS_ORIGINS=*: one copy serves the pages of every origin', async () => {
-      const { get, asked } = clientOf(open);
+      const { get, asked } = await start('*');
       for (const headers of [{}, { Origin: ALLOWED }, { Origin: OTHER }, { Origin: STRANGER }]) {
         const response = await get(headers);
         expect(allowedOrigin(response)).toBe('*');
@@ -83,7 +53,7 @@ for (const [name, { suite, start, encodings, copies }] of Object.entries(CACHES)
     });
 
     test('a list in CORS_ORIGINS: a copy for each origin, and no other page gets the headers of an allowed one', async () => {
-      const { get, asked } = clientOf(listed);
+      const { get, asked } = await start(`${ALLOWED},${OTHER}`);
       for (let round = 0; round < 2; round += 1) {
         for (const origin of [ALLOWED, OTHER, STRANGER]) {
           const response = await get({ Origin: origin });
@@ -95,7 +65,7 @@ for (const [name, { suite, start, encodings, copies }] of Object.entries(CACHES)
     });
 
     test('each client gets an encoding that it takes', async () => {
-      const { get, asked } = clientOf(open);
+      const { get, asked } = await start('*');
       const seen: (string | null)[] = [];
       for (const accepted of ['br', 'gzip, br', 'identity'])
         seen.push((await get({ 'Accept-Encoding': accepted })).headers.get('content-encoding'));
@@ -104,7 +74,7 @@ for (const [name, { suite, start, encodings, copies }] of Object.entries(CACHES)
     });
 
     test('after max-age the old copy is served at once, and revalidated in the background with a 304', async () => {
-      const { get, asked } = clientOf(open);
+      const { get, asked } = await start('*');
       await get();
       for (let tries = 0; tries < 100 && asked().length < 2; tries += 1) {
         await get();

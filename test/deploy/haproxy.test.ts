@@ -1,40 +1,30 @@
-import { afterEach, expect, test } from '@jest/globals';
-import { once } from 'node:events';
+import { expect, test } from '@jest/globals';
 import { get } from 'node:http';
-import { Readable } from 'node:stream';
-import { describeWithHaproxy, startHaproxy, type Haproxy } from '../kit/haproxy.ts';
-import { startRig, type Rig } from '../kit/rig.ts';
+import { closeLater } from '../kit/close-later.ts';
+import { describeWithHaproxy, startHaproxy } from '../kit/haproxy.ts';
+import { startRig } from '../kit/rig.ts';
 
 // The shipped load balancer in front of one replica. What clients get in an outage: soak/load-balancer.test.ts.
 
 describeWithHaproxy('the load balancer', () => {
-  let rig: Rig;
-  let haproxy: Haproxy | undefined;
-  afterEach(async () => {
-    await haproxy?.close();
-    haproxy = undefined;
-    await rig.close();
-  });
-
-  /** Starts both, and waits until HAProxy has found the replica. */
-  const start = async (): Promise<Haproxy> => {
-    rig = await startRig({ env: { TRUST_PROXY: '1' } });
-    haproxy = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));
-    while ((await fetch(`${haproxy.url}/banks`)).status !== 200);
-    return haproxy;
-  };
-  const lastRequest = (): Record<string, unknown> =>
-    Object(
-      JSON.parse(
-        rig
-          .log()
-          .split('\n')
-          .findLast((line) => line.includes('"/banks"')) ?? '',
-      ),
+  /** In front of one replica, which it has found. `lastRequest` is the replica's last log line about the list. */
+  const start = async () => {
+    const rig = await startRig({ env: { TRUST_PROXY: '1' } });
+    const haproxy = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));
+    closeLater(
+      () => rig.close(),
+      () => haproxy.close(),
     );
+    while ((await fetch(`${haproxy.url}/banks`)).status !== 200);
+    const lastRequest = (): unknown => {
+      const lines = rig.log().split('\n');
+      return JSON.parse(lines.findLast((line) => line.includes('"/banks"')) ?? '');
+    };
+    return { ...haproxy, lastRequest };
+  };
 
   test('gives each request an id, keeps a well-formed one from the client, and replaces a bad one', async () => {
-    const { url } = await start();
+    const { url, lastRequest } = await start();
     const idFor = async (headers: Record<string, string>): Promise<string | null> => {
       const id = (await fetch(`${url}/banks`, { headers })).headers.get('x-request-id');
       expect(lastRequest()).toMatchObject({ requestId: id });
@@ -46,19 +36,16 @@ describeWithHaproxy('the load balancer', () => {
   });
 
   test("passes on the client's address, whatever the client sends", async () => {
-    const { port } = await start();
+    const { port, lastRequest } = await start();
     const headers = { 'X-Forwarded-For': '203.0.113.9' };
-    const [response]: unknown[] = await once(
-      get({ port, path: '/banks', localAddress: '127.0.0.5', headers }),
-      'response',
-    );
-    if (response instanceof Readable) await response.toArray();
+    const request = { port, path: '/banks', localAddress: '127.0.0.5', headers };
+    await new Promise((resolve) => get(request, (res) => res.resume().on('end', resolve)));
     expect(lastRequest()).toMatchObject({ ip: '127.0.0.5' });
   });
 
   test('answers by itself only when no replica is left: 503 with a problem document for every page', async () => {
-    rig = await startRig();
-    haproxy = await startHaproxy([], 1);
+    const haproxy = await startHaproxy([], 1);
+    closeLater(() => haproxy.close());
     const response = await fetch(`${haproxy.url}/banks`, { headers: { 'X-Request-Id': 'abc' } });
     expect(response.status).toBe(503);
     expect(Object.fromEntries(response.headers)).toMatchObject({

@@ -1,55 +1,68 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { existsSync, rmSync } from 'node:fs';
+import { afterAll, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { promisify } from 'node:util';
+import { startEmulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { closeLater } from '../kit/close-later.ts';
-import { layOutImage, type Image } from '../kit/image.ts';
+import { emulate } from '../kit/emulate.ts';
+import { layOutImage } from '../kit/image.ts';
+import { findFreePort } from '../kit/free-port.ts';
+import { LISTENING, startProcess } from '../kit/process.ts';
 import { runProgram, type Program } from '../kit/program.ts';
+import { read } from '../kit/repository.ts';
 import { SANDBOX } from '../kit/sandbox.ts';
 
 // The service as it is deployed: production dependencies only, in the image's file layout, started by its command.
 
-let image: Image;
-let emulator: Emulator;
-beforeAll(async () => {
-  image = layOutImage();
-  emulator = await startEmulator();
-});
-afterAll(async () => {
-  await emulator.close();
-  rmSync(image.app, { recursive: true });
-});
+const { app, entrypoint } = layOutImage();
+afterAll(() => rmSync(app, { recursive: true }));
 
 /** Runs Node in the image. */
 const runNode = (args: readonly string[], env: Environment): Program => {
-  const program = runProgram(process.execPath, { args, env, cwd: image.app });
+  const program = runProgram(process.execPath, { args, env, cwd: app });
   closeLater(() => program.child.kill('SIGKILL'));
   return program;
 };
 
-/** `docker run … args`. */
-const run = (args: readonly string[], env: Environment): Program =>
-  runNode([...image.entrypoint, ...args], env);
-
-const sandbox = (): Environment => ({ ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl });
-
 test('the image has no compiler, no source and no tests', () => {
-  for (const path of ['node_modules/typescript', 'node_modules/jest', 'test', 'emulator', 'src'])
-    expect([path, existsSync(join(image.app, path))]).toEqual([path, false]);
+  const unwanted = ['node_modules/typescript', 'node_modules/jest', 'test', 'emulator', 'src'];
+  expect(unwanted.filter((path) => existsSync(join(app, path)))).toEqual([]);
 });
 
 test('the image serves the list, and a status page that names a command which works there', async () => {
+  const emulator = await emulate();
+  const env = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl };
   await emulator.behave('forbidden');
-  const service = run(['serve'], sandbox());
-  const [, url = '', operatorsUrl = ''] = await service.says(/"url":"([^"]+)","operatorsUrl":"([^"]+)"/);
+  const service = runNode([...entrypoint, 'serve'], env);
+  const [, url = '', operatorsUrl = ''] = await service.says(LISTENING);
   expect((await fetch(`${url}/banks`)).status).toBe(502);
-  const [, command = ''] = />(node [^<]* doctor)</.exec(await (await fetch(operatorsUrl)).text()) ?? [];
+  const [, command = ''] = />node ([^<]* doctor)</.exec(await (await fetch(operatorsUrl)).text()) ?? [];
   await emulator.behave('healthy');
-  const [, ...args] = command.split(' ');
-  const doctor = runNode(args, sandbox());
+  const doctor = runNode(command.split(' '), env);
   expect(await doctor.exit).toBe(0);
   expect(doctor.output()).toContain('can serve a list: 513 banks');
-  service.child.kill('SIGINT');
-  expect(await service.exit).toBe(0);
+  expect(await service.end('SIGINT')).toBe(0);
 });
+
+test('a list made beforehand by the printed command is served on day 0, while the provider is down', async () => {
+  const provider = await startEmulator();
+  const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-day-0-')), 'list.json');
+  const port = await findFreePort();
+  const env = { PROVIDER_SANDBOX_BASE_URL: provider.baseUrl };
+  const [command = ''] = /^CACHE_SNAPSHOT_FILE=.*$/m.exec(read('docs/deployment.md')) ?? [];
+  const here = command
+    .replace('=list.json', `=${snapshot}`)
+    .replace(' node ', ` ${process.execPath} `)
+    .replace('localhost:3000', `127.0.0.1:${port}`);
+  await promisify(execFile)('bash', ['-c', here], {
+    env: { ...SANDBOX, ...env, PATH: '/usr/bin:/bin', PORT: String(port), MANAGEMENT_PORT: 'off' },
+  });
+  await provider.close();
+
+  const { url } = await startProcess({ ...env, CACHE_SNAPSHOT_FILE: snapshot });
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  expect(await (await fetch(`${url}/banks`)).json()).toHaveLength(513);
+}, 60_000);

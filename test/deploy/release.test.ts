@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -7,43 +7,42 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
+import { closeLater } from '../kit/close-later.ts';
 import { listenOn } from '../kit/free-port.ts';
 import { runNode } from '../kit/program.ts';
 import { read } from '../kit/repository.ts';
 
 // What a release is made with: the workflows, the SBOM and the audit.
 
-describe('the workflows', () => {
-  const texts = readdirSync('.github/workflows').map((name) => [name, read(`.github/workflows/${name}`)]);
+interface Job {
+  readonly 'timeout-minutes': number;
+  readonly steps: readonly Record<string, string>[];
+}
 
-  interface Job {
-    readonly 'timeout-minutes': number;
-    readonly steps: readonly Record<string, string>[];
-  }
+test.each(readdirSync('.github/workflows'))(
+  'the workflow %s runs all of CI, and may do nothing to the repository unless a job asks for it',
+  (name) => {
+    const text = read(`.github/workflows/${name}`);
+    const { permissions, jobs } = parse(text);
+    expect([{}, { contents: 'read' }]).toContainEqual(permissions);
+    const all = Object.values<Job>(jobs);
+    for (const job of all) expect(job['timeout-minutes']).toEqual(expect.any(Number));
+    const steps = all.flatMap((job) => job.steps);
+    expect(steps.map(({ run }) => run)).toContain('bash .ci/run');
+    // By their commit, which a moved tag cannot change. Dependabot keeps the comment, and people read it.
+    const pinned = text.match(/uses: \S+@[\da-f]{40} # v\d+\.\d+\.\d+$/gm) ?? [];
+    expect(pinned).toHaveLength(steps.filter(({ uses }) => uses).length);
+  },
+);
 
-  test.each(texts)(
-    '%s runs all of CI, and may do nothing to the repository unless a job asks for it',
-    (_name, text = '') => {
-      const { permissions, jobs } = parse(text);
-      expect([{}, { contents: 'read' }]).toContainEqual(permissions);
-      for (const job of Object.values<Job>(jobs)) expect(job['timeout-minutes']).toEqual(expect.any(Number));
-      const steps = Object.values<Job>(jobs).flatMap((job) => job.steps);
-      expect(steps.map(({ run }) => run)).toContain('bash .ci/run');
-      // By their commit, which a moved tag cannot change. Dependabot keeps the comment, and people read it.
-      const pinned = text.match(/uses: \S+@[\da-f]{40} # v\d+\.\d+\.\d+$/gm) ?? [];
-      expect(pinned).toHaveLength(steps.filter(({ uses }) => uses).length);
-    },
-  );
-
-  test('a release is made of what CI has passed, for two architectures, with its provenance and contents', () => {
-    const { release } = parse(read('.github/workflows/release.yml')).jobs;
-    expect(release.needs).toBe('check');
-    expect(release.steps.find(({ id }: { id?: string }) => id === 'build').with).toMatchObject({
-      target: 'service',
-      platforms: 'linux/amd64,linux/arm64',
-      provenance: 'mode=max',
-      sbom: true,
-    });
+test('a release is made of what CI has passed, for two architectures, with its provenance and contents', () => {
+  const { release } = parse(read('.github/workflows/release.yml')).jobs;
+  expect(release.needs).toBe('check');
+  expect(release.steps.find(({ id }: { id?: string }) => id === 'build').with).toMatchObject({
+    target: 'service',
+    platforms: 'linux/amd64,linux/arm64',
+    provenance: 'mode=max',
+    sbom: true,
   });
 });
 
@@ -64,8 +63,8 @@ test('images get their digests beside their tags, and a release is refused witho
   await run();
   expect(await run('--check')).toMatchObject({ stdout: '' });
   const named = [...files.slice(0, 2), '.github/workflows/ci.yml', '.github/workflows/release.yml'];
-  const pinned = (await Promise.all(named.map((file) => readFile(join(folder, file), 'utf8')))).join('');
-  const used = pinned.match(/^(?:FROM |\s+image: ).*$/gm) ?? [];
+  const pinned = await Promise.all(named.map((file) => readFile(join(folder, file), 'utf8')));
+  const used = pinned.join('').match(/^(?:FROM |\s+image: ).*$/gm) ?? [];
   expect(used.filter((line) => !line.includes(`@${digest}`))).toEqual([]);
   expect(used).toHaveLength(8);
   await rm(folder, { recursive: true });
@@ -87,8 +86,8 @@ test('the SBOM lists what a production install has, and nothing else', async () 
 
 const HOLE = {
   id: 1,
-  url: 'https://example.com/1',
-  title: 'A made-up hole',
+  url: 'https://a.example',
+  title: 'A hole',
   severity: 'high',
   vulnerable_versions: '<99',
 };
@@ -105,6 +104,7 @@ test.each([
     });
   });
   const port = await listenOn(registry);
+  closeLater(() => registry.close());
   const { exit, output } = runNode('.ci/audit.js', {
     env: {
       // oxlint-disable-next-line node/no-process-env -- npm's own, but for the registry and its cache
@@ -115,6 +115,4 @@ test.each([
   });
   expect(await exit).toBe(status);
   expect(output()).toContain(said);
-  registry.close();
-  registry.closeAllConnections();
 });

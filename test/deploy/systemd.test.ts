@@ -1,26 +1,46 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
 import { needProgram } from '../kit/needs.ts';
+import { LISTENING } from '../kit/process.ts';
+import { runProgram } from '../kit/program.ts';
 import { read } from '../kit/repository.ts';
-import { UNIT } from '../kit/unit.ts';
+import { eventually } from '../kit/rig.ts';
+import { SANDBOX } from '../kit/sandbox.ts';
 
-// What systemd itself says of the unit. That the service runs with what it sets: archive.test.ts.
+// The unit for systemd: what systemd itself says of it, and the release's archive, unpacked where nothing can be written and
+// run by the unit's command line with the unit's variables: as user nobody where the tests are root's, otherwise as their own
+// user.
 
-const { describeWithIt } = needProgram(['systemd-analyze'], 'On Debian: apt-get install systemd');
+const UNIT = read('deploy/systemd/banks-bff.service');
+/** The values of `key`, in order. */
+const valuesOf = (key: string): string[] =>
+  [...UNIT.matchAll(new RegExp(String.raw`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-describeWithIt('systemd', () => {
-  let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'banks-unit-'));
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
+/** The variables that the unit sets; the rest comes from the operator's file. An assignment with a space is quoted. */
+const unitVariables = (): Record<string, string> =>
+  Object.fromEntries(
+    valuesOf('Environment').map((line) =>
+      line
+        .replace(/^"(.*)"$/, '$1')
+        .split(/=(.*)/s)
+        .slice(0, 2),
+    ),
+  );
 
+const { describeWithIt: describeWithSystemd } = needProgram(
+  ['systemd-analyze'],
+  'On Debian: apt-get install systemd',
+);
+
+describeWithSystemd('systemd', () => {
   /** The status and the output of systemd-analyze about `text` as the unit. */
   const analyze = (text: string, ...args: string[]): { status: number | null; written: string } => {
-    const file = join(folder, 'banks-bff.service');
+    const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks-bff.service');
     writeFileSync(file, text);
     const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], { encoding: 'utf8' });
     return { status, written: stdout + stderr };
@@ -28,20 +48,79 @@ describeWithIt('systemd', () => {
 
   test('finds nothing wrong with the unit', () => {
     // Where Node is on this machine: systemd looks whether the program exists.
-    const here = read(UNIT).replace('/usr/bin/node', process.execPath);
+    const here = UNIT.replace('/usr/bin/node', process.execPath);
     expect(analyze(here, 'verify', '--man=no')).toEqual({ status: 0, written: '' });
   });
 
   test('rates its exposure at 1.3 of 10 at most', () => {
-    // The threshold is in tenths.
-    const { status, written } = analyze(
-      read(UNIT),
-      'security',
-      '--offline=true',
-      '--threshold=13',
-      '--no-pager',
-    );
-    expect(written).toMatch(/exposure level .*: \S+/);
-    expect(status).toBe(0);
+    const inTenths = '--threshold=13';
+    expect(analyze(UNIT, 'security', '--offline=true', inTenths, '--no-pager')).toEqual({
+      status: 0,
+      written: expect.stringMatching(/exposure level .*: \S+/),
+    });
   });
+});
+
+const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
+
+const { program: setpriv, describeWithIt: describeWithSetpriv } = needProgram(
+  ['setpriv'],
+  'On Debian: apt-get install util-linux',
+);
+
+describeWithSetpriv('the archive', () => {
+  test('runs as another user from a tree that nobody can write, and keeps its list in the state directory', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'banks-archive-'));
+    closeLater(() => {
+      execFileSync('chmod', ['-R', 'u+w', folder]);
+      rmSync(folder, { recursive: true });
+    });
+    const archive = execFileSync('bash', ['scripts/archive.sh', folder], {
+      // oxlint-disable-next-line node/no-process-env -- the time, because a container may hide git's
+      env: { ...process.env, SOURCE_DATE_EPOCH: '0' },
+      encoding: 'utf8',
+    }).trim();
+    execFileSync('tar', ['--extract', '--gzip', '--file', archive, '--directory', folder]);
+    const tree = join(folder, basename(archive, '.tar.gz'));
+    const [state, credentials] = [join(folder, 'state'), join(folder, 'credentials')];
+    for (const path of [join(state, 'banks-bff'), credentials]) mkdirSync(path, { recursive: true });
+    for (const line of valuesOf('LoadCredential'))
+      writeFileSync(join(credentials, line.split(':')[0] ?? ''), 'emulator-access-token\n');
+    if (isRoot) chownSync(join(state, 'banks-bff'), NOBODY, NOBODY);
+    execFileSync('chmod', ['-R', 'a-w,a+rX', tree]);
+    execFileSync('chmod', ['a+rx', folder]);
+
+    const [node = '', ...args] = (valuesOf('ExecStart')[0] ?? '').split(' ');
+    expect(node).toBe('/usr/bin/node');
+    const other = isRoot ? [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : [];
+    const ofUnit = Object.entries(unitVariables()).map(([name, value]) => [
+      name,
+      value.replace('%d', credentials).replace('%S', state),
+    ]);
+    const { baseUrl } = await emulate();
+    const { says, child, exit, output } = runProgram(setpriv, {
+      args: [...other, process.execPath, ...args],
+      cwd: tree,
+      env: {
+        PATH: '/usr/bin:/bin',
+        ...Object.fromEntries(ofUnit),
+        ...SANDBOX,
+        // Its token is in a file.
+        PROVIDER_ACCESS_TOKEN: '',
+        PROVIDER_SANDBOX_BASE_URL: baseUrl,
+      },
+    });
+    closeLater(() => child.kill('SIGKILL'));
+    const [, url = '', operatorsUrl = ''] = await says(LISTENING);
+    expect(await (await fetch(`${url}/banks`)).json()).toHaveLength(513);
+    for (const path of ['/', '/status-page.css', '/status-page.js'])
+      expect((await fetch(`${operatorsUrl}${path}`)).status).toBe(200);
+    await eventually(() => existsSync(join(state, 'banks-bff', 'banks.json')));
+    child.kill('SIGINT');
+    expect(await exit).toBe(0);
+    // The unit gives it more time than it takes.
+    const [, graceMs] = /"graceMs":(\d+)/.exec(output()) ?? [];
+    expect(Number.parseInt(valuesOf('TimeoutStopSec')[0] ?? '', 10) * 1_000).toBeGreaterThan(Number(graceMs));
+  }, 90_000);
 });

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { closeLater } from '../kit/close-later.ts';
-import { emulate, runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
+import { emulate } from '../kit/emulate.ts';
+import { runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
 import { findFreePort, listenOn } from '../kit/free-port.ts';
-import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
 import { eventually, startRig } from '../kit/rig.ts';
 
 // The doctor about what the service uses besides the provider: stores, ports and the clock.
@@ -74,15 +75,10 @@ describe('the snapshot file', () => {
 
 describeWithRedis('Redis', () => {
   const SECRET = 'SECRET-password';
-  const start = async (...options: string[]): Promise<RedisServer> => {
-    const redis = await startRedis(options);
-    closeLater(() => redis.kill());
-    return redis;
-  };
   const at = (url: string): Promise<DoctorReport> => doctor({ CACHE_REDIS_URL: url });
 
   test('that works is passed in every respect, and nothing of it is left behind', async () => {
-    const redis = await start();
+    const redis = await redisOfTest();
     const { status, linesOf } = await at(redis.url);
     expect(status).toBe(0);
     expect(linesOf('redis')).toMatch(/^ok .* logged in; wrote, took a lease and heard a message/);
@@ -97,7 +93,7 @@ describeWithRedis('Redis', () => {
     writeFileSync(file, `https://${SECRET}\n`);
     const noAddress = await doctor({ CACHE_REDIS_URL_FILE: file });
     expectFailure(noAddress, 'redis', /\(no address\)/, /write the address/);
-    const redis = await start();
+    const redis = await redisOfTest();
     redis.stall();
     expectFailure(await at(redis.url), 'redis', /connecting .*\(TIMEOUT\)/, /ask your network team/);
     redis.resume();
@@ -107,7 +103,7 @@ describeWithRedis('Redis', () => {
   });
 
   test('that refuses the user, a write, a lease or a message is a failure that says which', async () => {
-    const redis = await start('--requirepass', SECRET);
+    const redis = await redisOfTest('--requirepass', SECRET);
     const as = (user: string) => `redis://${user}127.0.0.1:${redis.port}`;
     expectFailure(await at(as('')), 'redis', /\(NOAUTH\)/, /write both into/);
     expectFailure(await at(as(':wrong@')), 'redis', /logging in fails \(WRONGPASS\)/, /write both into/);
@@ -127,11 +123,11 @@ describeWithRedis('Redis', () => {
   });
 
   test('that is read-only or full is a failure', async () => {
-    const primary = await start();
+    const primary = await redisOfTest();
     // It writes what it gets from the primary to a file.
-    const replica = await start('--dir', folder(), '--replicaof', '127.0.0.1', String(primary.port));
+    const replica = await redisOfTest('--dir', folder(), '--replicaof', '127.0.0.1', String(primary.port));
     expectFailure(await at(replica.url), 'redis', /writing fails \(READONLY\)/, /primary/);
-    const full = await start('--maxmemory', '1');
+    const full = await redisOfTest('--maxmemory', '1');
     expectFailure(await at(full.url), 'redis', /writing fails \(OOM\)/, /memory/);
   });
 });

@@ -38,8 +38,6 @@ export const runHaproxy = (configure: (write: (name: string, text: string) => st
   };
 };
 
-export type Haproxy = Awaited<ReturnType<typeof startHaproxy>>;
-
 /** Starts HAProxy in front of the replicas at `addresses` (IPv4), all of which listen on `port`. */
 export const startHaproxy = async (addresses: readonly string[], port: number) => {
   const names = await startNameServer(addresses);

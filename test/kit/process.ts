@@ -1,10 +1,11 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { Environment } from '../../src/config/reader.ts';
+import { closeLater } from './close-later.ts';
 import { SANDBOX } from './sandbox.ts';
 import { runNode, type NodeOptions, type Program } from './program.ts';
 
-// The built service as a process of its own, with every byte that it writes.
+// The built service as a process of its own, with every byte that it writes. It is killed after the test.
 
 export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>;
 
@@ -12,29 +13,24 @@ export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>;
 export const runService = (
   env: Environment,
   { preload = '', ...options }: NodeOptions & { readonly preload?: string } = {},
-): Program =>
-  runNode(resolve('dist/src/main.js'), {
+): Program => {
+  const program = runNode(resolve('dist/src/main.js'), {
     // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),
     ...options,
     args: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`],
     env: { ...SANDBOX, ...env },
   });
+  closeLater(() => program.child.kill('SIGKILL'));
+  return program;
+};
+
+/** In the log line of a service that listens: its address, and that of its management port unless it is off. */
+export const LISTENING = /"url":"([^"]+)"(?:,"operatorsUrl":"([^"]+)")?/;
 
 /** Starts it; resolves when it listens. `preload` as for {@link runService}. */
 export const startProcess = async (env: Environment, preload = '') => {
   const { child, end, output, says } = runService(env, { preload });
-  await says(/"listening"[^\n]*\n/);
-  return {
-    child,
-    /** Everything written to standard output and standard error so far. */
-    written: output,
-    /** The addresses of its listeners. */
-    urls: (): string[] =>
-      output()
-        .split('\n')
-        .filter((line) => line.includes('"listening"'))
-        .flatMap((line) => line.match(/http:\/\/127\.0\.0\.\d+:\d+/g) ?? []),
-    end,
-  };
+  const [, url = '', operatorsUrl = ''] = await says(LISTENING);
+  return { child, end, url, operatorsUrl, /** Everything that it has written so far. */ written: output };
 };

@@ -4,6 +4,7 @@ import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulat
 import { parseConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { createService } from '../../src/service.ts';
+import { closeLater } from './close-later.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { patientClock } from './patient-clock.ts';
 import { SANDBOX } from './sandbox.ts';
@@ -72,6 +73,14 @@ export const startRig = async (options: RigOptions = {}) => {
       if (!options.provider) await emulator.close();
     },
   };
+};
+
+/** The same, once its first load has ended. It is closed after the test. */
+export const startLoadedRig = async (options?: RigOptions): Promise<Rig> => {
+  const rig = await startRig(options);
+  closeLater(() => rig.close());
+  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+  return rig;
 };
 
 /** Tokens by the client-credentials grant from the emulator's endpoint. */

@@ -1,9 +1,7 @@
 import { expect } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
-import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { doctor } from '../../src/commands/doctor.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { closeLater } from './close-later.ts';
 import { leaksIn } from './leaks.ts';
 import { runCommand } from './run-command.ts';
 import { SANDBOX } from './sandbox.ts';
@@ -11,13 +9,6 @@ import { SANDBOX } from './sandbox.ts';
 // The doctor in this process. Nothing redacts what it writes: no secret may be in it even so.
 
 export type DoctorReport = Awaited<ReturnType<typeof runDoctor>>;
-
-/** An emulator for this test. */
-export const emulate = async (options?: EmulatorOptions): Promise<Emulator> => {
-  const emulator = await startEmulator(options);
-  closeLater(() => emulator.close());
-  return emulator;
-};
 
 /** What no report may contain. */
 const SECRETS = new Map(

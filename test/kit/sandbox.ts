@@ -9,3 +9,10 @@ export const SANDBOX = {
   PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
   BANK_FIELDS: 'code,ispb,name',
 };
+
+/** A production whose provider nobody can reach. */
+export const PRODUCTION = {
+  PROVIDER_ENVIRONMENT: 'production',
+  PROVIDER_PRODUCTION_BASE_URL: 'https://127.0.0.1:1',
+  PROVIDER_ACCESS_TOKEN: 'a-token-of-production',
+};

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,9 +6,11 @@ import supertest from 'supertest';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { makeBanks } from '../kit/banks.ts';
+import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
 import { findFreePort } from '../kit/free-port.ts';
-import { describeWithRedis, startRedis } from '../kit/redis-server.ts';
-import { eventually, startRig, type Rig } from '../kit/rig.ts';
+import { eventually, nextLoad, startLoadedRig, startRig, type Rig } from '../kit/rig.ts';
+import { PRODUCTION } from '../kit/sandbox.ts';
 
 // What the status page says in each state of the service, and /healthz of the stores. Every rig starts at 00:16:40 on
 // 1 January, and renews its list at 01:16:18.
@@ -16,29 +18,14 @@ import { eventually, startRig, type Rig } from '../kit/rig.ts';
 const HOUR_MS = 3_600_000;
 const RENEWAL_MS = HOUR_MS - 22_000;
 const TOKEN = 'emulator-access-token';
-/** A production whose provider nobody can reach. */
-const PRODUCTION = {
-  PROVIDER_ENVIRONMENT: 'production',
-  PROVIDER_PRODUCTION_BASE_URL: 'https://127.0.0.1:1',
-  PROVIDER_ACCESS_TOKEN: 'a-token-of-production',
-};
 
 let rig: Rig;
-afterEach(() => rig.close());
 
 const isLoaded = (): boolean => rig.service.list.status().nextLoadInMs > 0;
-const start = async (env: Environment = {}): Promise<void> => {
-  rig = await startRig({ env });
-  await eventually(isLoaded);
-};
-/** Lets the next load make `isWanted` true. */
-const retry = async (isWanted: () => boolean): Promise<void> => {
-  rig.clock.next();
-  await eventually(() => isWanted() && isLoaded());
-};
-const fail = async (behaviour: Behaviour): Promise<void> => {
+/** Lets the next load meet this. */
+const meet = async (behaviour: Behaviour): Promise<void> => {
   await rig.emulator.behave(behaviour);
-  await retry(() => rig.service.list.status().failure !== undefined);
+  await nextLoad(rig);
 };
 const logged = (text: string) => eventually(() => rig.messages().some((message) => message.includes(text)));
 
@@ -52,13 +39,12 @@ const page = async (): Promise<string> =>
 
 interface State {
   readonly env?: Environment;
-  /** What the provider does from the start, and from the first renewal. */
-  readonly first?: Behaviour;
-  readonly afterwards?: Behaviour;
+  /** What the provider does, load by load; by default one succeeds. */
+  readonly loads?: readonly [Behaviour, ...Behaviour[]];
   /** How much time passes after that. */
   readonly laterMs?: number;
-  /** What happens then. */
-  readonly act?: () => unknown;
+  /** Whether it then shuts down. */
+  readonly drains?: true;
   /** The title first, which repeats the headline. */
   readonly says: readonly string[];
 }
@@ -73,8 +59,7 @@ const STATES: Readonly<Record<string, State>> = {
     ],
   },
   'one that cannot be renewed': {
-    afterwards: 'unavailable',
-    act: () => retry(() => rig.service.list.status().failing?.attempts === 2),
+    loads: ['healthy', 'unavailable', 'unavailable'],
     says: [
       '! sandbox: Users get the current list, but it cannot be renewed.',
       'and can be served as an old list for 7 d after that.',
@@ -83,11 +68,7 @@ const STATES: Readonly<Record<string, State>> = {
     ],
   },
   'the same list, renewed after a failure': {
-    afterwards: 'unavailable',
-    act: async () => {
-      await rig.emulator.behave('healthy');
-      await retry(() => rig.service.list.status().failure === undefined);
-    },
+    loads: ['healthy', 'unavailable', 'healthy'],
     says: [
       '✓ sandbox: Users get the current list.',
       'Age of the list 0 s from 01:16:19 , current for another 1 h. The content last changed 1 h ago ( 00:16:40 ).',
@@ -96,7 +77,7 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'a stale list': {
     env: { CACHE_MAX_STALE: '5h' },
-    afterwards: 'unauthorized',
+    loads: ['healthy', 'unauthorized'],
     laterMs: 2 * HOUR_MS - RENEWAL_MS,
     says: [
       '! sandbox: Users get an old list.',
@@ -117,7 +98,7 @@ const STATES: Readonly<Record<string, State>> = {
     ],
   },
   'no list': {
-    first: 'html',
+    loads: ['html'],
     says: [
       '✕ sandbox: Users get errors: there is no cached list.',
       'Often it is the error page of something in between. Failing since 00:16:40 (0 s), 1 attempt. Details:',
@@ -125,11 +106,11 @@ const STATES: Readonly<Record<string, State>> = {
     ],
   },
   'no list yet': {
-    first: 'hang',
+    loads: ['hang'],
     says: ['! sandbox: The first list is being loaded.', 'Users get nothing yet', 'Next renewal in progress'],
   },
   'a list that was refused': {
-    afterwards: 'renamed-field',
+    loads: ['healthy', 'renamed-field'],
     says: [
       '! sandbox: Users get the cached list: a new one was refused.',
       'name: filled in 100 % of entries before, 0 % now',
@@ -137,7 +118,7 @@ const STATES: Readonly<Record<string, State>> = {
     ],
   },
   'rejected entries': {
-    first: 'some-unusable',
+    loads: ['some-unusable'],
     says: [
       '! sandbox: Users get the current list, without 26 rejected entries.',
       'The provider sent entries that cannot be published: 26 not JSON objects.',
@@ -145,7 +126,7 @@ const STATES: Readonly<Record<string, State>> = {
     ],
   },
   'a drain': {
-    act: () => void rig.service.stop({ noticeMs: 3_000 }),
+    drains: true,
     says: [
       '! sandbox: This instance is shutting down.',
       'accepts new connections until 00:16:43. Requests in progress can finish until 00:16:50; then it exits.',
@@ -153,8 +134,8 @@ const STATES: Readonly<Record<string, State>> = {
     ],
   },
   'a drain without a list': {
-    first: 'html',
-    act: () => void rig.service.stop({ noticeMs: 3_000 }),
+    loads: ['html'],
+    drains: true,
     says: ['✕ sandbox: This instance is shutting down.', 'For now: Users get errors'],
   },
   'a production without a list': {
@@ -164,12 +145,13 @@ const STATES: Readonly<Record<string, State>> = {
 };
 
 test.each(Object.entries(STATES))('with %s it says what users get', async (_what, state) => {
-  const { env = {}, first, afterwards, laterMs = 0, act, says } = state;
-  rig = await startRig({ env, before: (emulator) => emulator.behave(first ?? 'healthy') });
+  const { env = {}, loads: [first, ...others] = ['healthy'], laterMs = 0, drains, says } = state;
+  rig = await startRig({ env, before: (emulator) => emulator.behave(first) });
+  closeLater(() => rig.close());
   if (first !== 'hang') await eventually(isLoaded);
-  if (afterwards) await fail(afterwards);
+  for (const behaviour of others) await meet(behaviour);
   rig.clock.skip(laterMs);
-  await act?.();
+  if (drains) void rig.service.stop({ noticeMs: 3_000 });
   const [text, source] = [await page(), await html()];
   expect(says.filter((sentence) => !text.includes(sentence))).toEqual([]);
   expect(source).toContain(`data-severity="${SEVERITIES[says[0]?.[0] ?? '']}"`);
@@ -180,9 +162,9 @@ test.each(Object.entries(STATES))('with %s it says what users get', async (_what
 });
 
 test('it says for a day that another list came', async () => {
-  await start();
+  rig = await startLoadedRig();
   rig.emulator.setBanks(makeBanks(513));
-  await retry(() => rig.service.list.status().held?.largeChange !== undefined);
+  await nextLoad(rig);
   rig.clock.skip(24 * HOUR_MS);
   expect(await page()).toContain(
     'The list changed by more than GUARD_MAX_SHRINK at 01 Jan 01:16: 513 entries are new or different, and 513 are gone',
@@ -192,31 +174,62 @@ test('it says for a day that another list came', async () => {
   expect(await page()).not.toContain('GUARD_MAX_SHRINK');
 });
 
-test('its drawings show the last hour by the minute', async () => {
-  await start();
-  for (let count = 0; count < 2; count += 1) await supertest(rig.url).get('/banks').expect(200);
-  await eventually(() => rig.log().split('"path":"/banks"').length === 3);
-  await fail('unavailable');
+test('its drawings show the last hour by the minute, and later the last six hours', async () => {
+  rig = await startLoadedRig({ before: (emulator) => emulator.behave('unavailable') });
+  // The newest minute is at the right, also while there are few.
+  expect(await html()).toMatch(/<rect\s+class="failed"\s+x="338.4"/);
+  await supertest(rig.url).get('/banks').expect(503);
+  await supertest(rig.url).get('/nothing').expect(404);
+  await eventually(() => rig.log().includes('"path":"/nothing"'));
+  await meet('healthy');
+  await rig.emulator.behave('hang');
+  rig.clock.advance(rig.service.list.status().nextLoadInMs);
+  await eventually(() => rig.emulator.listCalls() === 3);
+  rig.clock.advance(5_000);
+  await eventually(isLoaded);
+  await meet('healthy');
   const text = await page();
   for (const caption of [
     'Age of the cached list at most 1 h 2 h 0 1 h ago now stale after 1 h',
-    'Renewals per minute 1 succeeded, 1 failed 1 0 1 1 h ago now succeeded, upwards failed, downwards',
-    'Provider’s response time at most 0 ms 1 ms 0 1 h ago now',
-    'Requests per minute 2 requests, at most 2 2 0 1 h ago now all answered with 5xx: 0',
+    'Renewals per minute 2 succeeded, 2 failed 1 0 1 1 h ago now succeeded, upwards failed, downwards',
+    'Provider’s response time at most 5 s 5 s 0 1 h ago now',
+    'Requests per minute 2 requests, at most 2 2 0 1 h ago now all answered with 5xx: 1',
   ])
     expect(text).toContain(caption);
   const source = (await html()).replaceAll(/\s+/g, ' ');
   expect(source).toMatch(/<line class="limit" x1="0" x2="360" y1="36" .* points="3,71.4 9,70.8 .* 357,36.2"/);
   expect(source.match(/<rect [^/]*/g)).toEqual([
     '<rect class="ok" x="0.6" y="1" width="4.8" height="35" ',
+    '<rect class="ok" x="354.6" y="1" width="4.8" height="35" ',
+    '<rect class="failed" x="0.6" y="36" width="4.8" height="35" ',
     '<rect class="failed" x="354.6" y="36" width="4.8" height="35" ',
+    '<rect class="plain" x="354.6" y="0" width="4.8" height="72" ',
     '<rect class="plain" x="0.6" y="0" width="4.8" height="72" ',
+    '<rect class="failed" x="0.6" y="36" width="4.8" height="36" ',
   ]);
+
+  rig.clock.skip(13 * HOUR_MS);
+  await supertest(rig.url).get('/nothing').expect(404);
+  await eventually(() => rig.log().split('"path":"/nothing"').length === 3);
+  const later = await page();
+  expect(later).toContain('Age of the cached list at most 13 h 15 h 0 6 h ago now');
+  expect(later).toContain('Requests per minute 1 request, at most 1');
+  const [, points] = /points="([^"]*)"/.exec(await html()) ?? [];
+  expect(points?.split(' ')).toHaveLength(360);
+});
+
+test('its drawing of the age begins with that of a saved list', async () => {
+  const provider = await emulate();
+  const env = { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') };
+  rig = await startLoadedRig({ env, provider });
+  await rig.close();
+  rig = await startLoadedRig({ env, provider, startedLaterByMs: HOUR_MS / 2 });
+  expect(await page()).toContain('Age of the cached list at most 30 min');
 });
 
 test('it is not cached, and its command has the address by which the page was reached, if that is allowed', async () => {
-  await start();
-  await fail('renamed-field');
+  rig = await startLoadedRig();
+  await meet('renamed-field');
   const { text, headers } = await supertest(rig.operatorsUrl).get('/').set('Host', 'localhost:9999');
   expect(headers['content-security-policy']).toMatch(
     /^default-src 'none'; script-src 'self'; style-src 'self'/,
@@ -224,7 +237,6 @@ test('it is not cached, and its command has the address by which the page was re
   expect(headers['cache-control']).toBe('no-store');
   expect(text).toContain('&#39;http://localhost:9999/refresh?accept=drifted&#39;');
   expect(text).not.toContain('accept=shrunk');
-  await supertest(rig.operatorsUrl).get('/').set('Host', `x';touch;'`).expect(421);
 });
 
 /** On both ports. */
@@ -239,10 +251,8 @@ const health = async () => {
 test('stores that fail are told with their consequences, and without their addresses, until they work', async () => {
   const folder = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'missing');
   const port = await findFreePort();
-  await start({
-    CACHE_REDIS_URL: `redis://user:SECRET-password@127.0.0.1:${port}`,
-    CACHE_SNAPSHOT_FILE: join(folder, 'list'),
-  });
+  const CACHE_REDIS_URL = `redis://user:SECRET-password@127.0.0.1:${port}`;
+  rig = await startLoadedRig({ env: { CACHE_REDIS_URL, CACHE_SNAPSHOT_FILE: join(folder, 'list') } });
   await logged('CACHE_REDIS_URL: ');
   await logged('cannot be written');
   rig.clock.skip(65_000);
@@ -273,36 +283,21 @@ test('stores that fail are told with their consequences, and without their addre
   expect(text).toMatch(/Details: (?:refuses the connection \(ECONNREFUSED\)|is not connected)/);
   for (const secret of ['SECRET', String(port), folder]) expect(text).not.toContain(secret);
 
+  // Neither hides what users get.
+  await meet('unauthorized');
+  rig.clock.skip(8 * 24 * HOUR_MS);
+  const expired = await page();
+  expect(expired).toContain('✕ sandbox: Users get errors: the cached list has expired.');
+  expect(expired).toContain('A store of the list cannot be used: Redis (CACHE_REDIS_URL).');
+  // That of the failed load is enough.
+  expect(expired.match(/node dist\/src\/main\.js doctor/g)).toHaveLength(1);
+
   mkdirSync(folder);
-  await rig.service.list.refresh();
+  await meet('healthy');
   await logged('CACHE_SNAPSHOT_FILE: works again');
   expect(await health()).toMatchObject({
     stores: { CACHE_SNAPSHOT_FILE: { works: true, failingSince: null } },
   });
   expect(await page()).toContain('Snapshot file works keeps the list across restarts');
   rmSync(folder, { recursive: true });
-});
-
-describeWithRedis('Redis', () => {
-  test('that fails beside the provider does not hide what users get', async () => {
-    const redis = await startRedis();
-    await start({ CACHE_REDIS_URL: redis.url });
-    expect(await health()).toMatchObject({
-      stores: { CACHE_REDIS_URL: { works: true, failingSince: null } },
-    });
-    expect(await page()).toContain('Redis works shares the list between replicas');
-    await redis.kill();
-    await logged('CACHE_REDIS_URL');
-    await fail('unauthorized');
-    rig.clock.skip(8 * 24 * HOUR_MS);
-    const text = await page();
-    expect(text).toContain('✕ sandbox: Users get errors: the cached list has expired.');
-    expect(text).toContain('A store of the list cannot be used: Redis (CACHE_REDIS_URL).');
-    // That of the failed load is enough.
-    expect(text.match(/node dist\/src\/main\.js doctor/g)).toHaveLength(1);
-    await redis.revive();
-    await logged('works again');
-    expect(await page()).not.toContain('cannot be used');
-    await redis.kill();
-  });
 });

@@ -4,10 +4,8 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   rmSync,
   statSync,
-  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -34,15 +32,6 @@ test('a file is created and replaced, readable by its owner only', async () => {
   expect(contents).toContain(content('list'));
   expect(statSync(path('list')).mode & 0o777).toBe(0o600);
   expect(readdirSync(directory)).toEqual(['list']);
-});
-
-test('a symbolic link stays, and the file that it points to is replaced', async () => {
-  mkdirSync(path('volume'));
-  writeFileSync(path('volume/list'), 'first');
-  symlinkSync('volume/list', path('link'));
-  await replaceFile(path('link'), Buffer.from('second'));
-  expect(readlinkSync(path('link'))).toBe('volume/list');
-  expect(content('volume/list')).toBe('second');
 });
 
 test('a failure leaves nothing behind', async () => {

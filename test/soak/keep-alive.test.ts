@@ -1,8 +1,9 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { startEmulator } from '../../emulator/emulator.ts';
 import { startNginx, type CachingProxy } from '../kit/caching-proxy.ts';
+import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
 import { findFreePort } from '../kit/free-port.ts';
 import { startHaproxy } from '../kit/haproxy.ts';
 import { startProcess } from '../kit/process.ts';
@@ -34,15 +35,16 @@ test.each([
     (port: number) => startHaproxy(['127.0.0.1'], port),
   ],
 ])('none of 10,000 requests on connections of %s is lost', async (_what, keepAlive, idleMs, startFront) => {
-  const emulator = await startEmulator();
+  const emulator = await emulate();
   const port = await findFreePort();
-  const service = await startProcess({
+  await startProcess({
     PORT: String(port),
     KEEP_ALIVE_TIMEOUT: keepAlive,
     TRUST_PROXY: '1',
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
   });
   const front = await startFront(port);
+  closeLater(() => front.close());
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS, maxFreeSockets: CONNECTIONS });
   const ask = (): Promise<unknown> =>
     new Promise((resolve) => {
@@ -50,20 +52,14 @@ test.each([
         res.resume().on('end', () => resolve(res.statusCode)),
       ).on('error', resolve);
     });
-  try {
-    // Until there is a list, and the load balancer knows it.
-    while ((await ask()) !== 200) await wait(50);
-    const answers: unknown[] = [];
-    for (let wave = 0; wave < WAVES; wave += 1) {
-      answers.push(...(await Promise.all(Array.from({ length: CONNECTIONS }, ask))));
-      // From a tenth before the moment to a tenth after it.
-      await wait(idleMs * (0.9 + (0.2 * wave) / WAVES));
-    }
-    expect(answers.filter((answer) => answer !== 200)).toEqual([]);
-  } finally {
-    agent.destroy();
-    await front.close();
-    await service.end('SIGKILL');
-    await emulator.close();
+  closeLater(() => agent.destroy());
+  // Until there is a list, and the load balancer knows it.
+  while ((await ask()) !== 200) await wait(50);
+  const answers: unknown[] = [];
+  for (let wave = 0; wave < WAVES; wave += 1) {
+    answers.push(...(await Promise.all(Array.from({ length: CONNECTIONS }, ask))));
+    // From a tenth before the moment to a tenth after it.
+    await wait(idleMs * (0.9 + (0.2 * wave) / WAVES));
   }
+  expect(answers.filter((answer) => answer !== 200)).toEqual([]);
 });

@@ -1,14 +1,17 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { mkdtempSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { Readable } from 'node:stream';
+import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { LIMITS } from '../../src/http/server/limits.ts';
+import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
-import { runProgram, type Program } from '../kit/program.ts';
-import { describeWithRedis, startRedis } from '../kit/redis-server.ts';
+import { runProgram } from '../kit/program.ts';
+import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
 
 // As many clients as the service takes, each of which costs it as much memory as one can, and the largest and the worst lists:
 // the built service, with its container's heap, fits the container, answers others, and its event loop is never blocked for long
@@ -25,16 +28,8 @@ const OPERATOR = { authorization: 'Bearer operator-of-the-soak-test-0123456789',
 
 let service: ServiceProcess;
 let provider: Emulator;
-let url: string;
-let operatorsUrl: string;
-const clients: Program[] = [];
 beforeEach(async () => {
-  provider = await startEmulator();
-});
-afterEach(async () => {
-  for (const { child } of clients.splice(0)) child.kill('SIGKILL');
-  await service.end('SIGKILL');
-  await provider.close();
+  provider = await emulate();
 });
 
 /** Resolves when it has a list. `TRUST_PROXY`: all connections here come from one address. */
@@ -46,18 +41,17 @@ const start = async (env: Environment = {}): Promise<void> => {
     MANAGEMENT_TOKEN: OPERATOR.authorization.replace('Bearer ', ''),
     ...env,
   });
-  [url = '', operatorsUrl = ''] = service.urls();
   while ((await statusOf('/readyz')) !== 200);
 };
 
 /** The connection is not kept: the service would close it to make room, and a later request might still use it. */
 const statusOf = async (path: string): Promise<number> => {
-  const response = await fetch(url + path, { headers: { Connection: 'close' } });
+  const response = await fetch(service.url + path, { headers: { Connection: 'close' } });
   await response.arrayBuffer();
   return response.status;
 };
 const refresh = async (): Promise<string> => {
-  const answer = await fetch(`${operatorsUrl}/refresh`, { method: 'POST', headers: OPERATOR });
+  const answer = await fetch(`${service.operatorsUrl}/refresh`, { method: 'POST', headers: OPERATOR });
   return answer.text();
 };
 const peakMib = (): number => {
@@ -83,7 +77,7 @@ const connectAll = async (to: string, connections: number, bytes: string, reads 
     for (let count = 0; count < ${connections}; count += 1) setTimeout(open, Math.floor(count / 20) * 10);
   `;
   const opening = runProgram('nice', { args: ['-n', '19', process.execPath, '-e', program] });
-  clients.push(opening);
+  closeLater(() => opening.end());
   await opening.says(/open/);
 };
 
@@ -101,7 +95,7 @@ test.each([
   ['with 62 kB of pipelined requests by node:http, unread', get('/healthz').repeat(1_800), false],
 ])(`${LIMITS.connections} connections %s fit the container`, async (what, bytes, reads) => {
   await start();
-  await connectAll(url, LIMITS.connections - 1, bytes, reads);
+  await connectAll(service.url, LIMITS.connections - 1, bytes, reads);
   for (const untilMs = performance.now() + 2_000; performance.now() < untilMs;)
     expect(await statusOf('/banks')).toBe(200);
   process.stdout.write(`${LIMITS.connections} connections ${what}: ${peakMib()} MiB\n`);
@@ -132,22 +126,14 @@ const fieldNames = (): string =>
 const sendInChunksOfOneByte = (res: ServerResponse): void => {
   res.writeHead(200, { 'content-type': 'application/json' });
   res.flushHeaders();
-  const piece = Buffer.from('1\r\n \r\n'.repeat(10_000));
-  let left = 500;
-  const write = (): void => {
-    for (; left > 0; left -= 1)
-      if (!res.socket?.write(piece)) {
-        left -= 1;
-        return void res.socket?.once('drain', write);
-      }
-    res.socket?.end('25\r\n[{"code":"1","ispb":"1","name":"One"}\r\n1\r\n]\r\n0\r\n\r\n');
-  };
-  write();
+  const spaces = Array.from({ length: 500 }, () => '1\r\n \r\n'.repeat(10_000));
+  const list = '25\r\n[{"code":"1","ispb":"1","name":"One"}\r\n1\r\n]\r\n0\r\n\r\n';
+  if (res.socket) Readable.from([...spaces, list]).pipe(res.socket);
 };
 
 /** For how long the event loop was blocked at most since the last time. */
 const longestHoldMs = async (): Promise<number> => {
-  const metrics = await (await fetch(`${operatorsUrl}/metrics`)).text();
+  const metrics = await (await fetch(`${service.operatorsUrl}/metrics`)).text();
   return 1_000 * Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1]);
 };
 
@@ -184,7 +170,7 @@ describeWithRedis('everything at its bound at once', () => {
   test(`fits the container: the largest list, renewed ${ROUNDS} times, both stores, and connections on both ports`, async () => {
     let rounds = 0;
     provider.respondWith((_req, res) => send(res, largestList((rounds += 1))));
-    const redis = await startRedis();
+    const redis = await redisOfTest();
     await start({
       NODE_OPTIONS: `--max-old-space-size=${HEAP_MB} --max-semi-space-size=2`,
       MALLOC_ARENA_MAX: '1',
@@ -193,14 +179,13 @@ describeWithRedis('everything at its bound at once', () => {
       CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
     });
     const post = `POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n${fields}\r\n${'x'.repeat(32_768)}`;
-    await connectAll(url, LIMITS.connections / 2, `${WITH_FIELDS}\r\n`);
-    await connectAll(url, LIMITS.connections / 2 - 10, post);
-    await connectAll(operatorsUrl, 20, `GET / HTTP/1.1\r\nHost: a\r\n${fields}`);
+    await connectAll(service.url, LIMITS.connections / 2, `${WITH_FIELDS}\r\n`);
+    await connectAll(service.url, LIMITS.connections / 2 - 10, post);
+    await connectAll(service.operatorsUrl, 20, `GET / HTTP/1.1\r\nHost: a\r\n${fields}`);
     for (let round = 0; round < ROUNDS; round += 1) {
       expect(await refresh()).toContain('"count":50000');
       expect(await statusOf('/banks')).toBe(200);
     }
-    await redis.kill();
     process.stdout.write(
       `everything at its bound, Node ${process.versions.node}: ${peakMib()} MiB at most\n`,
     );

@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import { expect, test } from '@jest/globals';
+import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
 import { findFreePort } from '../kit/free-port.ts';
-import { describeWithHaproxy, startHaproxy, type Haproxy } from '../kit/haproxy.ts';
-import { startProcess, type ServiceProcess } from '../kit/process.ts';
+import { describeWithHaproxy, startHaproxy } from '../kit/haproxy.ts';
+import { startProcess } from '../kit/process.ts';
 
 // Processes of the built service behind HAProxy with the shipped configuration: what a client sees when replicas end. What
 // pages of other origins can read: deploy/haproxy.test.ts.
@@ -13,58 +14,44 @@ const ADDRESSES = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 const SETTLED_MS = 1_500;
 
 describeWithHaproxy('behind the load balancer', () => {
-  let provider: Emulator;
-  let replicas: ServiceProcess[];
-  let haproxy: Haproxy;
-  let port: number;
-  beforeEach(async () => {
-    provider = await startEmulator();
-    port = await findFreePort();
-    // HAProxy comes after them: its first checks could find none.
-    replicas = await Promise.all(ADDRESSES.map(startReplica));
-    haproxy = await startHaproxy(ADDRESSES, port);
-    await expectToSettleOn('200', '503 no_replica');
-  });
-  afterEach(async () => {
-    await Promise.all(replicas.map((replica) => replica.end('SIGKILL')));
-    await provider.close();
-    await haproxy.close();
-  });
-
-  const startReplica = (address: string): Promise<ServiceProcess> =>
-    startProcess({
-      HOST: address,
-      PORT: String(port),
-      PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
-      TRUST_PROXY: '1',
-    });
-
-  const look = async (): Promise<string> => {
-    const response = await fetch(`${haproxy.url}/banks`);
-    const body: unknown = await response.json();
-    return Array.isArray(body) ? '200' : `${response.status} ${Object(body).code}`;
-  };
-  /** Clients see `wanted` for some time, and before that only `others`. */
-  const expectToSettleOn = async (wanted: string, ...others: string[]): Promise<void> => {
-    for (let sinceMs = performance.now(); performance.now() - sinceMs < SETTLED_MS; await wait(20)) {
-      const saw = await look();
-      expect([wanted, ...others]).toContain(saw);
-      if (saw !== wanted) sinceMs = performance.now();
-    }
-  };
-
   test('clients notice no replica that is killed or stopped, and get the 503 of HAProxy when none is left', async () => {
-    const [killed, stopped, last] = replicas;
+    const provider = await emulate();
+    const port = await findFreePort();
+    const startReplica = (address: string) =>
+      startProcess({
+        HOST: address,
+        PORT: String(port),
+        PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+        TRUST_PROXY: '1',
+      });
+    // HAProxy comes after them: its first checks could find none.
+    const [killed, stopped, last] = await Promise.all(ADDRESSES.map(startReplica));
+    const haproxy = await startHaproxy(ADDRESSES, port);
+    closeLater(() => haproxy.close());
+
+    const look = async (): Promise<string> => {
+      const response = await fetch(`${haproxy.url}/banks`);
+      const body: unknown = await response.json();
+      return Array.isArray(body) ? '200' : `${response.status} ${Object(body).code}`;
+    };
+    /** Clients see `wanted` for some time, and before that only `others`. */
+    const expectToSettleOn = async (wanted: string, ...others: string[]): Promise<void> => {
+      for (let sinceMs = performance.now(); performance.now() - sinceMs < SETTLED_MS; await wait(20)) {
+        const saw = await look();
+        expect([wanted, ...others]).toContain(saw);
+        if (saw !== wanted) sinceMs = performance.now();
+      }
+    };
+    await expectToSettleOn('200', '503 no_replica');
+
     await killed?.end('SIGKILL');
     await expectToSettleOn('200');
     const end = stopped?.end('SIGTERM');
     await expectToSettleOn('200');
     expect(await end).toBe(0);
-
     await last?.end('SIGKILL');
     await expectToSettleOn('503 no_replica');
-
-    replicas.push(await startReplica('127.0.0.2'));
+    await startReplica('127.0.0.2');
     await expectToSettleOn('200', '503 no_replica');
   });
 });

@@ -1,26 +1,14 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
 import { pretty } from '../../src/telemetry/pretty.ts';
-import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { emulate } from '../kit/emulate.ts';
+import { eventually, nextLoad, startLoadedRig, type Rig } from '../kit/rig.ts';
 
 // The log as people read it. Text of the provider and of clients is bounded, and cannot control a terminal. Which line comes
 // when is shown where it is caused.
-
-let rig: Rig | undefined;
-afterEach(async () => {
-  await rig?.close();
-  rig = undefined;
-});
-
-const start = async (options?: RigOptions): Promise<Rig> => {
-  const started = await startRig(options);
-  rig = started;
-  await eventually(() => started.service.list.status().nextLoadInMs > 0);
-  return started;
-};
 
 /** What a terminal shows of the lines, without the times. */
 const shown = (lines: string): string => {
@@ -31,9 +19,9 @@ const shown = (lines: string): string => {
 };
 
 test('at a terminal three lines give the addresses, the configuration and the source of the list', async () => {
-  const provider = await startEmulator();
+  const provider = await emulate();
   const env = { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') };
-  const first = await start({ env, provider });
+  const first = await startLoadedRig({ env, provider });
   expect(shown(first.log()).split('\n').slice(0, 4)).toEqual([
     'hh:mm:ss  CACHE_SNAPSHOT_FILE: no saved list yet  store=CACHE_SNAPSHOT_FILE',
     `hh:mm:ss  banks-bff 0.0.0-test is listening on ${first.url}/banks; management port on ${first.operatorsUrl}/`,
@@ -42,13 +30,13 @@ test('at a terminal three lines give the addresses, the configuration and the so
   ]);
   expect(shown(first.log())).not.toContain('emulator-access-token');
   await first.close();
-  const { log, clock, service } = await start({ env, provider });
-  expect(shown(log())).toContain('  list restored from CACHE_SNAPSHOT_FILE\n');
+  const second = await startLoadedRig({ env, provider });
+  expect(shown(second.log())).toContain('  list restored from CACHE_SNAPSHOT_FILE\n');
   await provider.behave('unavailable');
-  clock.next();
-  await eventually(() => service.list.status().failure !== undefined);
-  expect(shown(log())).toMatch(/^hh:mm:ss {2}WARN {2}list: load failed: .*kind=unavailable {2}state=fresh$/m);
-  await provider.close();
+  await nextLoad(second);
+  expect(shown(second.log())).toMatch(
+    /^hh:mm:ss {2}WARN {2}list: load failed: .*kind=unavailable {2}state=fresh$/m,
+  );
 });
 
 const answerWith = (emulator: Emulator, fields: readonly string[]): void => {
@@ -58,26 +46,28 @@ const answerWith = (emulator: Emulator, fields: readonly string[]): void => {
   );
 };
 const startWith = (fields: readonly string[]): Promise<Rig> =>
-  start({ env: { BANK_FIELDS: '' }, before: (emulator) => answerWith(emulator, fields) });
+  startLoadedRig({ env: { BANK_FIELDS: '' }, before: (emulator) => answerWith(emulator, fields) });
 
 test('a line with hundreds of long field names has a few kilobytes', async () => {
   const names = (prefix: string): string[] =>
     Array.from({ length: 400 }, (_, index) => `${prefix}${index}${'x'.repeat(90)}`);
-  const { log, emulator, clock } = await startWith(names('a'));
+  const rig = await startWith(names('a'));
   // Of the names, 200 are collected, and 50 of those are logged.
-  expect(log()).toContain('… and 150 more');
-  answerWith(emulator, names('b'));
-  clock.next();
-  await eventually(() => log().includes("the provider's fields changed"));
+  expect(rig.log()).toContain('… and 150 more');
+  answerWith(rig.emulator, names('b'));
+  await nextLoad(rig);
   // `code` is in both lists.
-  expect(log()).toContain('… and 149 more');
-  answerWith(emulator, []);
-  clock.next();
-  await eventually(() => log().includes('"fieldsAppeared":[]'));
-  const lengths = log()
-    .split('\n')
-    .map(({ length }) => length);
-  expect(Math.max(...lengths)).toBeLessThan(12_000);
+  expect(rig.log()).toContain('… and 149 more');
+  answerWith(rig.emulator, []);
+  await nextLoad(rig);
+  expect(rig.log()).toContain('"fieldsAppeared":[]');
+  const longest = Math.max(
+    ...rig
+      .log()
+      .split('\n')
+      .map((line) => line.length),
+  );
+  expect(longest).toBeLessThan(12_000);
 });
 
 test('escape sequences and bidirectional characters of the provider do not reach a terminal', async () => {
@@ -90,7 +80,7 @@ test('escape sequences and bidirectional characters of the provider do not reach
 });
 
 test('a forged client address is cut', async () => {
-  const { url, log } = await start({ env: { TRUST_PROXY: '1' } });
+  const { url, log } = await startLoadedRig({ env: { TRUST_PROXY: '1' } });
   await fetch(`${url}/banks`, { headers: { 'x-forwarded-for': '\\'.repeat(8_000) } });
   await eventually(() => log().includes('"request"'));
   expect(log()).toMatch(/"ip":"(?:\\\\){64}"/);

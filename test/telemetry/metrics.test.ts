@@ -1,11 +1,11 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../kit/banks.ts';
 import { describeWithPromtool, promtool } from '../kit/promtool.ts';
-import { clientCredentialsEnv, eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { clientCredentialsEnv, eventually, nextLoad, startLoadedRig, type Rig } from '../kit/rig.ts';
 
 // What Prometheus scrapes, and what stands on it: the alert rules and the dashboard name what is really there.
 
@@ -15,40 +15,24 @@ const TESTS_OF_RULES = RULES.replace('.yml', '.test.yml');
 const DASHBOARD = 'deploy/grafana/banks-bff.json';
 
 let rig: Rig;
-afterEach(() => rig?.close());
-
-const start = async (options?: RigOptions): Promise<void> => {
-  rig = await startRig(options);
-  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-};
 const scrape = async (): Promise<string> =>
   (await supertest(rig.operatorsUrl).get('/metrics').expect(200)).text;
-/** The sample's value; undefined where there is none. */
-const valueOf = (text: string, series: string): number | undefined => {
-  const line = text.split('\n').find((sample) => sample.startsWith(`${series} `));
-  return line === undefined ? undefined : Number(line.slice(series.length));
-};
-/** A request counts when its connection has let go of it, which may be after its client has seen the answer. */
-const settles = async (series: string, value: number): Promise<void> => {
-  for (let tries = 0; tries < 50; tries += 1) if (valueOf(await scrape(), series) === value) return;
-  expect([series, valueOf(await scrape(), series)]).toEqual([series, value]);
-};
-
-const renew = async (): Promise<void> => {
-  const calls = rig.emulator.listCalls();
-  rig.clock.next();
-  await eventually(() => rig.emulator.listCalls() > calls && rig.service.list.status().nextLoadInMs > 0);
+/** The value of each series. */
+const samples = async (): Promise<Readonly<Record<string, number>>> => {
+  const lines = (await scrape()).matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm);
+  return Object.fromEntries([...lines].map(([, series = '', value]) => [series, Number(value)]));
 };
 /** Expects each of the series to have its value. */
-const expectSamples = async (expected: Readonly<Record<string, number | undefined>>): Promise<void> => {
-  const text = await scrape();
-  expect(Object.fromEntries(Object.keys(expected).map((series) => [series, valueOf(text, series)]))).toEqual(
-    expected,
-  );
+const expectSamples = async (expected: Readonly<Record<string, number>>): Promise<void> =>
+  expect(await samples()).toMatchObject(expected);
+/** A request counts when its connection has let go of it, which may be after its client has seen the answer. */
+const settles = async (series: string, value: number): Promise<void> => {
+  for (let tries = 0; tries < 50 && (await samples())[series] !== value; tries += 1);
+  await expectSamples({ [series]: value });
 };
 
 test('the list is exposed as it is at the moment of the scrape', async () => {
-  await start({ env: { BANK_REQUIRED_FIELDS: 'code' } });
+  rig = await startLoadedRig({ env: { BANK_REQUIRED_FIELDS: 'code' } });
   const sentAt = rig.clock.wallMs() / 1_000;
   rig.clock.skip(90_000);
   await expectSamples({
@@ -60,14 +44,13 @@ test('the list is exposed as it is at the moment of the scrape', async () => {
     'banks_list_field_filled_share{field="name"}': 1,
     banks_list_last_success_timestamp_seconds: sentAt,
     banks_list_last_change_timestamp_seconds: sentAt,
-    banks_list_last_large_change_timestamp_seconds: undefined,
     'banks_list_state{state="fresh"}': 1,
     'banks_list_state{state="stale"}': 0,
   });
-  await renew();
+  await nextLoad(rig);
   await expectSamples({ banks_list_last_change_timestamp_seconds: sentAt });
   rig.emulator.setBanks(makeBanks(513).map((bank, index) => (index < 100 ? { ...bank, name: '' } : bank)));
-  await renew();
+  await nextLoad(rig);
   const changedAt = rig.clock.wallMs() / 1_000;
   await expectSamples({
     banks_list_last_change_timestamp_seconds: changedAt,
@@ -79,24 +62,18 @@ test('the list is exposed as it is at the moment of the scrape', async () => {
 });
 
 test('while there is no list, nothing is told of it', async () => {
-  rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });
-  await eventually(() => rig.service.list.status().failure !== undefined);
+  rig = await startLoadedRig({ before: (emulator) => emulator.behave('unavailable') });
   await supertest(rig.url).get('/banks').expect(503);
   await settles('banks_served_total{state="empty"}', 1);
-  await expectSamples({
-    banks_list_age_seconds: undefined,
-    banks_list_last_change_timestamp_seconds: undefined,
-    banks_list_entries: 0,
-    'banks_list_field_filled_share{field="name"}': undefined,
-    'banks_list_state{state="empty"}': 1,
-  });
+  await expectSamples({ banks_list_entries: 0, 'banks_list_state{state="empty"}': 1 });
+  expect(await scrape()).not.toMatch(/^banks_list_(?:age|last_\w+change\w*|field_filled_share)\b/m);
 });
 
 test('refreshes are counted by outcome, and the kind of failure is exposed until a load succeeds', async () => {
-  await start();
-  await renew();
+  rig = await startLoadedRig();
+  await nextLoad(rig);
   await rig.emulator.behave('unavailable');
-  await renew();
+  await nextLoad(rig);
   await expectSamples({
     'banks_refreshes_total{outcome="changed"}': 1,
     'banks_refreshes_total{outcome="unchanged"}': 1,
@@ -105,12 +82,28 @@ test('refreshes are counted by outcome, and the kind of failure is exposed until
     'banks_refresh_failing{kind="unavailable"}': 1,
   });
   await rig.emulator.behave('healthy');
-  await renew();
+  await nextLoad(rig);
+  await expectSamples({ 'banks_refresh_failing{kind="unavailable"}': 0 });
+});
+
+test('calls to the provider are counted by class of status and duration', async () => {
+  rig = await startLoadedRig();
+  await rig.emulator.behave('unavailable');
+  await nextLoad(rig);
+  await rig.emulator.behave('hang');
+  rig.clock.next();
+  await eventually(() => rig.emulator.listCalls() === 3);
+  rig.clock.advance(5_000);
+  await eventually(() => rig.service.list.status().failing?.attempts === 2);
+  const calls = 'banks_upstream_call_duration_seconds';
   await expectSamples({
-    'banks_refresh_failing{kind="unavailable"}': 0,
-    'banks_upstream_call_duration_seconds_count{status="5xx"}': 1,
-    'banks_upstream_call_duration_seconds_count{status="2xx"}': 3,
-    'banks_upstream_call_duration_seconds_count{status="none"}': 0,
+    [`${calls}_count{status="2xx"}`]: 1,
+    [`${calls}_count{status="5xx"}`]: 1,
+    [`${calls}_count{status="none"}`]: 1,
+    [`${calls}_bucket{le="2.5",status="none"}`]: 0,
+    [`${calls}_bucket{le="5",status="none"}`]: 1,
+    [`${calls}_bucket{le="+Inf",status="none"}`]: 1,
+    [`${calls}_sum{status="none"}`]: 5,
   });
 });
 
@@ -118,7 +111,7 @@ test.each(['on', 'off'])(
   'requests are counted by route, method and class of status, and what they were served, with HOT_PATH=%s',
   async (hotPath) => {
     // Whatever is logged.
-    await start({ env: { HOT_PATH: hotPath, LOG_LEVEL: 'warn' } });
+    rig = await startLoadedRig({ env: { HOT_PATH: hotPath, LOG_LEVEL: 'warn' } });
     await supertest(rig.url).get('/banks?a=b').expect(200);
     await supertest(rig.url).head('/banks').expect(200);
     await supertest(rig.url).get('/banks').set('If-None-Match', '*').expect(304);
@@ -140,7 +133,7 @@ test.each(['on', 'off'])(
 );
 
 test('nothing that a client sends makes a new series but one for all of its kind', async () => {
-  await start();
+  rig = await startLoadedRig();
   await Promise.all(
     Array.from({ length: 40 }, (_, index) => supertest(rig.url).get(`/${'x'.repeat(index + 1)}`)),
   );
@@ -154,7 +147,7 @@ test('nothing that a client sends makes a new series but one for all of its kind
 });
 
 test('token renewals and failures of a store are counted; a store that is not configured is not exposed', async () => {
-  await start({ envFor: clientCredentialsEnv, env: { CACHE_SNAPSHOT_FILE: '/nowhere/list' } });
+  rig = await startLoadedRig({ envFor: clientCredentialsEnv, env: { CACHE_SNAPSHOT_FILE: '/nowhere/list' } });
   await settles('banks_store_failures_total{store="snapshot"}', 1);
   rig.emulator.behaveToken('server-error');
   rig.clock.skip(2 * HOUR_MS);
@@ -169,17 +162,19 @@ test('token renewals and failures of a store are counted; a store that is not co
 });
 
 test("Node's own counters go on from scrape to scrape", async () => {
-  await start();
+  rig = await startLoadedRig();
   const collections = async (): Promise<number> => {
     // Enough for V8 to collect some of it.
     expect(Array.from({ length: 100_000 }, (_, index) => ({ index }))).toHaveLength(100_000);
-    return valueOf(await scrape(), 'nodejs_gc_duration_seconds_count{kind="minor"}') ?? 0;
+    return (await samples())['nodejs_gc_duration_seconds_count{kind="minor"}'] ?? 0;
   };
   for (let before = await collections(); before < 2; before = await collections());
 });
 
 test('docs/metrics.md has every metric with its type, labels and help; the alerts and the dashboard name no other', async () => {
-  await start({ env: { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') } });
+  rig = await startLoadedRig({
+    env: { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') },
+  });
   await supertest(rig.url).get('/banks').expect(200);
   await settles('banks_served_total{state="fresh"}', 1);
   const text = await scrape();
@@ -214,7 +209,7 @@ test('docs/metrics.md has every metric with its type, labels and help; the alert
 
 describeWithPromtool('promtool', () => {
   test('finds nothing against the names and helps', async () => {
-    await start();
+    rig = await startLoadedRig();
     await supertest(rig.url).get('/banks').expect(200);
     expect(promtool(['check', 'metrics'], await scrape())).toEqual({ status: 0, said: '' });
   });
@@ -230,16 +225,14 @@ describeWithPromtool('promtool', () => {
   });
 
   test('can read every expression of the dashboard', () => {
-    const dashboard: unknown = JSON.parse(readFileSync(DASHBOARD, 'utf8'));
-    const expressions: string[] = [];
-    JSON.stringify(dashboard, (key, value: unknown) => {
-      if (key === 'expr' && typeof value === 'string') expressions.push(value);
-      return value;
-    });
-    const rules = expressions.map((expr, index) => ({
-      record: `a:b${index}`,
-      expr: expr.replaceAll('$__rate_interval', '5m'),
-    }));
+    const rules: object[] = [];
+    JSON.parse(
+      readFileSync(DASHBOARD, 'utf8').replaceAll('$__rate_interval', '5m'),
+      (key, value: unknown) => {
+        if (key === 'expr') rules.push({ record: `a:b${rules.length}`, expr: value });
+        return value;
+      },
+    );
     const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'rules.yml');
     writeFileSync(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
     expect(rules.length).toBeGreaterThan(15);
