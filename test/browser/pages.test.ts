@@ -61,10 +61,4 @@ describeInBrowser('a page on another origin', () => {
     await eventually(() => statuses().length > 1);
     expect(statuses()).toEqual(['200', '304']);
   });
-
-  test('that is not allowed can read nothing', async () => {
-    await stage.start({ env: { CORS_ORIGINS: 'https://another.example' } });
-    await stage.openPage('<!doctype html>');
-    expect(await inPage('/banks')).toBe('TypeError');
-  });
 });

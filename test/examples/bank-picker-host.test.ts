@@ -24,7 +24,7 @@ describeInBrowser('the bank picker, in a hostile page', () => {
        <style>#slot { display: block !important; width: 420px !important; height: 420px !important; color: black; transition: none !important }</style>
        <h1>Título</h1><p>Antes <b>do</b> campo <input value="x"><button>Botão</button></p>
        <ul><li hidden>escondido</li><li>Um</li></ul><div id="slot"></div><p>Depois</p></html>`,
-      { context: { viewport: { width: 900, height: 1_300 }, reducedMotion: 'reduce' } },
+      { viewport: { width: 900, height: 1_300 }, reducedMotion: 'reduce' },
     );
   };
   const mount = async (): Promise<void> => {

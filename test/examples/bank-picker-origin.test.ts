@@ -1,21 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Route } from 'playwright-core';
 import { describeInBrowser } from '../kit/browser.ts';
 import { createStage } from './stage.ts';
 
 const TOKEN = 'emulator-access-token';
-const COOKIE = {
-  name: 'session',
-  value: 'private',
-  domain: '127.0.0.1',
-  path: '/',
-  expires: -1,
-  httpOnly: true,
-  secure: false,
-  sameSite: 'Lax' as const,
-};
-
 describeInBrowser('the bank picker, on another origin than the service', () => {
   const stage = createStage();
   const requestsServed = (): string[] => stage.rig.log().match(/"path":"\/banks","status":\d+/g) ?? [];
@@ -23,13 +12,16 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   const failure = () => stage.page.getByRole('alert');
   const outdated = () => stage.page.locator('#outdated');
   test('the list is asked for without a secret, contains none, and gives the chosen bank to the page', async () => {
-    await stage.visit({ storageState: { cookies: [COOKIE], origins: [] } });
+    await stage.open({}, 'about:blank');
     // Cookies ignore ports: the browser would send this one to the service, too.
+    await stage.page.context().addCookies([{ name: 'session', value: 'private', url: stage.picker.url }]);
+    await stage.page.goto(stage.picker.url);
+    await stage.settled('loaded');
     const [document] = stage.requests;
     expect(await document?.headerValue('cookie')).toBe('session=private');
     const [list] = stage.listRequests;
     const sent = { ...(await list?.allHeaders()) };
-    expect(sent['origin']).toBe(stage.origin);
+    expect(sent['origin']).toBe(stage.picker.url);
     expect(Object.keys(sent).filter((name) => /cookie|auth/.test(name))).toEqual([]);
     const response = await list?.response();
     const everything = `${await response?.text()} ${JSON.stringify(await response?.allHeaders())}`;
@@ -44,166 +36,149 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     await stage.find('itau');
     await stage.options().first().click();
     await stage.page.getByRole('button', { name: 'Continuar' }).click();
-    expect(await stage.page.locator('dd').allTextContents()).toEqual([
-      'ITAÚ UNIBANCO S.A.',
-      '341',
-      '60701190',
-    ]);
+    const shown = await stage.page.locator('dd').allTextContents();
+    expect(shown).toEqual(['ITAÚ UNIBANCO S.A.', '341', '60701190']);
     expect(stage.complaints).toEqual([]);
   });
 
-  describe('while the provider is down', () => {
-    test('a list that is days old has a note, and a bank can still be chosen', async () => {
-      await stage.passOutage(4);
-      await stage.visit();
-      expect(await outdated().textContent()).toBe(
-        'Lista atualizada há mais de 3 dias. Bancos novos podem não aparecer.',
-      );
-      await stage.box().fill('341');
-      await stage.box().press('Enter');
-      expect(await code()).toBe('341');
-    });
+  test('a list that is days old has a note, and a bank can still be chosen', async () => {
+    await stage.passOutage(4);
+    await stage.visit();
+    expect(await outdated().textContent()).toBe(
+      'Lista atualizada há mais de 3 dias. Bancos novos podem não aparecer.',
+    );
+    await stage.box().fill('341');
+    await stage.box().press('Enter');
+    expect(await code()).toBe('341');
+  });
 
-    test('without a list the field says so and accepts no text', async () => {
-      await stage.startCold();
-      await stage.open();
-      await stage.settled('failed');
-      expect(await failure().textContent()).toBe(
-        'Não conseguimos carregar os bancos agora. Tente novamente em instantes.',
-      );
-      expect(await stage.box().getAttribute('placeholder')).toBe('Lista de bancos indisponível');
-      await stage.box().focus();
-      await stage.page.keyboard.type('itau');
-      await stage.page.keyboard.press('ArrowDown');
-      expect([await stage.box().inputValue(), await stage.options().count()]).toEqual(['', 0]);
-      expect(await stage.page.locator('.reference').textContent()).toMatch(
-        /^Código do erro: provider_unavailable · \S+$/,
-      );
-      const requestId = (await stage.page.locator('.reference').textContent())?.split(' · ')[1] ?? '';
-      expect(stage.rig.log()).toContain(requestId);
-    });
+  test('without a list the field says so and accepts no text', async () => {
+    await stage.startCold();
+    await stage.open();
+    await stage.settled('failed');
+    expect(await stage.box().getAttribute('placeholder')).toBe('Lista de bancos indisponível');
+    await stage.box().focus();
+    await stage.page.keyboard.type('itau');
+    await stage.page.keyboard.press('ArrowDown');
+    expect([await stage.box().inputValue(), await stage.options().count()]).toEqual(['', 0]);
+    const reference = await stage.page.locator('.reference').textContent();
+    const [, requestId] = /^Código do erro: provider_unavailable · (\S+)$/.exec(reference ?? '') ?? [];
+    expect(stage.rig.log()).toContain(`"${requestId}"`);
+  });
 
-    test('the list appears without a click once Retry-After has passed and the provider is back', async () => {
-      await stage.startCold();
-      await stage.open();
-      await stage.settled('failed');
-      // The service's clock stands still as well.
-      await stage.holdTime();
-      await stage.page.reload();
-      await stage.settled('failed');
-      const response = await stage.listRequests.at(-1)?.response();
-      expect(response?.status()).toBe(503);
-      const seconds = Number(await response?.headerValue('retry-after'));
-      expect(seconds).toBeGreaterThan(1);
-      const countdown = stage.page.locator('.wait');
-      expect(await countdown.textContent()).toBe(`Nova tentativa em ${seconds} s`);
-      await stage.page.clock.runFor(1_000);
-      expect(await countdown.textContent()).toBe(`Nova tentativa em ${seconds - 1} s`);
+  test('the list appears without a click once Retry-After has passed and the provider is back', async () => {
+    await stage.startCold();
+    await stage.open();
+    await stage.settled('failed');
+    // The service's clock stands still as well.
+    await stage.holdTime();
+    await stage.page.reload();
+    await stage.settled('failed');
+    const response = await stage.listRequests.at(-1)?.response();
+    expect(response?.status()).toBe(503);
+    const seconds = Number(await response?.headerValue('retry-after'));
+    expect(seconds).toBeGreaterThan(1);
+    const countdown = stage.page.locator('.wait');
+    expect(await countdown.textContent()).toBe(`Nova tentativa em ${seconds} s`);
+    await stage.page.clock.runFor(1_000);
+    expect(await countdown.textContent()).toBe(`Nova tentativa em ${seconds - 1} s`);
 
-      await stage.repair();
-      await stage.page.clock.runFor(seconds * 1_000);
-      await stage.settled('loaded');
-      expect(await failure().isVisible()).toBe(false);
-      expect((await stage.tree())[0]).toBe('combobox "Banco de destino"');
-      expect(await stage.find('341')).toContain('341');
-    });
+    await stage.repair();
+    await stage.page.clock.runFor(seconds * 1_000);
+    await stage.settled('loaded');
+    expect(await failure().isVisible()).toBe(false);
+    expect((await stage.tree())[0]).toBe('combobox "Banco de destino"');
+    expect(await stage.find('341')).toContain('341');
+  });
 
-    describe('it comes by itself once nothing is in the way any more', () => {
-      const OUTAGES: [string, (route: Route) => Promise<void> | void][] = [
-        ['no answer', (route) => route.abort('connectionrefused')],
-        ['a request that hangs', () => undefined],
-        [
-          'a 503 with a long one',
-          (route) => route.fulfill({ status: 503, headers: { ...allowed(), 'retry-after': '3600' } }),
-        ],
-        ['a 200 that is no list', (route) => route.fulfill({ status: 200, headers: allowed(), body: '{}' })],
-      ];
-      const allowed = () => ({
-        'access-control-allow-origin': stage.origin,
-        'access-control-expose-headers': 'retry-after',
-      });
-      /** A visit during an outage, with the page's time in the hand of the test. */
-      const openDuring = async (outage: (route: Route) => Promise<void> | void) => {
-        await stage.open();
-        await stage.holdTime();
-        await stage.page.route('**/banks', outage);
-        await stage.page.reload();
-      };
-      const attempts = () => stage.listRequests.length;
+  const allowed = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'retry-after' };
+  const OUTAGES: [string, (route: Route) => Promise<void> | void][] = [
+    ['no answer', (route) => route.abort('connectionrefused')],
+    ['a request that hangs', () => undefined],
+    [
+      'a 503 with a long one',
+      (route) => route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': '3600' } }),
+    ],
+    ['a 200 that is no list', (route) => route.fulfill({ status: 200, headers: allowed, body: '{}' })],
+  ];
+  /** A visit during an outage, with the page's time in the hand of the test. */
+  const openDuring = async (outage: (route: Route) => Promise<void> | void) => {
+    await stage.open();
+    await stage.holdTime();
+    await stage.page.route('**/banks', outage);
+    await stage.page.reload();
+  };
+  const attempts = () => stage.listRequests.length;
 
-      test.each(OUTAGES)('after %s, however long that was', async (_name, outage) => {
-        await openDuring(outage);
-        await stage.page.clock.runFor(20_000);
-        await stage.settled('failed');
-        expect(await stage.ask('picker.validity.valueMissing')).toBe(true);
-        const before = attempts();
-        await stage.page.clock.runFor(600_000);
-        // At first after a second, later twice a minute: neither never nor all the time.
-        expect(attempts() - before).toBeGreaterThan(9);
-        expect(attempts() - before).toBeLessThan(50);
-        // No request is on its way while the page waits for the next attempt.
-        await stage.leave('loading');
-        await stage.page.unroute('**/banks');
-        await stage.leave('failed');
-        await stage.settled('loaded');
-        expect(await failure().isVisible()).toBe(false);
-        expect((await stage.find('341'))[0]).toBe('341');
-      });
+  test.each(OUTAGES)('the list comes by itself after %s, however long that was', async (_name, outage) => {
+    await openDuring(outage);
+    await stage.page.clock.runFor(20_000);
+    await stage.settled('failed');
+    expect(await stage.ask('picker.validity.valueMissing')).toBe(true);
+    const before = attempts();
+    await stage.page.clock.runFor(600_000);
+    // At first after a second, later twice a minute: neither never nor all the time.
+    expect(attempts() - before).toBeGreaterThan(9);
+    expect(attempts() - before).toBeLessThan(50);
+    // No request is on its way while the page waits for the next attempt.
+    await stage.leave('loading');
+    await stage.page.unroute('**/banks');
+    await stage.leave('failed');
+    await stage.settled('loaded');
+    expect(await failure().isVisible()).toBe(false);
+    expect((await stage.find('341'))[0]).toBe('341');
+  });
 
-      test.each([
-        ['the browser is online again', "window.dispatchEvent(new Event('online'))"],
-        ['the page is visible again', "document.dispatchEvent(new Event('visibilitychange'))"],
-        ['somebody comes to the field', '(document.activeElement.blur(), picker.focus())'],
-        ['the form is submitted', 'picker.form.requestSubmit()'],
-      ])('and at once when %s', async (_name, event) => {
-        await openDuring((route) =>
-          route.fulfill({ status: 503, headers: { ...allowed(), 'retry-after': '60' } }),
-        );
-        await stage.settled('failed');
-        const before = attempts();
-        await stage.page.unroute('**/banks');
-        await stage.ask(`void ${event}`);
-        // Right after an attempt, a moment later.
-        expect(attempts()).toBe(before);
-        await stage.page.clock.runFor(1_000);
-        await stage.settled('loaded');
-        expect(attempts()).toBe(before + 1);
-      });
+  test.each([
+    ['the browser is online again', "window.dispatchEvent(new Event('online'))"],
+    ['the page is visible again', "document.dispatchEvent(new Event('visibilitychange'))"],
+    ['somebody comes to the field', '(document.activeElement.blur(), picker.focus())'],
+    ['the form is submitted', 'picker.form.requestSubmit()'],
+  ])('the list comes at once when %s', async (_name, event) => {
+    await openDuring((route) => route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': '60' } }));
+    await stage.settled('failed');
+    const before = attempts();
+    await stage.page.unroute('**/banks');
+    await stage.ask(`void ${event}`);
+    // Right after an attempt, a moment later.
+    expect(attempts()).toBe(before);
+    await stage.page.clock.runFor(1_000);
+    await stage.settled('loaded');
+    expect(attempts()).toBe(before + 1);
+  });
 
-      test('and soon after the browser is online again, though the first request came too early', async () => {
-        await openDuring((route) => route.abort('internetdisconnected'));
-        await stage.settled('failed');
-        await stage.page.clock.runFor(120_000);
-        await stage.leave('loading');
-        await stage.ask("void window.dispatchEvent(new Event('online'))");
-        await stage.page.clock.runFor(1_000);
-        await stage.leave('loading');
-        await stage.page.unroute('**/banks');
-        const nowMs = () => stage.ask<number>('performance.now()');
-        const startedAtMs = await nowMs();
-        await stage.leave('failed');
-        await stage.settled('loaded');
-        // Without the event it would be 15 s at least.
-        expect((await nowMs()) - startedAtMs).toBeLessThan(5_000);
-      });
-    });
+  test('the list comes soon after the browser is online again, though the first request came too early', async () => {
+    await openDuring((route) => route.abort('internetdisconnected'));
+    await stage.settled('failed');
+    await stage.page.clock.runFor(120_000);
+    await stage.leave('loading');
+    await stage.ask("void window.dispatchEvent(new Event('online'))");
+    await stage.page.clock.runFor(1_000);
+    await stage.leave('loading');
+    await stage.page.unroute('**/banks');
+    const nowMs = () => stage.ask<number>('performance.now()');
+    const startedAtMs = await nowMs();
+    await stage.leave('failed');
+    await stage.settled('loaded');
+    // Without the event it would be 15 s at least.
+    expect((await nowMs()) - startedAtMs).toBeLessThan(5_000);
+  });
 
-    test('what is typed while a request waits is looked for afterwards, also after a failure and a click', async () => {
-      let answer: ServerResponse | undefined;
-      await stage.start({ before: (emulator) => emulator.respondWith((_req, res) => (answer = res)) });
-      await stage.open();
-      expect(await stage.page.locator('#note').textContent()).toBe('Carregando bancos…');
-      await stage.box().fill('itau');
-      expect(await stage.page.locator('.skeleton').isVisible()).toBe(true);
-      answer?.writeHead(503).end();
-      await stage.settled('failed');
-      expect(await stage.box().inputValue()).toBe('');
-      await stage.repair();
-      await stage.page.getByRole('button', { name: 'Tentar novamente' }).press('Enter');
-      await stage.settled('loaded');
-      expect(await stage.box().inputValue()).toBe('itau');
-      expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
-      expect((await stage.codes())[0]).toBe('341');
-    });
+  test('what is typed while a request waits is looked for afterwards, also after a failure and a click', async () => {
+    let answer: ServerResponse | undefined;
+    await stage.start({ before: (emulator) => emulator.respondWith((_req, res) => (answer = res)) });
+    await stage.open();
+    expect(await stage.page.locator('#note').textContent()).toBe('Carregando bancos…');
+    await stage.box().fill('itau');
+    expect(await stage.page.locator('.skeleton').isVisible()).toBe(true);
+    answer?.writeHead(503).end();
+    await stage.settled('failed');
+    expect(await stage.box().inputValue()).toBe('');
+    await stage.repair();
+    await stage.page.getByRole('button', { name: 'Tentar novamente' }).press('Enter');
+    await stage.settled('loaded');
+    expect(await stage.box().inputValue()).toBe('itau');
+    expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
+    expect((await stage.codes())[0]).toBe('341');
   });
 });

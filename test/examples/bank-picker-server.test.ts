@@ -18,13 +18,8 @@ test('the page knows the address of the list, and may connect to no other', asyn
   expect(headers['content-security-policy']).not.toMatch(/unsafe|\*/);
 });
 
-test.each([
-  '/server.ts',
-  '/element/package.json',
-  '/element/..%2fserver.ts',
-  '/%2e%2e/server.ts',
-  '/__proto__',
-])('%s is not served: only the page and the element are', async (path) => {
+test('only the page and the element are served', async () => {
   await supertest(picker.url).get('/element/bank-picker.js').expect(200);
-  await supertest(picker.url).get(path).expect(404);
+  const others = ['/server.ts', '/element/package.json', '/element/..%2fserver.ts', '/%2e%2e/server.ts'];
+  for (const path of [...others, '/__proto__']) await supertest(picker.url).get(path).expect(404);
 });

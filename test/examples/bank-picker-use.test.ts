@@ -1,4 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../kit/browser.ts';
 import { createStage } from './stage.ts';
 
@@ -18,113 +19,109 @@ describeInBrowser('the bank picker, in use', () => {
     stage.page.getByRole('status').filter({ hasText: message }).waitFor({ state: 'attached' });
   const note = () => stage.page.locator('#note').textContent();
 
-  describe('by keyboard alone', () => {
-    test('a bank is found, chosen and changed', async () => {
-      await stage.visit();
-      for (let times = 0; times < 3; times += 1) await press('Tab');
-      expect(await stage.ask('picker.shadowRoot.activeElement.role')).toBe('combobox');
-      expect(await expanded()).toBe('false');
-      await press('Alt+ArrowDown');
-      expect([await expanded(), await activeCode()]).toEqual(['true', null]);
-      await press('Escape');
-      expect(await expanded()).toBe('false');
-      await press('ArrowDown');
-      expect([await expanded(), await activeCode()]).toEqual(['true', '260']);
-      await press('ArrowUp');
-      expect(await activeCode()).toBe(await stage.options().nth(512).locator('.code').textContent());
-      await press('Home');
-      await press('PageDown');
-      expect(await stage.options().nth(10).getAttribute('aria-selected')).toBe('true');
+  test('a bank is found, chosen and changed by keyboard alone', async () => {
+    await stage.visit();
+    for (let times = 0; times < 3; times += 1) await press('Tab');
+    expect(await stage.ask('picker.shadowRoot.activeElement.role')).toBe('combobox');
+    expect(await expanded()).toBe('false');
+    await press('Alt+ArrowDown');
+    expect([await expanded(), await activeCode()]).toEqual(['true', null]);
+    await press('Escape');
+    expect(await expanded()).toBe('false');
+    await press('ArrowDown');
+    expect([await expanded(), await activeCode()]).toEqual(['true', '260']);
+    await press('ArrowUp');
+    expect(await activeCode()).toBe(await stage.options().nth(512).locator('.code').textContent());
+    await press('Home');
+    await press('PageDown');
+    expect(await stage.options().nth(10).getAttribute('aria-selected')).toBe('true');
 
-      await type('itau');
-      expect(await activeCode()).toBe(null);
-      await press('End');
-      await press('ArrowLeft');
-      await type('x');
-      expect(await text()).toBe('itaxu');
-      await press('Backspace');
-      await press('ArrowDown');
-      await press('ArrowDown');
-      expect(await activeCode()).toBe('184');
+    await type('itau');
+    expect(await activeCode()).toBe(null);
+    await press('End');
+    await press('ArrowLeft');
+    await type('x');
+    expect(await text()).toBe('itaxu');
+    await press('Backspace');
+    await press('ArrowDown');
+    await press('ArrowDown');
+    expect(await activeCode()).toBe('184');
+    await press('Enter');
+    expect([await expanded(), await code(), await text()]).toEqual(['false', '184', 'BCO ITAÚ BBA S.A.']);
+    expect(await note()).toBe('Código 184 · ISPB 17298092');
+    await expectAnnounced('Banco selecionado: BCO ITAÚ BBA S.A.');
+
+    await press('ArrowDown');
+    expect(await activeCode()).toBe('184');
+    expect(await stage.options().first().getAttribute('aria-setsize')).toBe('513');
+    expect(await stage.page.getByRole('option', { selected: true }).isVisible()).toBe(true);
+    await press('Escape');
+    expect(await code()).toBe('184');
+  });
+
+  test('Enter chooses the active option or the first one, but a guess only when it is active', async () => {
+    await stage.visit();
+    const entered = async (typed: string) => {
+      await stage.box().fill(typed);
       await press('Enter');
-      expect([await expanded(), await code(), await text()]).toEqual(['false', '184', 'BCO ITAÚ BBA S.A.']);
-      expect(await note()).toBe('Código 184 · ISPB 17298092');
-      await expectAnnounced('Banco selecionado: BCO ITAÚ BBA S.A.');
-
-      await press('ArrowDown');
-      expect([await activeCode(), await stage.options().first().getAttribute('aria-setsize')]).toEqual([
-        '184',
-        '513',
-      ]);
-      expect(await stage.page.getByRole('option', { selected: true }).isVisible()).toBe(true);
-      await press('Escape');
-      expect(await code()).toBe('184');
-    });
-
-    test('Enter chooses the active option or the first one, but a guess only when it is active', async () => {
-      await stage.visit();
-      const entered = async (typed: string) => {
-        await stage.box().fill(typed);
-        await press('Enter');
-        return [await code(), await activeCode()];
-      };
-      expect(await entered('033')).toEqual(['033', null]);
-      expect(await entered('nubank')).toEqual(['260', null]);
-      expect(await entered('nub')).toEqual(['260', null]);
-      expect(await entered('bb')).toEqual(['001', null]);
-      for (const guess of ['bradezco', 'br', 'bradesco exclusive']) {
-        expect(await entered(guess)).toEqual([null, '237']);
-        await press('Enter');
-        expect(await code()).toBe('237');
-      }
-    });
-
-    test('Tab chooses the active option, the bank that the text names, or the only one', async () => {
-      await stage.visit();
-      const left = async (typed: string, ...keys: string[]) => {
-        await stage.box().fill(typed);
-        for (const key of [...keys, 'Tab']) await press(key);
-        return [await code(), await text()];
-      };
-      expect(await left('341')).toEqual(['341', 'ITAÚ UNIBANCO S.A.']);
-      expect(await left('nubank')).toEqual(['260', 'NU PAGAMENTOS - IP']);
-      expect(await left('itauban')).toEqual(['479', 'BCO ITAUBANK S.A.']);
-      expect(await left('bra', 'ArrowDown')).toEqual(['237', 'BCO BRADESCO S.A.']);
-      for (const unclear of ['nub', 'intermedium', 'celcoin'])
-        expect(await left(unclear)).toEqual([null, unclear]);
-    });
-
-    test('Escape restores the chosen bank and discards nothing', async () => {
-      await stage.visit();
-      await stage.box().fill('341');
+      return [await code(), await activeCode()];
+    };
+    expect(await entered('033')).toEqual(['033', null]);
+    expect(await entered('nubank')).toEqual(['260', null]);
+    expect(await entered('nub')).toEqual(['260', null]);
+    expect(await entered('bb')).toEqual(['001', null]);
+    for (const guess of ['bradezco', 'br', 'bradesco exclusive']) {
+      expect(await entered(guess)).toEqual([null, '237']);
       await press('Enter');
-      await stage.box().fill('nub');
-      expect([await text(), await code()]).toEqual(['nub', null]);
-      await press('Escape');
-      expect([await text(), await code(), await expanded()]).toEqual(['ITAÚ UNIBANCO S.A.', '341', 'false']);
-      await press('Escape');
-      await press('Escape');
-      expect([await text(), await code()]).toEqual(['ITAÚ UNIBANCO S.A.', '341']);
+      expect(await code()).toBe('237');
+    }
+  });
 
-      await stage.page.getByRole('button', { name: 'Limpar' }).click();
-      await type('nub');
-      await press('Escape');
-      expect([await text(), await expanded()]).toEqual(['nub', 'false']);
-    });
+  test('Tab chooses the active option, the bank that the text names, or the only one', async () => {
+    await stage.visit();
+    const left = async (typed: string, ...keys: string[]) => {
+      await stage.box().fill(typed);
+      for (const key of [...keys, 'Tab']) await press(key);
+      return [await code(), await text()];
+    };
+    expect(await left('341')).toEqual(['341', 'ITAÚ UNIBANCO S.A.']);
+    expect(await left('nubank')).toEqual(['260', 'NU PAGAMENTOS - IP']);
+    expect(await left('itauban')).toEqual(['479', 'BCO ITAUBANK S.A.']);
+    expect(await left('bra', 'ArrowDown')).toEqual(['237', 'BCO BRADESCO S.A.']);
+    for (const unclear of ['nub', 'intermedium', 'celcoin'])
+      expect(await left(unclear)).toEqual([null, unclear]);
+  });
 
-    test('an Escape that closes nothing reaches the dialog around the field', async () => {
-      await stage.openPage(`<!doctype html><dialog><bank-picker src="${stage.rig.url}/banks"></bank-picker></dialog>
-        <script type="module" src="/element/bank-picker.js"></script>`);
-      await stage.settled('loaded');
-      await stage.page.evaluate("document.querySelector('dialog').showModal()");
-      const isOpen = () => stage.page.evaluate("document.querySelector('dialog').open");
-      await stage.box().fill('nub');
-      expect(await stage.options().first().isVisible()).toBe(true);
-      await press('Escape');
-      expect([await isOpen(), await expanded()]).toEqual([true, 'false']);
-      await press('Escape');
-      expect(await isOpen()).toBe(false);
-    });
+  test('Escape restores the chosen bank and discards nothing', async () => {
+    await stage.visit();
+    await stage.box().fill('341');
+    await press('Enter');
+    await stage.box().fill('nub');
+    expect([await text(), await code()]).toEqual(['nub', null]);
+    await press('Escape');
+    expect([await text(), await code(), await expanded()]).toEqual(['ITAÚ UNIBANCO S.A.', '341', 'false']);
+    await press('Escape');
+    await press('Escape');
+    expect([await text(), await code()]).toEqual(['ITAÚ UNIBANCO S.A.', '341']);
+
+    await stage.page.getByRole('button', { name: 'Limpar' }).click();
+    await type('nub');
+    await press('Escape');
+    expect([await text(), await expanded()]).toEqual(['nub', 'false']);
+  });
+
+  test('an Escape that closes nothing reaches the dialog around the field', async () => {
+    await stage.openPage(`<!doctype html><dialog><bank-picker src="${stage.rig.url}/banks"></bank-picker></dialog>
+      <script type="module" src="/element/bank-picker.js"></script>`);
+    await stage.settled('loaded');
+    await stage.page.evaluate("document.querySelector('dialog').showModal()");
+    const isOpen = () => stage.page.evaluate("document.querySelector('dialog').open");
+    await stage.box().fill('nub');
+    expect(await stage.options().first().isVisible()).toBe(true);
+    await press('Escape');
+    expect([await isOpen(), await expanded()]).toEqual([true, 'false']);
+    await press('Escape');
+    expect(await isOpen()).toBe(false);
   });
 
   test('screen readers announce how many banks there are and were found', async () => {
@@ -190,5 +187,56 @@ describeInBrowser('the bank picker, in use', () => {
     expect(await running()).toBe(0);
     await stage.page.emulateMedia({ reducedMotion: 'no-preference' });
     expect(await running()).toBeGreaterThan(0);
+  });
+
+  /** Types each query into the empty field, and gives the codes of the first banks that it shows. */
+  const shownFor = (queries: readonly string[], most: number) =>
+    stage.ask<string[][]>(`${JSON.stringify(queries)}.map((query) => {
+    const [field, list] = ['input', '[role=listbox]'].map((it) => picker.shadowRoot.querySelector(it));
+    field.value = query;
+    field.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
+    return [...list.querySelectorAll('.code')].slice(0, ${most}).map((code) => code.textContent);
+  })`);
+
+  test('what people type finds the bank that they mean', async () => {
+    await stage.visit();
+    const missed: string[] = [];
+    let count = 0;
+    for (const section of readFileSync('test/examples/queries.txt', 'utf8').split(/^# /m).slice(1)) {
+      const most = section.split('\n', 1)[0]?.endsWith('(3)') ? 3 : 1;
+      const lines = section.matchAll(/^(\d{3}) ([^:]+): (.*)$/gm);
+      for (const [, wanted = '', name, list = ''] of lines) {
+        const queries = list.split(', ');
+        const shown = await shownFor(queries, most);
+        count += queries.length;
+        for (const [index, query] of queries.entries())
+          if (!shown[index]?.includes(wanted))
+            missed.push(`${query} is ${name}, not ${shown[index]?.join()}`);
+      }
+    }
+    expect(count).toBeGreaterThan(900);
+    expect(missed).toEqual([]);
+  });
+
+  test('the search finds banks with every word, and for digits also the ISPBs that begin with them', async () => {
+    await stage.visit();
+    expect(await stage.find('341')).toEqual(['341', '078', '760']);
+    expect(await stage.find('60701190')).toEqual(['341']);
+    expect(await stage.find('  unibanco   itaú ')).toEqual(['341', '652']);
+    expect(await stage.find('nenhum banco assim')).toEqual([]);
+  });
+
+  test('the search says by which name that people do not see a bank was found', async () => {
+    await stage.visit();
+    const found = async (query: string) => {
+      await stage.find(query);
+      return stage.options().first().locator('.name').textContent();
+    };
+    expect(await found('next')).toBe('Next BCO BRADESCO S.A.');
+    expect(await found('ton')).toBe('Ton STONE IP S.A.');
+    expect(await found('clear')).toBe('Clear XP INVESTIMENTOS CCTVM S/A');
+    expect(await found('intermedium')).toBe('Intermedium até 2017 BANCO INTER');
+    expect(await found('bradesco')).toBe('BCO BRADESCO S.A.');
+    expect(await found('nubank')).toBe('Nubank NU PAGAMENTOS - IP');
   });
 });

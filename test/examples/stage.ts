@@ -1,210 +1,179 @@
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import axe from 'axe-core';
-import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core';
+import express from 'express';
+import type { Browser, BrowserContextOptions, Page, Request, Route } from 'playwright-core';
 import { startBankPicker, type BankPicker } from '../../examples/bank-picker/server.ts';
 import { launchBrowser } from '../kit/browser.ts';
 import { listenOn } from '../kit/free-port.ts';
-import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { eventually, nextLoad, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // The bank picker in Chromium, on another origin than the service, which loads its list from the emulator.
 
-export type State = 'loading' | 'loaded' | 'failed';
-
-export interface PageOptions {
-  readonly context?: BrowserContextOptions;
-  readonly headers?: Record<string, string>;
-}
+type State = 'loading' | 'loaded' | 'failed';
 
 const DAY_MS = 86_400_000;
 
-/** A site that has copied the element's folder. Pages that Playwright fulfils itself may not ask loopback addresses. */
-const startHost = async () => {
-  let page: { html: string; headers: Record<string, string> } = { html: '', headers: {} };
-  const server = createServer((req, res) => {
-    const [, name] = /^\/element\/([\w-]+\.js)$/.exec(req.url ?? '') ?? [];
-    if (!name)
-      return void res
-        .writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...page.headers })
-        .end(page.html);
-    res.writeHead(200, { 'content-type': 'text/javascript' });
-    res.end(readFileSync(`examples/bank-picker/element/${name}`));
-  });
-  return {
-    url: `http://127.0.0.1:${await listenOn(server)}`,
-    show: (html: string, headers: Record<string, string> = {}): void => {
-      page = { html, headers };
-    },
-    close: (): void => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+/** Call it inside a describe: it registers what runs before and after its tests. Each begins with the service running. */
+export const createStage = (): Stage => {
+  const stage = new Stage();
+  beforeAll(() => stage.setUp());
+  afterAll(() => stage.tearDown());
+  beforeEach(() => stage.run());
+  afterEach(() => stage.clear());
+  return stage;
 };
 
-/** Call it inside a describe: it registers what runs before and after its tests. Each begins with the service running. */
-export const createStage = () => {
-  let browser: Browser;
-  let picker: BankPicker;
-  let host: Awaited<ReturnType<typeof startHost>>;
-  let rig: Rig;
-  let page: Page;
-  let requests: Request[] = [];
-  let complaints: string[] = [];
+class Stage {
+  rig!: Rig;
+  page!: Page;
+  /** The requests of the page since it was opened. */
+  requests: Request[] = [];
+  /** The browser's console: policy violations, script errors. */
+  complaints: string[] = [];
+  private browser!: Browser;
+  /** The server of the picker's page. */
+  picker!: BankPicker;
+  private siteUrl = '';
+  private shown = { folder: '', html: '' };
+  /** The files of a folder, and at other paths the test's page. What Playwright fulfils itself may not ask loopback addresses. */
+  private readonly site = createServer(
+    express()
+      .use((req, res, next) => express.static(this.shown.folder)(req, res, next))
+      .use((_req, res) => res.send(this.shown.html)),
+  );
 
-  const run = async ({ env, ...options }: RigOptions = {}): Promise<void> => {
-    rig = await startRig({ env: { CORS_ORIGINS: `${picker.url},${host.url}`, ...env }, ...options });
-  };
-
-  // Chromium may be slow on a busy machine; no test waits for time itself.
-  jest.setTimeout(30_000);
-  beforeAll(async () => {
-    picker = await startBankPicker({ banksUrl: () => `${rig.url}/banks` });
-    host = await startHost();
-    browser = await launchBrowser();
-  });
-  afterAll(async () => {
-    await browser.close();
-    host.close();
-    await picker.close();
-  });
-  beforeEach(() => run());
-  afterEach(async () => {
-    await Promise.all(browser.contexts().map((context) => context.close()));
-    await rig.close();
-  });
+  async setUp(): Promise<void> {
+    this.picker = await startBankPicker({ banksUrl: () => `${this.rig.url}/banks` });
+    this.siteUrl = `http://127.0.0.1:${await listenOn(this.site)}`;
+    this.browser = await launchBrowser();
+  }
+  async tearDown(): Promise<void> {
+    await this.browser.close();
+    this.site.close();
+    this.site.closeAllConnections();
+    await this.picker.close();
+  }
+  async run({ env, ...options }: RigOptions = {}): Promise<void> {
+    const origins = `${this.picker.url},${this.siteUrl}`;
+    this.rig = await startRig({ env: { CORS_ORIGINS: origins, ...env }, ...options });
+  }
+  async clear(): Promise<void> {
+    await Promise.all(this.browser.contexts().map((context) => context.close()));
+    await this.rig.close();
+  }
 
   /** Starts the service anew; by default it allows the page's origin. */
-  const start = async (options: RigOptions): Promise<void> => {
-    await rig.close();
-    await run(options);
-  };
+  async start(options: RigOptions): Promise<void> {
+    await this.rig.close();
+    await this.run(options);
+  }
   /** Starts it during an outage, without a list. */
-  const startCold = (): Promise<void> => start({ before: (emulator) => emulator.behave('unavailable') });
+  startCold(): Promise<void> {
+    return this.start({ before: (emulator) => emulator.behave('unavailable') });
+  }
   /** Passes `days` of an outage that began right after the first load. */
-  const passOutage = async (days: number): Promise<void> => {
-    const { service, emulator, clock } = rig;
+  async passOutage(days: number): Promise<void> {
+    const { service, emulator, clock } = this.rig;
     await eventually(() => service.list.served() !== undefined);
     await emulator.behave('unavailable');
-    clock.next();
-    await eventually(() => service.list.status().failure !== undefined);
+    await nextLoad(this.rig);
     clock.advance(days * DAY_MS);
     await eventually(() => service.list.status().state === 'stale');
-  };
+  }
   /** Ends an outage: the service has a list. */
-  const repair = async (): Promise<void> => {
-    rig.emulator.respondWith(undefined);
-    await rig.emulator.behave('healthy');
-    rig.clock.next();
-    await eventually(() => rig.service.list.served() !== undefined);
-  };
+  async repair(): Promise<void> {
+    this.rig.emulator.respondWith(undefined);
+    await this.rig.emulator.behave('healthy');
+    this.rig.clock.next();
+    await eventually(() => this.rig.service.list.served() !== undefined);
+  }
 
-  const newPage = async (context?: BrowserContextOptions): Promise<void> => {
-    page = await browser.newPage({ locale: 'pt-BR', ...context });
-    page.setDefaultTimeout(10_000);
-    requests = [];
-    complaints = [];
-    page.on('request', (request) => void requests.push(request));
-    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
-    page.on('pageerror', (error) => void complaints.push(error.message));
-  };
+  private async newPage(context?: BrowserContextOptions): Promise<void> {
+    this.page = await this.browser.newPage({ locale: 'pt-BR', ...context });
+    this.page.setDefaultTimeout(10_000);
+    this.requests = [];
+    this.complaints = [];
+    const complain = (text: string): void => void this.complaints.push(text);
+    this.page.on('request', (request) => void this.requests.push(request));
+    this.page.on('console', (message) => void (message.type() === 'error' && complain(message.text())));
+    this.page.on('pageerror', (error) => complain(error.message));
+  }
   /** A first visit, with an empty cache: of the picker's page, unless another address is given. */
-  const open = async (context?: BrowserContextOptions, url = picker.url): Promise<void> => {
-    await newPage(context);
-    await page.goto(url);
-  };
+  async open(context?: BrowserContextOptions, url = this.picker.url): Promise<void> {
+    await this.newPage(context);
+    await this.page.goto(url);
+  }
   /** Opens a page of the test's own, on a third origin, which has the element at `/element/bank-picker.js`. */
-  const openPage = async (html: string, { context, headers }: PageOptions = {}): Promise<void> => {
-    await newPage(context);
-    host.show(html, headers);
-    await page.goto(host.url);
-  };
+  async openPage(html: string, context?: BrowserContextOptions): Promise<void> {
+    this.shown = { folder: 'examples/bank-picker', html };
+    await this.open(context, this.siteUrl);
+  }
+  /** Opens the site in `folder`, which expects the service where the examples do. */
+  async openSite(folder: string): Promise<void> {
+    this.shown = { folder, html: '' };
+    await this.newPage();
+    const toService = (route: Route) => route.continue({ url: `${this.rig.url}/banks` });
+    await this.page.route('http://localhost:3000/banks', toService);
+    await this.page.goto(this.siteUrl);
+  }
+  /** A visit of the picker's page until the list is loaded. */
+  async visit(context?: BrowserContextOptions): Promise<void> {
+    await this.open(context);
+    await this.settled('loaded');
+  }
+
+  /** The page's requests for the list. */
+  get listRequests(): Request[] {
+    return this.requests.filter((request) => request.url() === `${this.rig.url}/banks`);
+  }
   /** Evaluates an expression in which `picker` is the element. */
-  const ask = <Answer>(expression: string): Promise<Answer> =>
-    page.evaluate(
+  ask<Answer>(expression: string): Promise<Answer> {
+    return this.page.evaluate(
       `(() => { const picker = document.querySelector('bank-picker'); return ${expression}; })()`,
     );
-  const settled = (state: State): Promise<unknown> =>
-    ask(`new Promise((resolve) => {
+  }
+  settled(state: State): Promise<unknown> {
+    return this.ask(`new Promise((resolve) => {
       const check = () => picker.matches(':state(${state})') && resolve();
       for (const type of ['load', 'error']) picker.addEventListener(type, check);
       check();
     })`);
-  const box = () => page.getByRole('combobox');
+  }
+  box = () => this.page.getByRole('combobox');
+  options = () => this.page.getByRole('option');
   /** The codes of the options shown, from the top. */
-  const codes = (): Promise<string[]> => page.locator('[role=option] .code').allTextContents();
-
-  return {
-    /** The page's origin. */
-    get origin() {
-      return picker.url;
-    },
-    get rig() {
-      return rig;
-    },
-    get page() {
-      return page;
-    },
-    /** The requests of the page since it was opened. */
-    get requests() {
-      return requests;
-    },
-    /** Those for the list. */
-    get listRequests() {
-      return requests.filter((request) => request.url() === `${rig.url}/banks`);
-    },
-    /** The browser's console: policy violations, script errors. */
-    get complaints() {
-      return complaints;
-    },
-    start,
-    startCold,
-    passOutage,
-    repair,
-    open,
-    openPage,
-    ask,
-    settled,
-    box,
-    codes,
-    options: () => page.getByRole('option'),
-    /** A visit until the list is loaded. */
-    visit: async (context?: BrowserContextOptions): Promise<void> => {
-      await open(context);
-      await settled('loaded');
-    },
-    /** Stops the page's time, also after a reload: from here on only `page.clock.runFor()` moves it. */
-    holdTime: async (): Promise<void> => {
-      await page.clock.install();
-      await page.clock.pauseAt(Date.now() + DAY_MS);
-    },
-    /** Moves the page's time until the picker leaves `state`. */
-    leave: async (state: State): Promise<void> => {
-      while (await ask<boolean>(`picker.matches(':state(${state})')`)) await page.clock.runFor(1_000);
-    },
-    /** What axe finds wrong, in dark and in light. */
-    violations: async (): Promise<unknown[]> => {
-      await page.evaluate(axe.source);
-      const found: unknown[] = [];
-      for (const colorScheme of ['dark', 'light'] as const) {
-        await page.emulateMedia({ colorScheme });
-        found.push(
-          await page.evaluate(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
-            violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`),
-        );
-      }
-      return found.flat();
-    },
-    /** Types `text` into the empty field. */
-    find: async (text: string): Promise<string[]> => {
-      await box().fill(text);
-      return codes();
-    },
-    /** What assistive technology finds on the page: a line for each part of interest, such as `combobox "Bank" [expanded]`. */
-    tree: async (): Promise<string[]> => {
-      const snapshot = await page.locator('body').ariaSnapshot();
-      return snapshot.match(/(?<=^ *- )(?:combobox|listbox|group|option|alert|button)\b.*?(?=:?$)/gm) ?? [];
-    },
-  };
-};
+  codes = () => this.page.locator('[role=option] .code').allTextContents();
+  /** Types `text` into the empty field. */
+  async find(text: string): Promise<string[]> {
+    await this.box().fill(text);
+    return this.codes();
+  }
+  /** Stops the page's time, also after a reload: from here on only `page.clock.runFor()` moves it. */
+  async holdTime(): Promise<void> {
+    await this.page.clock.install();
+    await this.page.clock.pauseAt(Date.now() + DAY_MS);
+  }
+  /** Moves the page's time until the picker leaves `state`. */
+  async leave(state: State): Promise<void> {
+    while (await this.ask(`picker.matches(':state(${state})')`)) await this.page.clock.runFor(1_000);
+  }
+  /** What axe finds wrong, in dark and in light. */
+  async violations(): Promise<unknown[]> {
+    await this.page.evaluate(axe.source);
+    const found: unknown[] = [];
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await this.page.emulateMedia({ colorScheme });
+      found.push(
+        await this.page.evaluate(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+          violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`),
+      );
+    }
+    return found.flat();
+  }
+  /** What assistive technology finds on the page: a line for each part of interest, such as `combobox "Bank" [expanded]`. */
+  async tree(): Promise<string[]> {
+    const snapshot = await this.page.locator('body').ariaSnapshot();
+    return snapshot.match(/(?<=^ *- )(?:combobox|listbox|group|option|alert|button)\b.*?(?=:?$)/gm) ?? [];
+  }
+}
