@@ -1,19 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { LOAD_ERROR_KINDS } from '../src/banks/load-error.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { PROBLEM_OF_LOAD_ERROR, problemOf } from '../src/http/problems.ts';
-import { closeLater } from './kit/close-later.ts';
-import { eventually, startRig, type Rig, type RigOptions } from './kit/rig.ts';
+import { read } from './kit/repository.ts';
+import { eventually, startLoadedRig, type Rig } from './kit/rig.ts';
 
 // What the documents name exists, what their curl commands print is what the service answers, and what they repeat of the
 // code is complete.
 
-const read = (path: string): string => readFileSync(path, 'utf8');
 const filesOf = (folder: string, end: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith(end))
@@ -24,14 +23,7 @@ const find = (pattern: RegExp, text: string): string[] =>
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...filesOf('docs', '.md')];
 
-const start = async (options: RigOptions = {}): Promise<Rig> => {
-  const rig = await startRig(options);
-  closeLater(() => rig.close());
-  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-  return rig;
-};
-
-const MANIFEST: { scripts?: object } = JSON.parse(read('package.json'));
+const MANIFEST: { scripts?: object; dependencies?: object } = JSON.parse(read('package.json'));
 // Kubernetes would add CACHE_PORT: docs/deployment.md says how to prevent it.
 const KNOWN_VARIABLES = new Set([...Object.keys(VARIABLES), 'CACHE_PORT']);
 const PREFIXES = new Set(Object.keys(VARIABLES).map((name) => name.split('_')[0]));
@@ -55,12 +47,7 @@ test.each([...PAGES, 'CHANGELOG.md'])(
     const variables = find(/\b([A-Z]+_[A-Z_]*[A-Z])\b/g, text).filter(
       (name) => PREFIXES.has(name.split('_')[0]) && !KNOWN_VARIABLES.has(name),
     );
-    expect({ links, files, scripts, variables }).toEqual({
-      links: [],
-      files: [],
-      scripts: [],
-      variables: [],
-    });
+    expect([...links, ...files, ...scripts, ...variables]).toEqual([]);
   },
 );
 
@@ -74,15 +61,8 @@ const anchorsOf = (page: string): string[] =>
   );
 
 describe('the commands that need a running service', () => {
-  interface Exchange {
-    readonly command: string;
-    readonly output: string;
-    /** The line before the command's block. */
-    readonly lead: string;
-  }
-
-  /** The curl commands of a page's `console` blocks, with the output that the page shows. */
-  const exchangesOf = (page: string): Exchange[] =>
+  /** The curl commands of a page's `console` blocks, with the output that the page shows, and the line before the block. */
+  const exchangesOf = (page: string) =>
     [...read(page).matchAll(/([^\n]*)\n+```console\n([^]*?)```/g)]
       .flatMap(([, lead = '', block = '']) =>
         [...block.matchAll(/^\$ (.*)\n((?:(?!\$ ).*\n)*)/gm)].map(([, command = '', output = ''], index) => ({
@@ -125,7 +105,7 @@ describe('the commands that need a running service', () => {
     async (page) => {
       // The README's commands are for the demo, whose list is fresh for 15 seconds.
       const CACHE_TTL = page === 'README.md' ? '15s' : '10s';
-      const rig = await start({ env: { CACHE_TTL, MANAGEMENT_TOKEN: 'an-outage-rehearsal' } });
+      const rig = await startLoadedRig({ env: { CACHE_TTL, MANAGEMENT_TOKEN: 'an-outage-rehearsal' } });
       const shown: string[] = [];
       const seen: string[] = [];
       for (const { command, output, lead } of exchangesOf(page)) {
@@ -140,7 +120,7 @@ describe('the commands that need a running service', () => {
 
   test("the README's script gets the list", async () => {
     const [, script = ''] = /```js\n([^]*?)```/.exec(read('README.md')) ?? [];
-    const { url } = await start();
+    const { url } = await startLoadedRig();
     const here = script.replace('http://localhost:3000', url);
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', here]);
     expect(stdout).toBe('513 BCO DO BRASIL S.A.\n');
@@ -168,4 +148,9 @@ test('each alert leads to the section that explains it', () => {
   const runbooks = find(/runbook_url: \S+\/docs\/operations\.md#(\w+)/g, rules);
   expect(runbooks).toEqual(find(/- alert: (\w+)/g, rules).map((alert) => alert.toLowerCase()));
   expect(anchorsOf('docs/operations.md')).toEqual(expect.arrayContaining(runbooks));
+});
+
+test('docs/dependencies.md gives a reason for every runtime dependency, and for no other', () => {
+  const rows = find(/^\| `([^`]+)`/gm, read('docs/dependencies.md'));
+  expect(new Set(rows)).toEqual(new Set(Object.keys(MANIFEST.dependencies ?? {})));
 });

@@ -1,6 +1,6 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
-import { eventually, startRig, type Rig } from './kit/rig.ts';
+import { startLoadedRig } from './kit/rig.ts';
 
 // What an upstream response reveals: its status code to operators, the kind of a failure to everyone, and nothing of its
 // text.
@@ -8,29 +8,18 @@ import { eventually, startRig, type Rig } from './kit/rig.ts';
 const MARK = 'MARKED-UPSTREAM-TEXT';
 const TOKEN = 'operator-token-0123456789';
 
-let rig: Rig;
-afterEach(() => rig.close());
-
-/** Everything that the public port says, without what it draws or counts itself. */
-const publicFace = async (): Promise<string> => {
+/** Everything that a port says, without what it draws or counts itself. */
+const faceOf = async (url: string, paths: readonly string[]): Promise<string> => {
   const said: string[] = [];
-  for (const path of ['/banks', '/healthz', '/readyz', '/openapi.json', '/nothing']) {
-    const { headers, text } = await supertest(rig.url).get(path);
+  for (const path of paths) {
+    const { headers, text } = await supertest(url).get(path);
     const { date: _date, 'x-request-id': _id, ...output } = headers;
     said.push(JSON.stringify(output), text);
   }
   return said.join('\n');
 };
-
-const managementFace = async (): Promise<string> => {
-  const refresh = await supertest(rig.operatorsUrl).post('/refresh').set('Authorization', `Bearer ${TOKEN}`);
-  const said = [JSON.stringify(refresh.headers), refresh.text];
-  for (const path of ['/', '/metrics', '/healthz', '/readyz']) {
-    const { headers, text } = await supertest(rig.operatorsUrl).get(path);
-    said.push(JSON.stringify(headers), text);
-  }
-  return said.join('\n');
-};
+const PUBLIC = ['/banks', '/healthz', '/readyz', '/openapi.json', '/nothing'];
+const MANAGEMENT = ['/', '/metrics', '/healthz', '/readyz'];
 
 const MARKED_HEADERS = {
   'X-Upstream': MARK,
@@ -58,20 +47,21 @@ test.each([
 ] as const)(
   '%s, an unusual status reaches operators only, and the text of an answer nobody',
   async (_what, first) => {
-    rig = await startRig({
+    const rig = await startLoadedRig({
       env: { MANAGEMENT_TOKEN: TOKEN, LOG_LEVEL: 'trace' },
       // No number in it could be mistaken for a status.
       emulator: { banks: [{ code: 'a', ispb: 'b', name: 'c' }] },
       before: (emulator) => emulator.behave(first),
     });
-    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
     for (const [status, type, body] of ANSWERS) {
       rig.emulator.respondWith((_req, res) => {
         res.writeHead(status, MARK, { ...MARKED_HEADERS, 'Content-Type': type }).end(body);
       });
-      await rig.service.list.refresh();
+      const refresh = supertest(rig.operatorsUrl).post('/refresh').set('Authorization', `Bearer ${TOKEN}`);
+      const refreshed = JSON.stringify(await refresh);
       expect(rig.service.list.served() !== undefined).toBe(first === 'healthy');
-      const [toPublic, toOperators] = [await publicFace(), await managementFace()];
+      const toPublic = await faceOf(rig.url, PUBLIC);
+      const toOperators = refreshed + (await faceOf(rig.operatorsUrl, MANAGEMENT));
       expect((toPublic + toOperators + rig.log()).includes(MARK)).toBe(false);
       if (status === 200) continue;
       expect(new RegExp(`\\b${status}\\b`).exec(toPublic)).toBeNull();

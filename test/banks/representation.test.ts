@@ -24,14 +24,6 @@ test('every encoding decodes to the same JSON, and is named by an entity tag of 
   expect(zstd.body.readUInt8(4) & 0x20).toBe(0x20);
 });
 
-test('the same list has the same entity tags wherever it is encoded, and another list has others', async () => {
-  const first = await represent(Buffer.from(json));
-  const other = await represent(Buffer.from(JSON.stringify(BANKS.slice(1))));
-  expect(await represent(Buffer.from(json))).toEqual(first);
-  expect(other.identity.etag).not.toBe(first.identity.etag);
-  expect(other.br.etag).not.toBe(first.br.etag);
-});
-
 test('a list above 1 MiB is compressed at Brotli 9, or its first clients would wait for seconds', async () => {
   const large = Buffer.from(JSON.stringify(Array.from({ length: 1_200 }, () => BANKS.slice(0, 30))));
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_MODE, BROTLI_PARAM_SIZE_HINT, BROTLI_MODE_TEXT } =
@@ -42,10 +34,7 @@ test('a list above 1 MiB is compressed at Brotli 9, or its first clients would w
 });
 
 test('encoding leaves the event loop free', async () => {
-  const many = Array.from({ length: 20_000 }, (_, index) => ({
-    code: String(index),
-    name: `Banco nº ${index}`,
-  }));
+  const many = Array.from({ length: 20_000 }, (_, code) => ({ code, name: `Banco nº ${code}` }));
   let turns = 0;
   const count = setInterval(() => (turns += 1), 1);
   await represent(Buffer.from(JSON.stringify(many)));

@@ -1,11 +1,10 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { startLoadedRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // What /openapi.json promises is what the service answers. That it is valid OpenAPI: npm run lint:openapi.
 
 let rig: Rig;
-afterEach(() => rig.close());
 
 const getJson = async (path: string): Promise<{ status: number; body: unknown }> => {
   const response = await fetch(`${rig.url}${path}`);
@@ -27,8 +26,7 @@ interface OpenApi {
 }
 /** Starts the service, gives it `banks`, and gets its document. */
 const start = async (options: RigOptions = {}, banks?: readonly object[]): Promise<OpenApi> => {
-  rig = await startRig(options);
-  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+  rig = await startLoadedRig(options);
   return banks ? replace(banks) : read();
 };
 const replace = async (banks: readonly object[]): Promise<OpenApi> => {

@@ -14,14 +14,8 @@ export const GROUPS = {
     files: ['banks/loading/{schedule,loading}.ts'],
     tests: ['banks/loading/load', 'banks/loading/loading', 'banks/loading/schedule'],
   },
-  reading: {
-    files: ['banks/reading/*.ts'],
-    tests: ['banks/reading/list-reader', 'banks/reading/profile'],
-  },
-  contract: {
-    files: ['provider/contract.ts', 'http-date.ts'],
-    tests: ['provider/contract', 'http-date'],
-  },
+  reading: { files: ['banks/reading/*.ts'], tests: ['banks/reading/list-reader', 'banks/reading/profile'] },
+  contract: { files: ['provider/contract.ts', 'http-date.ts'], tests: ['provider/contract', 'http-date'] },
   http: {
     files: ['http/banks/{preconditions,answers}.ts'],
     tests: ['http/banks/conditions-and-encodings', 'http/banks/cache-headers', 'http/banks/life-of-a-list'],

@@ -4,9 +4,7 @@ import { createRedaction, isLookedFor, MAX_TEXT_CHARS, redacting } from '../../s
 const SECRETS = {
   'a plain token': 'emulator-access-token',
   'a JWT': 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJiYW5rcyJ9._-aB~+/=',
-  'every visible character': Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).join(
-    '',
-  ),
+  'every visible character': Buffer.from(Array.from({ length: 94 }, (_, index) => 33 + index)).toString(),
   'spaces and a hyphen': 'ab cd-12 34',
   'spaces, a tab and other scripts': ' c&r+é t\tü="\\\\ /秘密🔑 ',
   'four characters': 'Zx9!',
@@ -17,13 +15,7 @@ const base64url = (text: string): string => Buffer.from(text).toString('base64ur
 const form = (text: string): string => new URLSearchParams({ v: text }).toString().slice(2);
 /** Everything but letters and digits is escaped, as some OAuth clients do. */
 const escapeAll = (text: string): string =>
-  [...Buffer.from(text)]
-    .map((byte) => {
-      const char = String.fromCharCode(byte);
-      return /[A-Za-z\d]/.test(char) ? char : `%${byte.toString(16).padStart(2, '0').toUpperCase()}`;
-    })
-    .join('')
-    .replaceAll('%20', '+');
+  form(text).replaceAll(/[*._-]/g, (sign) => `%${Buffer.from(sign).toString('hex').toUpperCase()}`);
 const json = (value: unknown): string => JSON.stringify(value);
 const unicodeEscape = (unit: string): string =>
   `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0').toUpperCase()}`;
@@ -72,12 +64,6 @@ const redactionOf = (...secrets: string[]) => {
   for (const [index, secret] of secrets.entries()) addSecret(`SECRET_${index}`, secret);
   return redact;
 };
-
-test('a line without a secret is left as it is', () => {
-  const line = '{"level":30,"path":"/banks","msg":"request"}';
-  expect(createRedaction().redact(line)).toBe(line);
-  expect(redactionOf('emulator-access-token')(line)).toBe(line);
-});
 
 test('a line holding secrets remains JSON', () => {
   const all = Object.values(SECRETS);

@@ -24,6 +24,8 @@ const pairOf = ({ certFile, keyFile }: Pick<Pair, 'certFile' | 'keyFile'>): TlsF
   [CERT]: certFile,
   [KEY]: keyFile,
 });
+const expired = pairOf(authority.issue('expired', EXPIRED));
+const future = pairOf(authority.issue('future', { from: '20300101000000Z', until: '20310101000000Z' }));
 const FILES: TlsFiles = { [CA]: authority.certFile, ...pairOf(pair) };
 
 const problemsOf = async (files: TlsFiles): Promise<string[]> =>
@@ -39,28 +41,20 @@ test('a pair and an authority that are fine have no problem, nor have no files',
 
 test.each<[string, TlsFiles, problem: string]>([
   ['a missing file', { [CA]: '/nowhere' }, `${CA} cannot be read (ENOENT); name a regular file`],
-  [
-    'a file that is too large',
-    { [CERT]: file('large', 'x'.repeat(1_048_577)) },
-    `${CERT} cannot be read (more`,
-  ],
+  ['too large a file', { [CERT]: file('large', 'x'.repeat(1_048_577)) }, `${CERT} cannot be read (more`],
   ['no authority', { [CA]: file('no-ca', 'nothing') }, `${CA} holds no certificate in PEM; it needs`],
   ['no certificate', { [CERT]: pair.keyFile }, `${CERT} holds no certificate in PEM; it needs`],
   [
     'an expired certificate',
-    pairOf(authority.issue('expired', EXPIRED)),
+    expired,
     `${CERT} is valid only from 2020-01-01 to 2021-01-01; get the current one`,
   ],
-  [
-    'a certificate for later',
-    pairOf(authority.issue('future', { from: '20300101000000Z', until: '20310101000000Z' })),
-    `${CERT} is valid only from 2030-01-01 to 2031-01-01; get the current one from its issuer, or check this`,
-  ],
+  ['a certificate for later', future, 'to 2031-01-01; get the current one from its issuer, or check this'],
   ['an encrypted key', { [KEY]: encryptedKey(pair) }, 'without a passphrase (openssl pkey'],
   [
-    'the key of another certificate',
+    'the key of another',
     { [KEY]: other.keyFile },
-    `${KEY} does not fit ${CERT} (ERR_OSSL_X509_KEY_VALUES_MISMATCH); it needs`,
+    `${KEY} does not fit ${CERT} (ERR_OSSL_X509_KEY_VALUES_MISMATCH);`,
   ],
 ])('%s is a problem that names its variable, its cause and the way out', async (_what, files, problem) => {
   const problems = await problemsOf(files);
@@ -69,8 +63,7 @@ test.each<[string, TlsFiles, problem: string]>([
 });
 
 test('all problems are told at once', async () => {
-  const expired = file('expired', authority.issue('expired', EXPIRED).cert);
-  expect(await problemsOf({ [CA]: '/nowhere', [CERT]: expired, [KEY]: '/nowhere' })).toHaveLength(3);
+  expect(await problemsOf({ ...expired, [CA]: '/nowhere', [KEY]: '/nowhere' })).toHaveLength(3);
 });
 
 describe('while the service runs', () => {

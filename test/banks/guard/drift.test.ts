@@ -8,41 +8,28 @@ const filled = (count: number, value: unknown): unknown[] => Array.from({ length
 const hundred = (values: readonly unknown[]) =>
   readBanks(Array.from({ length: 100 }, (_, index) => ({ code: String(index), a: values[index] })));
 
+const mixed = (strings: number, numbers: number) => [...filled(strings, 'x'), ...filled(numbers, 1)];
 const ALL = filled(100, 'x');
+const fewer = (before: number, now: number) => `filled in ${before} % of entries before, ${now} % now`;
 
 describe('with a drift of at most 20 %', () => {
   test.each<[string, unknown[], unknown[], string | undefined]>([
     ['nothing changes', ALL, filled(100, 'y'), undefined],
-    ['21 % are lost', ALL, filled(79, 'x'), 'filled in 100 % of entries before, 79 % now'],
+    ['21 % are lost', ALL, filled(79, 'x'), fewer(100, 79)],
     ['20 % of 40 % are lost', filled(40, 'x'), filled(20, 'x'), undefined],
-    [
-      '21 points of 40 are lost',
-      filled(40, 'x'),
-      filled(19, 'x'),
-      'filled in 40 % of entries before, 19 % now',
-    ],
+    ['21 points of 40 are lost', filled(40, 'x'), filled(19, 'x'), fewer(40, 19)],
     ['all are numbers', ALL, filled(100, 1), 'string in 100 % before, number in 100 % now'],
-    ['20 % are numbers', ALL, [...filled(80, 'x'), ...filled(20, 1)], undefined],
-    [
-      '21 % are numbers',
-      ALL,
-      [...filled(79, 'x'), ...filled(21, 1)],
-      'string in 100 % before, string in 79 %, number in 21 % now',
-    ],
+    ['20 % are numbers', ALL, mixed(80, 20), undefined],
+    ['21 % are numbers', ALL, mixed(79, 21), 'string in 100 % before, string in 79 %, number in 21 % now'],
     ['it fills up', filled(10, 'x'), ALL, undefined],
     ['it fills up with another type', filled(20, 'x'), filled(100, 1), undefined],
     [
-      'it fills up, and more lose their type',
+      'it fills up with another type, and more lose theirs',
       filled(21, 'x'),
       filled(100, 1),
       'string in 21 % before, number in 100 % now',
     ],
-    [
-      'two types lose 11 % each',
-      [...filled(50, 'x'), ...filled(50, 1)],
-      [...filled(39, 'x'), ...filled(39, 1)],
-      'filled in 100 % of entries before, 78 % now',
-    ],
+    ['two types lose 11 % each', mixed(50, 50), mixed(39, 39), fewer(100, 78)],
   ])('%s', async (_name, before, now, description) => {
     const [cached, next] = await Promise.all([hundred(before), hundred(now)]);
     expect(findDrift(cached, next, 0.2)).toEqual(
@@ -52,9 +39,7 @@ describe('with a drift of at most 20 %', () => {
 
   test('a field that no entry has any more is compared, one that is new is not', async () => {
     const [cached, next] = await Promise.all([readBanks([{ a: 1, b: 1 }]), readBanks([{ a: 1, c: 1 }])]);
-    expect(findDrift(cached, next, 0.2)).toEqual([
-      { field: 'b', description: 'filled in 100 % of entries before, 0 % now' },
-    ]);
+    expect(findDrift(cached, next, 0.2)).toEqual([{ field: 'b', description: fewer(100, 0) }]);
   });
 
   test('shares are of each list: neither growing nor shrinking is drift', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ProfiledList } from '../../../src/banks/guard/drift.ts';
 import { guard, type Acceptance, type NewList, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
 import { LoadError } from '../../../src/banks/load-error.ts';
-import { NOTHING_REJECTED } from '../../../src/banks/reading/entry.ts';
+import { NOTHING_REJECTED, type FieldRule } from '../../../src/banks/reading/entry.ts';
 import { readList, type ReadList } from '../../../src/banks/reading/list-reader.ts';
 import { readBanks } from '../../kit/read-banks.ts';
 
@@ -51,52 +51,45 @@ describe('with at least 2 banks and a shrink of at most 20 %', () => {
 });
 
 describe('a field of BANK_FIELDS that no entry has', () => {
-  const read = (banks: readonly unknown[], fields: NonNullable<GuardPolicy['fields']>): Promise<ReadList> =>
+  const read = (banks: readonly unknown[], fields: readonly FieldRule[]): Promise<ReadList> =>
     readList(Buffer.from(JSON.stringify(banks)), { fields, requiredFields: [], maxBytes: 10_000 });
   const BANKS = [
     { code: '001', ispb: '1', name: 'A' },
     { code: '002', ispb: '2', name: 'B' },
   ];
   const field = (name: string, from = name, isOptional = false) => ({ name, from, isOptional });
+  const fieldsOf = (...names: string[]) => names.map((name) => field(name));
   const verdict = async (
     banks: readonly unknown[],
-    fields: NonNullable<GuardPolicy['fields']>,
+    fields: readonly FieldRule[],
     cached?: ReadList,
   ): Promise<LoadError | undefined> =>
     errorOf(await read(banks, fields), cached, { ...POLICY, minBanks: 0, fields });
 
-  test('is named with the nearest one that the provider sends', async () => {
-    const error = await verdict(BANKS, [field('codigo'), field('ispb'), field('nome')]);
-    expect(error).toMatchObject({ kind: 'missing_field', fields: ['codigo', 'nome'] });
-    expect(error?.message).toBe(
-      'no entry has a value in these fields of BANK_FIELDS: codigo, perhaps code; nome, perhaps name',
-    );
+  const NONE = 'no entry has a value in these fields of BANK_FIELDS:';
+  const nameless = BANKS.map((bank) => ({ ...bank, name: null }));
+  const sourced = [field('nome'), field('id', 'bankId')];
+  const withLogo = [...BANKS, { code: '3', logo: 'x' }];
+  test.each<[string, readonly unknown[], readonly FieldRule[], string | undefined]>([
+    ['is named with the nearest one', BANKS, fieldsOf('codigo', 'ispb'), `${NONE} codigo, perhaps code`],
+    ['is named with its source', BANKS, sourced, `${NONE} nome, perhaps name; id (from bankId)`],
+    ['is named alone where it is null', nameless, fieldsOf('code', 'name'), `${NONE} name`],
+    ['is said before entries are called unusable', BANKS, fieldsOf('cod'), `${NONE} cod, perhaps code`],
+    ['is not said without objects', [1, 2, 3], fieldsOf('code'), '3 of 3 entries are unusable'],
+    ['passes where it is optional', BANKS, [field('code'), field('logo', 'logo', true)], undefined],
+    ['passes where one entry has it', withLogo, fieldsOf('code', 'logo'), undefined],
+    ['passes where there are no entries', [], fieldsOf('code'), undefined],
+  ])('%s', async (_what, banks, fields, message) => {
+    expect((await verdict(banks, fields))?.message).toBe(message);
   });
 
-  test('is named with the name from which it is published, and without itself where it is null everywhere', async () => {
-    const banks = BANKS.map((bank) => ({ ...bank, name: null }));
-    const error = await verdict(banks, [field('code'), field('id', 'bankId'), field('name')]);
-    expect(error?.message).toBe(
-      'no entry has a value in these fields of BANK_FIELDS: id (from bankId); name',
-    );
-  });
-
-  test('is said before the entries that have nothing else are called unusable', async () => {
-    expect((await verdict(BANKS, [field('codigo'), field('nome')]))?.kind).toBe('missing_field');
-    expect((await verdict([1, 2, 3], [field('code')]))?.kind).toBe('unusable_entries');
-  });
-
-  test('passes when it is optional, when one entry has it, and when there are no entries', async () => {
-    const logo = field('logo', 'logo', true);
-    expect(await verdict(BANKS, [field('code'), logo])).toBeUndefined();
-    expect(
-      await verdict([...BANKS, { code: '3', logo: 'x' }], [field('code'), field('logo')]),
-    ).toBeUndefined();
-    expect(await verdict([], [field('code')])).toBeUndefined();
+  test('is in the details of the failure', async () => {
+    const failure = { kind: 'missing_field', fields: ['codigo', 'nome'] };
+    expect(await verdict(BANKS, fieldsOf('codigo', 'ispb', 'nome'))).toMatchObject(failure);
   });
 
   test('is drift where a list is cached, and none where it was not there before', async () => {
-    const fields = [field('code'), field('name')];
+    const fields = fieldsOf('code', 'name');
     const renamed = BANKS.map(({ code, name }) => ({ code, bankName: name }));
     const [before, without] = await Promise.all([read(BANKS, fields), read(renamed, fields)]);
     expect((await verdict(renamed, fields, before))?.kind).toBe('drifted');
@@ -111,10 +104,8 @@ describe('a field of BANK_FIELDS that no entry has', () => {
     // Configured under this name, the field would be refused.
     ['__proto__', false],
   ])('may be called %s: %p', async (name, isShown) => {
-    const error = await verdict(
-      [{ code: '1', [name]: 'x' }],
-      [field('code'), field(name === '__proto__' ? 'proto' : 'name')],
-    );
+    const fields = fieldsOf('code', name === '__proto__' ? 'proto' : 'name');
+    const error = await verdict([{ code: '1', [name]: 'x' }], fields);
     expect(error?.message.includes(`perhaps ${name}`)).toBe(isShown);
   });
 });
@@ -145,18 +136,16 @@ describe('a drift', () => {
   });
 });
 
-describe('acceptance', () => {
-  test.each<[readonly Acceptance[], string | undefined]>([
-    [[], 'shrunk'],
-    [['shrunk'], 'drifted'],
-    [['drifted'], 'shrunk'],
-    [['shrunk', 'drifted'], undefined],
-  ])('of %j leaves a list that shrank and drifted refused as %s', async (accept, kind) => {
-    const banks = Array.from({ length: 100 }, (_, index) => ({ code: String(index) }));
-    const [cached, list] = await Promise.all([
-      readBanks(banks),
-      readBanks(banks.slice(50).map(({ code }) => ({ code: Number(code) }))),
-    ]);
-    expect(errorOf(list, cached, POLICY, accept)?.kind).toBe(kind);
-  });
+test.each<[readonly Acceptance[], string | undefined]>([
+  [[], 'shrunk'],
+  [['shrunk'], 'drifted'],
+  [['drifted'], 'shrunk'],
+  [['shrunk', 'drifted'], undefined],
+])('acceptance of %j leaves a list that shrank and drifted refused as %s', async (accept, kind) => {
+  const banks = Array.from({ length: 100 }, (_, index) => ({ code: String(index) }));
+  const [cached, list] = await Promise.all([
+    readBanks(banks),
+    readBanks(banks.slice(50).map(({ code }) => ({ code: Number(code) }))),
+  ]);
+  expect(errorOf(list, cached, POLICY, accept)?.kind).toBe(kind);
 });

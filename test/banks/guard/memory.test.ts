@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   CONTENT_CHARS,
   largestCount,
@@ -107,26 +107,22 @@ test('however often the list changes, the memory stays small and knows the large
   expect(earlier().length).toBeGreaterThan(20);
 });
 
-describe('two replicas together remember', () => {
+test('two replicas together remember what either of them held, each once and as long as it was held', async () => {
   const memoryOf = async (...taken: readonly (readonly [hour: number, count: number])[]) => {
     const one = replica();
     for (const [hour, count] of taken) await one.take(hour, count);
     return one.earlier();
   };
-  const { at } = replica();
-
-  test('what either of them held, each once and as long as it was held', async () => {
-    const own = await memoryOf([0, 100], [2, 90], [3, 80]);
-    // What a list's own sender says was before it is not believed of the list itself.
-    const others = await memoryOf([0, 110], [1, 100], [4, 95], [5, 80], [6, 70]);
-    const [cached, next] = [await banks(80), await banks(80)];
-    const merged = remember({ ...cached, earlier: own }, { ...next, earlier: others }, at(6));
-    const hours = ({ heldUntilMs }: EarlierList): number => (heldUntilMs - BEGINNING) / HOUR;
-    expect(merged.map((list) => [list.count, hours(list), list.content.length])).toEqual([
-      [110, 1, CONTENT_CHARS],
-      [90, 3, CONTENT_CHARS],
-      [100, 4, CONTENT_CHARS],
-      [95, 5, CONTENT_CHARS],
-    ]);
-  });
+  const own = await memoryOf([0, 100], [2, 90], [3, 80]);
+  // What a list's own sender says was before it is not believed of the list itself.
+  const others = await memoryOf([0, 110], [1, 100], [4, 95], [5, 80], [6, 70]);
+  const [cached, next] = [await banks(80), await banks(80)];
+  const merged = remember({ ...cached, earlier: own }, { ...next, earlier: others }, replica().at(6));
+  const hours = ({ heldUntilMs }: EarlierList): number => (heldUntilMs - BEGINNING) / HOUR;
+  expect(merged.map((list) => [list.count, hours(list), list.content.length])).toEqual([
+    [110, 1, CONTENT_CHARS],
+    [90, 3, CONTENT_CHARS],
+    [100, 4, CONTENT_CHARS],
+    [95, 5, CONTENT_CHARS],
+  ]);
 });

@@ -34,20 +34,14 @@ test.each<[string, Parameters<typeof verdictOf>[0], Parameters<typeof verdictOf>
 
 test('times from a distant future are brought back, and a decision from there is dropped', () => {
   const now = 10 * 86_400_000;
-  expect(believable({ receivedAtMs: 5, changedAtMs: 7, acceptedAtMs: now + 600_000 }, now)).toEqual({
-    receivedAtMs: 5,
-    changedAtMs: 7,
-    acceptedAtMs: now + 600_000,
-  });
+  const soon = { receivedAtMs: 5, changedAtMs: 7, acceptedAtMs: now + 600_000 };
+  expect(believable(soon, now)).toEqual(soon);
   const latest = { receivedAtMs: 5, changedAtMs: now + 86_400_000, acceptedAtMs: now + 86_400_000 };
   expect(believable(latest, now)).toEqual(latest);
   expect(believable({ ...latest, acceptedAtMs: latest.acceptedAtMs + 1 }, now).acceptedAtMs).toBeUndefined();
   const future = now + 2 * 86_400_000;
-  expect(believable({ receivedAtMs: future, changedAtMs: future, acceptedAtMs: future }, now)).toEqual({
-    receivedAtMs: future,
-    changedAtMs: now,
-    acceptedAtMs: undefined,
-  });
+  const far = { receivedAtMs: future, changedAtMs: future, acceptedAtMs: future };
+  expect(believable(far, now)).toEqual({ ...far, changedAtMs: now, acceptedAtMs: undefined });
 });
 
 test('an answer is overtaken by what another replica got later, or an operator accepted, and by nothing else', () => {

@@ -1,51 +1,34 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { renewalDelayMs, retryDelayMs } from '../../../src/banks/loading/schedule.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-describe('a renewal', () => {
-  test.each([
-    [HOUR, 0, HOUR - 7_200],
-    [HOUR, 0.999_999, HOUR - 36_000],
-    // What is left of its time may have a fraction.
-    [7_200.25, 0, 0.25],
-  ])(
-    'of a list fresh for %p ms starts ahead of the expiry, by little: random %p',
-    (freshForMs, random, delayMs) => {
-      expect(Math.abs(renewalDelayMs(freshForMs, HOUR, random) - delayMs)).toBeLessThan(0.1);
-    },
-  );
-
-  test('of a list that is stale already starts at once', () => {
-    expect(renewalDelayMs(-1, HOUR, 0)).toBe(0);
-  });
+test.each([
+  [HOUR, 0, HOUR - 7_200],
+  [HOUR, 0.999_999, HOUR - 36_000],
+  // What is left of its time may have a fraction.
+  [7_200.25, 0, 0.25],
+  // It is stale already.
+  [-1, 0, 0],
+])('a renewal of a list fresh for %p ms starts a little ahead: random %p', (freshForMs, random, delayMs) => {
+  expect(Math.abs(renewalDelayMs(freshForMs, HOUR, random) - delayMs)).toBeLessThan(0.1);
 });
 
-describe('a retry', () => {
-  test.each([
-    [1, 0, 1_000],
-    [1, 1, 1_500],
-    [2, 1, 3_000],
-    [6, 1, 48_000],
-    [7, 0, 60_000],
-    [100, 0, 60_000],
-  ])('after failure %d with random %d waits %d ms', (failures, random, delayMs) => {
-    expect(retryDelayMs(failures, undefined, HOUR, random)).toBe(delayMs);
-  });
-
-  test('waits no longer than a short TTL', () => {
-    expect(retryDelayMs(9, undefined, 250, 0.5)).toBe(250);
-    expect(retryDelayMs(1, undefined, 250, 0.5)).toBe(250);
-    expect(retryDelayMs(1, undefined, 1_250, 0.5)).toBe(1_250);
-  });
-
-  test.each([
-    ['longer than the back-off is obeyed', 30_000, 30_000, HOUR],
-    ['shorter than the back-off changes nothing', 500, 1_000, HOUR],
-    ['of a year is cut to an hour', 365 * DAY, HOUR, 5_000],
-    ['of a year is cut to a TTL that is longer', 365 * DAY, DAY, DAY],
-  ])('whose Retry-After is %s', (_name, retryAfterMs, delayMs, ttlMs) => {
-    expect(retryDelayMs(1, retryAfterMs, ttlMs, 0)).toBe(delayMs);
-  });
+test.each([
+  ['the first failure', 1_000, 1, undefined, HOUR, 0],
+  ['the first failure, at most,', 1_500, 1, undefined, HOUR, 1],
+  ['the second', 3_000, 2, undefined, HOUR, 1],
+  ['the sixth', 48_000, 6, undefined, HOUR, 1],
+  ['the seventh', 60_000, 7, undefined, HOUR, 0],
+  ['the hundredth', 60_000, 100, undefined, HOUR, 0],
+  ['the ninth with a short TTL', 250, 9, undefined, 250, 0.5],
+  ['the first with a short TTL', 250, 1, undefined, 250, 0.5],
+  ['the first with a TTL as long', 1_250, 1, undefined, 1_250, 0.5],
+  ['a Retry-After longer than the back-off', 30_000, 1, 30_000, HOUR, 0],
+  ['a shorter Retry-After', 1_000, 1, 500, HOUR, 0],
+  ['a Retry-After of a year', HOUR, 1, 365 * DAY, 5_000, 0],
+  ['a Retry-After of a year with a TTL of a day', DAY, 1, 365 * DAY, DAY, 0],
+])('after %s a retry waits %d ms', (_what, delayMs, failures, retryAfterMs, ttlMs, random) => {
+  expect(retryDelayMs(failures, retryAfterMs, ttlMs, random)).toBe(delayMs);
 });

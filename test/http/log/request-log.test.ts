@@ -44,7 +44,7 @@ test('a request that finds no list is logged at error, the failing probe at info
 test('a malformed target is refused before Express reads it, which would make Node print a warning', async () => {
   rig = await startRig();
   const service = await startProcess({ PROVIDER_SANDBOX_BASE_URL: rig.emulator.baseUrl });
-  const [answer] = await sendRaw(service.urls()[0] ?? '', 'GET http://a:b/banks HTTP/1.1\r\nHost: a\r\n\r\n');
+  const [answer] = await sendRaw(service.url, 'GET http://a:b/banks HTTP/1.1\r\nHost: a\r\n\r\n');
   expect(answer?.status).toBe(400);
   await service.end('SIGINT');
   expect(service.written()).toContain('"path":"http://a:b/banks","status":400');

@@ -11,19 +11,22 @@ const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
 let rig: Rig;
 afterEach(() => rig.close());
 
-test.each(['on', 'off'])('with HOT_PATH=%s KEEP_ALIVE_TIMEOUT is advertised and kept', async (onOrOff) => {
-  rig = await startRig({ env: { KEEP_ALIVE_TIMEOUT: '1s', HOT_PATH: onOrOff } });
-  await eventually(() => rig.service.list.served() !== undefined);
-  const clients = await Promise.all([openRaw(rig.url), openRaw(rig.url)]);
-  const askedAtMs = performance.now();
-  clients[0]?.socket.write(BANKS);
-  clients[1]?.socket.write(HEALTH);
-  await Promise.all(clients.map(({ socket }) => once(socket, 'close')));
-  // One second of margin, which node:http grants too.
-  expect(performance.now() - askedAtMs).toBeGreaterThan(2_000);
-  for (const { received } of clients)
-    expect(received()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*\r\nKeep-Alive: timeout=1\r\n/);
-});
+test.each(['on', 'off'])(
+  'with HOT_PATH=%s KEEP_ALIVE_TIMEOUT is advertised and kept on both ports',
+  async (onOrOff) => {
+    rig = await startRig({ env: { KEEP_ALIVE_TIMEOUT: '1s', HOT_PATH: onOrOff } });
+    await eventually(() => rig.service.list.served() !== undefined);
+    const clients = await Promise.all([rig.url, rig.url, rig.operatorsUrl].map((url) => openRaw(url)));
+    const askedAtMs = performance.now();
+    clients[0]?.socket.write(BANKS);
+    for (const { socket } of clients.slice(1)) socket.write(HEALTH);
+    await Promise.all(clients.map(({ socket }) => once(socket, 'close')));
+    // One second of margin, which node:http grants too.
+    expect(performance.now() - askedAtMs).toBeGreaterThan(2_000);
+    for (const { received } of clients)
+      expect(received()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*\r\nKeep-Alive: timeout=1\r\n/);
+  },
+);
 
 test.each(['on', 'off'])(
   'with HOT_PATH=%s a client that went away before it had the whole answer is logged, and not counted as served',
