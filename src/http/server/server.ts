@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as wait } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
 import type { FlatHeaders } from '../headers.ts';
 import {
@@ -174,7 +174,7 @@ const drain = async (
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
   // While clients got answers they would reconnect, and the accept queue would never be empty.
   hold(true);
-  await acceptWaiting(server);
+  await acceptWaiting(connections);
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
   hold(false);
   // A request that is arriving gets a little more time.
@@ -189,23 +189,28 @@ const drain = async (
 };
 
 /**
- * Accepts the connections that the operating system has established already, and would reset when the server closes. Node accepts
- * one in each turn of the event loop.
+ * Accepts the connections that the operating system has established already, and would reset when the server closes. While their
+ * requests are held, clients that ask again and again come to an end.
  */
-const acceptWaiting = async (server: Server): Promise<void> => {
-  let quietTurns = 0;
-  const onConnection = (): void => void (quietTurns = 0);
-  server.on('connection', onConnection);
-  for (let turn = 0; turn < LONGEST_QUEUE && quietTurns < QUIET_TURNS; turn += 1) {
-    quietTurns += 1;
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
-    await setImmediate();
-  }
-  server.off('connection', onConnection);
+const acceptWaiting = async (connections: Iterable<Connection>): Promise<void> => {
+  // oxlint-disable-next-line no-await-in-loop -- one wait after the other
+  for (let waits = 1; !(await isQuiet(connections)) && waits < MOST_WAITS;) waits += 1;
 };
 
-/** Node's default of `backlog`. */
-const LONGEST_QUEUE = 511;
-const QUIET_TURNS = 10;
+/** Waits. Tells whether nobody has connected, and the last turn of the event loop was quick: in a slow one, more may have come. */
+const isQuiet = async (connections: Iterable<Connection>): Promise<boolean> => {
+  const startedMs = performance.now();
+  await wait(QUIET_MS);
+  const turnStartedMs = performance.now();
+  await setImmediate();
+  const isQuick = performance.now() - turnStartedMs < QUICK_TURN_MS;
+  return isQuick && [...connections].every(({ lastUsedMs }) => lastUsedMs < startedMs);
+};
+
+/** A wait of 10 turns of the event loop had 5 of 1,200 connections reset, on a machine with more to do than it has cores. */
+const QUIET_MS = 50;
+const QUICK_TURN_MS = 1;
+/** Held clients wait for half a second at most. */
+const MOST_WAITS = 10;
 const HALF_SENT_MS = 1_000;
 const IDLE_SWEEP_MS = 100;
