@@ -151,6 +151,9 @@ test('problems of files are among them; a path that is no path has one problem, 
 
 const DEMO = { PROVIDER_ACCESS_TOKEN: 'emulator-access-token', MANAGEMENT_TOKEN: 'demo-management-token' };
 const TOKEN = 'PROVIDER_ACCESS_TOKEN, PROVIDER_ACCESS_TOKEN_FILE, PROVIDER_TOKEN_URL';
+const WAYS =
+  'configure exactly one way to a token: a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and ' +
+  'PROVIDER_CLIENT_SECRET or PROVIDER_CLIENT_SECRET_FILE';
 /** Not nearly ours. */
 const NAMES_OF_OTHERS =
   'BANKING CACHED HOTPATH HOSTS LOGNAME HOSTNAME HOME PATH FTP_PROXY ftp_proxy ALL_PROXY CORS_ORIG HOT_PATCHES';
@@ -191,9 +194,10 @@ test.each<[env: Environment, ...problems: string[]]>([
     'PROVIDER_CLIENT_SECRET: is the one of the demo',
   ],
   [{ MANAGEMENT_TOKEN: 'fifteen-letters' }, 'MANAGEMENT_TOKEN: has fewer than 16 characters'],
+  [{ MANAGEMENT_TOKEN: 'a password of words' }, 'MANAGEMENT_TOKEN: has a character that a header cannot'],
   [{ ...GRANT, PROVIDER_CLIENT_SECRET: 'é ' }],
-  [{ PROVIDER_ACCESS_TOKEN: '' }, `${TOKEN}: none is configured; configure exactly one way to a token`],
-  [{ PROVIDER_ACCESS_TOKEN_FILE: '/token' }, `${TOKEN}: more than one is configured;`],
+  [{ PROVIDER_ACCESS_TOKEN: '' }, `${TOKEN}: none is configured; ${WAYS}`],
+  [{ PROVIDER_ACCESS_TOKEN_FILE: '/token' }, `${TOKEN}: more than one is configured; ${WAYS}`],
   [
     { PROVIDER_ACCESS_TOKEN: 'a b', PROVIDER_ACCESS_TOKEN_FILE: '/token' },
     'PROVIDER_ACCESS_TOKEN: has a character',
