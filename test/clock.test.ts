@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmulator } from '../emulator/emulator.ts';
+import { emulate } from './kit/emulate.ts';
 import { startProcess } from './kit/process.ts';
 
 // The built process on a machine whose clock is set to anything.
@@ -11,7 +11,7 @@ test.each([
   ['beyond the year 275760, the last of dates,', 9e15],
   ['as far before 1970', -9e15],
 ])('a clock %s ends nothing', async (_where, aheadMs) => {
-  const emulator = await startEmulator();
+  const emulator = await emulate();
   const env = {
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
     CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list'),
@@ -27,5 +27,4 @@ test.each([
     expect(await end('SIGINT')).toBe(0);
     expect(written()).not.toContain('TimeoutOverflowWarning');
   }
-  await emulator.close();
 });

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import tls, { createServer, type TLSSocket } from 'node:tls';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
-import { startEmulator, type Emulator } from '../emulator/emulator.ts';
+import type { Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
 import { createAuthority } from './kit/authority.ts';
 import { closeLater } from './kit/close-later.ts';
+import { emulate } from './kit/emulate.ts';
 import { listenOn } from './kit/free-port.ts';
 import { leaksIn } from './kit/leaks.ts';
 import { startProcess, type ServiceProcess } from './kit/process.ts';
@@ -33,12 +34,9 @@ let emulator: Emulator;
 let front: TlsFront;
 
 const startProvider = async (pair = good): Promise<void> => {
-  emulator = await startEmulator({ accessTokens: [TOKEN], ...CLIENT });
+  emulator = await emulate({ accessTokens: [TOKEN], ...CLIENT });
   front = await startTlsFront({ to: emulator.baseUrl, pair });
-  closeLater(
-    () => emulator.close(),
-    () => front.close(),
-  );
+  closeLater(() => front.close());
 };
 
 /** A proxy that speaks TLS and asks for a client certificate. @returns where it is, and whose certificates it got */

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import supertest from 'supertest';
@@ -39,7 +39,6 @@ const LIST_ANSWER =
   '26\r\n[{"code":"1","ispb":"1","name":"One"}]\r\n0\r\n\r\n';
 
 let rig: Rig;
-afterEach(() => rig.close());
 
 const banks = () => supertest(rig.url).get('/banks');
 const failure = () => rig.service.list.status().failure;
@@ -104,7 +103,6 @@ test.each<[behaviour: Behaviour, cold: number | string, warm: string, change: st
     expect(status === 200 ? body.length : failure()?.kind).toBe(cold);
     const { body: coldHealth } = await supertest(rig.url).get('/healthz').expect(200);
     expect(coldHealth.status).toBe(status === 200 ? 'pass' : 'warn');
-    await rig.close();
 
     rig = await startRig();
     const before = await banks().expect(200);

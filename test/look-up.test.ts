@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { openBanks } from '../examples/look-up/banks.ts';
 import { needProgram } from './kit/needs.ts';
 import { runProgram, type Program, type ProgramOptions } from './kit/program.ts';
-import { eventually, startRig } from './kit/rig.ts';
+import { eventually, openRig } from './kit/rig.ts';
 
 // The recipes of examples/look-up/, in each language: a service of somebody else's that keeps its list current.
 
@@ -104,7 +104,7 @@ for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
     test.concurrent(
       'has its list on day 0, follows the service, asks once per TTL, and downloads only changes',
       async () => {
-        const { url, log, clock, emulator, close } = await startRig({
+        const { url, log, clock, emulator, close } = await openRig({
           env: { CACHE_TTL: '1s' },
           before: (provider) => provider.behave('unavailable'),
         });

@@ -1,16 +1,13 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { connect, createServer, type Socket } from 'node:net';
 import supertest from 'supertest';
 import { listenOn } from './kit/free-port.ts';
-import { clientCredentialsEnv, eventually, startRig, type Rig } from './kit/rig.ts';
+import { clientCredentialsEnv, eventually, startLoadedRig, startRig } from './kit/rig.ts';
 
 // What belongs to no single part of the service: a defect in one, and the end of all.
 
-let rig: Rig;
-afterEach(() => rig.close());
-
 test('a defect is a 500 that says nothing about it, and is in the log', async () => {
-  rig = await startRig();
+  const rig = await startRig();
   const { status } = rig.service.list;
   Object.assign(rig.service.list, {
     status: () => {
@@ -26,8 +23,7 @@ test('a defect is a 500 that says nothing about it, and is in the log', async ()
 });
 
 test('while draining, every answer says that its connection ends', async () => {
-  rig = await startRig();
-  await eventually(() => rig.service.list.served() !== undefined);
+  const rig = await startLoadedRig();
   const stopped = rig.service.stop({ noticeMs: 3_000 });
   for (const path of ['/banks', '/healthz', '/nothing']) {
     const answer = await fetch(rig.url + path);
@@ -44,7 +40,7 @@ test('a stop ends everything: renewals, the management port, and requests to the
   const sockets = new Set<Socket>();
   const endpoint = createServer((socket) => void sockets.add(socket.resume().on('error', () => undefined)));
   const port = await listenOn(endpoint);
-  rig = await startRig({
+  const rig = await startRig({
     envFor: (emulator) => ({
       ...clientCredentialsEnv(emulator),
       PROVIDER_TOKEN_URL: `http://127.0.0.1:${port}/token`,
@@ -66,7 +62,7 @@ test('a stop ends everything: renewals, the management port, and requests to the
 });
 
 test('HOST=:: takes connections of IPv6 and of IPv4', async () => {
-  rig = await startRig({ env: { HOST: '::' } });
+  const rig = await startRig({ env: { HOST: '::' } });
   const { port } = new URL(rig.url);
   for (const host of ['[::1]', '127.0.0.1'])
     expect((await fetch(`http://${host}:${port}/healthz`)).status).toBe(200);

@@ -13,7 +13,7 @@ import { VARIABLE_NAMES } from '../src/config/variables.ts';
 import { createAuthority } from './kit/authority.ts';
 import { findFreePort, listenOn } from './kit/free-port.ts';
 import { describeWithRedis, startRedis, type RedisServer } from './kit/redis-server.ts';
-import { eventually, startRig, type Rig } from './kit/rig.ts';
+import { eventually, openRig, type Rig } from './kit/rig.ts';
 import { startTlsFront, type TlsFront } from './kit/tls-front.ts';
 import { createTunnels } from './kit/tunnel.ts';
 
@@ -113,7 +113,7 @@ describeWithRedis('every variable', () => {
       LOG_LEVEL: 'debug',
       SHUTDOWN_GRACE: '13s',
     };
-    rig = await startRig({ provider: emulator, env });
+    rig = await openRig({ provider: emulator, env });
     await eventually(() => rig.service.list.served() !== undefined);
   });
   afterAll(async () => {

@@ -1,18 +1,16 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
 import { makeBanks } from '../kit/banks.ts';
-import { eventually, nextLoad, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { nextLoad, startLoadedRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // How fresh, and who waits: the whole service on a clock that the tests move.
 
 let rig: Rig;
-afterEach(() => rig.close());
-
 const start = async (options?: RigOptions): Promise<void> => {
-  rig = await startRig(options);
-  await eventually(() => status().nextLoadInMs > 0);
+  rig = await startLoadedRig(options);
 };
 const status = () => rig.service.list.status();
+
 test('operators are told of a large change, and by which fields', async () => {
   await start({ before: (emulator) => emulator.setBanks(makeBanks(513)) });
   rig.emulator.setBanks(makeBanks(5_000));

@@ -1,15 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { describeWithNginx, describeWithVarnish, startNginx, startVarnish } from '../kit/caching-proxy.ts';
 import { closeLater } from '../kit/close-later.ts';
-import { eventually, startRig } from '../kit/rig.ts';
+import { startLoadedRig } from '../kit/rig.ts';
 
 // Real caches in front of the service: what docs/deployment.md says of them, and of CDNs that work alike.
 
-const [ALLOWED, OTHER, STRANGER] = [
-  'https://a.example.com',
-  'https://b.example.com',
-  'https://evil.example.com',
-];
+const ALLOWED = 'https://a.example.com';
+const OTHER = 'https://b.example.com';
+const STRANGER = 'https://evil.example.com';
 
 const CACHES = [
   ['nginx', describeWithNginx, startNginx, ['br', 'br', null], 3],
@@ -20,9 +18,7 @@ const CACHES = [
 for (const [name, describeWithIt, startCache, encodings, copies] of CACHES) {
   describeWithIt(`behind ${name}`, () => {
     const start = async (origins: string) => {
-      const rig = await startRig({ env: { CORS_ORIGINS: origins, BROWSER_MAX_AGE: '1s' } });
-      closeLater(() => rig.close());
-      await eventually(() => rig.service.list.served() !== undefined);
+      const rig = await startLoadedRig({ env: { CORS_ORIGINS: origins, BROWSER_MAX_AGE: '1s' } });
       const cache = await startCache(rig.url);
       closeLater(() => cache.close());
       return {

@@ -6,7 +6,7 @@ import { SECRET_VARIABLES } from '../../src/config/variables.ts';
 import { demoProblem } from '../../src/secrets/secret.ts';
 import { runProgram } from '../kit/program.ts';
 import { read } from '../kit/repository.ts';
-import { startRig } from '../kit/rig.ts';
+import { openRig } from '../kit/rig.ts';
 
 // What the compose files and the image say, held against the code. Kubernetes: kubernetes.test.ts.
 
@@ -70,7 +70,7 @@ test.each([
 
 test('the health checks of the images pass while the program answers, and fail once it does not', async () => {
   const checks = [...dockerfile.matchAll(/^HEALTHCHECK .*\n +CMD (\[.*\])$/gm)];
-  const rig = await startRig();
+  const rig = await openRig();
   const env = { PORT: new URL(rig.url).port, EMULATOR_CONTROL_PORT: new URL(rig.emulator.controlUrl).port };
   const check = ([, command = '']: RegExpExecArray): Promise<number | null> =>
     runProgram(process.execPath, { args: JSON.parse(command).slice(1), env }).exit;

@@ -11,10 +11,7 @@ describeWithHaproxy('the load balancer', () => {
   const start = async () => {
     const rig = await startRig({ env: { TRUST_PROXY: '1' } });
     const haproxy = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));
-    closeLater(
-      () => rig.close(),
-      () => haproxy.close(),
-    );
+    closeLater(() => haproxy.close());
     while ((await fetch(`${haproxy.url}/banks`)).status !== 200);
     const lastRequest = (): unknown => {
       const lines = rig.log().split('\n');

@@ -55,7 +55,6 @@ test('the probes ask what the service answers', async () => {
     // A path that is not there would be 404.
     expect([200, 503]).toContain((await fetch(`${rig.url}${path}`)).status);
   }
-  await rig.close();
 });
 
 test('secrets are files of a Secret that applying the base again does not touch', () => {

@@ -10,7 +10,7 @@ import { emulate } from '../kit/emulate.ts';
 import { runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
 import { findFreePort, listenOn } from '../kit/free-port.ts';
 import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
-import { eventually, startRig } from '../kit/rig.ts';
+import { eventually, openRig, startRig } from '../kit/rig.ts';
 
 // The doctor about what the service uses besides the provider: stores, ports and the clock.
 
@@ -42,7 +42,7 @@ describe('the snapshot file', () => {
     writeFileSync(path, '');
     expect((await at(path)).status).toBe(0);
 
-    const rig = await startRig({ env: { CACHE_SNAPSHOT_FILE: path } });
+    const rig = await openRig({ env: { CACHE_SNAPSHOT_FILE: path } });
     await eventually(() => rig.service.list.status().nextLoadInMs > 0);
     await rig.close();
     const saved = readFileSync(path);
@@ -149,7 +149,6 @@ describe('the ports', () => {
 
   test('that the same service uses, which is running, are fine', async () => {
     const rig = await startRig();
-    closeLater(() => rig.close());
     const [PORT, MANAGEMENT_PORT] = [rig.url, rig.operatorsUrl].map((url) => new URL(url).port);
     const { status, linesOf } = await doctor({ HOST: '127.0.0.1', PORT, MANAGEMENT_PORT });
     expect(status).toBe(0);

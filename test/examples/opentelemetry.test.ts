@@ -7,8 +7,8 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import express from 'express';
-import { startEmulator } from '../../emulator/emulator.ts';
 import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
 import { listenOn } from '../kit/free-port.ts';
 import { runService } from '../kit/process.ts';
 import { eventually } from '../kit/rig.ts';
@@ -52,7 +52,7 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
         res.json({});
       }),
   );
-  const emulator = await startEmulator();
+  const emulator = await emulate();
   expect(documentedEnv()).toMatchObject({ HOT_PATH: 'off' });
   const { child, says } = runService(
     {
@@ -68,7 +68,6 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
   closeLater(
     () => rmSync(scratch, { recursive: true, force: true }),
     () => collector.close(),
-    () => emulator.close(),
     () => child.kill('SIGKILL'),
   );
   const { input } = await says(/list: initial load succeeded/);

@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page, Request, Route } from 'playw
 import { startBankPicker, type BankPicker } from '../../examples/bank-picker/server.ts';
 import { launchBrowser } from '../kit/browser.ts';
 import { listenOn } from '../kit/free-port.ts';
-import { eventually, nextLoad, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { eventually, nextLoad, openRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // The bank picker in Chromium, on another origin than the service, which loads its list from the emulator.
 
@@ -56,7 +56,7 @@ class Stage {
   }
   async run({ env, ...options }: RigOptions = {}): Promise<void> {
     const origins = `${this.picker.url},${this.siteUrl}`;
-    this.rig = await startRig({ env: { CORS_ORIGINS: origins, ...env }, ...options });
+    this.rig = await openRig({ env: { CORS_ORIGINS: origins, ...env }, ...options });
   }
   async clear(): Promise<void> {
     await Promise.all(this.browser.contexts().map((context) => context.close()));

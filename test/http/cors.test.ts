@@ -1,7 +1,7 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { sendRaw } from '../kit/raw-http.ts';
-import { eventually, startRig, type Rig } from '../kit/rig.ts';
+import { startLoadedRig, type Rig } from '../kit/rig.ts';
 
 // Which pages of other origins may read what. That the hot path answers alike: hot-path.test.ts.
 
@@ -10,10 +10,8 @@ const LOCAL = 'http://localhost:5173';
 const STRANGER = 'https://evil.example.com';
 
 let rig: Rig;
-afterEach(() => rig.close());
-const start = async (origins: string): Promise<void> => {
-  rig = await startRig({ env: { CORS_ORIGINS: origins } });
-  await eventually(() => rig.service.list.served() !== undefined);
+const start = async (CORS_ORIGINS: string, HOT_PATH = 'on'): Promise<void> => {
+  rig = await startLoadedRig({ env: { CORS_ORIGINS, HOT_PATH } });
 };
 const ask = async (line: string, origin?: string, ...fields: string[]) => {
   const own = origin === undefined ? [] : [`Origin: ${origin}`];
@@ -115,8 +113,7 @@ test('a preflight is told what docs/api.md says, for two hours, and another OPTI
 });
 
 test.each(['on', 'off'])('pages of other origins are counted, with HOT_PATH=%s', async (hotPath) => {
-  rig = await startRig({ env: { CORS_ORIGINS: FRONTEND, HOT_PATH: hotPath } });
-  await eventually(() => rig.service.list.served() !== undefined);
+  await start(FRONTEND, hotPath);
   for (const origin of [FRONTEND, undefined, STRANGER, 'null']) await ask('GET /banks', origin);
   for (const origin of [FRONTEND, STRANGER]) await ask('OPTIONS /banks', origin, PREFLIGHT);
   const refusals = async (): Promise<unknown[]> => {

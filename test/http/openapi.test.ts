@@ -100,12 +100,7 @@ test('each problem has an example with its own title, and the statuses that can 
   expect(text).not.toMatch(/"\{/);
   const headersOf = (status: string): unknown =>
     at(document, 'paths', '/banks', 'get', 'responses', status, 'headers', 'Retry-After');
-  expect(['502', '503', '504', '412'].map((status) => headersOf(status) !== undefined)).toEqual([
-    true,
-    true,
-    true,
-    false,
-  ]);
+  expect(['502', '503', '504', '412'].filter(headersOf)).toEqual(['502', '503', '504']);
 });
 
 test('a bank has the published fields, with any type before the first list, and then those that were seen', async () => {

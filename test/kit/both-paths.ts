@@ -3,7 +3,7 @@ import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { sendRaw, type RawAnswer } from './raw-http.ts';
-import { eventually, startRig, type Rig } from './rig.ts';
+import { eventually, openRig, type Rig } from './rig.ts';
 
 // The same service twice, with HOT_PATH=on and off, and with a list: both must answer with the same bytes.
 
@@ -21,7 +21,7 @@ export const startBothPaths = async (env: Environment = {}): Promise<BothPaths> 
   const clock = createManualClock();
   const emulator = await startEmulator({ now: () => clock.wallMs() });
   const start = async (hotPath: string): Promise<Rig> => {
-    const rig = await startRig({ provider: emulator, clock, env: { ...env, HOT_PATH: hotPath } });
+    const rig = await openRig({ provider: emulator, clock, env: { ...env, HOT_PATH: hotPath } });
     await eventually(() => rig.service.list.served() !== undefined);
     return rig;
   };

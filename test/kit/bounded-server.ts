@@ -3,6 +3,7 @@ import type { HotPath } from '../../src/http/server/hot-path.ts';
 import { LIMITS, type Limits } from '../../src/http/server/limits.ts';
 import type { ParserRefusal } from '../../src/http/server/refusals.ts';
 import { createBoundedServer, type BoundedServerOptions } from '../../src/http/server/server.ts';
+import { closeLater } from './close-later.ts';
 import { createManualClock } from './manual-clock.ts';
 
 // The server of both ports by itself, with limits that pass while a test looks on.
@@ -22,7 +23,7 @@ export const hotPath: HotPath = (bytes, socket) => {
   return { length: head.length, isLast: false };
 };
 
-/** To be closed by the caller. */
+/** It is closed after the test. */
 export const startServer = async (app: RequestListener, { limits, ...options }: ServerRigOptions = {}) => {
   const clock = createManualClock();
   const refusals: ParserRefusal[] = [];
@@ -35,5 +36,6 @@ export const startServer = async (app: RequestListener, { limits, ...options }: 
     limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
     ...options,
   });
+  closeLater(() => server.close());
   return { url: await server.listen({ port: 0, host: '127.0.0.1' }), server, clock, refusals };
 };

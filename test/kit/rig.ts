@@ -11,7 +11,7 @@ import { SANDBOX } from './sandbox.ts';
 
 // The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
-export type Rig = Awaited<ReturnType<typeof startRig>>;
+export type Rig = Awaited<ReturnType<typeof openRig>>;
 
 export interface RigOptions {
   readonly env?: Environment;
@@ -32,7 +32,8 @@ export interface RigOptions {
   readonly random?: () => number;
 }
 
-export const startRig = async (options: RigOptions = {}) => {
+/** For more than one test, or less: whoever opens it closes it. */
+export const openRig = async (options: RigOptions = {}) => {
   const clock = options.clock ?? createManualClock();
   const emulator =
     options.provider ?? (await startEmulator({ now: () => clock.wallMs(), ...options.emulator }));
@@ -75,10 +76,16 @@ export const startRig = async (options: RigOptions = {}) => {
   };
 };
 
-/** The same, once its first load has ended. It is closed after the test. */
+/** For one test: it is closed after it. */
+export const startRig = async (options?: RigOptions): Promise<Rig> => {
+  const rig = await openRig(options);
+  closeLater(() => rig.close());
+  return rig;
+};
+
+/** The same, once its first load has ended. */
 export const startLoadedRig = async (options?: RigOptions): Promise<Rig> => {
   const rig = await startRig(options);
-  closeLater(() => rig.close());
   await eventually(() => rig.service.list.status().nextLoadInMs > 0);
   return rig;
 };

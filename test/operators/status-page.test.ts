@@ -6,7 +6,6 @@ import supertest from 'supertest';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { makeBanks } from '../kit/banks.ts';
-import { closeLater } from '../kit/close-later.ts';
 import { emulate } from '../kit/emulate.ts';
 import { findFreePort } from '../kit/free-port.ts';
 import { eventually, nextLoad, startLoadedRig, startRig, type Rig } from '../kit/rig.ts';
@@ -147,7 +146,6 @@ const STATES: Readonly<Record<string, State>> = {
 test.each(Object.entries(STATES))('with %s it says what users get', async (_what, state) => {
   const { env = {}, loads: [first, ...others] = ['healthy'], laterMs = 0, drains, says } = state;
   rig = await startRig({ env, before: (emulator) => emulator.behave(first) });
-  closeLater(() => rig.close());
   if (first !== 'hang') await eventually(isLoaded);
   for (const behaviour of others) await meet(behaviour);
   rig.clock.skip(laterMs);

@@ -21,10 +21,7 @@ let directory: string;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'banks-bff-'));
 });
-afterEach(async () => {
-  await rig.close();
-  await rm(directory, { recursive: true });
-});
+afterEach(() => rm(directory, { recursive: true }));
 
 const startGranted = async (options: RigOptions = {}): Promise<void> => {
   const envFor: RigOptions['envFor'] = (emulator) => ({

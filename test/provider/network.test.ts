@@ -4,11 +4,12 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
-import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { startAlertingServer } from '../kit/alerting-server.ts';
 import { createAuthority, type Pair } from '../kit/authority.ts';
 import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
 import {
   describeWithProxy,
   startForwardProxy,
@@ -40,20 +41,14 @@ let provider: Emulator;
 let front: TlsFront;
 
 const startProvider = async (options: Partial<TlsFrontOptions> = {}): Promise<void> => {
-  provider = await startEmulator();
+  provider = await emulate();
   front = await startTlsFront({ to: provider.baseUrl, pair: server, ...options });
-  closeLater(
-    () => provider.close(),
-    () => front.close(),
-  );
+  closeLater(() => front.close());
 };
 const startStrictProvider = () => startProvider({ clientAuthority: clientAuthority.cert });
 
-const startService = async (env: Environment): Promise<Rig> => {
-  const rig = await startRig({ provider, env: { PROVIDER_SANDBOX_BASE_URL: front.url, ...env } });
-  closeLater(() => rig.close());
-  return rig;
-};
+const startService = (env: Environment): Promise<Rig> =>
+  startRig({ provider, env: { PROVIDER_SANDBOX_BASE_URL: front.url, ...env } });
 
 const getBanks = (rig: Rig) => supertest(rig.url).get('/banks');
 const failureOf = (rig: Rig) => rig.service.list.status().failure;

@@ -5,16 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import supertest from 'supertest';
-import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
 import { listenOn } from '../kit/free-port.ts';
 import { startProcess } from '../kit/process.ts';
-import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { describeWithRedis, redisOfTest, type RedisServer } from '../kit/redis-server.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
 import { createAuthority } from '../kit/authority.ts';
 import { startTlsFront } from '../kit/tls-front.ts';
-import { eventually, nextLoad, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { eventually, nextLoad, startLoadedRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // Replicas that share a real Redis: what one brings to the others, and what each does while Redis is bad.
 
@@ -25,7 +26,7 @@ let rigs: Rig[];
 
 const start = async (options: RigOptions = {}): Promise<Rig> => {
   const draw = 0.9 - rigs.length / 10;
-  const rig = await startRig({
+  const rig = await startLoadedRig({
     provider,
     clock,
     // The first that starts is also the first whose renewal is due.
@@ -34,8 +35,6 @@ const start = async (options: RigOptions = {}): Promise<Rig> => {
     env: { CACHE_REDIS_URL: redis.url, MANAGEMENT_TOKEN: 'operator-token-for-tests', ...options.env },
   });
   rigs.push(rig);
-  closeLater(() => rig.close());
-  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
   return rig;
 };
 /** The address is in a file. */
@@ -72,14 +71,10 @@ const counted = async (section: string, name: string): Promise<number> =>
   Number(new RegExp(`${name}(\\d+)`).exec(await redis.command(`INFO ${section}`))?.[1]);
 describeWithRedis('replicas that share Redis', () => {
   beforeEach(async () => {
-    redis = await startRedis();
-    provider = await startEmulator();
+    redis = await redisOfTest();
+    provider = await emulate();
     clock = createManualClock();
     rigs = [];
-    closeLater(
-      () => provider.close(),
-      () => redis.kill(),
-    );
   });
 
   test('a replica that joins serves the shared list, which has no secret, and makes no call while it is fresh', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -17,9 +17,9 @@ import { dirname, join } from 'node:path';
 import supertest from 'supertest';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { eventually, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
+import { emulate } from '../kit/emulate.ts';
+import { eventually, openRig, startRig, type Rig, type RigOptions } from '../kit/rig.ts';
 
 // The last good list on disk: what a restart finds there, and what it makes of it. Its format is in envelope.test.ts.
 
@@ -29,16 +29,12 @@ const DAY_MS = 86_400_000;
 let path: string;
 let provider: Emulator;
 beforeEach(async () => {
-  provider = await startEmulator();
+  provider = await emulate();
   path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
 });
-afterEach(() => provider.close());
 
-const start = async (options: RigOptions = {}): Promise<Rig> => {
-  const rig = await startRig({ provider, ...options, env: { CACHE_SNAPSHOT_FILE: path, ...options.env } });
-  closeLater(() => rig.close());
-  return rig;
-};
+const start = (options: RigOptions = {}): Promise<Rig> =>
+  startRig({ provider, ...options, env: { CACHE_SNAPSHOT_FILE: path, ...options.env } });
 const startDown = (options: RigOptions = {}): Promise<Rig> =>
   start({ ...options, before: (emulator) => emulator.behave('unavailable') });
 
@@ -50,7 +46,7 @@ const calls = (): number => provider.listCalls() - 1;
 
 /** Runs a service until its list is on disk, and stops it. */
 const leaveSnapshot = async (): Promise<string> => {
-  const rig = await startRig({ provider, env: { CACHE_SNAPSHOT_FILE: path } });
+  const rig = await openRig({ provider, env: { CACHE_SNAPSHOT_FILE: path } });
   const { text } = await supertest(rig.url).get('/banks').expect(200);
   await rig.close();
   return text;

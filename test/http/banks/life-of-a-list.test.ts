@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
 import { createChooseAnswer, type Found } from '../../../src/http/banks/answers.ts';
@@ -34,102 +34,97 @@ const expectWaits = async (served: number, failed: number): Promise<void> => {
   while ((await waits()).join() !== `${served},${failed}`);
 };
 
-// In a group of its own: a mutation test reads the tests of several files as one.
-describe('/banks', () => {
-  afterEach(() => rig.close());
+test('requests that wait for a list say so and whether they share a load, and are counted', async () => {
+  rig = await startRig({ before: holdCalls });
+  const cacheStatuses = async (): Promise<string[]> =>
+    (await waitForTwo(sendList)).map(({ headers }) => String(headers.get('cache-status'))).toSorted();
+  const shared = 'banks-bff; fwd=miss; collapsed; ttl=3600';
+  expect(await cacheStatuses()).toEqual([shared, shared]);
+  await expectWaits(2, 0);
+  // The machine slept until the list had expired: the first request causes the load.
+  rig.clock.skip(30 * 86_400_000);
+  expect(await cacheStatuses()).toEqual([shared, 'banks-bff; fwd=miss; ttl=3600']);
+  await expectWaits(4, 0);
+});
 
-  test('requests that wait for a list say so and whether they share a load, and are counted', async () => {
-    rig = await startRig({ before: holdCalls });
-    const cacheStatuses = async (): Promise<string[]> =>
-      (await waitForTwo(sendList)).map(({ headers }) => String(headers.get('cache-status'))).toSorted();
-    const shared = 'banks-bff; fwd=miss; collapsed; ttl=3600';
-    expect(await cacheStatuses()).toEqual([shared, shared]);
-    await expectWaits(2, 0);
-    // The machine slept until the list had expired: the first request causes the load.
-    rig.clock.skip(30 * 86_400_000);
-    expect(await cacheStatuses()).toEqual([shared, 'banks-bff; fwd=miss; ttl=3600']);
-    await expectWaits(4, 0);
-  });
+test('requests that wait in vain are counted, and those that are told at once are not', async () => {
+  rig = await startRig({ before: holdCalls });
+  const answers = await waitForTwo((res) => res.writeHead(503).end());
+  expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+  expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
+  await expectWaits(0, 2);
+});
 
-  test('requests that wait in vain are counted, and those that are told at once are not', async () => {
-    rig = await startRig({ before: holdCalls });
-    const answers = await waitForTwo((res) => res.writeHead(503).end());
-    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
-    expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
-    await expectWaits(0, 2);
-  });
-
-  test('an answer follows the clock to the second, and names the last failure once it is stale', async () => {
-    rig = await startRig({ env: { CORS_ORIGINS: 'https://a.example' } });
-    const told = async (): Promise<unknown> => {
-      const { headers } = await fetch(`${rig.url}/banks`);
-      expect(headers.get('vary')).toBe('Accept-Encoding, Origin');
-      return headers.get('cache-status')?.replace('banks-bff; hit; ', '');
-    };
-    while ((await told()) !== 'ttl=3600');
-    rig.clock.skip(1_000);
-    expect(await told()).toBe('ttl=3599');
-    rig.clock.skip(5_399_000);
-    expect(await told()).toBe('ttl=-1800; detail=renewing');
-    for (const [behaviour, kind] of [
-      ['unavailable', 'unavailable'],
-      ['forbidden', 'unexpected_status'],
-      ['unavailable', 'unavailable'],
-    ] as const) {
-      await rig.emulator.behave(behaviour);
-      await rig.service.list.refresh();
-      expect(await told()).toBe(`ttl=-1800; detail=${kind}`);
-    }
-    const metrics = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
-    expect(metrics).toMatch(/^banks_served_total\{state="fresh"\} [23]$/m);
-    expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 4$/m);
-  });
-
-  test('an answer is made once for each list, second, failure, encoding and way to the list', async () => {
-    rig = await startRig();
-    const { list } = rig.service;
-    await list.arrival();
-    const cachePolicy = { ttlMs: 3_600_000, maxStaleMs: 3_600_000, browserMaxAgeMs: 60_000 };
-    const choose = createChooseAnswer({ list, cachePolicy, variesByOrigin: false });
-    const choice = (acceptEncoding = 'br', found: Found = 'hit') => {
-      const served = list.served();
-      if (!served) throw new Error('no list');
-      return choose({ 'accept-encoding': acceptEncoding }, served, found).answer;
-    };
-    rig.clock.skip(1);
-    const first = choice();
-    rig.clock.skip(999);
-    expect(choice()).toBe(first);
-    expect(choice('gzip')).not.toBe(first);
-    expect(choice('br', 'miss')).not.toBe(first);
-    rig.clock.skip(3_599_000);
-    expect(choice()).toMatchObject({ listState: 'fresh' });
-    rig.clock.skip(1);
-    const stale = choice();
-    expect(stale).toMatchObject({ listState: 'stale' });
-    await rig.emulator.behave('unavailable');
-    await list.refresh();
-    expect(choice()).not.toBe(stale);
-  });
-
-  test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
-    const clock = createManualClock();
-    let setBackMs = 0;
-    const wallMs = () => Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs;
-    rig = await startRig({ clock: { ...clock, wallMs }, env: { GUARD_MAX_SHRINK: '100%' } });
-    const getSince = async (date: string) => {
-      const { status, headers } = await fetch(`${rig.url}/banks`, { headers: { 'If-Modified-Since': date } });
-      return { status, date: headers.get('last-modified') ?? '' };
-    };
-    const first = (await getSince('')).date;
-    expect((await getSince(first)).status).toBe(304);
-
-    setBackMs = 3_600_000;
-    rig.emulator.respondWith((_req, res) => void sendList(res));
+test('an answer follows the clock to the second, and names the last failure once it is stale', async () => {
+  rig = await startRig({ env: { CORS_ORIGINS: 'https://a.example' } });
+  const told = async (): Promise<unknown> => {
+    const { headers } = await fetch(`${rig.url}/banks`);
+    expect(headers.get('vary')).toBe('Accept-Encoding, Origin');
+    return headers.get('cache-status')?.replace('banks-bff; hit; ', '');
+  };
+  while ((await told()) !== 'ttl=3600');
+  rig.clock.skip(1_000);
+  expect(await told()).toBe('ttl=3599');
+  rig.clock.skip(5_399_000);
+  expect(await told()).toBe('ttl=-1800; detail=renewing');
+  for (const [behaviour, kind] of [
+    ['unavailable', 'unavailable'],
+    ['forbidden', 'unexpected_status'],
+    ['unavailable', 'unavailable'],
+  ] as const) {
+    await rig.emulator.behave(behaviour);
     await rig.service.list.refresh();
-    const changed = await getSince(first);
-    expect(changed.status).toBe(200);
-    expect(Date.parse(changed.date) - Date.parse(first)).toBe(1_000);
-    expect((await getSince(changed.date)).status).toBe(304);
-  });
+    expect(await told()).toBe(`ttl=-1800; detail=${kind}`);
+  }
+  const metrics = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+  expect(metrics).toMatch(/^banks_served_total\{state="fresh"\} [23]$/m);
+  expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 4$/m);
+});
+
+test('an answer is made once for each list, second, failure, encoding and way to the list', async () => {
+  rig = await startRig();
+  const { list } = rig.service;
+  await list.arrival();
+  const cachePolicy = { ttlMs: 3_600_000, maxStaleMs: 3_600_000, browserMaxAgeMs: 60_000 };
+  const choose = createChooseAnswer({ list, cachePolicy, variesByOrigin: false });
+  const choice = (acceptEncoding = 'br', found: Found = 'hit') => {
+    const served = list.served();
+    if (!served) throw new Error('no list');
+    return choose({ 'accept-encoding': acceptEncoding }, served, found).answer;
+  };
+  rig.clock.skip(1);
+  const first = choice();
+  rig.clock.skip(999);
+  expect(choice()).toBe(first);
+  expect(choice('gzip')).not.toBe(first);
+  expect(choice('br', 'miss')).not.toBe(first);
+  rig.clock.skip(3_599_000);
+  expect(choice()).toMatchObject({ listState: 'fresh' });
+  rig.clock.skip(1);
+  const stale = choice();
+  expect(stale).toMatchObject({ listState: 'stale' });
+  await rig.emulator.behave('unavailable');
+  await list.refresh();
+  expect(choice()).not.toBe(stale);
+});
+
+test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
+  const clock = createManualClock();
+  let setBackMs = 0;
+  const wallMs = () => Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs;
+  rig = await startRig({ clock: { ...clock, wallMs }, env: { GUARD_MAX_SHRINK: '100%' } });
+  const getSince = async (date: string) => {
+    const { status, headers } = await fetch(`${rig.url}/banks`, { headers: { 'If-Modified-Since': date } });
+    return { status, date: headers.get('last-modified') ?? '' };
+  };
+  const first = (await getSince('')).date;
+  expect((await getSince(first)).status).toBe(304);
+
+  setBackMs = 3_600_000;
+  rig.emulator.respondWith((_req, res) => void sendList(res));
+  await rig.service.list.refresh();
+  const changed = await getSince(first);
+  expect(changed.status).toBe(200);
+  expect(Date.parse(changed.date) - Date.parse(first)).toBe(1_000);
+  expect((await getSince(changed.date)).status).toBe(304);
 });

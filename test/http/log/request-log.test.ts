@@ -1,14 +1,13 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { startProcess } from '../../kit/process.ts';
 import { sendRaw } from '../../kit/raw-http.ts';
-import { eventually, startRig, type Rig } from '../../kit/rig.ts';
+import { eventually, startLoadedRig, startRig, type Rig } from '../../kit/rig.ts';
 
 // Which requests operators see in the log, and at which level.
 
 const TOKEN = 'management-token-for-tests-0123456789';
 
 let rig: Rig;
-afterEach(() => rig.close());
 
 /** The level of the line for each of `paths`. */
 const levelsOf = async (...paths: string[]): Promise<unknown[]> => {
@@ -20,15 +19,10 @@ const levelsOf = async (...paths: string[]): Promise<unknown[]> => {
 const LEVELS: Readonly<Record<string, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' };
 
 test('an ordinary request is logged at info, a successful probe at debug, another 5xx at warn', async () => {
-  rig = await startRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN: TOKEN } });
-  await eventually(() => rig.service.list.served() !== undefined);
-  for (const path of ['/banks', '/nowhere', '/healthz', '/readyz']) await fetch(`${rig.url}${path}`);
-  expect(await levelsOf('/banks', '/nowhere', '/healthz', '/readyz')).toEqual([
-    'info',
-    'info',
-    'debug',
-    'debug',
-  ]);
+  rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN: TOKEN } });
+  const paths = ['/banks', '/nowhere', '/healthz', '/readyz'];
+  for (const path of paths) await fetch(`${rig.url}${path}`);
+  expect(await levelsOf(...paths)).toEqual(['info', 'info', 'debug', 'debug']);
   await rig.emulator.behave('unavailable');
   const headers = { Authorization: `Bearer ${TOKEN}` };
   expect((await fetch(`${rig.operatorsUrl}/refresh`, { method: 'POST', headers })).status).toBe(502);

@@ -1,21 +1,17 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { openRaw } from '../../kit/raw-http.ts';
-import { eventually, startRig, type Rig } from '../../kit/rig.ts';
+import { eventually, startLoadedRig } from '../../kit/rig.ts';
 
 // Connections of the whole service: how long an idle one stays open, and one whose client goes away.
 
 const BANKS = 'GET /banks HTTP/1.1\r\nHost: a\r\n\r\n';
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
 
-let rig: Rig;
-afterEach(() => rig.close());
-
 test.each(['on', 'off'])(
   'with HOT_PATH=%s KEEP_ALIVE_TIMEOUT is advertised and kept on both ports',
   async (onOrOff) => {
-    rig = await startRig({ env: { KEEP_ALIVE_TIMEOUT: '1s', HOT_PATH: onOrOff } });
-    await eventually(() => rig.service.list.served() !== undefined);
+    const rig = await startLoadedRig({ env: { KEEP_ALIVE_TIMEOUT: '1s', HOT_PATH: onOrOff } });
     const clients = await Promise.all([rig.url, rig.url, rig.operatorsUrl].map((url) => openRaw(url)));
     const askedAtMs = performance.now();
     clients[0]?.socket.write(BANKS);
@@ -34,11 +30,10 @@ test.each(['on', 'off'])(
     // No system takes so much at once for a client that does not read.
     const name = 'x'.repeat(1_000);
     const many = Array.from({ length: 20_000 }, (_, index) => ({ code: String(index), ispb: '0', name }));
-    rig = await startRig({
+    const rig = await startLoadedRig({
       env: { PROVIDER_MAX_BODY: '100mb', HOT_PATH: onOrOff },
       emulator: { banks: many },
     });
-    await eventually(() => rig.service.list.served() !== undefined);
     const { socket } = await openRaw(rig.url);
     socket.pause().write(BANKS);
     await eventually(() => socket.bytesWritten > 0);

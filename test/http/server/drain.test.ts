@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Limits } from '../../../src/http/server/limits.ts';
@@ -11,7 +11,6 @@ import { expectNoTimersOf } from '../../kit/timers.ts';
 // A drain answers every request that a client has sent, and waits for nothing else.
 
 let rig: ServerRig;
-afterEach(() => rig.server.close());
 
 const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
 const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -41,11 +40,9 @@ const openAfter = async (url: string, ...requests: string[]): Promise<RawClient>
 
 test('after its notice it closes idle connections, a second later half requests, and waits for the one under way', async () => {
   const url = await start();
-  const [hot, cold, silent] = [
-    await openAfter(url, HOT),
-    await openAfter(url, HOT, COLD),
-    await openAfter(url),
-  ];
+  const hot = await openAfter(url, HOT);
+  const cold = await openAfter(url, HOT, COLD);
+  const silent = await openAfter(url);
   const half = await openRaw(url);
   half.socket.write('GET / HTTP/1.1\r\nHost:');
   const slow = await openRaw(url);

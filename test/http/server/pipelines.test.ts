@@ -12,11 +12,7 @@ import { eventually } from '../../kit/rig.ts';
 // Clients that send more requests than they have answers for: all are answered in order, one at a time, and a client that
 // does not read costs nothing but its own connection.
 
-const start = async (app: RequestListener, options: Parameters<typeof startServer>[1] = {}) => {
-  const { server, url } = await startServer(app, options);
-  closeLater(() => server.close());
-  return url;
-};
+const start = async (...args: Parameters<typeof startServer>) => (await startServer(...args)).url;
 
 /** Opens a connection that is not read before `resume` is called. */
 const open = async (url: string): Promise<RawClient> => {

@@ -1,8 +1,9 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Limits } from '../../../src/http/server/limits.ts';
 import { startServer, type ServerRig } from '../../kit/bounded-server.ts';
+import { closeLater } from '../../kit/close-later.ts';
 import { openRaw } from '../../kit/raw-http.ts';
 import { eventually } from '../../kit/rig.ts';
 import { connectionsOf } from '../../kit/server-sockets.ts';
@@ -11,13 +12,6 @@ import { connectionsOf } from '../../kit/server-sockets.ts';
 // of their own.
 
 let running: ServerRig | undefined;
-const sockets: Socket[] = [];
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  for (const response of pending.splice(0)) response.end();
-  await running?.server.close();
-});
-
 const pending: ServerResponse[] = [];
 
 /** `/slow` is answered when the test says so. */
@@ -38,7 +32,7 @@ interface Client {
 
 const open = async (url: string, localAddress?: string): Promise<Client> => {
   const { socket, received } = await openRaw(url, localAddress);
-  sockets.push(socket);
+  closeLater(() => socket.destroy());
   return {
     socket,
     isOpen: () => !socket.destroyed,
@@ -63,11 +57,9 @@ const keepBusy = async ({ socket }: Client): Promise<void> => {
 test('at the limit, the connection that has been idle for longest is closed', async () => {
   const url = await start({ connections: 3 });
   const [first, second, third] = [await open(url), await open(url), await open(url)];
-  expect([await second.ask('/hot'), await first.ask('/hot'), await third.ask('/cold')]).toEqual([
-    'hot',
-    'hot',
-    'cold',
-  ]);
+  expect(await second.ask('/hot')).toBe('hot');
+  expect(await first.ask('/hot')).toBe('hot');
+  expect(await third.ask('/cold')).toBe('cold');
   const fourth = await open(url);
   expect(await fourth.ask('/hot')).toBe('hot');
   await eventually(() => !second.isOpen());

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -18,7 +18,6 @@ const start = async (
   rig = await startServer(app, options);
   return rig.url;
 };
-afterEach(() => rig.server.close());
 
 const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
 const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
