@@ -65,6 +65,7 @@ export const ANSWERED: readonly Shape[] = [
   ['a body of unknown length, at the end', `${GET}${CHUNKED}\r\n5\r\nhello\r\n0\r\n\r\n`, [200]],
   ['garbage instead of chunks, and no second answer', `${GET}${CHUNKED}\r\nzz\r\n`, [200]],
   ['Expect, without inviting the body', `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, [200]],
+  ['Expect, as the last request', `${GET}Expect: 100-continue\r\n\r\n${HEALTH}`, [200]],
   ['nothing at all', '', []],
 ];
 

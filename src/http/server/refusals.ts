@@ -29,12 +29,11 @@ export const isServerWide = (method: string | undefined, url: string | undefined
   method === 'OPTIONS' && url === '*';
 
 /**
- * Whether the connection must end with this answer: the body that follows the request is not worth reading, or may
- * never come, since the client waits for a 100 (Continue) that it does not get.
+ * Whether the connection must end with this answer: the body that follows the request is not worth reading. If it may never come,
+ * since the client waits for a 100 (Continue) that it does not get, node:http ends the connection by itself.
  */
 export const hasUnwantedBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined ||
-  headers.expect !== undefined ||
   Number(headers['content-length'] ?? 0) > MAX_DROPPED_BODY_BYTES;
 
 /** RFC 3986's reg-name, IP literals and a port; an empty host is allowed. */
