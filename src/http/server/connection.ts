@@ -110,12 +110,12 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
  */
 export type Phase = 'arriving' | 'idle' | 'receiving' | 'answering' | 'closing';
 
-export const phaseOf = (connection: Connection): Phase => {
-  const { state, socket, rest, response, shared, hasHadRequest } = connection;
+export const phaseOf = (connection: Connection, arrivalMs = connection.shared.limits.arrivalMs): Phase => {
+  const { state, socket, rest, response, hasHadRequest } = connection;
   if (connection.isAnswering || socket.writableLength > 0 || rest.length > 0) return 'answering';
   if (state === 'closed') return 'closing';
   if (state === 'node' && !response?.req.complete) return 'receiving';
-  const isArriving = !hasHadRequest && performance.now() - connection.lastUsedMs < shared.limits.arrivalMs;
+  const isArriving = !hasHadRequest && performance.now() - connection.lastUsedMs < arrivalMs;
   return isArriving ? 'arriving' : 'idle';
 };
 

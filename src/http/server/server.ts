@@ -168,7 +168,8 @@ const drain = async (
 ): Promise<void> => {
   const destroyAll = (...phases: readonly Phase[]): void => {
     for (const connection of connections)
-      if (phases.length === 0 || phases.includes(phaseOf(connection))) connection.socket.destroy();
+      if (phases.length === 0 || phases.includes(phaseOf(connection, ON_ITS_WAY_MS)))
+        connection.socket.destroy();
   };
   const cancelCutOff = clock.after(graceMs, () => destroyAll());
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
@@ -177,8 +178,7 @@ const drain = async (
   await acceptWaiting(connections);
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
   hold(false);
-  // A request that is arriving gets a little more time.
-  const cancelHurry = clock.after(HALF_SENT_MS, () => destroyAll('receiving'));
+  const cancelHurry = clock.after(ON_ITS_WAY_MS, () => destroyAll('receiving'));
   // The response to a request from before the drain does not say Connection: close, and leaves an idle connection.
   destroyAll('idle');
   const sweep = setInterval(() => destroyAll('idle'), IDLE_SWEEP_MS);
@@ -212,5 +212,6 @@ const QUIET_MS = 50;
 const QUICK_TURN_MS = 1;
 /** Held clients wait for half a second at most. */
 const MOST_WAITS = 10;
-const HALF_SENT_MS = 1_000;
+/** A request, or the rest of one, may be on its way for so long: TCP sends again after a second (RFC 6298 section 2.1). */
+const ON_ITS_WAY_MS = 1_000;
 const IDLE_SWEEP_MS = 100;

@@ -80,7 +80,7 @@ test('it answers those who connected just before its notice ended', async () => 
 });
 
 test('it spares connections that have not had the time for a request', async () => {
-  const url = await start({ arrivalMs: 5_000 });
+  const url = await start({ arrivalMs: 0 });
   const [silent, used] = [await openRaw(url), await openAfter(url, HOT)];
   const drained = rig.server.drain({ noticeMs: 3_000, graceMs: 10_000 });
   rig.clock.advance(3_000);
