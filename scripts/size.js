@@ -19,7 +19,7 @@ const write = (line) => process.stdout.write(`${line}\n`);
 const print = (name, count, files) =>
   write(`${name.padEnd(24)}${String(count).padStart(7)}${String(files).padStart(7)}`);
 
-const CODE = /\.[jt]s$/;
+const CODE = /\.[cm]?[jt]s$/;
 /** What a promise is shown with. */
 const TESTING = ['test', 'soak', 'simulation'];
 
