@@ -54,7 +54,7 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
   );
   const emulator = await emulate();
   expect(documentedEnv()).toMatchObject({ HOT_PATH: 'off' });
-  const { child, says } = runService(
+  const { says } = runService(
     {
       ...documentedEnv(),
       MANAGEMENT_PORT: 'off',
@@ -68,7 +68,6 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
   closeLater(
     () => rmSync(scratch, { recursive: true, force: true }),
     () => collector.close(),
-    () => child.kill('SIGKILL'),
   );
   const { input } = await says(/list: initial load succeeded/);
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(input)?.[0] ?? '';

@@ -1,12 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { SavedList } from '../../src/banks/cached-list.ts';
 import { systemClock, type Clock } from '../../src/clock.ts';
 import { createEnvelope } from '../../src/sharing/envelope.ts';
 import type { SharedStore, StoreEvent } from '../../src/sharing/list-store.ts';
 import { createRedisStore } from '../../src/sharing/redis-store.ts';
+import { closeLater } from '../kit/close-later.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
 import { EVERY_FIELD, readBanks } from '../kit/read-banks.ts';
-import { describeWithRedis, startRedis, type RedisServer } from '../kit/redis-server.ts';
+import { describeWithRedis, redisOfTest, type RedisServer } from '../kit/redis-server.ts';
 import { eventually } from '../kit/rig.ts';
 
 // What lies in a real Redis and for how long, and when an outage ends. What it leaves behind is judged by the simulation.
@@ -20,18 +21,12 @@ const [LIST, EMPTY] = [await kept({ code: '001', name: 'Ação "1"\n' }), await 
 
 describeWithRedis('the store in Redis', () => {
   let server: RedisServer;
-  let stores: SharedStore[];
   let events: StoreEvent['type'][];
   let connections: number;
   beforeEach(async () => {
-    server = await startRedis();
-    stores = [];
+    server = await redisOfTest();
     events = [];
     connections = 0;
-  });
-  afterEach(async () => {
-    for (const store of stores) store.close();
-    await server.kill();
   });
 
   /** Resolves once it is connected. */
@@ -44,7 +39,7 @@ describeWithRedis('the store in Redis', () => {
       random: () => 0.5,
       onEvent: ({ type }) => void events.push(type),
     });
-    stores.push(store);
+    closeLater(() => store.close());
     const before = connections;
     store.open(() => (connections += 1));
     await eventually(() => connections > before);

@@ -1,9 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Limits } from '../../../src/http/server/limits.ts';
 import { startServer, type ServerRig } from '../../kit/bounded-server.ts';
-import { closeLater } from '../../kit/close-later.ts';
 import { openRaw } from '../../kit/raw-http.ts';
 import { eventually } from '../../kit/rig.ts';
 import { connectionsOf } from '../../kit/server-sockets.ts';
@@ -24,20 +22,15 @@ const start = async (limits: Partial<Limits>, isProxy?: (address: string) => boo
   return running.url;
 };
 
-interface Client {
-  readonly socket: Socket;
-  ask(path: string): Promise<string>;
-  isOpen(): boolean;
-}
+type Client = Awaited<ReturnType<typeof open>>;
 
-const open = async (url: string, localAddress?: string): Promise<Client> => {
+const open = async (url: string, localAddress?: string) => {
   const { socket, received } = await openRaw(url, localAddress);
-  closeLater(() => socket.destroy());
   return {
     socket,
-    isOpen: () => !socket.destroyed,
+    isOpen: (): boolean => !socket.destroyed,
     /** The answer, or what came before the connection was closed. */
-    ask: async (path) => {
+    ask: async (path: string): Promise<string> => {
       const before = received().length;
       const answer = () => /hot|cold|over capacity/.exec(received().slice(before))?.[0];
       socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
