@@ -7,14 +7,33 @@ import type { RequestHead } from './headers.ts';
 
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
-/** The nearest address that is not a trusted proxy's, for the log: the same as Express's `req.ip`. */
+/**
+ * The nearest address that is not a trusted proxy's, for the log: the same as Express's `req.ip`, except that
+ * of a long `X-Forwarded-For` only the end counts, which the nearest proxies have written.
+ */
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {
   // proxy-addr would read the whole header even if nobody is trusted.
   if (trustProxy === undefined) return ({ socket }) => socket.remoteAddress;
   const isTrusted = createIsTrusted(trustProxy);
   // Without an address, the client has already gone.
-  return (head) => (head.socket.remoteAddress === undefined ? undefined : proxyAddr(head, isTrusted));
+  return ({ headers, socket }) => {
+    if (socket.remoteAddress === undefined) return undefined;
+    const given = headers['x-forwarded-for'];
+    const forwarded = typeof given === 'string' ? endOfList(given) : undefined;
+    return proxyAddr({ headers: { 'x-forwarded-for': forwarded }, socket }, isTrusted);
+  };
 };
+
+/** The last elements of a list, in {@link MAX_FORWARDED_CHARS}: an element that is cut is left out. */
+const endOfList = (list: string): string => {
+  if (list.length <= MAX_FORWARDED_CHARS) return list;
+  const end = list.slice(-MAX_FORWARDED_CHARS);
+  return end.slice(end.indexOf(',') + 1 || end.length);
+};
+
+/** A dozen IPv6 addresses. A client can send 15 kB, and each address costs more than the rest of its request. */
+const MAX_FORWARDED_CHARS = 512;
+const MAX_PROXIES = 12;
 
 /**
  * Whether a connection from `address` comes from a trusted proxy, and so has the requests of many clients. With a number of
@@ -28,8 +47,11 @@ export const createIsProxy = (trustProxy: Config['trustProxy']): ((address: stri
 /** Whether the address that is `hops` away from this service is a trusted proxy's. */
 const createIsTrusted = (
   trustProxy: Config['trustProxy'] = 0,
-): ((address: string, hops: number) => boolean) =>
-  typeof trustProxy === 'number' ? (_address, hops) => hops < trustProxy : proxyAddr.compile([...trustProxy]);
+): ((address: string, hops: number) => boolean) => {
+  if (typeof trustProxy === 'number') return (_address, hops) => hops < trustProxy;
+  const isInRange = proxyAddr.compile([...trustProxy]);
+  return (address, hops) => hops < MAX_PROXIES && isInRange(address, hops);
+};
 
 /** The client that `address` belongs to: an IPv4 address, or the /64 of an IPv6 one, which is what one customer gets. */
 export const clientOf = (address: string): string => {

@@ -14,6 +14,10 @@ test.each([
   [3, '203.0.113.9,198.51.100.7', '203.0.113.9'],
   [['10.0.0.0/8'], '203.0.113.9, 198.51.100.7, 10.0.0.2', '198.51.100.7'],
   [['10.0.0.0/8'], 'unknown, 10.0.0.2', 'unknown'],
+  [1, `${'x,'.repeat(7_000)} 198.51.100.7`, '198.51.100.7'],
+  [1, 'x'.repeat(600), '10.0.0.1'],
+  [2, `${'x'.repeat(600)}, 198.51.100.7`, '198.51.100.7'],
+  [['10.0.0.0/8'], `203.0.113.9, ${'10.0.0.2,'.repeat(12)}10.0.0.3`, '10.0.0.2'],
 ])('with TRUST_PROXY %j and X-Forwarded-For %j, the log has %s', (trustProxy, forwarded, address) => {
   const head = { headers: { 'x-forwarded-for': forwarded }, socket };
   expect(createClientAddress(trustProxy)(head)).toBe(address);

@@ -146,26 +146,29 @@ const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
  * Gives the content encoding with the highest weight (RFC 9110 section 12.5.3), the one with the smallest body among equals,
  * remembered by the header's text. Where nothing fits, and for `identity;q=0`, the header is ignored as section 12.4.1 allows,
  * and the answer is identity: a list that the client may be able to read is worth more than a 406. A request without the header
- * gets identity too: it would accept anything, but clients that do not send it do not decode either.
+ * gets identity too: it would accept anything, but clients that do not send it do not decode either. So does one with a
+ * header that no client sends: what each coding in it costs, a client could multiply.
  */
 const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding | undefined) => {
   const known = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
   return (acceptEncoding) => {
-    if (!acceptEncoding) return undefined;
+    if (!acceptEncoding || acceptEncoding.length > MAX_LENGTH) return undefined;
     const remembered = known.get(acceptEncoding);
     if (remembered) return remembered;
+    if (acceptEncoding.split(',', MAX_CODINGS + 1).length > MAX_CODINGS) return undefined;
     // The alias of RFC 9110 section 8.4.1.3.
     const accepted = acceptEncoding.replaceAll(/\bx-gzip\b/gi, 'gzip');
     const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } });
     const encoding = negotiator.encoding(ENCODINGS, { preferred: ENCODINGS });
-    if (acceptEncoding.length <= MAX_REMEMBERED_LENGTH) known.set(acceptEncoding, encoding);
+    known.set(acceptEncoding, encoding);
     return encoding;
   };
 };
 
 /**
- * Browsers and tools send about a dozen different values, none longer than 60 characters; a client can invent others. V8 may keep
- * the whole text of a request, at most 8 KiB, for one of them.
+ * Browsers and tools send about a dozen different values, none longer than 60 characters or with more than five codings; a client
+ * can invent others. V8 may keep the whole text of a request, at most 8 KiB, for one of them.
  */
 const MAX_REMEMBERED = 200;
-const MAX_REMEMBERED_LENGTH = 200;
+const MAX_LENGTH = 200;
+const MAX_CODINGS = 16;

@@ -7,7 +7,7 @@ import { parseHttpDate } from '../../http-date.ts';
 
 /** What a client's conditions are compared with. */
 export interface AnswerValidators {
-  /** A strong entity tag, quotes included. */
+  /** A strong entity tag, quotes included, without commas and spaces. */
   readonly etag: string;
   readonly lastModifiedMs: number;
 }
@@ -29,22 +29,28 @@ export const evaluatePreconditions = (
   return isModifiedSince(headers['if-modified-since'], lastModifiedMs) === false ? 304 : 200;
 };
 
-/** One member of an entity-tag list (sections 5.6.1 and 8.8.3) with the comma or the end after it. */
-const MEMBER = /[\t ]*(?:(?<weak>W\/)?(?<tag>"[\x21\x23-\x7e\x80-\xff]*"))?[\t ]*(?<end>,|$)/y;
+/**
+ * A list of entity tags (sections 5.6.1 and 8.8.3). White space can be read in one way only, after a
+ * tag or a comma: with a second way the time would be quadratic in the length of the header.
+ */
+const TAG_LIST =
+  /^[\t ]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[\t ]*)?(?:,[\t ]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[\t ]*)?)*$/;
 
-/** Section 8.8.3.2. A malformed header matches nothing: the client gets the whole answer. */
+/**
+ * Section 8.8.3.2. A malformed header matches nothing: the client gets the whole answer. Nothing is done
+ * per tag: a client can send thousands. `etag` has no comma or space, so where a well-formed list
+ * contains it, it is one of its tags.
+ */
 const matches = (header: string, etag: string, { acceptsWeak }: { acceptsWeak: boolean }): boolean => {
   if (header === '*') return true;
-  let found = false;
-  for (let at = 0; at < header.length;) {
-    MEMBER.lastIndex = at;
-    const member = MEMBER.exec(header);
-    if (!member) return false;
-    const { weak, tag } = member.groups ?? {};
-    found ||= tag === etag && (acceptsWeak || weak === undefined);
-    at = MEMBER.lastIndex;
-  }
-  return found;
+  const contains = acceptsWeak ? header.includes(etag) : containsStrong(header, etag);
+  return contains && TAG_LIST.test(header);
+};
+
+const containsStrong = (header: string, etag: string): boolean => {
+  let at = header.indexOf(etag);
+  while (at >= 2 && header.startsWith('W/', at - 2)) at = header.indexOf(etag, at + etag.length);
+  return at >= 0;
 };
 
 /** Undefined where the header is missing or not an HTTP-date: it must then be ignored (sections 13.1.3 and 13.1.4). */
