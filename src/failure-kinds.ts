@@ -22,7 +22,8 @@ export const EXCHANGE_STEPS = ['token', 'address', 'TLS', 'status', 'content', '
 
 export type ExchangeStep = (typeof EXCHANGE_STEPS)[number];
 
-export const RETRIES = 'Retries continue automatically. Restarting this service does not help.';
+export const RETRIES =
+  'The next attempt is made automatically, at the time that is shown. POST /refresh makes one now.';
 const withDoctor = (text: string): Action => ({ text, command: 'doctor' });
 const RUN_DOCTOR = withDoctor('The doctor makes one request to the provider and reports each step:');
 
@@ -61,7 +62,7 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     summary:
       'The provider got too many requests, perhaps also from another program with the same credentials.',
     actions: [
-      'Nothing at first: the service waits for as long as the provider asks.',
+      'Nothing at first: the service waits for as long as the provider asks, but without a list to serve for at most 1 min.',
       'If it lasts, find out who else uses the credentials, or raise CACHE_TTL.',
     ],
     step: 'status',

@@ -111,7 +111,10 @@ export const createLoadJudge = (court: Court, { mayRefuse }: GuardJudge) => {
     if (retryAfterMs !== undefined && (error.kind === 'rate_limited' || error.kind === 'unavailable'))
       expectBackOff(error.retryAfterMs === retryAfterMs, 'Retry-After was not noticed');
     const ttlMs = court.ttlOf(life);
-    const askedMs = Math.min(error.retryAfterMs ?? 0, Math.max(ttlMs, 3_600_000));
+    const served = life.core.list.served();
+    const usableForMs = served ? served.freshForMs + setup.maxStaleMs : 0;
+    const longestMs = Math.min(Math.max(ttlMs, 3_600_000), Math.max(usableForMs, 60_000));
+    const askedMs = Math.min(error.retryAfterMs ?? 0, longestMs);
     if (facts.attempts === 0) facts.failingSinceMs = court.world.wallMs() + life.replica.wallOffsetMs;
     facts.attempts += 1;
     facts.error = error;

@@ -60,8 +60,9 @@ export const createBankList = (options: BankListOptions) => {
     hasList: () => cached.served() !== undefined,
     nextDelayMs: () => {
       const { failure, failing } = failures.current();
+      const usableForMs = cached.served() ? cached.freshForMs() + policy.maxStaleMs : 0;
       return failure
-        ? retryDelayMs(failing?.attempts ?? 1, failure.retryAfterMs, policy.ttlMs, random())
+        ? retryDelayMs(failing?.attempts ?? 1, failure.retryAfterMs, policy.ttlMs, usableForMs, random())
         : renewalDelayMs(cached.freshForMs(), policy.ttlMs, random());
     },
     onRest: () => news.emit('news'),

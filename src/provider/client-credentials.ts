@@ -58,7 +58,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     failuresInARow += 1;
     const validForMs = Math.max(0, (held?.expiresAtMs ?? nowMs) - nowMs);
     if (held) {
-      const delayMs = retryDelayMs(failuresInARow, error.retryAfterMs, validForMs, random());
+      const delayMs = retryDelayMs(failuresInARow, error.retryAfterMs, validForMs, validForMs, random());
       held = { ...held, renewAtMs: nowMs + delayMs };
     }
     onEvent({ type: 'token-renewal-failed', error, validForMs });

@@ -46,6 +46,26 @@ test('while retries back off, requests are answered at once, cause no call, and 
   expect(rig.emulator.listCalls()).toBe(1);
 });
 
+test('a Retry-After of an hour keeps a service without a list waiting for a minute, and it says how long', async () => {
+  await start({ before: (emulator) => emulator.behave('unavailable', { retryAfter: '3600' }) });
+  expect(status().nextLoadInMs).toBe(60_000);
+  await supertest(rig.url).get('/banks').expect(503).expect('Retry-After', '60');
+  await rig.emulator.behave('healthy');
+  await nextLoad(rig);
+  await supertest(rig.url).get('/banks').expect(200);
+});
+
+test('a list that becomes too old during a Retry-After is reported then, and the provider is asked', async () => {
+  await start({ env: { CACHE_TTL: '5m', CACHE_MAX_STALE: '5m' } });
+  await rig.emulator.behave('rate-limited', { retryAfter: '3600' });
+  await nextLoad(rig);
+  expect(rig.messages().at(-1)).toMatch(/the cached list is still fresh$/);
+  await nextLoad(rig);
+  expect(status()).toMatchObject({ state: 'expired', ageMs: 600_001 });
+  expect(rig.messages().at(-1)).toMatch(/the cached list is too old to be served$/);
+  expect(status().nextLoadInMs).toBe(60_000);
+});
+
 test('in an outage health says since when, each state of the list is reported once, and in the end there is no list', async () => {
   const health = async (): Promise<unknown> => (await supertest(rig.url).get('/healthz').expect(200)).body;
   const now = (): string => new Date(rig.clock.wallMs()).toISOString();

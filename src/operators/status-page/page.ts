@@ -142,7 +142,11 @@ const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent)
   const term = failure ? 'Next attempt' : 'Next renewal';
   return nextLoadInMs === 0
     ? fact(term, 'in progress', '')
-    : fact(term, `in ${formatDuration(nextLoadInMs)}`, html`at ${time(nowMs + nextLoadInMs, nowMs)}`);
+    : fact(
+        term,
+        `in ${formatDuration(nextLoadInMs)}`,
+        html`at ${time(nowMs + nextLoadInMs, nowMs)}${failure ? '; POST /refresh makes one now' : ''}`,
+      );
 };
 
 const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): Html => {

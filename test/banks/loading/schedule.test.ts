@@ -15,6 +15,8 @@ test.each([
   expect(Math.abs(renewalDelayMs(freshForMs, HOUR, random) - delayMs)).toBeLessThan(0.1);
 });
 
+const MONTH = 30 * DAY;
+
 test.each([
   ['the first failure', 1_000, 1, undefined, HOUR, 0],
   ['the first failure, at most,', 1_500, 1, undefined, HOUR, 1],
@@ -30,5 +32,16 @@ test.each([
   ['a Retry-After of a year', HOUR, 1, 365 * DAY, 5_000, 0],
   ['a Retry-After of a year with a TTL of a day', DAY, 1, 365 * DAY, DAY, 0],
 ])('after %s a retry waits %d ms', (_what, delayMs, failures, retryAfterMs, ttlMs, random) => {
-  expect(retryDelayMs(failures, retryAfterMs, ttlMs, random)).toBe(delayMs);
+  expect(retryDelayMs(failures, retryAfterMs, ttlMs, MONTH, random)).toBe(delayMs);
+});
+
+test.each([
+  ['a list for an hour more', HOUR, HOUR, HOUR],
+  ['a list for ten minutes more: until nobody may have it', 600_001, HOUR, 600_000],
+  ['a list for ten seconds more', 60_000, HOUR, 10_000],
+  ['no list', 60_000, HOUR, 0],
+  ['no list and a shorter Retry-After', 20_000, 20_000, 0],
+  ['no list and no Retry-After', 1_000, undefined, 0],
+])('a Retry-After with %s: %d ms', (_what, delayMs, retryAfterMs, usableForMs) => {
+  expect(retryDelayMs(1, retryAfterMs, HOUR, usableForMs, 0)).toBe(delayMs);
 });
