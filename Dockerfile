@@ -6,7 +6,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY emulator ./emulator
-COPY examples ./examples
+COPY examples/demo-page ./examples/demo-page
 RUN npm run build
 
 FROM --platform=$BUILDPLATFORM node:26-slim AS dependencies

@@ -13,7 +13,10 @@ const sbom = JSON.parse(
 );
 const { name, packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
 
-const production = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
+// Workspaces, such as the bank picker, are not part of the service.
+const production = Object.entries(packages).filter(
+  ([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link,
+);
 const refs = new Set(
   production.map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`),
 );

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { startBankPicker } from '../examples/bank-picker/server.ts';
+import { startDemoPage } from '../examples/demo-page/server.ts';
 import { ConfigError, parseConfig, type Config } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
 import { pretty } from '../src/telemetry/pretty.ts';
@@ -29,7 +29,7 @@ const run = async (): Promise<void> => {
   const emulator = await startDemoEmulator(createCallLines(write, Date.now));
   // The configuration needs the page's origin, and the page needs the address of the service, which starts last.
   let banksUrl = '';
-  const picker = await startBankPicker({ banksUrl: () => banksUrl });
+  const picker = await startDemoPage({ banksUrl: () => banksUrl });
   const config = parseConfig({
     HOST,
     PORT,

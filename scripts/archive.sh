@@ -13,9 +13,10 @@ tree=$staging/banks-bff-$version
 mkdir "$tree"
 
 cp --parents -R package.json LICENSE CHANGELOG.md .env.example dist/src deploy/systemd "$tree"
-# What `npm ci --omit=dev` would install, from what `npm ci` installed and checked.
+# What `npm ci --omit=dev` would install, from what `npm ci` installed and checked, without workspaces such as the bank
+# picker.
 node --print 'Object.entries(require("./package-lock.json").packages)
-  .flatMap(([path, { dev }]) => (path === "" || dev ? [] : [path])).join("\n")' |
+  .flatMap(([path, { dev, link }]) => (path.startsWith("node_modules/") && !dev && !link ? [path] : [])).join("\n")' |
   xargs -d '\n' cp --parents -R --target-directory="$tree"
 
 archive=$target/banks-bff-$version.tar.gz

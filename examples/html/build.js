@@ -4,4 +4,4 @@ import { cpSync, rmSync } from 'node:fs';
 
 rmSync('dist', { recursive: true, force: true });
 cpSync('index.html', 'dist/index.html');
-cpSync('../bank-picker/element', 'dist/bank-picker', { recursive: true });
+cpSync('../../packages/bank-picker', 'dist/bank-picker', { recursive: true });

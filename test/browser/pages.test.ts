@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { createStage } from '../examples/stage.ts';
+import { createStage } from '../kit/stage.ts';
 import { describeInBrowser } from '../kit/browser.ts';
 import { eventually } from '../kit/rig.ts';
 

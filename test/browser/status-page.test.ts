@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import type { BrowserContextOptions } from 'playwright-core';
 import type { Behaviour } from '../../emulator/behaviours.ts';
-import { createStage } from '../examples/stage.ts';
+import { createStage } from '../kit/stage.ts';
 import { describeInBrowser } from '../kit/browser.ts';
 import { eventually, nextLoad, type RigOptions } from '../kit/rig.ts';
 import { PRODUCTION } from '../kit/sandbox.ts';

@@ -76,8 +76,8 @@ test('the SBOM lists what a production install has, and nothing else', async () 
   });
   const { components } = JSON.parse(stdout);
   const { packages } = JSON.parse(read('package-lock.json'));
-  const installed = Object.entries<{ dev?: boolean; version: string }>(packages)
-    .filter(([path, { dev }]) => path !== '' && !dev)
+  const installed = Object.entries<{ dev?: boolean; link?: boolean; version: string }>(packages)
+    .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
     .map(([path, { version }]) => `${path.replace(/^.*node_modules\//, '')}@${version}`);
   const refs: string[] = components.map((component: Record<string, string>) => component['bom-ref']);
   expect(refs.toSorted()).toEqual([...new Set(installed)].toSorted());

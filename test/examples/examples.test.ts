@@ -5,18 +5,22 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { describeInBrowser } from '../kit/browser.ts';
-import { createStage } from './stage.ts';
+import { createStage } from '../kit/stage.ts';
 
 describeInBrowser('the example in', () => {
   const stage = createStage();
   const scratch = mkdtempSync(join(tmpdir(), 'examples-'));
-  beforeAll(() =>
-    cpSync('examples', scratch, { recursive: true, filter: (path) => !/node_modules|dist$/.test(path) }),
-  );
+  beforeAll(() => {
+    for (const folder of ['examples', 'packages'])
+      cpSync(folder, join(scratch, folder), {
+        recursive: true,
+        filter: (path) => !/node_modules|dist$/.test(path),
+      });
+  });
   afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
   test.each(['html', 'react', 'vue'])('%s installs, builds and runs', async (name) => {
-    const cwd = join(scratch, name);
+    const cwd = join(scratch, 'examples', name);
     const run = (...args: string[]) => promisify(execFile)('npm', args, { cwd });
     if (existsSync(join(cwd, 'package-lock.json'))) await run('ci', '--no-audit', '--no-fund');
     await run('run', 'build');

@@ -8,6 +8,6 @@ export default {
   ...base,
   rootDir: '../..',
   testTimeout: 300_000,
-  testMatch: ['<rootDir>/test/examples/**/*.test.ts'],
+  testMatch: ['<rootDir>/packages/*/test/**/*.test.ts', '<rootDir>/test/examples/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
 };

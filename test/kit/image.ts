@@ -44,11 +44,12 @@ const copy = (paths: string, app: string): void => {
   execFileSync('bash', ['-ec', script, join(app, to), sources.join(' ')]);
 };
 
-/** What `npm ci --omit=dev` installs. */
+/** What `npm ci --omit=dev` installs where only package.json and the lock file are, without workspaces. */
 const copyProductionPackages = (app: string): void => {
-  const { packages }: { packages: Record<string, { readonly dev?: boolean }> } = JSON.parse(
-    readFileSync('package-lock.json', 'utf8'),
-  );
-  const paths = Object.keys(packages).filter((path) => path !== '' && !packages[path]?.dev);
+  const { packages }: { packages: Record<string, { readonly dev?: boolean; readonly link?: boolean }> } =
+    JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  const paths = Object.entries(packages)
+    .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
+    .map(([path]) => path);
   for (const path of paths) cpSync(path, join(app, path), { recursive: true });
 };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { describeInBrowser } from '../kit/browser.ts';
-import { createStage } from './stage.ts';
+import { describeInBrowser } from '../../../test/kit/browser.ts';
+import { createStage } from '../../../test/kit/stage.ts';
 
 describeInBrowser('the bank picker, in use', () => {
   const stage = createStage();
@@ -112,7 +112,7 @@ describeInBrowser('the bank picker, in use', () => {
 
   test('an Escape that closes nothing reaches the dialog around the field', async () => {
     await stage.openPage(`<!doctype html><dialog><bank-picker src="${stage.rig.url}/banks"></bank-picker></dialog>
-      <script type="module" src="/element/bank-picker.js"></script>`);
+      <script type="module" src="/bank-picker/bank-picker.js"></script>`);
     await stage.settled('loaded');
     await stage.page.evaluate("document.querySelector('dialog').showModal()");
     const isOpen = () => stage.page.evaluate("document.querySelector('dialog').open");
@@ -202,7 +202,9 @@ describeInBrowser('the bank picker, in use', () => {
     await stage.visit();
     const missed: string[] = [];
     let count = 0;
-    for (const section of readFileSync('test/examples/queries.txt', 'utf8').split(/^# /m).slice(1)) {
+    for (const section of readFileSync('packages/bank-picker/test/queries.txt', 'utf8')
+      .split(/^# /m)
+      .slice(1)) {
       const most = section.split('\n', 1)[0]?.endsWith('(3)') ? 3 : 1;
       const lines = section.matchAll(/^(\d{3}) ([^:]+): (.*)$/gm);
       for (const [, wanted = '', name, list = ''] of lines) {

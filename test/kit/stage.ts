@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import axe from 'axe-core';
 import express from 'express';
 import type { Browser, BrowserContextOptions, Page, Request, Route } from 'playwright-core';
-import { startBankPicker, type BankPicker } from '../../examples/bank-picker/server.ts';
-import { launchBrowser } from '../kit/browser.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { eventually, nextLoad, openRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { startDemoPage, type DemoPage } from '../../examples/demo-page/server.ts';
+import { launchBrowser } from './browser.ts';
+import { listenOn } from './free-port.ts';
+import { eventually, nextLoad, openRig, type Rig, type RigOptions } from './rig.ts';
 
 // The bank picker in Chromium, on another origin than the service, which loads its list from the emulator.
 
@@ -32,8 +32,8 @@ class Stage {
   /** The browser's console: policy violations, script errors. */
   complaints: string[] = [];
   private browser!: Browser;
-  /** The server of the picker's page. */
-  picker!: BankPicker;
+  /** The server of the demo's page. */
+  picker!: DemoPage;
   private siteUrl = '';
   private shown = { folder: '', html: '' };
   /** The files of a folder, and at other paths the test's page. What Playwright fulfils itself may not ask loopback addresses. */
@@ -44,7 +44,7 @@ class Stage {
   );
 
   async setUp(): Promise<void> {
-    this.picker = await startBankPicker({ banksUrl: () => `${this.rig.url}/banks` });
+    this.picker = await startDemoPage({ banksUrl: () => `${this.rig.url}/banks` });
     this.siteUrl = `http://127.0.0.1:${await listenOn(this.site)}`;
     this.browser = await launchBrowser();
   }
@@ -104,9 +104,9 @@ class Stage {
     await this.newPage(context);
     await this.page.goto(url);
   }
-  /** Opens a page of the test's own, on a third origin, which has the element at `/element/bank-picker.js`. */
+  /** Opens a page of the test's own, on a third origin, which has the element at `/bank-picker/bank-picker.js`. */
   async openPage(html: string, context?: BrowserContextOptions): Promise<void> {
-    this.shown = { folder: 'examples/bank-picker', html };
+    this.shown = { folder: 'packages', html };
     await this.open(context, this.siteUrl);
   }
   /** Opens the site in `folder`, which expects the service where the examples do. */

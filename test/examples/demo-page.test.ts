@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import supertest from 'supertest';
-import { startBankPicker, type BankPicker } from '../../examples/bank-picker/server.ts';
+import { startDemoPage, type DemoPage } from '../../examples/demo-page/server.ts';
 
-let picker: BankPicker;
+let picker: DemoPage;
 beforeEach(async () => {
-  picker = await startBankPicker({ banksUrl: 'https://banks.example/v1/banks?a=1&b="<2>"' });
+  picker = await startDemoPage({ banksUrl: 'https://banks.example/v1/banks?a=1&b="<2>"' });
 });
 afterEach(() => picker.close());
 
@@ -19,7 +19,12 @@ test('the page knows the address of the list, and may connect to no other', asyn
 });
 
 test('only the page and the element are served', async () => {
-  await supertest(picker.url).get('/element/bank-picker.js').expect(200);
-  const others = ['/server.ts', '/element/package.json', '/element/..%2fserver.ts', '/%2e%2e/server.ts'];
+  await supertest(picker.url).get('/bank-picker/bank-picker.js').expect(200);
+  const others = [
+    '/server.ts',
+    '/bank-picker/package.json',
+    '/bank-picker/..%2fserver.ts',
+    '/%2e%2e/server.ts',
+  ];
   for (const path of [...others, '/__proto__']) await supertest(picker.url).get(path).expect(404);
 });

@@ -7,26 +7,29 @@ import { dirname, extname } from 'node:path';
 // set of files and nothing of the list: the browser asks the service for that, and the page's policy lets it ask nobody
 // else.
 
-export interface BankPickerOptions {
+export interface DemoPageOptions {
   /** 0, the default, picks a free one. */
   readonly port?: number;
   /** The service's `/banks`. A function is asked at each visit, for a service that starts after the page. */
   readonly banksUrl: string | (() => string);
 }
 
-export interface BankPicker {
+export interface DemoPage {
   /** The page's address; its origin is what the service's `CORS_ORIGINS` must hold. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 /** Rejects with Node's error, such as EADDRINUSE. */
-export const startBankPicker = async ({ port = 0, banksUrl }: BankPickerOptions): Promise<BankPicker> => {
-  const files = new Map([...filesIn('page', 'index.html'), ...filesIn('element', 'bank-picker.js')]);
+export const startDemoPage = async ({ port = 0, banksUrl }: DemoPageOptions): Promise<DemoPage> => {
+  const files = new Map([
+    ...filesIn('/', '#demo-page/index.html'),
+    ...filesIn('/bank-picker/', 'banks-bff-picker/package.json'),
+  ]);
 
   const server = createServer((req, res) => {
     const path = (req.url ?? '').split('?', 1)[0] ?? '';
-    const file = files.get(path === '/' ? '/page/index.html' : path);
+    const file = files.get(path === '/' ? '/index.html' : path);
     if (!file || (req.method !== 'GET' && req.method !== 'HEAD')) {
       res.writeHead(file ? 405 : 404, file ? { allow: 'GET, HEAD' } : {}).end();
       return;
@@ -68,14 +71,14 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What browsers may ask of a folder, by path. `known` is one of its files, found by package.json's `imports`: the
- * compiled server finds the same folder as its source.
+ * What browsers may ask of a folder, by path. `known` is a file in it as a module may import it: so the compiled server
+ * finds the same folder as its source.
  */
-const filesIn = (folder: string, known: string): [path: string, file: { type: string; text: string }][] => {
-  const place = dirname(createRequire(import.meta.url).resolve(`#bank-picker/${folder}/${known}`));
-  return readdirSync(place).flatMap((name) => {
+const filesIn = (path: string, known: string): [path: string, file: { type: string; text: string }][] => {
+  const folder = dirname(createRequire(import.meta.url).resolve(known));
+  return readdirSync(folder).flatMap((name) => {
     const type = TYPES.get(extname(name));
-    return type ? [[`/${folder}/${name}`, { type, text: readFileSync(`${place}/${name}`, 'utf8') }]] : [];
+    return type ? [[`${path}${name}`, { type, text: readFileSync(`${folder}/${name}`, 'utf8') }]] : [];
   });
 };
 

@@ -1,5 +1,3 @@
-import { BankPickerElement } from '../element/bank-picker.js';
-
 // The page around the picker, as any site might write it: a form with one field, and what the form would send.
 
 const TEXTS = {
@@ -31,7 +29,8 @@ const asked = new URLSearchParams(location.search).get('lang') ?? navigator.lang
 const lang = /^pt\b/i.test(asked) ? 'pt-BR' : 'en';
 const texts = TEXTS[lang];
 const form = find('#transfer', HTMLFormElement);
-const picker = find('bank-picker', BankPickerElement);
+const picker = document.querySelector('bank-picker');
+if (!picker) throw new Error('the page has no bank-picker');
 const receipt = find('.receipt', HTMLElement);
 
 document.documentElement.lang = lang;

@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
-import { describeInBrowser } from '../kit/browser.ts';
-import { eventually } from '../kit/rig.ts';
-import { createStage } from './stage.ts';
+import { describeInBrowser } from '../../../test/kit/browser.ts';
+import { eventually } from '../../../test/kit/rig.ts';
+import { createStage } from '../../../test/kit/stage.ts';
 
 describeInBrowser('the bank picker, as a field of a form', () => {
   const stage = createStage();
   const open = (body: string): Promise<void> =>
     stage.openPage(`<!doctype html><html lang="pt-BR"><meta name="viewport" content="width=device-width">
-      <script type="module" src="/element/bank-picker.js"></script><body>${body}</body></html>`);
+      <script type="module" src="/bank-picker/bank-picker.js"></script><body>${body}</body></html>`);
   const visit = async (
     attributes = '',
     around = (picker: string) => `<form>${picker}<button>Enviar</button></form>`,
@@ -151,7 +151,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
       const picker = document.createElement('bank-picker');
       Object.assign(picker, { src: '${stage.rig.url}/banks', value: '60701190', strings: { clear: 'Apagar' }, required: true });
       document.body.append(picker);
-      await import('/element/bank-picker.js');
+      await import('/bank-picker/bank-picker.js');
     })()`);
     await stage.settled('loaded');
     const taken = await stage.ask('[picker.value, picker.required, Object.keys(picker)]');

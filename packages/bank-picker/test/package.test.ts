@@ -9,7 +9,7 @@ import { minify } from '@swc/core';
 
 // The element's folder is self-contained: it can be copied into a site or published as a package.
 
-const FOLDER = 'examples/bank-picker/element';
+const FOLDER = 'packages/bank-picker';
 const modules = readdirSync(FOLDER).filter((name) => name.endsWith('.js'));
 const read = (name: string): string => readFileSync(`${FOLDER}/${name}`, 'utf8');
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { describeInBrowser } from '../kit/browser.ts';
-import { createStage } from './stage.ts';
+import { describeInBrowser } from '../../../test/kit/browser.ts';
+import { createStage } from '../../../test/kit/stage.ts';
 
 /** What a page around the picker may do to it, or it to the page. */
 const HOSTS: Record<string, { readonly css: string; readonly html?: string }> = {
@@ -28,7 +28,7 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     );
   };
   const mount = async (): Promise<void> => {
-    await stage.page.evaluate(`import('/element/bank-picker.js').then(() => {
+    await stage.page.evaluate(`import('/bank-picker/bank-picker.js').then(() => {
       const picker = document.createElement('bank-picker');
       picker.label = 'Banco';
       picker.src = '${stage.rig.url}/banks';
