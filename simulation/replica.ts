@@ -193,7 +193,7 @@ export const createReplicas = (
       connect: provider.connect(life),
       loadRedisClient: () => Promise.resolve(redis.createClient(life)),
       files: createFiles(life),
-      compressors: { gzip: compress, br: compress, zstd: compress },
+      compressors: { gzip: compress, br: compress },
     });
     replica.life = life;
     void begin(life);

@@ -204,6 +204,4 @@ const createPeriods = () => {
 const DECODERS: Readonly<Record<string, (body: Buffer) => Buffer>> = {
   br: zlib.brotliDecompressSync,
   gzip: zlib.gunzipSync,
-  // Not in the types of Node 20, which has no zstd.
-  zstd: Reflect.get(zlib, 'zstdDecompressSync'),
 };

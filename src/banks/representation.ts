@@ -5,15 +5,16 @@ import * as zlib from 'node:zlib';
 // The published list as bytes, in each content encoding, with a validator for each. Made once for each new
 // list, off the event loop, and never per request.
 
-export type Encoding = 'identity' | 'gzip' | 'zstd' | 'br';
+/** The encodings of a list, smallest result first: measured 7.2, 8.7 and 31.7 kB for 513 banks. */
+export const ENCODINGS = ['br', 'gzip', 'identity'] as const;
+
+export type Encoding = (typeof ENCODINGS)[number];
 
 /** The list in one content encoding. */
 export type Representation = Readonly<ReturnType<typeof named>>;
 
-/** The list in each encoding that this Node has: zstd only since 22.15. */
-export type Representations = Readonly<Record<Exclude<Encoding, 'zstd'>, Representation>> & {
-  readonly zstd?: Representation;
-};
+/** The list in each encoding. */
+export type Representations = Readonly<Record<Encoding, Representation>>;
 
 /**
  * Encodes the JSON of a list that has been checked and narrowed. Returns `previous` if its bytes are the same, as in most
@@ -22,31 +23,19 @@ export type Representations = Readonly<Record<Exclude<Encoding, 'zstd'>, Represe
 export const represent = async (
   bytes: Buffer,
   previous?: Representations,
-  { gzip, br: brotli, zstd: zstandard }: Compressors = COMPRESSORS,
+  { gzip, br: brotli }: Compressors = COMPRESSORS,
 ): Promise<Representations> => {
   const identity = named('identity', bytes);
   if (previous?.identity.etag === identity.etag) return previous;
   // One after the other, so that one thread at a time competes with the one that answers.
   const gz = await gzip(bytes);
-  const zstd = await zstandard?.(bytes);
   const br = await brotli(bytes);
-  return {
-    identity,
-    gzip: named('gzip', gz),
-    br: named('br', br),
-    ...(zstd && { zstd: named('zstd', zstd) }),
-  };
+  return { identity, gzip: named('gzip', gz), br: named('br', br) };
 };
 
 /** Compresses a list, off the event loop. */
-export type Compressors = Readonly<Record<'gzip' | 'br', Compress>> & {
-  readonly zstd?: Compress | undefined;
-};
+export type Compressors = Readonly<Record<'gzip' | 'br', Compress>>;
 type Compress = (bytes: Buffer) => Promise<Buffer>;
-
-/** The encodings that this Node can make, smallest result first: measured 7.2, 8.1, 8.7 and 31.7 kB for 513 banks. */
-export const ENCODINGS: readonly Encoding[] =
-  'zstdCompress' in zlib ? ['br', 'zstd', 'gzip', 'identity'] : ['br', 'gzip', 'identity'];
 
 const named = (encoding: Encoding, body: Buffer) => ({
   encoding,
@@ -76,28 +65,7 @@ const brotli: Compress = (bytes: Buffer) =>
     },
   });
 
-type ZstdCompress = (
-  bytes: Buffer,
-  options: { readonly params: Readonly<Record<number, number>>; readonly pledgedSrcSize: number },
-  done: (error: Error | null, result: Buffer) => void,
-) => void;
-
-/** ZSTD_c_compressionLevel of zstd.h; Node 20 has no name for it. */
-const ZSTD_LEVEL = 100;
-
-/** Without the size, level 19 allocates 75 MB more for its tables, and takes 110 instead of 55 ms for 147 kB. */
-const createZstandard =
-  (compress: ZstdCompress): Compress =>
-  (bytes) =>
-    promisify(compress)(bytes, {
-      params: { [ZSTD_LEVEL]: bytes.length <= BEST_LEVEL_MAX_BYTES ? 19 : 9 },
-      pledgedSrcSize: bytes.length,
-    });
-
-const hasZstd = (module: object): module is { zstdCompress: ZstdCompress } => 'zstdCompress' in module;
-
 const COMPRESSORS: Compressors = {
   gzip: (bytes) => gzipCompress(bytes, { level: 9 }),
   br: brotli,
-  zstd: hasZstd(zlib) ? createZstandard(zlib.zstdCompress) : undefined,
 };
