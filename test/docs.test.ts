@@ -132,11 +132,11 @@ test("the README's configuration for production is valid", () => {
   expect(parseConfig(parseEnv(text)).provider.environment).toBe('production');
 });
 
-test('each kind of failure is explained, and leads to the error that the README says', () => {
+test('each kind of failure is explained, and leads to the error that docs/api.md says', () => {
   const rowsOf = (page: string): string[] => read(page).match(/^\|.*$/gm) ?? [];
   for (const kind of LOAD_ERROR_KINDS) {
     const { status, code } = problemOf(PROBLEM_OF_LOAD_ERROR[kind]);
-    const told = rowsOf('README.md').filter((row) => row.includes(`\`${kind}\``));
+    const told = rowsOf('docs/api.md').filter((row) => row.includes(`\`${kind}\``));
     expect([kind, told]).toEqual([kind, [expect.stringContaining(`${status} \`${code}\``)]]);
     const explained = rowsOf('docs/operations.md').map((row) => row.split('|')[1]);
     expect(explained).toContainEqual(expect.stringContaining(`\`${kind}\``));

@@ -53,7 +53,7 @@ Options:
   -h, --help     print this text
   -v, --version  print the version
 
-Settings are environment variables, or lines of a .env file in the working directory; the README lists them.
+Settings are environment variables, or lines of a .env file in the working directory; docs/configuration.md lists them.
 
 Exit status: 0 success; 1 an invalid configuration, a provider that sends no usable list, or a failure; 2 an unknown
 argument.

@@ -2,8 +2,8 @@ import { closest, lettersApart } from '../nearest-name.ts';
 import { MANAGEMENT_TOKEN_RULE, PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE } from '../secrets/secret.ts';
 import * as values from './values.ts';
 
-// Every environment variable of the service, one row each. The README's table and .env.example have the same names and
-// defaults; a test compares them.
+// Every environment variable of the service, one row each. The table in docs/configuration.md and
+// .env.example have the same names and defaults; a test compares them.
 
 export interface Variable<T> {
   /** Stands for the variable while it is unset. */
