@@ -81,7 +81,7 @@ test('escape sequences and bidirectional characters of the provider do not reach
 
 test('a forged client address is cut', async () => {
   const { url, log } = await startLoadedRig({ env: { TRUST_PROXY: '1' } });
-  await fetch(`${url}/banks`, { headers: { 'x-forwarded-for': '\\'.repeat(8_000) } });
+  await fetch(`${url}/banks`, { headers: { 'x-forwarded-for': '\\'.repeat(400) } });
   await eventually(() => log().includes('"request"'));
   expect(log()).toMatch(/"ip":"(?:\\\\){64}"/);
 });
