@@ -4,7 +4,7 @@ import type { Findings } from './findings.ts';
 // Judges each line of the service's log: JSON, no secret, no unexpected error.
 
 const SUSPICIOUS =
-  /"level":60|"kind":"internal"|"code":"internal_error"|"status":500,|Warning: |lines? (?:was|were) left out/;
+  /"level":60|"kind":"internal"|"code":"internal_error"|"statusCode":500,|Warning: |lines? (?:was|were) left out/;
 
 /** @param secrets the values that must not be seen, by name; it may grow */
 export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findings: Findings) => {

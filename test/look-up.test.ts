@@ -109,7 +109,7 @@ for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
           before: (provider) => provider.behave('unavailable'),
         });
         const listStatuses = (): string[] =>
-          [...log().matchAll(/"path":"\/banks","status":(\d+)/g)].map(([, status = '']) => status);
+          [...log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(([, status = '']) => status);
         const file = join(scratch, `${language}.json`);
         writeFileSync(file, JSON.stringify(renamed));
         const seen = await open(`${url}/banks`, file, NUBANK.code);

@@ -64,7 +64,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
         aborted: !isTaken,
       });
       const aborted = isTaken ? undefined : true;
-      return { requestId, method, path, status, durationMs, bytes, ip, traceId, aborted };
+      return { requestId, method, path, statusCode: status, durationMs, bytes, ip, traceId, aborted };
     };
   };
 
@@ -81,7 +81,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
         const line = record(notes, res.statusCode, contentBytes, res.writableFinished);
         // The logger has the identifier already.
         const { requestId: _, ...facts } = line;
-        req.log[levelOf({ ...notes, ...line })](facts, 'request');
+        req.log[levelOf({ ...notes, status: line.statusCode })](facts, 'request');
       });
       req.id = requestId;
       giveLogger(req, res, next);
@@ -167,8 +167,10 @@ const levelOf = ({ route, status, listState }: Notes & Pick<RequestEvent, 'statu
 };
 
 /** What a line says of a request, in this order, between the time and the message. */
-interface RequestLine extends Pick<RequestEvent, 'method' | 'status' | 'durationMs' | 'bytes'> {
+interface RequestLine extends Pick<RequestEvent, 'method' | 'durationMs' | 'bytes'> {
   readonly requestId: string;
+  /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
+  readonly statusCode: number;
   /** Without the query, at most 256 characters. */
   readonly path: string;
   readonly ip: string | undefined;
@@ -187,7 +189,7 @@ const toText = (
   isClientsId: boolean,
   redact: Redaction['redact'],
 ): string => {
-  const { method, status, durationMs, bytes, ip, traceId } = line;
+  const { method, statusCode, durationMs, bytes, ip, traceId } = line;
   const quote = (clientText: string): string => JSON.stringify(redact(clientText));
   // The pattern of a client's identifier leaves nothing to escape, and our own has nothing to redact.
   const requestId = isClientsId ? redact(line.requestId) : line.requestId;
@@ -195,8 +197,8 @@ const toText = (
   const address = ip === undefined ? '' : `,"ip":${isIPv4(ip) ? `"${ip}"` : quote(ip)}`;
   const trace = traceId === undefined ? '' : `,"traceId":"${redact(traceId)}"`;
   return (
-    `{"level":30,"time":"${time}","requestId":"${requestId}","method":"${method}","path":${path},` +
-    `"status":${status},"durationMs":${durationMs},"bytes":${bytes}${address}${trace}` +
+    `{"level":30,"severity":"INFO","time":"${time}","requestId":"${requestId}",` +
+    `"method":"${method}","path":${path},"statusCode":${statusCode},"durationMs":${durationMs},"bytes":${bytes}${address}${trace}` +
     `${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`
   );
 };

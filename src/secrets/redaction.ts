@@ -61,6 +61,8 @@ interface LineWriter {
 
 /** The line cannot be cut, because it is a JSON object. */
 const lengthNote = (line: string): string => {
-  const start = /^\{"level":\d+,"time":"[\d:.TZ-]+"/.exec(line)?.[0] ?? '{"level":40';
+  const start =
+    /^\{"level":\d+,"severity":"[A-Z]+","time":"[\d:.TZ-]+"/.exec(line)?.[0] ??
+    '{"level":40,"severity":"WARNING"';
   return `${start},"msg":"log: a line of ${line.length} characters was left out"}\n`;
 };

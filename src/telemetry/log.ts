@@ -20,7 +20,29 @@ import { listNames } from './pretty.ts';
 // between.
 
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
-  pino({ level, base: null, timestamp: () => `,"time":"${toDate(Date.now()).toISOString()}"` }, destination);
+  pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${toDate(Date.now()).toISOString()}"`,
+      // Called once per level, and not per line.
+      formatters: { level: (label, number) => ({ level: number, severity: SEVERITIES[label] }) },
+    },
+    destination,
+  );
+
+/**
+ * Each level in the words of LogSeverity, which Cloud Logging reads from `severity`. Datadog takes any word with the same
+ * first letters, and would read pino's number as info, whatever it is.
+ */
+const SEVERITIES: Readonly<Record<string, string>> = {
+  trace: 'DEBUG',
+  debug: 'DEBUG',
+  info: 'INFO',
+  warn: 'WARNING',
+  error: 'ERROR',
+  fatal: 'CRITICAL',
+};
 
 /**
  * Writes a line for each event that changes a state.

@@ -12,7 +12,7 @@ export const pretty = <D extends DestinationStream>(destination: D): D => ({
 const toPrettyText = (line: string): string => {
   const entry = parseLine(line);
   if (!entry) return `${printable(line.trimEnd())}\n`;
-  const { level, time, msg, ...facts } = entry;
+  const { level, severity: _, time, msg, ...facts } = entry;
   const timeOfDay = String(time).slice(11, 19);
   const mark = Number(level) >= 50 ? 'ERROR  ' : Number(level) >= 40 ? 'WARN  ' : '';
   if (msg === 'listening') return indent(timeOfDay, describeStart(facts));

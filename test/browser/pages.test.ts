@@ -9,7 +9,7 @@ import { eventually } from '../kit/rig.ts';
 describeInBrowser('a page on another origin', () => {
   const stage = createStage();
   const statuses = (): string[] =>
-    [...stage.rig.log().matchAll(/"path":"\/banks","status":(\d+)/g)].map(([, status = '']) => status);
+    [...stage.rig.log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(([, status = '']) => status);
   /** Fetches in the page, and returns what a frontend sees. */
   const inPage = (path: string, options = {}) =>
     stage.page.evaluate(

@@ -32,7 +32,7 @@ for (const [name, describeWithIt, startCache, encodings, copies] of CACHES) {
         },
         /** The statuses with which the service answered what came through. */
         asked: (): string[] =>
-          [...rig.log().matchAll(/"path":"\/banks","status":(\d+)/g)].map(([, status = '']) => status),
+          [...rig.log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(([, status = '']) => status),
       };
     };
     const allowedOrigin = ({ headers }: Response): string | null =>

@@ -200,14 +200,14 @@ test('a text or line of exactly the largest length is kept, a longer one is not'
   destination.write('abcd-1234');
   destination.write(longest);
   destination.write(`${longest}y`);
-  const start = '{"level":100,"time":"2026-11-21T10:00:00.000Z"';
+  const start = '{"level":100,"severity":"INFO","time":"2026-11-21T10:00:00.000Z"';
   destination.write(`${start},"text":"${longest}"}`);
   destination.write(`no ${start},"text":"${longest}"}`);
   expect(lines).toEqual([
     '[redacted]',
     longest,
-    `{"level":40,"msg":"log: a line of ${MAX_TEXT_CHARS + 1} characters was left out"}\n`,
+    `{"level":40,"severity":"WARNING","msg":"log: a line of ${MAX_TEXT_CHARS + 1} characters was left out"}\n`,
     `${start},"msg":"log: a line of ${MAX_TEXT_CHARS + start.length + 11} characters was left out"}\n`,
-    `{"level":40,"msg":"log: a line of ${MAX_TEXT_CHARS + start.length + 14} characters was left out"}\n`,
+    `{"level":40,"severity":"WARNING","msg":"log: a line of ${MAX_TEXT_CHARS + start.length + 14} characters was left out"}\n`,
   ]);
 });

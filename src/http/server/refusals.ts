@@ -47,7 +47,7 @@ const countHosts = (rawHeaders: readonly string[]): number =>
 
 /** One request that never became one, for the log. */
 export interface ParserRefusal {
-  readonly status: number;
+  readonly statusCode: number;
   readonly code: ProblemCode;
   readonly requestId: string;
 }
@@ -58,7 +58,7 @@ export const createWriteRefusal =
   (socket: Socket, code: ProblemCode): void => {
     const requestId = randomUUID();
     const { status, headers, body } = problemAnswer(code);
-    onRefusal({ status, code, requestId });
+    onRefusal({ statusCode: status, code, requestId });
     // Of all methods, only CONNECT is refused here.
     const allow = code === 'method_not_allowed' ? ['Allow', 'GET, HEAD, OPTIONS'] : [];
     const own = ['X-Request-Id', requestId, ...allow, ...headers];

@@ -41,6 +41,6 @@ test('a malformed target is refused before Express reads it, which would make No
   const [answer] = await sendRaw(service.url, 'GET http://a:b/banks HTTP/1.1\r\nHost: a\r\n\r\n');
   expect(answer?.status).toBe(400);
   await service.end('SIGINT');
-  expect(service.written()).toContain('"path":"http://a:b/banks","status":400');
+  expect(service.written()).toContain('"path":"http://a:b/banks","statusCode":400');
   expect(service.written()).not.toContain('Warning');
 });
