@@ -38,7 +38,7 @@ test.each([...PAGES, 'CHANGELOG.md'])(
       return !existsSync(file) || (heading !== undefined && !anchorsOf(file).includes(heading));
     });
     const files = find(
-      /(?:`|^| )((?:\.ci|bench|deploy|dist|docs|emulator|examples|packages|scripts|soak|src|test)\/[\w./-]*)/gm,
+      /(?:`|^| )((?:\.ci|deploy|dist|docs|emulator|examples|packages|src|test|tools)\/[\w./-]*)/gm,
       text,
     ).filter((file) => !existsSync(file.replace(/[.,]$/, '')));
     const scripts = find(/npm run (?:--silent )?([\w:]+)/g, text).filter(

@@ -48,13 +48,13 @@ test('a release is made of what CI has passed, for two architectures, with its p
 
 test('images get their digests beside their tags, and a release is refused without them', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'banks-images-'));
-  const files = ['Dockerfile', 'compose.replicas.yml', '.github', 'scripts'];
+  const files = ['Dockerfile', 'compose.replicas.yml', '.github', 'tools/pin-images.sh'];
   for (const file of files) await cp(file, join(folder, file), { recursive: true });
   // Docker's place is taken: it asks the registry.
   const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
   await writeFile(join(folder, 'docker'), `#!/bin/sh\necho ${digest}\n`, { mode: 0o755 });
   const run = (...args: string[]): Promise<{ stdout: string }> =>
-    promisify(execFile)('bash', [join(folder, 'scripts/pin-images.sh'), ...args], {
+    promisify(execFile)('bash', [join(folder, 'tools/pin-images.sh'), ...args], {
       env: { PATH: `${folder}:/usr/bin:/bin` },
     });
   await expect(run('--check')).rejects.toMatchObject({

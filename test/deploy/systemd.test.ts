@@ -76,7 +76,7 @@ describeWithSetpriv('the archive', () => {
       execFileSync('chmod', ['-R', 'u+w', folder]);
       rmSync(folder, { recursive: true });
     });
-    const archive = execFileSync('bash', ['scripts/archive.sh', folder], {
+    const archive = execFileSync('bash', ['tools/archive.sh', folder], {
       // oxlint-disable-next-line node/no-process-env -- the time, because a container may hide git's
       env: { ...process.env, SOURCE_DATE_EPOCH: '0' },
       encoding: 'utf8',
