@@ -2,8 +2,9 @@ import { createBankList, type BankList } from './banks/bank-list.ts';
 import { WITHOUT_LEASE } from './banks/loading/loading.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
-import type { Config } from './config/config.ts';
+import { secretCheckIn, type Config } from './config/config.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
+import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createFleet } from './sharing/fleet.ts';
 import { createLastGoodList } from './sharing/last-good-list.ts';
@@ -17,7 +18,7 @@ import type { ServiceEvent } from './telemetry/events.ts';
 // that it is shared with. Everything but HTTP towards clients. What surrounds it can be handed in, so that a simulation
 // can decide when each thing happens.
 
-export interface CoreOptions extends Omit<ProviderOptions, 'onEvent'> {
+export interface CoreOptions extends Omit<ProviderOptions, 'onEvent' | 'secrets'> {
   /** Measures the deadlines of a real network, where `clock` is moved by hand, which a real network does not follow. */
   readonly networkClock?: Clock | undefined;
   readonly emit: (event: ServiceEvent) => void;
@@ -30,9 +31,11 @@ export interface CoreOptions extends Omit<ProviderOptions, 'onEvent'> {
 export type Core = ReturnType<typeof createCore>;
 
 export const createCore = (config: Config, options: CoreOptions) => {
-  const { clock, random, compressors, emit } = options;
-  const { stores, sharedStore } = createStores(config, options);
-  const provider = createProvider(config, { ...options, onEvent: emit });
+  const { clock, random, compressors, addSecret, emit } = options;
+  const problemOf = secretCheckIn(config.provider.environment);
+  const secrets = createSecretFiles({ problemOf, addSecret, clock, onEvent: emit });
+  const { stores, sharedStore } = createStores(config, secrets, options);
+  const provider = createProvider(config, { ...options, secrets, onEvent: emit });
   // The list, its stores and the fleet need each other; none uses another one before all are made.
   const list: BankList = createBankList({
     load: provider.load,
@@ -55,6 +58,8 @@ export const createCore = (config: Config, options: CoreOptions) => {
   let restoring: Promise<StoreName | undefined> | undefined;
   return {
     list,
+    /** The secrets in files, of all parts. */
+    secrets,
     /** The configured stores. */
     stores: stores.map(({ name }) => name),
     /** The variable for an operator to check when the provider rejects the token. */
@@ -78,7 +83,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
 };
 
 /** The configured stores of the last good list, and the one that other replicas use as well. */
-const createStores = ({ cache, provider, banks }: Config, options: CoreOptions) => {
+const createStores = ({ cache, provider, banks }: Config, secrets: SecretFiles, options: CoreOptions) => {
   const { clock, networkClock = clock } = options;
   const envelope = createEnvelope({
     provenance: provenanceId({ ...provider, ...banks }),
@@ -89,7 +94,7 @@ const createStores = ({ cache, provider, banks }: Config, options: CoreOptions) 
   const sharedStore =
     redisUrl &&
     createRedisStore({
-      url: createRedisUrl(redisUrl, options.addSecret),
+      url: createRedisUrl(redisUrl, secrets),
       envelope,
       lifeMs: cache.ttlMs + cache.maxStaleMs,
       clock: networkClock,

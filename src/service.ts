@@ -1,6 +1,6 @@
 import type { DestinationStream } from 'pino';
 import { systemClock } from './clock.ts';
-import { secretsOf, type Config } from './config/config.ts';
+import { ConfigError, secretsOf, type Config } from './config/config.ts';
 import { createCore, type CoreOptions } from './core.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './operators/management-server.ts';
@@ -31,7 +31,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
   const core = createCore(config, { clock, networkClock, random, version, lookup, addSecret, emit });
-  const { list } = core;
+  const { list, secrets } = core;
   const telemetry = createTelemetry(config, {
     version,
     logDestination,
@@ -52,7 +52,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     logger,
     logDestination,
     redact,
-    addSecret,
+    secrets,
     metrics,
     history,
     emit,
@@ -64,9 +64,20 @@ export const createService = (config: Config, options: ServiceOptions) => {
 
   return {
     list,
-    /** Restores the last good list, binds the listeners and asks for the first list. Rejects when a port is taken. */
+    /**
+     * Restores the last good list, binds the listeners and asks for the first list. Rejects when a port is taken, and with a
+     * ConfigError when a secret file is not usable and no list was restored.
+     */
     start: async () => {
+      const unusableFiles = await secrets.check();
       const restoredFrom = await core.restore();
+      // With a list to serve, users need not wait for whoever corrects the file.
+      if (unusableFiles.length > 0 && !list.served()) {
+        await core.stop();
+        throw new ConfigError(
+          unusableFiles.map(({ variable, problem }) => ({ variables: [variable], text: problem })),
+        );
+      }
       const publicUrl = await publicServer.listen(config.listen);
       const { listen } = config.management;
       const operatorsUrl = listen && (await managementServer.listen(listen));
@@ -83,10 +94,12 @@ export const createService = (config: Config, options: ServiceOptions) => {
         'listening',
       );
       core.start();
+      secrets.start();
       return { publicUrl, operatorsUrl };
     },
     /** Drains and closes, inside `SHUTDOWN_GRACE`. For `noticeMs` of it requests are still taken while /readyz says no. */
     stop: async ({ noticeMs }: { readonly noticeMs: number }): Promise<void> => {
+      secrets.stop();
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');
       const nowMs = clock.wallMs();
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };

@@ -75,11 +75,11 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
     '.env line 3: is not NAME=value',
     '.env line 9: gives CACHE_TTL, as line 4 does',
     '.env line 10: is not NAME=value',
+    'CACHE_TTLL: is not a variable of this service',
+    'NODE_DEBUG: makes Node print what passes through it, secrets included',
     'MANAGEMENT_TOKEN_FILE: cannot be read (not a regular file)',
     'PROVIDER_ACCESS_TOKEN_FILE: is the one of the demo, which everybody knows',
     'PROVIDER_TLS_CA_FILE: cannot be read (ENOENT)',
-    'CACHE_TTLL: is not a variable of this service',
-    'NODE_DEBUG: makes Node print what passes through it, secrets included',
   ]);
   expect(output()).toContain('has 12 problems:');
   expect(output()).not.toMatch(/SECRET|^ +at /m);

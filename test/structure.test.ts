@@ -14,7 +14,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   provider: 'secrets config banks undici oauth4webapi',
   sharing: 'secrets config banks redis',
   telemetry: 'secrets config banks provider sharing pino prom-client',
-  'core.ts': 'config banks provider sharing telemetry',
+  'core.ts': 'secrets config banks provider sharing telemetry',
   http: 'secrets config banks telemetry express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
   operators: 'secrets config banks failure-kinds.ts telemetry http express node:http pino',
   doctor: 'secrets config banks failure-kinds.ts provider sharing core.ts undici',

@@ -102,6 +102,7 @@ describeWithRedis('every variable', () => {
       CACHE_MAX_STALE: '90m',
       CACHE_SNAPSHOT_FILE: join(folder, 'snapshot'),
       CACHE_REDIS_URL: redis.url,
+      CACHE_SIGNING_KEY: 'signing-key-of-32-characters-0001',
       GUARD_MIN_BANKS: '3',
       GUARD_MAX_SHRINK: '35%',
       GUARD_MAX_DRIFT: '45%',

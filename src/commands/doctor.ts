@@ -1,7 +1,9 @@
+import type { ConfigProblem } from '../config/reader.ts';
 import { ConfigError, describeProblem, secretsOf } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
 import { observeExchange } from '../doctor/observe.ts';
+import type { Step } from '../doctor/report.ts';
 import { trySurroundings } from '../doctor/surroundings.ts';
 import type { CommandContext } from './command-line.ts';
 
@@ -11,10 +13,12 @@ import type { CommandContext } from './command-line.ts';
  */
 export const doctor = async ({ env, redaction, write }: CommandContext): Promise<number> => {
   try {
-    const config = await readConfig(env);
+    const { config, unusableFiles } = await readConfig(env);
     for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
     const observation = await observeExchange(config, redaction);
-    const { text, works } = diagnose(config, observation, await trySurroundings(config, redaction));
+    const surroundings = await trySurroundings(config, redaction);
+    const steps = [...untriedFiles(unusableFiles), ...surroundings];
+    const { text, works } = diagnose(config, observation, steps);
     write(text);
     return works ? 0 : 1;
   } catch (error) {
@@ -24,3 +28,16 @@ export const doctor = async ({ env, redaction, write }: CommandContext): Promise
     return 1;
   }
 };
+
+/** The unusable files that no other step needs. */
+const untriedFiles = (files: readonly ConfigProblem[]): readonly Step[] =>
+  files
+    .filter(({ variables }) => variables.some((name) => NEEDED_BY_NO_STEP.includes(name)))
+    .map((problem) => ({
+      name: 'files',
+      verdict: 'FAIL',
+      message: describeProblem(problem),
+      next: 'Correct the file. The service reads it again every second.',
+    }));
+
+const NEEDED_BY_NO_STEP: readonly string[] = ['MANAGEMENT_TOKEN_FILE', 'CACHE_SIGNING_KEY_FILE'];

@@ -18,7 +18,7 @@ export const serve = async (context: ServeContext): Promise<number> => {
   };
   let config: Config;
   try {
-    config = await readConfig(context.env);
+    ({ config } = await readConfig(context.env));
   } catch (error) {
     return cannotStart(error instanceof ConfigError ? error.message : stackOf(error));
   }
@@ -32,6 +32,7 @@ export const serve = async (context: ServeContext): Promise<number> => {
     const signalled = context.stopSignal.then(() => true);
     isTooLate = await Promise.race([signalled, service.start().then(() => false)]);
   } catch (error) {
+    if (error instanceof ConfigError) return cannotStart(error.message);
     return cannotStart((error instanceof Error && explainListenError(error, config)) || stackOf(error));
   }
   // After Ctrl-C a person is waiting, and no load balancer needs time to notice.

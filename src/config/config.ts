@@ -1,9 +1,9 @@
-import type { SecretSource } from '../secrets/secret-file.ts';
+import type { SecretCheck, SecretSource } from '../secrets/secret-files.ts';
 import { demoProblem, PROVIDER_SECRET_RULE, ruleIn, secretProblem } from '../secrets/secret.ts';
 import { readProvider } from './provider.ts';
 import { createReader, type ConfigProblem, type Environment, type VariableReader } from './reader.ts';
-import { passwordsIn } from './values.ts';
-import { nameProblem, type VariableName } from './variables.ts';
+import { InvalidValue, passwordsIn } from './values.ts';
+import { nameProblem, VARIABLES, type VariableName } from './variables.ts';
 
 // The environment as the service uses it: text in, a typed, read-only Config out, or every problem at once. It never
 // touches the process or a file, and no problem repeats a value: a misplaced secret must not reach a log.
@@ -30,9 +30,14 @@ export const describeProblem = ({ variables, text }: ConfigProblem): string =>
 /**
  * Reads the whole configuration from `env`. An empty string counts as unset.
  * @param fileProblems what is wrong with the files that variables name
+ * @param unusableFiles the same, of files that may become usable while the service runs: reported with other problems only
  * @throws {ConfigError} with every problem, not only the first
  */
-export const parseConfig = (env: Environment, fileProblems: readonly ConfigProblem[] = []) => {
+export const parseConfig = (
+  env: Environment,
+  fileProblems: readonly ConfigProblem[] = [],
+  unusableFiles: readonly ConfigProblem[] = [],
+) => {
   const reader = createReader(env);
   for (const { variables, text } of fileProblems) reader.report(variables, text);
   for (const name of Object.keys(env)) {
@@ -53,6 +58,8 @@ export const parseConfig = (env: Environment, fileProblems: readonly ConfigProbl
       maxStaleMs: reader.defaulted('CACHE_MAX_STALE'),
       snapshotFile: reader.optional('CACHE_SNAPSHOT_FILE'),
       redisUrl: reader.secret('CACHE_REDIS_URL'),
+      /** Signs what is saved; undefined: nothing is signed. */
+      signingKey: reader.secret('CACHE_SIGNING_KEY'),
     },
     guard: {
       minBanks: reader.defaulted('GUARD_MIN_BANKS'),
@@ -69,21 +76,50 @@ export const parseConfig = (env: Environment, fileProblems: readonly ConfigProbl
     logLevel: reader.defaulted('LOG_LEVEL'),
     shutdownGraceMs: reader.defaulted('SHUTDOWN_GRACE'),
   } as const;
-  if (reader.problems.length > 0 || !provider) throw new ConfigError(reader.problems);
+  if (reader.problems.length > 0 || !provider) {
+    for (const { variables, text } of unusableFiles) reader.report(variables, text);
+    throw new ConfigError(reader.problems);
+  }
   return { ...config, provider } as const;
 };
 
 /** Those that are too weak for production; in the sandbox even the demo's may be used. */
 const reportWeakSecrets = (env: Environment, { report }: VariableReader): void => {
-  for (const name of ['PROVIDER_ACCESS_TOKEN', 'PROVIDER_CLIENT_SECRET', 'MANAGEMENT_TOKEN']) {
-    if (!env[name]) continue;
-    const tooShort = secretProblem(env[name], PRODUCTION_RULE);
-    const problem =
-      demoProblem(env[name]) ??
-      (tooShort && `${tooShort}; in production it needs at least ${PRODUCTION_RULE.minChars}`);
+  for (const name of GUESSABLE) {
+    const problem = env[name] && weakness(env[name]);
     if (problem) report(name, problem);
   }
 };
+
+const GUESSABLE: readonly VariableName[] = [
+  'PROVIDER_ACCESS_TOKEN',
+  'PROVIDER_CLIENT_SECRET',
+  'MANAGEMENT_TOKEN',
+  'CACHE_SIGNING_KEY',
+];
+
+/** What is wrong with `secret` in production. */
+const weakness = (secret: string): string | undefined => {
+  const tooShort = secretProblem(secret, PRODUCTION_RULE);
+  return (
+    demoProblem(secret) ??
+    (tooShort && `${tooShort}; in production it needs at least ${PRODUCTION_RULE.minChars}`)
+  );
+};
+
+/** Checks the content of secret files by the rules of the variables that could hold the same. */
+export const secretCheckIn =
+  (environment: string | undefined): SecretCheck =>
+  (name, text) => {
+    if (text === '') return 'is empty; write the secret into it';
+    try {
+      VARIABLES[name].parse(text);
+    } catch (error) {
+      if (!(error instanceof InvalidValue)) throw error;
+      return error.message;
+    }
+    return environment === 'production' && GUESSABLE.includes(name) ? weakness(text) : undefined;
+  };
 
 const PRODUCTION_RULE = ruleIn('production', PROVIDER_SECRET_RULE);
 
@@ -135,6 +171,7 @@ export const secretsOf = ({ provider: { token, proxies }, management, cache }: C
     HTTP_PROXY: textsOf(proxies.http?.credentials).flatMap(withPassword),
     // Only the password of the address is secret; errors quote it without the rest.
     CACHE_REDIS_URL: textsOf(cache.redisUrl).flatMap(passwordsIn),
+    CACHE_SIGNING_KEY: textsOf(cache.signingKey),
   };
   return Object.entries(secrets).flatMap(([name, texts]) => texts.map((text) => [name, text] as const));
 };

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf } from '../error-code.ts';
-import { describeReadError, describeUnreadable, readRegularFile, readTextFile } from '../regular-file.ts';
-import { demoProblem, MAX_SECRET_BYTES } from '../secrets/secret.ts';
+import { describeReadError, readTextFile } from '../regular-file.ts';
+import { fileProblem, SECRET_NAMES } from '../secrets/secret-files.ts';
 import { checkTlsFiles } from '../secrets/tls-files.ts';
-import { ConfigError, parseConfig, type Config } from './config.ts';
+import { ConfigError, parseConfig, secretCheckIn } from './config.ts';
 import { effectiveVariables, type ConfigProblem, type Environment } from './reader.ts';
 import { whyNoSnapshot } from './snapshot-path.ts';
 import { SECRET_VARIABLES, spellingsOf, VARIABLE_NAMES, VARIABLES } from './variables.ts';
@@ -17,13 +17,14 @@ export type ProcessEnvironment = Record<string, string | undefined>;
 
 /**
  * Reads the environment, which takes precedence over a `.env` file, and deletes the secrets from `env`.
- * @throws {ConfigError} with every problem
+ * `unusableFiles` is what is wrong with secret and TLS files: with a saved list the service starts all the same.
+ * @throws {ConfigError} with every problem, those of the files included, if there are others too
  */
-export const readConfig = async (env: ProcessEnvironment): Promise<Config> => {
-  const { merged, problems } = await readSources(env);
-  const config = parseConfig(merged, problems);
+export const readConfig = async (env: ProcessEnvironment) => {
+  const { merged, problems, unusableFiles } = await readSources(env);
+  const config = parseConfig(merged, problems, unusableFiles);
   for (const name of SECRET_VARIABLES.flatMap(spellingsOf)) delete env[name];
-  return config;
+  return { config, unusableFiles };
 };
 
 /**
@@ -31,10 +32,10 @@ export const readConfig = async (env: ProcessEnvironment): Promise<Config> => {
  * can start with this configuration. `secrets` are those in variables, valid or not.
  */
 export const checkConfig = async (env: ProcessEnvironment) => {
-  const { merged, problems } = await readSources(env);
+  const { merged, problems, unusableFiles } = await readSources(env);
   let error: ConfigError | undefined;
   try {
-    parseConfig(merged, problems);
+    parseConfig(merged, [...problems, ...unusableFiles]);
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     error = thrown;
@@ -52,26 +53,23 @@ const readSources = async (environment: ProcessEnvironment) => {
   // An empty variable of the environment counts as unset: it does not hide one of the `.env` file.
   const set = Object.entries(environment).filter(([, value]) => value !== '');
   const merged: Environment = { ...dotEnv, ...Object.fromEntries(set) };
+  const tlsProblems = await checkTlsFiles(merged, Date.now());
   return {
     merged,
-    problems: [
-      ...problems,
+    problems: [...problems, ...(await checkSnapshot(merged))],
+    unusableFiles: [
       ...(await checkSecretFiles(merged)),
-      ...(await checkTlsFiles(merged, Date.now())),
-      ...(await checkSnapshot(merged)),
+      ...tlsProblems.map(({ variable, text }) => ({ variables: [variable], text })),
     ],
   };
 };
 
 const checkSecretFiles = async (env: Environment): Promise<readonly ConfigProblem[]> => {
-  const isProduction = env['PROVIDER_ENVIRONMENT'] === 'production';
-  const checks = VARIABLE_NAMES.map(async (name): Promise<ConfigProblem[]> => {
-    if (VARIABLES[name].file !== 'secret' || !env[name]) return [];
-    const text = await readRegularFile(env[name], MAX_SECRET_BYTES).then(
-      (bytes) => (isProduction ? demoProblem(bytes.toString()) : undefined),
-      (error: unknown) => describeUnreadable(error, MAX_SECRET_BYTES),
-    );
-    return text === undefined ? [] : [{ variables: [name], text }];
+  const problemOf = secretCheckIn(env['PROVIDER_ENVIRONMENT']);
+  const checks = SECRET_NAMES.map(async (name): Promise<ConfigProblem[]> => {
+    const variable = `${name}_FILE` as const;
+    const text = env[variable] && (await fileProblem(name, env[variable], problemOf));
+    return text ? [{ variables: [variable], text }] : [];
   });
   return (await Promise.all(checks)).flat();
 };

@@ -1,4 +1,4 @@
-import type { SecretSource } from '../secrets/secret-file.ts';
+import type { SecretName, SecretSource } from '../secrets/secret-files.ts';
 import { InvalidValue } from './values.ts';
 import {
   spellingsOf,
@@ -12,10 +12,6 @@ import {
 // Single variables: parsed, with everything that is wrong with them, and listed for a person to check. Pure.
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-type SecretName = {
-  [N in VariableName]: `${N}_FILE` extends VariableName ? N : never;
-}[VariableName];
 
 /** What is wrong with these variables, and what would be right; never a value. */
 export interface ConfigProblem {

@@ -1,5 +1,10 @@
 import { closest, lettersApart } from '../nearest-name.ts';
-import { MANAGEMENT_TOKEN_RULE, PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE } from '../secrets/secret.ts';
+import {
+  MANAGEMENT_TOKEN_RULE,
+  PROVIDER_SECRET_RULE,
+  PROVIDER_TOKEN_RULE,
+  SIGNING_KEY_RULE,
+} from '../secrets/secret.ts';
 import * as values from './values.ts';
 
 // Every environment variable of the service, one row each. The table in docs/configuration.md and
@@ -52,6 +57,8 @@ const TABLE = {
   CACHE_SNAPSHOT_FILE: { parse: values.toSingleLine },
   CACHE_REDIS_URL: { parse: values.toRedisUrl, isSecret: true },
   CACHE_REDIS_URL_FILE: { parse: values.toSingleLine, file: 'secret' },
+  CACHE_SIGNING_KEY: { parse: values.toSecretWith(SIGNING_KEY_RULE), isSecret: true },
+  CACHE_SIGNING_KEY_FILE: { parse: values.toSingleLine, file: 'secret' },
   GUARD_MIN_BANKS: { default: '1', parse: values.toCount },
   GUARD_MAX_SHRINK: { default: '20%', parse: values.toShare },
   GUARD_MAX_DRIFT: { default: '20%', parse: values.toShare },

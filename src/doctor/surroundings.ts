@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
-import type { Config } from '../config/config.ts';
+import { secretCheckIn, type Config } from '../config/config.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
 import { targetOf } from '../regular-file.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import type { SecretSource } from '../secrets/secret-file.ts';
+import { createSecretFiles, type SecretSource } from '../secrets/secret-files.ts';
 import { loadRedisClient } from '../sharing/redis-client.ts';
 import { CONNECT_MS, OPERATION_MS, replyCodeOf } from '../sharing/redis-connection.ts';
 import { createRedisUrl } from '../sharing/redis-store.ts';
@@ -39,7 +39,14 @@ const failed = (name: string, message: string, symptom: string, words?: Words): 
 /** Does with Redis all that the service does. What is written expires by itself. */
 const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret']): Promise<Step> => {
   const startedAtMs = performance.now();
-  const url = await createRedisUrl(source, addSecret)().catch(() => undefined);
+  const problemOf = secretCheckIn(undefined);
+  const secrets = createSecretFiles({
+    problemOf,
+    addSecret,
+    clock: systemClock,
+    onEvent: () => undefined,
+  });
+  const url = await createRedisUrl(source, secrets)().catch(() => undefined);
   if (url === undefined) return failed('redis', 'CACHE_REDIS_URL_FILE cannot be used', 'no address');
   const { host } = new URL(url);
   const createClient = await loadRedisClient();

@@ -13,7 +13,7 @@ import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { PublicServerOptions } from '../http/public-server.ts';
 import { createRequestLog } from '../http/request-log.ts';
-import type { Redaction } from '../secrets/redaction.ts';
+import type { SecretFiles } from '../secrets/secret-files.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
@@ -26,8 +26,8 @@ export interface OperatorsAppOptions
   extends
     Omit<PublicServerOptions, 'emit'>,
     Omit<AppOptions, 'requestLog'>,
-    Pick<Telemetry, 'metrics' | 'history' | 'emit'>,
-    Pick<Redaction, 'addSecret'> {
+    Pick<Telemetry, 'metrics' | 'history' | 'emit'> {
+  readonly secrets: SecretFiles;
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
 }

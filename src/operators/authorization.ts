@@ -6,9 +6,7 @@ import type { Clock } from '../clock.ts';
 import { clientOf } from '../http/client-address.ts';
 import type { Middleware } from '../http/app.ts';
 import { sendProblem } from '../http/problems.ts';
-import type { Redaction } from '../secrets/redaction.ts';
-import { createSecretReader, type SecretSource } from '../secrets/secret-file.ts';
-import { MANAGEMENT_TOKEN_RULE } from '../secrets/secret.ts';
+import type { SecretFiles, SecretSource } from '../secrets/secret-files.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 
 // Who may use the management port. Every request needs a host name that is this port's; a change needs the token, and may
@@ -76,11 +74,10 @@ const MAX_WAITING = 32;
  */
 export const createTokenCheck = (
   token: SecretSource | undefined,
-  { clock, addSecret }: { readonly clock: Clock; readonly addSecret: Redaction['addSecret'] },
+  { clock, secrets }: { readonly clock: Clock; readonly secrets: Pick<SecretFiles, 'reader'> },
   onRefusal: OnRefusal,
 ): RequestHandler => {
-  const file = { variable: 'MANAGEMENT_TOKEN_FILE', rule: MANAGEMENT_TOKEN_RULE, addSecret };
-  const readToken = token && createSecretReader(token, file);
+  const readToken = token && secrets.reader('MANAGEMENT_TOKEN', token);
   /** The client of each refusal that waits. One whose client has gone still counts, or going away would be a way to hurry. */
   const waiting: string[] = [];
   return async (req, res, next) => {
@@ -94,7 +91,14 @@ export const createTokenCheck = (
       return;
     }
     const [, given] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
-    if (given !== undefined && isSame(given, await readToken())) {
+    // While its file is not usable there is no token that could be right.
+    const expected = await readToken().catch(() => undefined);
+    if (expected === undefined) {
+      onRefusal('no_token');
+      sendProblem(res, 'refresh_disabled', { detail: WITHDRAWN });
+      return;
+    }
+    if (given !== undefined && isSame(given, expected)) {
       next();
       return;
     }
@@ -125,6 +129,9 @@ export const createTokenCheck = (
     }
   };
 };
+
+const WITHDRAWN =
+  'MANAGEMENT_TOKEN_FILE is not usable, so no token authorises this operation; the status page says why.';
 
 /** Compares in a time that reveals nothing about either text. */
 const isSame = (given: string, expected: string): boolean =>

@@ -1,7 +1,6 @@
 import { LoadError } from '../banks/load-error.ts';
 import type { TokenSource } from '../config/provider.ts';
-import { createSecretReader, type SecretSource } from '../secrets/secret-file.ts';
-import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret.ts';
+import type { SecretSource } from '../secrets/secret-files.ts';
 import type { ProviderAnswer } from './answer.ts';
 import { createClientCredentials } from './client-credentials.ts';
 import { orNoToken, type TokenOptions } from './token-endpoint.ts';
@@ -50,10 +49,9 @@ export const withToken = async (
   );
 };
 
-const createGivenToken = (source: SecretSource, { environment, addSecret }: TokenOptions): AccessToken => {
+const createGivenToken = (source: SecretSource, { secrets }: TokenOptions): AccessToken => {
   const variable = 'reveal' in source ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE';
-  const rule = ruleIn(environment, PROVIDER_TOKEN_RULE);
-  const current = orNoToken(createSecretReader(source, { variable, rule, addSecret }));
+  const current = orNoToken(secrets.reader('PROVIDER_ACCESS_TOKEN', source));
   return {
     variable,
     current,

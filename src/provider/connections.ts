@@ -4,7 +4,8 @@ import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { withDeadline } from '../deadline.ts';
-import { TlsFilesError, type TlsContextSource } from '../secrets/tls-files.ts';
+import { SecretFileError } from '../secrets/watched-files.ts';
+import type { TlsContextSource } from '../secrets/tls-files.ts';
 import {
   toConnectionError,
   toProxyError,
@@ -166,5 +167,5 @@ const endOnError = (
 };
 
 const toLoadError = (error: unknown): never => {
-  throw error instanceof TlsFilesError ? new LoadError('unreachable', error.message) : error;
+  throw error instanceof SecretFileError ? new LoadError('unreachable', error.message) : error;
 };

@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net';
 import type { Load } from '../banks/loading/load.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
+import type { SecretFiles } from '../secrets/secret-files.ts';
 import { createTlsContextSource } from '../secrets/tls-files.ts';
 import { createAccessToken, withToken } from './access-token.ts';
 import { readAnswer, type ProviderAnswer } from './answer.ts';
@@ -20,6 +21,7 @@ export interface ProviderEvent {
 
 export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random' | 'addSecret'> {
   readonly version: string;
+  readonly secrets: SecretFiles;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Resolves host names; Node's own unless given. */
   readonly lookup?: LookupFunction | undefined;
@@ -31,11 +33,12 @@ export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
   options: ProviderOptions,
 ) => {
-  const { clock, random, version, lookup, addSecret, onEvent, connect = createConnections } = options;
+  const { clock, random, version, lookup, secrets, addSecret, onEvent } = options;
+  const { connect = createConnections } = options;
   const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
-  const tls = createTlsContextSource(provider.tls, { addSecret, clock });
+  const tls = createTlsContextSource(provider.tls, { secrets, addSecret, clock });
   const way = { tls, proxies, userAgent, timeoutMs, clock, lookup };
   const connections = connect({ ...way, peer: 'the provider', url: baseUrl });
   const tokenConnections = connect({
@@ -53,6 +56,7 @@ export const createProvider = (
     connections: tokenConnections,
     clock,
     random,
+    secrets,
     addSecret,
     onEvent,
   });

@@ -3,8 +3,9 @@ import { isJsonObject, parseJson } from '../banks/reading/entry.ts';
 import type { Clock } from '../clock.ts';
 import type { TokenSource } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
-import { createSecretReader, SecretFileError } from '../secrets/secret-file.ts';
-import { PROVIDER_SECRET_RULE, PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret.ts';
+import type { SecretFiles } from '../secrets/secret-files.ts';
+import { SecretFileError } from '../secrets/watched-files.ts';
+import { PROVIDER_TOKEN_RULE, ruleIn, secretProblem } from '../secrets/secret.ts';
 import type { Connections } from './connections.ts';
 import { toStatusError } from './contract.ts';
 import { readAnswer } from './answer.ts';
@@ -33,6 +34,8 @@ export interface TokenOptions {
   readonly random: () => number;
   /** Aborts when the service stops: nothing is asked any more, and nothing told. */
   readonly closing: AbortSignal;
+  /** The client secret, or the access token, may be in a file. */
+  readonly secrets: Pick<SecretFiles, 'reader'>;
   /** Is given every secret that turns up while the service runs, so that none is ever written. */
   readonly addSecret: (variable: string, secret: string) => void;
   readonly onEvent: (event: TokenEvent) => void;
@@ -41,20 +44,14 @@ export interface TokenOptions {
 /** A function that requests a token. It rejects with a LoadError. */
 export const createTokenRequest = (
   source: ClientCredentials,
-  { connections, userAgent, timeoutMs, clock, closing, addSecret, environment }: TokenOptions,
+  { connections, userAgent, timeoutMs, clock, closing, secrets, environment }: TokenOptions,
 ) => {
   const { url, clientId, clientSecret, scope, format } = source;
   const server = { issuer: url.origin, token_endpoint: url.href };
   const client = { client_id: clientId };
   const tokenRule = ruleIn(environment, PROVIDER_TOKEN_RULE);
   // Read anew for each request, so that it can be rotated.
-  const readSecret = orNoToken(
-    createSecretReader(clientSecret, {
-      variable: 'PROVIDER_CLIENT_SECRET_FILE',
-      rule: ruleIn(environment, PROVIDER_SECRET_RULE),
-      addSecret,
-    }),
-  );
+  const readSecret = orNoToken(secrets.reader('PROVIDER_CLIENT_SECRET', clientSecret));
 
   /**
    * The library's `fetch`, over the service's own connections. The library gets the answers that RFC 6749 section 5

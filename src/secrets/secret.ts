@@ -30,6 +30,9 @@ export const ruleIn = (environment: 'sandbox' | 'production' | undefined, rule: 
 /** Anybody on the network can try to guess it; 16 random letters and digits are 95 bits. */
 export const MANAGEMENT_TOKEN_RULE: SecretRule = { bearer: true, minChars: 16 };
 
+/** What is signed with it is trusted by all replicas, and can be tried against guesses without asking anybody. */
+export const SIGNING_KEY_RULE: SecretRule = { bearer: false, minChars: 32 };
+
 /** The secrets of the emulator and of the compose file: everybody knows them, and a list made with them is no real one. */
 const DEMO_SECRETS = ['emulator-access-token', 'emulator-secret', 'demo-management-token'];
 
@@ -42,11 +45,15 @@ export const demoProblem = (secret: string): string | undefined =>
 /** What is wrong with `secret`, without quoting it; undefined if nothing is. */
 export const secretProblem = (secret: string, { minChars, bearer }: SecretRule): string | undefined => {
   if (Buffer.byteLength(secret) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;
+  if (secret === '') return 'is empty';
+  if (secret.includes('\0')) return 'has a NUL character';
+  // RFC 6749 appendix A.2 allows no control characters in a client secret.
+  if (/[\r\n]/.test(secret)) return 'has more than one line; keep the one with the secret';
+  if (bearer && /^bearer\s/i.test(secret))
+    return 'begins with the word Bearer, which must not be there; keep the token alone';
   // Visible ASCII (RFC 6750 section 2.1 is narrower still).
   if (bearer && !/^[\x21-\x7e]*$/.test(secret))
-    return 'has a character that a header cannot carry, such as a space (the word Bearer does not belong to a token) or a line break';
-  if (secret.includes('\0')) return 'has a NUL character';
-  if (secret === '') return 'is empty';
+    return 'has a character that a header cannot carry, such as a space';
   // Redaction ignores backslashes, because encoders multiply them.
   if (secret.replaceAll('\\', '').length < minChars)
     return `has fewer than ${minChars} characters, not counting backslashes`;

@@ -2,29 +2,21 @@ import { X509Certificate } from 'node:crypto';
 import * as tls from 'node:tls';
 import type { Clock } from '../clock.ts';
 import { describeReadError, describeUnreadable, readRegularFile } from '../regular-file.ts';
+import type { FileProblem, Reading, WatchedFiles } from './watched-files.ts';
 
 // The files of mutual TLS and private authorities: client certificate, private key, extra authorities, all in PEM. They are
 // checked at the start and read again for each connection, so that they can be rotated.
 
-type TlsVariable = 'PROVIDER_TLS_CA_FILE' | 'PROVIDER_TLS_CERT_FILE' | 'PROVIDER_TLS_KEY_FILE';
+const TLS_VARIABLES = ['PROVIDER_TLS_CA_FILE', 'PROVIDER_TLS_CERT_FILE', 'PROVIDER_TLS_KEY_FILE'] as const;
+type TlsVariable = (typeof TLS_VARIABLES)[number];
 
 /** The paths, by their variables; a certificate and its key are both set or both unset. */
 export type TlsFiles = Readonly<Partial<Record<TlsVariable, string | undefined>>>;
 
-/** What is wrong with a file, and what would be right; never any of its content. */
-export interface TlsProblem {
-  readonly variables: readonly string[];
-  readonly text: string;
-}
-
-/** The files cannot be used and never could. The message names the variables. */
-export class TlsFilesError extends Error {
-  override readonly name = 'TlsFilesError';
-}
-
 export type TlsContextSource = ReturnType<typeof createTlsContextSource>;
 
 export interface TlsContextOptions {
+  readonly secrets: Pick<WatchedFiles, 'add'>;
   /** Is given the private key before it is used, so that it is never written. */
   readonly addSecret: (variable: string, secret: string) => void;
   /** The dates of certificates are checked against it. */
@@ -35,37 +27,36 @@ export interface TlsContextOptions {
 export const MAX_PEM_BYTES = 1_048_576;
 
 /** What keeps the files from being used, all at once; none where they are fine. For the start. */
-export const checkTlsFiles = async (files: TlsFiles, nowMs: number): Promise<readonly TlsProblem[]> =>
+export const checkTlsFiles = async (files: TlsFiles, nowMs: number): Promise<readonly FileProblem[]> =>
   (await readTlsFiles(files, nowMs)).problems;
 
-export const createTlsContextSource = (files: TlsFiles, { addSecret, clock }: TlsContextOptions) => {
-  let last: Usable | undefined;
+export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptions) => {
+  const { secrets, addSecret, clock } = options;
   let problem: string | undefined;
 
-  const refresh = async (): Promise<void> => {
-    const { problems, usable } = await readTlsFiles(files, clock.wallMs(), last);
-    problem = problems.map(({ variables, text }) => `${variables.join()} ${text}`).join('; ') || undefined;
-    if (!usable) return;
-    last = usable;
-    // The lines of the key's PEM, and its DER. Base64 of both is found by itself.
-    const [, body = ''] = /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/.exec(usable.pems) ?? [];
-    addSecret('PROVIDER_TLS_KEY_FILE (PEM)', body.trim());
-    addSecret('PROVIDER_TLS_KEY_FILE (DER)', body.replaceAll(/\s/g, ''));
+  const read = async (last: Usable | undefined): Promise<Reading<Usable>> => {
+    let reading = await readTlsFiles(files, clock.wallMs(), last);
+    // Between two reads a rotation may have replaced one file of the pair: the second attempt sees both new ones.
+    if (!reading.value) reading = await readTlsFiles(files, clock.wallMs(), last);
+    const { value, problems } = reading;
+    problem = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ') || undefined;
+    if (value && value !== last) {
+      // The lines of the key's PEM, and its DER. Base64 of both is found by itself.
+      const [, body = ''] = /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/.exec(value.pems) ?? [];
+      addSecret('PROVIDER_TLS_KEY_FILE (PEM)', body.trim());
+      addSecret('PROVIDER_TLS_KEY_FILE (DER)', body.replaceAll(/\s/g, ''));
+    }
+    return reading;
   };
+  const usable = secrets.add({ variables: TLS_VARIABLES.filter((name) => files[name]), read });
 
   return {
     /**
      * The context for the next connection: TLS 1.2 or newer, with the newest usable files. While the files are unusable, as
-     * in the middle of a rotation, the last good ones stay in use.
-     * @throws {TlsFilesError} when there have never been usable files
+     * in the middle of a rotation, the last usable ones stay in use.
+     * @throws {SecretFileError} when there have never been usable files
      */
-    current: async (): Promise<tls.SecureContext> => {
-      await refresh();
-      // Between two reads a rotation may have replaced one file of the pair: the second attempt sees both new ones.
-      if (problem) await refresh();
-      if (!last) throw new TlsFilesError(problem);
-      return last.context;
-    },
+    current: async (): Promise<tls.SecureContext> => (await usable()).context,
     /** What was wrong with the files when they were last read: unusable, or expired. One sentence, or undefined. */
     problem: (): string | undefined => problem,
   };
@@ -78,14 +69,9 @@ interface Usable {
 }
 
 /** @param last is used again for unchanged files, because making a context takes 30 ms with authorities */
-const readTlsFiles = async (
-  files: TlsFiles,
-  nowMs: number,
-  last?: Usable,
-): Promise<{ readonly problems: readonly TlsProblem[]; readonly usable?: Usable }> => {
-  const problems: TlsProblem[] = [];
-  const report = (variable: TlsVariable, text: string): void =>
-    void problems.push({ variables: [variable], text });
+const readTlsFiles = async (files: TlsFiles, nowMs: number, last?: Usable): Promise<Reading<Usable>> => {
+  const problems: FileProblem[] = [];
+  const report = (variable: TlsVariable, text: string): void => void problems.push({ variable, text });
   const read = async (variable: TlsVariable): Promise<string | undefined> => {
     const path = files[variable];
     if (!path) return undefined;
@@ -104,14 +90,14 @@ const readTlsFiles = async (
   if (certProblem) report('PROVIDER_TLS_CERT_FILE', certProblem);
   if (problems.length > 0) return { problems };
   const pems = [ca, cert, key].join('\n');
-  if (pems === last?.pems) return { problems, usable: last };
+  if (pems === last?.pems) return { problems, value: last };
   try {
     const context = tls.createSecureContext({
       minVersion: 'TLSv1.2',
       ...(ca !== undefined && { ca: [...defaultAuthorities(), ca] }),
       ...(cert !== undefined && { cert, key }),
     });
-    return { problems, usable: { pems, context } };
+    return { problems, value: { pems, context } };
   } catch (error) {
     report(
       'PROVIDER_TLS_KEY_FILE',

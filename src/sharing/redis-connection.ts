@@ -1,8 +1,7 @@
 import type { Clock } from '../clock.ts';
-import { InvalidValue } from '../config/values.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
-import { SecretFileError } from '../secrets/secret-file.ts';
+import { SecretFileError } from '../secrets/watched-files.ts';
 import { StoreError, type StoreEvent } from './list-store.ts';
 import { loadRedisClient, type CreateRedisClient, type RedisClient } from './redis-client.ts';
 
@@ -169,8 +168,6 @@ const tooLate = (): Error => new StoreError(`does not answer in time; ${CONSEQUE
 const describeRedisError = (error: unknown): string => {
   if (error instanceof StoreError) return error.message;
   if (error instanceof SecretFileError) return `cannot be used: ${error.message}; ${CONSEQUENCE}`;
-  if (error instanceof InvalidValue)
-    return `cannot be used: CACHE_REDIS_URL_FILE ${error.message}; ${CONSEQUENCE}`;
   if (isWrongType(error)) return 'does not contain a saved list; ignored';
   const code = codeOf(error) || replyCodeOf(error);
   return `${REASONS[code] ?? 'cannot be used'} (${code || 'connection lost'}); ${CONSEQUENCE}`;

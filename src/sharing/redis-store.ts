@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { passwordsIn, toRedisUrl } from '../config/values.ts';
-import { createSecretReader, type SecretSource } from '../secrets/secret-file.ts';
+import { passwordsIn } from '../config/values.ts';
+import type { SecretFiles, SecretSource } from '../secrets/secret-files.ts';
 import { ENVELOPE_VERSION, type Envelope } from './envelope.ts';
 import type { SharedStore } from './list-store.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
@@ -75,19 +75,10 @@ export const createRedisStore = (options: RedisStoreOptions): SharedStore => {
 };
 
 /**
- * Gives the address of Redis. A file is read again each time, so a new password is used at the next connection; it is
- * passed to `addSecret` before it is used. @throws {SecretFileError | InvalidValue} if the file has no usable address
+ * Gives the address of Redis. A file is read again each time, so a new password is used at the next connection.
+ * @throws {SecretFileError} if the file has never had a usable address
  */
 export const createRedisUrl = (
   source: SecretSource,
-  addSecret: (variable: string, secret: string) => void,
-): (() => Promise<string>) => {
-  const variable = 'CACHE_REDIS_URL_FILE';
-  const rule = { bearer: false, minChars: 1 };
-  const readText = createSecretReader(source, { variable, rule, addSecret: () => undefined });
-  return async () => {
-    const url = toRedisUrl(await readText()).reveal();
-    for (const password of passwordsIn(url)) addSecret(variable, password);
-    return url;
-  };
-};
+  secrets: Pick<SecretFiles, 'reader'>,
+): (() => Promise<string>) => secrets.reader('CACHE_REDIS_URL', source, passwordsIn);

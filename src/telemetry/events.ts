@@ -2,13 +2,20 @@ import type { Freshness } from '../banks/freshness.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import type { TokenEvent } from '../provider/token-endpoint.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
+import type { SecretFileEvent } from '../secrets/watched-files.ts';
 import type { StoreEvent, StoreName } from '../sharing/list-store.ts';
 
 // Everything in the service that operators may want to know. Each event is emitted once, where it happens. The log, the
 // metrics and the history receive all of them.
 
 export type ServiceEvent =
-  ListEvent | StoreEvent | TokenEvent | ProviderEvent | RequestEvent | ManagementRefusedEvent;
+  | ListEvent
+  | StoreEvent
+  | TokenEvent
+  | ProviderEvent
+  | SecretFileEvent
+  | RequestEvent
+  | ManagementRefusedEvent;
 
 /** A request to the management port was refused. */
 export interface ManagementRefusedEvent {

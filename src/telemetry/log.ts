@@ -89,6 +89,14 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): ((even
         failingToken = message;
         break;
       }
+      case 'secret-file-unusable': {
+        const { variable, problem, consequence } = event;
+        logger.warn({ variable }, `${variable}: ${problem}; ${consequence}`);
+        break;
+      }
+      case 'secret-file-usable':
+        logger.info({ variable: event.variable }, `${event.variable}: is usable again`);
+        break;
       case 'provider-called':
       case 'request-finished':
       case 'management-refused':

@@ -191,7 +191,11 @@ describe('the token', () => {
   test('in a file that begins with Bearer is not sent', async () => {
     const emulator = await emulate();
     const env = { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: fileWith(`Bearer ${TOKEN}\n`) };
-    expectFailure(await diagnose(emulator, env), 'token', 'the word Bearer does not belong to a token');
+    expectFailure(
+      await diagnose(emulator, env),
+      'token',
+      'begins with the word Bearer, which must not be there',
+    );
     expect(emulator.listCalls()).toBe(0);
   });
 

@@ -107,16 +107,6 @@ describe('a token file', () => {
     expect(tokensSent()).toEqual(['token-0', 'token-0', 'token-0', 'token-0']);
   });
 
-  test('that never was there answers 502, names its variable, and is found as soon as it appears', async () => {
-    await start();
-    await getBanks().expect(502);
-    expect(rig.messages().join()).toContain('PROVIDER_ACCESS_TOKEN_FILE has no usable token');
-    expect(upstream()).toEqual([]);
-    await writeFile(file(), 'token-0');
-    await nextLoad(rig);
-    await getBanks().expect(200);
-  });
-
   test('whose token is rejected is read again, and without a newer token the provider is not asked again', async () => {
     await writeFile(file(), 'token-0');
     await start();

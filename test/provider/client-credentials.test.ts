@@ -6,6 +6,7 @@ import { createTlsContextSource } from '../../src/secrets/tls-files.ts';
 import { listenOn } from '../kit/free-port.ts';
 import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
 import { eventually } from '../kit/rig.ts';
+import { createTestSecrets } from '../kit/secret-files.ts';
 
 // When the token endpoint is asked, and what a token is used for, on a clock that the tests move.
 
@@ -55,6 +56,7 @@ afterEach(() => {
 const createToken = (): AccessToken => {
   const [timeoutMs, userAgent] = [60_000, 'banks-bff/0.0.0-test'];
   const addSecret = (_variable: string, secret: string) => void secrets.push(secret);
+  const secretFiles = createTestSecrets(clock, addSecret);
   const source = {
     kind: 'client-credentials',
     url,
@@ -71,7 +73,7 @@ const createToken = (): AccessToken => {
     connections: createConnections({
       peer: 'the token endpoint',
       url,
-      tls: createTlsContextSource({}, { addSecret, clock }),
+      tls: createTlsContextSource({}, { secrets: secretFiles, addSecret, clock }),
       proxies: { https: undefined, http: undefined, exceptions: '' },
       userAgent,
       timeoutMs,
@@ -80,6 +82,7 @@ const createToken = (): AccessToken => {
     }),
     clock,
     random: () => 0.5,
+    secrets: secretFiles,
     addSecret,
     onEvent: ({ type }) => void events.push(type),
   });

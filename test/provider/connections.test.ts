@@ -13,6 +13,7 @@ import { createProvider } from '../../src/provider/provider.ts';
 import { listenOn } from '../kit/free-port.ts';
 import { createManualClock } from '../kit/manual-clock.ts';
 import { eventually } from '../kit/rig.ts';
+import { createTestSecrets } from '../kit/secret-files.ts';
 
 // What a request leaves behind, whatever the server does: no connection.
 
@@ -93,9 +94,11 @@ const createLoads = (env: Record<string, string>, isLate = true) => {
       }),
   });
   const config = { PROVIDER_ENVIRONMENT: 'sandbox', PROVIDER_SANDBOX_BASE_URL: url.href, ...env };
+  const clock = createManualClock();
   const provider = createProvider(parseConfig(config), {
     version: '0.0.0-test',
-    clock: createManualClock(),
+    clock,
+    secrets: createTestSecrets(clock),
     random: () => 0.5,
     addSecret: () => undefined,
     onEvent: ({ type }) => void events.push(type),

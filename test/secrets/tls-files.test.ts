@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 import { checkTlsFiles, createTlsContextSource, type TlsFiles } from '../../src/secrets/tls-files.ts';
 import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../kit/authority.ts';
+import { createManualClock } from '../kit/manual-clock.ts';
+import { createTestSecrets } from '../kit/secret-files.ts';
 
 // The files of mutual TLS: what is said about those that cannot be used, and what is done while they cannot.
 
@@ -29,9 +31,7 @@ const future = pairOf(authority.issue('future', { from: '20300101000000Z', until
 const FILES: TlsFiles = { [CA]: authority.certFile, ...pairOf(pair) };
 
 const problemsOf = async (files: TlsFiles): Promise<string[]> =>
-  (await checkTlsFiles({ ...FILES, ...files }, NOW_MS)).map(
-    ({ variables, text }) => `${variables.join()} ${text}`,
-  );
+  (await checkTlsFiles({ ...FILES, ...files }, NOW_MS)).map(({ variable, text }) => `${variable} ${text}`);
 
 test('a pair and an authority that are fine have no problem, nor have no files', async () => {
   expect(await problemsOf({})).toEqual([]);
@@ -67,7 +67,8 @@ test('all problems are told at once', async () => {
 });
 
 describe('while the service runs', () => {
-  const options = { addSecret: () => undefined, clock: { wallMs: () => NOW_MS } };
+  const secrets = createTestSecrets(createManualClock());
+  const options = { secrets, addSecret: () => undefined, clock: { wallMs: () => NOW_MS } };
 
   test('files that have never been usable are an error, and are found once they are', async () => {
     const cert = join(folder, 'late.pem');

@@ -1,0 +1,102 @@
+import { describeUnreadable, readTextFile } from '../regular-file.ts';
+import { MAX_SECRET_BYTES, type Secret } from './secret.ts';
+import { createWatchedFiles, type WatchedFilesOptions } from './watched-files.ts';
+
+// Secrets in files: access token, client secret, management token, signing key, address of Redis. Certificates and keys have
+// the same life cycle (tls-files.ts). docs/operations.md has the table for operators.
+
+/** A secret that a variable holds, or the file that holds it. */
+export type SecretSource = Secret | { readonly path: string };
+
+interface SecretKind {
+  /** Space around a token is no part of it; of other secrets only a line break at the end is not. */
+  readonly isToken: boolean;
+  /**
+   * What happens while the file is not usable, for a secret that grants access: it is withdrawn. Undefined for what the
+   * service needs to keep working: the last usable one stays in use.
+   */
+  readonly withdrawal?: string;
+}
+
+const SECRETS = {
+  MANAGEMENT_TOKEN: { isToken: true, withdrawal: 'POST /refresh is refused until it is usable' },
+  PROVIDER_ACCESS_TOKEN: { isToken: true },
+  PROVIDER_CLIENT_SECRET: { isToken: false },
+  CACHE_REDIS_URL: { isToken: false },
+  CACHE_SIGNING_KEY: {
+    isToken: false,
+    withdrawal: 'lists are neither saved nor restored until it is usable',
+  },
+} as const satisfies Record<string, SecretKind>;
+
+/** The secrets that `${name}_FILE` may hold. */
+export type SecretName = keyof typeof SECRETS;
+
+const isSecretName = (name: string): name is SecretName => Object.hasOwn(SECRETS, name);
+export const SECRET_NAMES: readonly SecretName[] = Object.keys(SECRETS).filter(isSecretName);
+
+/** What is wrong with a secret, by the rules of its variable; undefined if nothing is. */
+export type SecretCheck = (name: SecretName, text: string) => string | undefined;
+
+export interface SecretFilesOptions extends WatchedFilesOptions {
+  readonly problemOf: SecretCheck;
+  /** Called with each secret before it is used, so that it is redacted from all output. */
+  readonly addSecret: (variable: string, secret: string) => void;
+}
+
+export type SecretFiles = ReturnType<typeof createSecretFiles>;
+
+export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFilesOptions) => {
+  const files = createWatchedFiles(options);
+  return {
+    ...files,
+    /**
+     * A function that gives a secret. One in a file is read again each time.
+     * @param secretsIn what of the file's content is secret; by default all of it
+     * @throws {SecretFileError} (the function) when there is none
+     */
+    reader: (
+      name: SecretName,
+      source: SecretSource,
+      secretsIn: (text: string) => readonly string[] = (text) => [text],
+    ): (() => Promise<string>) => {
+      if ('reveal' in source) return () => Promise.resolve(source.reveal());
+      const { isToken, withdrawal }: SecretKind = SECRETS[name];
+      const variable = `${name}_FILE`;
+      return files.add({
+        variables: [variable],
+        withdrawal,
+        read: async () => {
+          const { text, problem } = await readSecretFile(source.path, isToken);
+          const wrong = problem ?? problemOf(name, text);
+          if (wrong !== undefined) return { problems: [{ variable, text: wrong }] };
+          for (const secret of secretsIn(text)) addSecret(variable, secret);
+          return { value: text, problems: [] };
+        },
+      });
+    },
+  };
+};
+
+const readSecretFile = async (
+  path: string,
+  isToken: boolean,
+): Promise<{ readonly text: string; readonly problem?: string }> => {
+  try {
+    const text = await readTextFile(path, MAX_SECRET_BYTES);
+    // Editors end a file with a line break, which is not part of the secret. Spaces may be, except in a token.
+    return { text: isToken ? text.trim() : text.replace(/(?<![\r\n])[\r\n]+$/, '') };
+  } catch (error) {
+    return { text: '', problem: describeUnreadable(error, MAX_SECRET_BYTES) };
+  }
+};
+
+/** What is wrong with the file of a secret, for the start. */
+export const fileProblem = async (
+  name: SecretName,
+  path: string,
+  problemOf: SecretCheck,
+): Promise<string | undefined> => {
+  const { text, problem } = await readSecretFile(path, SECRETS[name].isToken);
+  return problem ?? problemOf(name, text);
+};

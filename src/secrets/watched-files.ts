@@ -1,0 +1,142 @@
+import type { Clock } from '../clock.ts';
+
+// The life cycle of files that the service reads while it runs. They are read at each use, every second and by POST /refresh,
+// so that rotation and swapped symbolic links need no notification by the file system, which not every volume supports. A
+// change of their state is one event.
+
+/** There is no secret to use. The message names the variable and what is wrong with its file, never the content or path. */
+export class SecretFileError extends Error {
+  override readonly name = 'SecretFileError';
+}
+
+/** What is wrong with the file of `variable`, and what would be right; never any of its content. */
+export interface FileProblem {
+  readonly variable: string;
+  readonly text: string;
+}
+
+export interface SecretFileState {
+  readonly variable: string;
+  /** Undefined while the file is usable. `sinceMs` is in wall-clock milliseconds. */
+  readonly unusable:
+    { readonly sinceMs: number; readonly problem: string; readonly consequence: string } | undefined;
+}
+
+export type SecretFileEvent =
+  | {
+      readonly type: 'secret-file-unusable';
+      readonly variable: string;
+      readonly problem: string;
+      readonly consequence: string;
+    }
+  | { readonly type: 'secret-file-usable'; readonly variable: string };
+
+/** Files that are used together: `value` is what they hold; undefined where that is not usable. */
+export interface Reading<T> {
+  readonly value?: T | undefined;
+  readonly problems: readonly FileProblem[];
+}
+
+interface FileGroup<T> {
+  readonly variables: readonly string[];
+  /**
+   * What happens while the files are not usable, where they grant access: what they held is withdrawn. Undefined where the
+   * service needs them to keep working: what they last held stays in use.
+   */
+  readonly withdrawal?: string | undefined;
+  /** Reads the files; `last` is what they last held. Never rejects. */
+  readonly read: (last: T | undefined) => Promise<Reading<T>>;
+}
+
+/** A withdrawn token is refused at its next use; this is how soon an unused one, or a lost file, is reported. */
+const LOOK_EVERY_MS = 1_000;
+
+export interface WatchedFilesOptions {
+  readonly clock: Clock;
+  readonly onEvent: (event: SecretFileEvent) => void;
+}
+
+export type WatchedFiles = ReturnType<typeof createWatchedFiles>;
+
+export const createWatchedFiles = ({ clock, onEvent }: WatchedFilesOptions) => {
+  const rereads: (() => Promise<void>)[] = [];
+  const states = new Map<string, SecretFileState>();
+  let isWatching = false;
+  let cancelNext = (): void => {};
+
+  const report = (variable: string, problem: string | undefined, consequence: string): void => {
+    const before = states.get(variable)?.unusable;
+    if (before?.problem === problem) return;
+    if (problem === undefined) {
+      states.set(variable, { variable, unusable: undefined });
+      onEvent({ type: 'secret-file-usable', variable });
+      return;
+    }
+    const { sinceMs = clock.wallMs() } = before ?? {};
+    states.set(variable, { variable, unusable: { sinceMs, problem, consequence } });
+    onEvent({ type: 'secret-file-unusable', variable, problem, consequence });
+  };
+
+  /**
+   * Adds files to those that are watched. @returns a function that reads them again and gives what they hold, or last held
+   * where that stays in use
+   * @throws {SecretFileError} (the function) when there is nothing to use
+   */
+  const add = <T>({ variables, withdrawal, read }: FileGroup<T>): (() => Promise<T>) => {
+    let last: T | undefined;
+    let why = '';
+    let started = 0;
+    let newest = 0;
+    const reread = async (): Promise<void> => {
+      started += 1;
+      const turn = started;
+      const { value, problems } = await read(last);
+      // One that was overtaken has read an older state of the files.
+      if (turn < newest) return;
+      newest = turn;
+      if (value !== undefined || withdrawal !== undefined) last = value;
+      why = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ');
+      const kept = last === undefined ? 'there is none to use' : 'the last usable one stays in use';
+      for (const variable of variables) {
+        const problem = problems.find((each) => each.variable === variable);
+        report(variable, problem?.text, withdrawal ?? kept);
+      }
+    };
+    if (variables.length > 0) rereads.push(reread);
+    for (const variable of variables) states.set(variable, { variable, unusable: undefined });
+    return async () => {
+      await reread();
+      if (last === undefined) throw new SecretFileError(why);
+      return last;
+    };
+  };
+
+  const unusable = () =>
+    [...states.values()].flatMap(({ variable, unusable: state }) => (state ? [{ variable, ...state }] : []));
+
+  /** Reads all files again. @returns those that are not usable */
+  const check = async () => {
+    await Promise.all(rereads.map((reread) => reread()));
+    return unusable();
+  };
+
+  const watch = (): void => {
+    if (isWatching) cancelNext = clock.after(LOOK_EVERY_MS, () => void check().then(watch));
+  };
+
+  return {
+    add,
+    check,
+    /** The state of each file, as it was when it was last read. */
+    states: (): readonly SecretFileState[] => [...states.values()],
+    /** Reads all files every second, so that a change is reported although nobody uses what they hold. */
+    start: (): void => {
+      isWatching = rereads.length > 0;
+      watch();
+    },
+    stop: (): void => {
+      isWatching = false;
+      cancelNext();
+    },
+  };
+};

@@ -1,0 +1,15 @@
+import type { Clock } from '../../src/clock.ts';
+import { secretCheckIn } from '../../src/config/config.ts';
+import { createSecretFiles, type SecretFiles } from '../../src/secrets/secret-files.ts';
+
+/** For a part of the service that a test makes by itself. */
+export const createTestSecrets = (
+  clock: Clock,
+  addSecret: (variable: string, secret: string) => void = () => undefined,
+): SecretFiles =>
+  createSecretFiles({
+    problemOf: secretCheckIn('sandbox'),
+    addSecret,
+    clock,
+    onEvent: () => undefined,
+  });
