@@ -172,6 +172,8 @@ export const createRedisWorld = (world: World) => {
           }),
         destroy: () => drop(connection, new Error('The client is closed')),
         ping: () => run('ping', () => undefined),
+        look: () => Promise.reject(new Error('not simulated')),
+        compareAndSet: () => Promise.reject(new Error('not simulated')),
         set: (key, value, lifeMs) => run('set', () => put(key, value, lifeMs, owner)),
         setIfAbsent: (key, value, lifeMs) => {
           leaseKey = key;

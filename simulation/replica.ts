@@ -1,4 +1,4 @@
-import { LONGEST_TIMER_MS, type Clock } from '../src/clock.ts';
+import { LONGEST_TIMER_MS, monotonic, wall, type Clock } from '../src/clock.ts';
 import { parseConfig, type Config } from '../src/config/config.ts';
 import { createCore, type Core } from '../src/core.ts';
 import { StoreError } from '../src/sharing/list-store.ts';
@@ -128,8 +128,8 @@ export const createReplicas = (
       };
     };
     return {
-      monotonicMs: () => world.nowMs() + offsetMs,
-      wallMs: () => Math.floor(world.wallMs() + replica.wallOffsetMs),
+      monotonicMs: () => monotonic(world.nowMs() + offsetMs),
+      wallMs: () => wall(Math.floor(world.wallMs() + replica.wallOffsetMs)),
       after,
       turn: () => new Promise((resolve) => void world.later(0, life, 'turn', resolve)),
     };

@@ -12,7 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   banks: 'lru-cache',
   'failure-kinds.ts': 'banks',
   provider: 'secrets config banks undici oauth4webapi',
-  sharing: 'secrets config banks redis',
+  sharing: 'secrets config banks @redis/client',
   telemetry: 'secrets config banks provider sharing pino prom-client',
   'core.ts': 'secrets config banks provider sharing telemetry',
   http: 'secrets config banks telemetry express helmet lru-cache negotiator node:http pino pino-http proxy-addr',

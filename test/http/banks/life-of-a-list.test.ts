@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
+import { wall } from '../../../src/clock.ts';
 import { createChooseAnswer, type Found } from '../../../src/http/banks/answers.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 import { startRig, type Rig } from '../../kit/rig.ts';
@@ -111,7 +112,7 @@ test('an answer is made once for each list, second, failure, encoding and way to
 test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
   const clock = createManualClock();
   let setBackMs = 0;
-  const wallMs = () => Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs;
+  const wallMs = () => wall(Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs);
   rig = await startRig({ clock: { ...clock, wallMs }, env: { GUARD_MAX_SHRINK: '100%' } });
   const getSince = async (date: string) => {
     const { status, headers } = await fetch(`${rig.url}/banks`, { headers: { 'If-Modified-Since': date } });
