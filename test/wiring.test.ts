@@ -61,6 +61,7 @@ describeWithRedis('every variable', () => {
   };
   beforeAll(async () => {
     emulator = await startEmulator({ accessTokens: [TOKEN], banks: banks(10) });
+    await emulator.behave('envelope');
     const pair = authority.issue('localhost');
     front = await startTlsFront({ to: emulator.baseUrl, pair, clientAuthority: authority.cert });
     redis = await startRedis();
@@ -96,6 +97,7 @@ describeWithRedis('every variable', () => {
       NO_PROXY: 'elsewhere.example',
       PROVIDER_TIMEOUT: '1700ms',
       PROVIDER_MAX_BODY: '4kb',
+      BANK_LIST: 'data',
       BANK_FIELDS: 'id:ispb,name,logo?',
       BANK_REQUIRED_FIELDS: 'id',
       CACHE_TTL: '40m',

@@ -6,7 +6,7 @@ import { largestCount, remember, remembrance, wasHeld } from './guard/memory.ts'
 import type { Verdict } from './guard/replacement.ts';
 import { findLargeChange } from './list-change.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
-import type { ReadList } from './reading/list-reader.ts';
+import type { LoadedList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';
 
 // The only way to replace the cached list: a new one is judged, encoded, judged again beside what is cached by then, and
@@ -27,10 +27,25 @@ export interface AdmissionOptions {
  * A list that may become the cached one. `changedAtMs` is what its sender says, and `earlier` what another replica's guard, or
  * that of an earlier process, remembers. A saved list lacks what only the provider's answer tells.
  */
-export type Candidate = SavedList & Sent & Partial<ReadList>;
+export type Candidate = SavedList & Sent & Partial<LoadedList>;
 
 /** What a saved list does not tell. It was published before, so none of its fields is absent. */
-const UNTOLD = { rejected: NOTHING_REJECTED, upstreamFields: [], absentFields: [] };
+const UNTOLD = {
+  rejected: NOTHING_REJECTED,
+  upstreamFields: [],
+  publishableFields: [],
+  absentFields: [],
+  objectFields: new Map(),
+  hasNextPage: false,
+};
+
+/** What the provider told with the list before. */
+const toldBefore = ({ rejected, objectFields, upstreamFields, hasNextPage }: HeldList) => ({
+  rejected,
+  objectFields,
+  upstreamFields,
+  hasNextPage,
+});
 
 /** Judges a candidate as a successor of `cached`. Asked again once the list is encoded. */
 export type Judge = (cached: HeldList | undefined) => Verdict;
@@ -75,7 +90,7 @@ export const createAdmission = (options: AdmissionOptions): Admit => {
     const list: HeldList = {
       ...UNTOLD,
       // What only the provider tells is as it was.
-      ...(previous && { rejected: previous.rejected, upstreamFields: previous.upstreamFields }),
+      ...(previous && toldBefore(previous)),
       ...candidate,
       json: representations.identity.body,
       representations,

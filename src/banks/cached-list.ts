@@ -4,13 +4,13 @@ import { freshness, isServable, type Freshness, type FreshnessPolicy } from './f
 import type { Decision } from './guard/guard.ts';
 import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
-import type { ReadList } from './reading/list-reader.ts';
+import type { LoadedList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
 // The cached list and its age. The library stores it and measures its TTL; how long after its TTL it may still be served
 // is decided by freshness.ts.
 
-export interface HeldList extends ReadList, ListTimes, Sent {
+export interface HeldList extends LoadedList, ListTimes, Sent {
   readonly representations: Representations;
   /** What the guard remembers of the lists before it, oldest first. */
   readonly earlier: readonly EarlierList[];

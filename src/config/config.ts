@@ -155,6 +155,8 @@ const readBanks = (reader: VariableReader, isProduction: boolean) => {
       `names ${unpublished.join(', ')}, which BANK_FIELDS does not publish`,
     );
   return {
+    /** Undefined: the body is the list. */
+    listPath: reader.optional('BANK_LIST'),
     /** Undefined: every field is published (sandbox only). */
     fields,
     requiredFields,

@@ -183,14 +183,15 @@ export const toShare = (text: string): number => {
   return share;
 };
 
-/** `name`, `name:from`, or either with a `?` at its end. `from` is what the provider calls the field. */
+/** `name`, `name:from`, or either with a `?` at its end. `from` is the provider's name of the field, or its path. */
 export const toFields = (text: string) => {
   const fields = itemsOf(text).map((field) => {
     const isOptional = field.endsWith('?');
     const [name = '', from = name, ...rest] = (isOptional ? field.slice(0, -1) : field).split(':');
     if (![name, from].every(isFieldName) || rest.length > 0) {
       throw new InvalidValue(
-        'is not a list of fields; use names such as code,ispb,name, id:ispb to rename, or logo? for an optional field',
+        'is not a list of fields; use names such as code,ispb,name, id:ispb to rename, ispb:ids.ispb for a field inside an ' +
+          'object, or logo? for an optional field',
       );
     }
     return { name, from, isOptional };
@@ -200,6 +201,18 @@ export const toFields = (text: string) => {
   }
   return fields;
 };
+
+/** Where the list is in the provider's answer: names of members, with dots between them. */
+export const toListPath = (text: string): string => {
+  const names = text.split('.');
+  if (!names.every(isFieldName) || names.length > MAX_PATH_NAMES)
+    throw new InvalidValue(
+      `is not the path of a list; use up to ${MAX_PATH_NAMES} names with dots between them, such as data or data.banks`,
+    );
+  return text;
+};
+
+const MAX_PATH_NAMES = 8;
 
 const isFieldName = (text: string): boolean => /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';
 

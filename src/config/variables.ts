@@ -50,6 +50,7 @@ const TABLE = {
   NO_PROXY: { parse: values.toSingleLine, hasLowerCase: true },
   PROVIDER_TIMEOUT: { default: '5s', parse: values.toDurationMs },
   PROVIDER_MAX_BODY: { default: '5mb', parse: values.toBytes },
+  BANK_LIST: { parse: values.toListPath },
   BANK_FIELDS: { parse: values.toFields },
   BANK_REQUIRED_FIELDS: { parse: values.toFieldNames },
   CACHE_TTL: { default: '1h', parse: values.toDurationMs },

@@ -1,7 +1,7 @@
 import {
   readList,
   type ListContract,
-  type ReadList,
+  type LoadedList,
   type ReadOptions,
 } from '../banks/reading/list-reader.ts';
 import { LoadError } from '../banks/load-error.ts';
@@ -25,12 +25,16 @@ export const processBanksAnswer = async (
   answer: ProviderAnswer,
   contract: ListContract,
   { nowMs, ...reading }: JudgeOptions,
-): Promise<ReadList> => {
+): Promise<LoadedList> => {
   if (answer.status !== 200) throw toStatusError('the provider', answer, nowMs);
   const problem = labelProblem(answer.contentType);
   if (problem) throw new LoadError('malformed', `the answer is labelled ${problem}`);
-  return readList(answer.body, contract, reading);
+  const list = await readList(answer.body, contract, reading);
+  return { ...list, hasNextPage: namesNextPage(answer.link) };
 };
+
+/** Whether a `Link` header names a next page (RFC 8288 section 3); the relation may be one of several. */
+export const namesNextPage = (link = ''): boolean => /;\s*rel\s*=\s*(?:"[^"]*\bnext\b|next\b)/i.test(link);
 
 /** An answer that has not what was asked for, by its status. @param nowMs wall-clock milliseconds */
 export const toStatusError = (

@@ -24,16 +24,25 @@ const FORMAT = 'banks-bff/list';
 export const ENVELOPE_VERSION = 1;
 
 /**
- * A short identifier of the settings that a list depends on, equal where lists can be exchanged: the provider, the published
- * fields and the required ones. None is a secret.
+ * A short identifier of the settings that a list depends on, equal where lists can be exchanged: the provider, the
+ * place of the list in its answer, the published fields and the required ones. None is a secret.
  */
-export const provenanceId = ({ environment, baseUrl, fields, requiredFields }: Provenance): string => {
+export const provenanceId = ({
+  environment,
+  baseUrl,
+  listPath,
+  fields,
+  requiredFields,
+}: Provenance): string => {
   const names = fields?.map(({ name, from }) => [name, from]) ?? null;
-  return digest(JSON.stringify([environment, baseUrl.href, names, requiredFields])).slice(0, 22);
+  const settings = [environment, baseUrl.href, names, requiredFields];
+  // Without a path the identifier is that of the versions which knew none.
+  if (listPath !== undefined) settings.push(listPath);
+  return digest(JSON.stringify(settings)).slice(0, 22);
 };
 
 type Provenance = Pick<Config['provider'], 'environment' | 'baseUrl'> &
-  Pick<ListContract, 'fields' | 'requiredFields'>;
+  Pick<ListContract, 'listPath' | 'fields' | 'requiredFields'>;
 
 export interface EnvelopeOptions {
   /** From {@link provenanceId}. */
@@ -95,7 +104,7 @@ export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions)
       // What the reader counts besides is true of what the provider sent only.
       const { json, count, profile, entryDigests } = await readList(
         saved.json,
-        { ...contract, fields },
+        { ...contract, fields, listPath: undefined },
         { clock },
       );
       // Otherwise this service did not write it: it has an entry or a field that would not be published.

@@ -1,6 +1,7 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { HeldList } from '../banks/cached-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
+import { suggestFields } from '../banks/field-suggestion.ts';
 import { isPlainName } from '../banks/guard/field-names.ts';
 import { compareLists } from '../banks/list-change.ts';
 import type { ListEvent } from '../banks/list-event.ts';
@@ -118,10 +119,10 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
     else logger.debug(facts, 'list: renewed');
     logged = { state: 'fresh' };
     if (previous) logChanges(logger, previous, list);
-    logRejected(logger, list.rejected, previous?.rejected ?? NOTHING_REJECTED);
-    if (isSuggested || list.upstreamFields.length === 0) return;
+    logRejected(logger, list, previous?.rejected ?? NOTHING_REJECTED);
+    if (isSuggested || list.publishableFields.length === 0) return;
     isSuggested = true;
-    const suggestion = `BANK_FIELDS=${listNames(list.upstreamFields).join(',')}`;
+    const suggestion = `BANK_FIELDS=${listNames(suggestFields(list.publishableFields)).join(',')}`;
     logger.warn(`list: every field of the provider is published; to choose some, set ${suggestion}`);
   };
 
@@ -188,10 +189,12 @@ const logDecision = (logger: Logger, previous: HeldList, list: HeldList): void =
   logger.warn({ ...decision, added, removed, count }, 'list: an operator has accepted it');
 };
 
-const logRejected = (logger: Logger, rejected: RejectedEntries, before: RejectedEntries): void => {
+const logRejected = (logger: Logger, { rejected, objectFields }: HeldList, before: RejectedEntries): void => {
   if (REJECTION_REASONS.every((reason) => rejected[reason] === before[reason])) return;
   const count = countRejected(rejected);
   const reasons = Object.fromEntries(Object.entries(rejected).filter(([, entries]) => entries > 0));
-  if (count > 0) logger.warn({ rejected: count, reasons }, 'list: unusable entries were rejected');
+  const fields = objectFields.size > 0 ? listNames([...objectFields.keys()]) : undefined;
+  if (count > 0)
+    logger.warn({ rejected: count, reasons, objectFields: fields }, 'list: unusable entries were rejected');
   else logger.info({ rejected: 0 }, 'list: all entries are usable again');
 };

@@ -1,7 +1,7 @@
 import type { EarlierList } from '../../src/banks/guard/memory.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { countRejected } from '../../src/banks/reading/entry.ts';
-import { readList, type ListContract, type ReadList } from '../../src/banks/reading/list-reader.ts';
+import { readList, type ListContract, type LoadedList } from '../../src/banks/reading/list-reader.ts';
 
 // Lists read as the service reads them.
 
@@ -11,8 +11,9 @@ export const EVERY_FIELD: ListContract = { fields: undefined, requiredFields: []
 /** Banks as the service has them after reading a list, the first one. */
 export const readBanks = async (
   banks: readonly unknown[],
-): Promise<ReadList & { readonly earlier: readonly EarlierList[] }> => ({
+): Promise<LoadedList & { readonly earlier: readonly EarlierList[] }> => ({
   ...(await readList(Buffer.from(JSON.stringify(banks)), EVERY_FIELD)),
+  hasNextPage: false,
   earlier: [],
 });
 

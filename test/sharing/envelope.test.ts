@@ -213,6 +213,17 @@ describe('settings', () => {
     ).toBe(id);
   });
 
+  test('without a path of the list it is that of earlier versions', () => {
+    const settings = {
+      environment: 'sandbox',
+      baseUrl: new URL('https://a.example/x'),
+      fields: [{ name: 'id', from: 'ispb' }],
+      requiredFields: ['id'],
+    } as const;
+    expect(provenanceId(settings)).toBe('VsoRgbVGcp7QqYLiMoE9Ug');
+    expect(provenanceId({ ...settings, listPath: 'data' })).not.toBe('VsoRgbVGcp7QqYLiMoE9Ug');
+  });
+
   test.each<[string, Partial<Parameters<typeof provenanceId>[0]>]>([
     ['environment', { environment: 'production' }],
     ['path', { baseUrl: new URL('https://a.example/x') }],

@@ -14,6 +14,9 @@ export const showName = (name: string): string =>
 /** Fewer letters than any token has, so that none is shown which the provider put into a name. */
 const MAX_ADDED_LETTERS = 12;
 
-/** Those names of the provider that may be shown as what `name` perhaps means. */
+/** Those names and paths of the provider that may be shown as what `name` perhaps means. */
 export const showableNames = (name: string, upstreamFields: readonly string[]): string[] =>
-  upstreamFields.filter((field) => isPlainName(field) && field.length <= name.length + MAX_ADDED_LETTERS);
+  upstreamFields.filter(
+    (field) =>
+      isPlainName(field) && field.split('.').every((part) => part.length <= name.length + MAX_ADDED_LETTERS),
+  );

@@ -28,7 +28,10 @@ export interface Decision {
   readonly requestId: string;
 }
 
-export type NewList = Pick<ReadList, 'count' | 'rejected' | 'profile' | 'absentFields' | 'upstreamFields'>;
+export type NewList = Pick<
+  ReadList,
+  'count' | 'rejected' | 'profile' | 'absentFields' | 'objectFields' | 'upstreamFields'
+>;
 
 /** What a new list is compared with. */
 export interface Precedent {
@@ -72,14 +75,43 @@ const assertFieldsExist = ({ absentFields, upstreamFields }: NewList, { fields }
   );
 };
 
-const assertEnough = ({ count, rejected }: NewList, { minBanks, maxShrink }: GuardPolicy): void => {
+const assertEnough = (list: NewList, { minBanks, maxShrink, fields }: GuardPolicy): void => {
+  const { count, rejected, objectFields } = list;
   const unusable = countRejected(rejected);
   const received = count + unusable;
-  if (isMoreThanShare(unusable, received, maxShrink))
-    throw new LoadError('unusable_entries', `${unusable} of ${received} entries are unusable`);
+  if (isMoreThanShare(unusable, received, maxShrink)) {
+    const objects = describeObjects(objectFields, fields).map((text) => `; ${text}`);
+    throw new LoadError(
+      'unusable_entries',
+      `${unusable} of ${received} entries are unusable${objects.join('')}`,
+      { fields: [...objectFields.keys()] },
+    );
+  }
   if (count < minBanks)
     throw new LoadError('too_few', `the list has ${count} usable entries; GUARD_MIN_BANKS is ${minBanks}`);
 };
+
+/** More would make an unreadable message. */
+const MAX_DESCRIBED_FIELDS = 5;
+
+/** What BANK_FIELDS may name in place of each field that is an object. */
+const describeObjects = (
+  objectFields: NewList['objectFields'],
+  fields: readonly FieldRule[] = [],
+): readonly string[] =>
+  fields.flatMap(({ name, from }) => {
+    const inside = objectFields.get(name);
+    if (!inside) return [];
+    const paths = showableNames(from, inside).slice(0, MAX_DESCRIBED_FIELDS);
+    const wayOut =
+      paths.length > 0
+        ? `BANK_FIELDS can name what is in it: ${paths.map(renamed).join(', ')}`
+        : 'remove it from BANK_FIELDS';
+    return [`the field ${showName(from)} is an object, or has objects; ${wayOut}`];
+  });
+
+/** Published as its own name, without what leads there. */
+const renamed = (path: string): string => `${path.slice(path.lastIndexOf('.') + 1)}:${path}`;
 
 const assertNotShrunk = (
   { count }: NewList,
@@ -90,9 +122,6 @@ const assertNotShrunk = (
   const since = largestCount > cached.count ? ' in the last days' : '';
   throw new LoadError('shrunk', `the list shrank from ${largestCount} to ${count} entries${since}`);
 };
-
-/** More would make an unreadable message. */
-const MAX_DESCRIBED_FIELDS = 5;
 
 const assertNotDrifted = (list: NewList, cached: ProfiledList, { maxDrift }: GuardPolicy): void => {
   const drifts = findDrift(cached, list, maxDrift);

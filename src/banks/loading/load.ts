@@ -6,10 +6,10 @@ import type { Decision } from '../guard/guard.ts';
 import { isOvertaken } from '../guard/replacement.ts';
 import type { ListEvent } from '../list-event.ts';
 import { LoadError, type LoadErrorKind } from '../load-error.ts';
-import type { ReadList } from '../reading/list-reader.ts';
+import type { LoadedList } from '../reading/list-reader.ts';
 
 /** All that the list knows of the provider. Rejects with a {@link LoadError}; must give up when `signal` aborts. */
-export type Load = (signal: AbortSignal) => Promise<ReadList>;
+export type Load = (signal: AbortSignal) => Promise<LoadedList>;
 
 /** The loads that failed since the last success. */
 export interface LoadFailures {

@@ -1,5 +1,17 @@
 import { LoadError } from '../load-error.ts';
 import { parseJson } from './entry.ts';
+import {
+  afterSpace,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  endOfString,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  startOfValue,
+} from './json-bytes.ts';
+import { checkAround, findList } from './list-path.ts';
 
 // A JSON array cut into groups of entries, each of which is parsed by itself.
 
@@ -15,11 +27,12 @@ const GROUP_BYTES = 16 * 1024;
 /**
  * The entries of a JSON array, group by group. It is split at the commas between the entries, counting brackets outside
  * strings. What is between the commas is left to JSON.parse: the array is valid JSON exactly if every group, in brackets, is.
- * All that matters here is ASCII.
+ * @param path where the array is in the value; undefined: it is the value
  * @throws {LoadError} `malformed`, `not_a_list` or `too_large`
  */
-export function* entryGroups(json: Buffer): Generator<readonly unknown[]> {
-  const open = afterSpace(json, hasByteOrderMark(json) ? 3 : 0);
+export function* entryGroups(json: Buffer, path?: string): Generator<readonly unknown[]> {
+  const start = startOfValue(json);
+  const open = path === undefined ? start : findList(json, start, path);
   if (json[open] !== OPEN_BRACKET) throw notAList(json);
   let depth = 1;
   let total = 0;
@@ -57,7 +70,9 @@ export function* entryGroups(json: Buffer): Generator<readonly unknown[]> {
     } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) {
       depth -= 1;
       if (depth > 0) continue;
-      if (byte !== CLOSE_BRACKET || afterSpace(json, index + 1) < json.length) break;
+      if (byte !== CLOSE_BRACKET) break;
+      if (path !== undefined) checkAround(json, { start, open, close: index }, path);
+      else if (afterSpace(json, index + 1) < json.length) break;
       if (afterSpace(json, open + 1) === index) return;
       endEntry(index);
       yield take(index);
@@ -82,29 +97,10 @@ const MAX_OTHER_BYTES = 1024 * 1024;
 const notAList = (json: Buffer): LoadError =>
   json.length <= MAX_OTHER_BYTES && parseJson(new TextDecoder().decode(json)) === undefined
     ? notJson()
-    : new LoadError('not_a_list', 'the answer is JSON, but not a list');
-
-/** The index of the quote that ends the string which begins at `start`; one beyond `last` where none does. */
-const endOfString = (json: Buffer, start: number, last: number): number => {
-  let index = start + 1;
-  const end = Math.min(last + 1, json.length);
-  while (index < end && json[index] !== QUOTE) index += json[index] === BACKSLASH ? 2 : 1;
-  return index;
-};
-
-/** The index of the first byte from `index` on that is not white space (RFC 8259 section 2). */
-const afterSpace = (json: Buffer, index: number): number => {
-  while (isSpace(json[index])) index += 1;
-  return index;
-};
-
-const hasByteOrderMark = (json: Buffer): boolean => json[0] === 0xef && json[1] === 0xbb && json[2] === 0xbf;
-
-const [SPACE, TAB, LINE_FEED, CARRIAGE_RETURN] = Buffer.from(' \t\n\r');
-const isSpace = (byte: number | undefined): boolean =>
-  byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
-const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
-  Buffer.from('"\\,[]{}');
+    : new LoadError(
+        'not_a_list',
+        'the answer is JSON, but not a list; if the list is inside, set BANK_LIST to its path',
+      );
 
 // Numbers that JavaScript would alter without a word: JSON.parse gives no source text before Node 21, so it is looked at
 // before parsing.

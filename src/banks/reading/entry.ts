@@ -16,9 +16,10 @@ export const parseJson = (text: string): unknown => {
   }
 };
 
-/** A field as browsers see it (`name`) and as the provider sends it (`from`). */
+/** A field as browsers see it (`name`) and where the provider sends it (`from`). */
 export interface FieldRule {
   readonly name: string;
+  /** The provider's name for it, or its path: `identification.ispb` is a field inside an object. */
   readonly from: string;
   /** It may be missing from every entry. */
   readonly isOptional?: boolean;
@@ -28,11 +29,46 @@ export interface FieldRule {
 export const isFilled = (value: unknown): boolean =>
   value !== undefined && value !== null && (typeof value !== 'string' || /\S/.test(value));
 
+/** The most members that a path names. */
+export const MAX_PATH_DEPTH = 8;
+
+/**
+ * The value at `path` in `object`; undefined where there is none. A member that is called as the whole path comes first,
+ * whatever dots its name has; otherwise the member with the longest name that the path begins with leads on.
+ */
+export const valueAt = (object: JsonObject, path: string): unknown => {
+  if (Object.hasOwn(object, path)) return object[path];
+  for (let dot = path.lastIndexOf('.'); dot > 0; dot = path.lastIndexOf('.', dot - 1)) {
+    const name = path.slice(0, dot);
+    if (!Object.hasOwn(object, name)) continue;
+    const inner = object[name];
+    return isJsonObject(inner) ? valueAt(inner, path.slice(dot + 1)) : undefined;
+  }
+  return undefined;
+};
+
+/** Calls `found` for each value in `object` that is no object, with its path, in order, {@link MAX_PATH_DEPTH} deep. */
+export const forEachLeaf = (
+  object: JsonObject,
+  found: (path: string, value: unknown) => void,
+  prefix = '',
+  depth = 1,
+): void => {
+  for (const [name, value] of Object.entries(object)) {
+    if (!isJsonObject(value)) found(prefix + name, value);
+    else if (depth < MAX_PATH_DEPTH) forEachLeaf(value, found, `${prefix}${name}.`, depth + 1);
+  }
+};
+
+/** Whether a chosen field may have this value: a text, a number, true, false, null or an array of these. */
+export const isPlainValue = (value: unknown): boolean =>
+  typeof value !== 'object' || value === null || (Array.isArray(value) && value.every(isPlainValue));
+
 /** The published fields of one entry, in their configured order; a field that the entry lacks is null. */
 export const narrow = (entry: JsonObject, fields: readonly FieldRule[] | undefined): JsonObject =>
   Object.fromEntries(
     fields
-      ? fields.map(({ name, from }) => [name, Object.hasOwn(entry, from) ? entry[from] : null])
+      ? fields.map(({ name, from }) => [name, valueAt(entry, from) ?? null])
       : // Assigned anywhere in a browser, this key would change an object's prototype.
         Object.entries(entry).filter(([name]) => name !== '__proto__'),
   );
@@ -44,6 +80,8 @@ export const NOTHING_REJECTED = {
   required_field: 0,
   /** No published field is filled. */
   nothing_published: 0,
+  /** A field of BANK_FIELDS is an object, or an array with objects: what is inside was not chosen. */
+  object_value: 0,
   /** A number that browsers would read as another one. */
   altered_number: 0,
   /** A nested object that would change its prototype where a browser assigns its members. */
@@ -62,14 +100,19 @@ export const REJECTION_REASONS = Object.keys(NOTHING_REJECTED).filter(isRejectio
 export const countRejected = (rejected: RejectedEntries): number =>
   REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], 0);
 
-/** Why a narrowed entry may not be published; undefined where it may. Duplicates are found by who reads the list. */
+/**
+ * Why a narrowed entry may not be published; undefined where it may. Duplicates are found by who reads the list.
+ * @param isNarrowed whether its fields were chosen: only then may none be an object
+ */
 export const whyUnusable = (
   bank: JsonObject,
   requiredFields: readonly string[],
+  isNarrowed: boolean,
 ): RejectionReason | undefined => {
   if (!requiredFields.every((name) => isFilled(bank[name]))) return 'required_field';
   const values = Object.values(bank);
   if (!values.some(isFilled)) return 'nothing_published';
+  if (isNarrowed && !values.every(isPlainValue)) return 'object_value';
   if (values.some(hasAlteredNumber)) return 'altered_number';
   return values.some(hasUnsafeKey) ? 'unsafe_key' : undefined;
 };

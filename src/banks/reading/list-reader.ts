@@ -6,14 +6,17 @@ import {
   digestOf,
   isFilled,
   isJsonObject,
+  isPlainValue,
   narrow,
   NOTHING_REJECTED,
   whyUnusable,
   type FieldRule,
+  type JsonObject,
   type RejectedEntries,
   type RejectionReason,
 } from './entry.ts';
-import { createProfile, MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES, type ListProfile } from './profile.ts';
+import { createProfile, type ListProfile } from './profile.ts';
+import { createUpstreamFields, leavesOf, type PublishableField } from './upstream-fields.ts';
 
 // Unknown bytes in; a checked and narrowed list out, or a LoadError that says why not. The provider's answers and the
 // lists of every store are read here. The list is never parsed as a whole: its entries are parsed in groups of some
@@ -21,6 +24,8 @@ import { createProfile, MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES, type ListProfile
 // the event loop is given back in between.
 
 export interface ListContract {
+  /** Where the list is in the body, such as `data.banks`; undefined: the body is the list. */
+  readonly listPath?: string | undefined;
   /** The published fields, in order. Undefined: every field passes. */
   readonly fields: readonly FieldRule[] | undefined;
   /** Published names without which an entry is rejected. */
@@ -40,10 +45,20 @@ export interface ReadList {
   readonly profile: ListProfile;
   /** The published names that are filled in no entry, rejected ones included; none where the list had no objects. */
   readonly absentFields: readonly string[];
-  /** The names of the fields that the entries had, in order of appearance; at most {@link MAX_FIELD_NAMES}. */
+  /** The published fields that are objects in some entries, each with the paths of the values in it. */
+  readonly objectFields: ReadonlyMap<string, readonly string[]>;
+  /** The fields that the entries had, those inside objects as paths, in order of appearance; at most {@link MAX_FIELD_NAMES}. */
   readonly upstreamFields: readonly string[];
+  /** Those of them that BANK_FIELDS may name. */
+  readonly publishableFields: readonly PublishableField[];
   /** 48 bits of each published entry's hash, in ascending order, to compare two lists without holding their entries. */
   readonly entryDigests: Float64Array;
+}
+
+/** A list as the provider sent it. */
+export interface LoadedList extends ReadList {
+  /** The answer named a next page (`Link` with `rel="next"`), so that the list is probably incomplete. */
+  readonly hasNextPage: boolean;
 }
 
 export interface ReadOptions {
@@ -69,7 +84,7 @@ export const readList = async (
   if (!isUtf8(json)) throw new LoadError('malformed', 'the list is not in UTF-8');
   const published = createPublishedList(contract);
   let sliceEndsAtMs = clock.monotonicMs() + SLICE_MS;
-  for (const group of entryGroups(json)) {
+  for (const group of entryGroups(json, contract.listPath)) {
     published.add(group);
     if (clock.monotonicMs() < sliceEndsAtMs) continue;
     // oxlint-disable-next-line no-await-in-loop -- that is the point: one slice after the other
@@ -83,7 +98,8 @@ export const readList = async (
 const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract) => {
   const chunks: Buffer[] = [];
   const digests = new Set<number>();
-  const upstreamFields = new Set<string>();
+  const upstream = createUpstreamFields();
+  const objectFields = new Map<string, readonly string[]>();
   const profile = createProfile(fields?.map(({ name }) => name));
   const rejected = { ...NOTHING_REJECTED };
   /** Configured names that no object has filled so far. */
@@ -95,16 +111,23 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
   const reject = (reason: RejectionReason): undefined => {
     rejected[reason] += 1;
   };
+  /** Which fields of the entry are objects, and what is in the first one. */
+  const noteObjects = (bank: JsonObject): void => {
+    for (const { name, from } of fields ?? []) {
+      if (isPlainValue(bank[name]) || objectFields.has(name)) continue;
+      const value = bank[name];
+      objectFields.set(name, isJsonObject(value) ? leavesOf(value, from) : []);
+    }
+  };
   /** The JSON of an entry, unless it is rejected. */
   const publish = (entry: unknown): string | undefined => {
     if (!isJsonObject(entry)) return reject('not_an_object');
     objects += 1;
-    for (const name of Object.keys(entry))
-      if (upstreamFields.size < MAX_FIELD_NAMES && name.length <= MAX_FIELD_NAME_LENGTH)
-        upstreamFields.add(name);
+    upstream.add(entry);
     const bank = narrow(entry, fields);
     for (const name of absent) if (isFilled(bank[name])) absent.delete(name);
-    const reason = whyUnusable(bank, requiredFields);
+    const reason = whyUnusable(bank, requiredFields, fields !== undefined);
+    if (reason === 'object_value') noteObjects(bank);
     if (reason) return reject(reason);
     const json = JSON.stringify(bank);
     const digest = digestOf(json);
@@ -133,7 +156,8 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
       rejected,
       profile: profile.finish(),
       absentFields: objects > 0 ? [...absent] : [],
-      upstreamFields: [...upstreamFields],
+      objectFields,
+      ...upstream.finish(objects),
       entryDigests: Float64Array.from(digests).toSorted(),
     }),
   };

@@ -186,6 +186,7 @@ const REJECTION_TEXTS: Readonly<Record<RejectionReason, string>> = {
   not_an_object: 'not JSON objects',
   required_field: 'without a field of BANK_REQUIRED_FIELDS',
   nothing_published: 'without a value in any published field',
+  object_value: 'with an object in a field of BANK_FIELDS',
   altered_number: 'with a number that browsers would read as another one',
   unsafe_key: 'with the key __proto__',
   duplicate: 'identical to an earlier entry',

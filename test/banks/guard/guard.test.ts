@@ -23,7 +23,7 @@ const errorOf = (
 };
 
 describe('with at least 2 banks and a shrink of at most 20 %', () => {
-  const unknown = { profile: new Map(), absentFields: [], upstreamFields: [] };
+  const unknown = { profile: new Map(), absentFields: [], objectFields: new Map(), upstreamFields: [] };
   test.each([
     [1, 0, undefined, 'too_few'],
     [2, 0, undefined, undefined],
@@ -47,6 +47,23 @@ describe('with at least 2 banks and a shrink of at most 20 %', () => {
     const precedent = { cached: { count: 100, profile: new Map() }, largestCount };
     const refusal = new LoadError('shrunk', `the list shrank from ${largestCount} to 79 entries${since}`);
     expect(() => guard(list, precedent, POLICY, [])).toThrow(refusal);
+  });
+});
+
+test('entries that are unusable for their objects are refused with what BANK_FIELDS can name instead', async () => {
+  const ids = { ispb: 1, cnpj: { root: 2 }, [`long${'x'.repeat(30)}`]: 3 };
+  const fields = [{ name: 'id', from: 'ids' }];
+  const list = await readList(Buffer.from(JSON.stringify([{ ids }])), {
+    fields,
+    requiredFields: [],
+    maxBytes: 1_000,
+  });
+  const refusal = errorOf(list, undefined, { ...POLICY, fields });
+  expect(refusal).toMatchObject({
+    kind: 'unusable_entries',
+    message:
+      '1 of 1 entries are unusable; the field ids is an object, or has objects; BANK_FIELDS can name what is in it: ispb:ids.ispb, root:ids.cnpj.root',
+    fields: ['id'],
   });
 });
 

@@ -68,6 +68,109 @@ test('text that is not UTF-8, or has two byte order marks, is malformed; one mar
   expect(await verdictOf('\ufeff[1]')).toBe(1);
 });
 
+describe('a list inside another value', () => {
+  const within = (text: string, listPath = 'data.banks') => read(text, { ...EVERY_FIELD, listPath });
+
+  test.each([
+    '{"data":{"banks":[{"a":1}]}}',
+    '\ufeff \n{"meta":{"banks":[2],"data":{"banks":[3]}},"data": {"x":"]}","banks" : [ {"a":1} ] , "y":[{}]},"z":null} \n',
+    '{"data.banks":[{"a":1}]}',
+    '{"data":[],"data.banks":[{"a":1}]}',
+    String.raw`{"d\u0061ta":{"\"":[1],"banks":[{"a":1}]}}`,
+    // The last of two members counts, as in JSON.parse.
+    '{"data":1,"data":{"banks":[{"a":1}]}}',
+    `{"data":{"banks":[{"a":1}${FILLER}]}}`,
+  ])('is read: %#', async (text) => {
+    expect((await within(text)).json.toString()).toBe('[{"a":1}]');
+  });
+
+  test.each([
+    ['[{"a":1}]', 'not_a_list', 'the answer is a list itself; unset BANK_LIST (data.banks)'],
+    ['{"data":[{"banks":[1]}]}', 'not_a_list', 'there is no list at BANK_LIST (data.banks) in the answer'],
+    ['{"data":{"banks":{"a":1}}}', 'not_a_list', 'there is no list at BANK_LIST (data.banks) in the answer'],
+    [
+      '{"data":{"banks":[1]},"data":2}',
+      'not_a_list',
+      'there is no list at BANK_LIST (data.banks) in the answer',
+    ],
+    ['"data"', 'not_a_list', 'there is no list at BANK_LIST (data.banks) in the answer'],
+    ['{"data":{"bank', 'malformed', 'the answer is not JSON'],
+    ['{"data":{"banks":[1]}', 'malformed', 'the answer is not JSON'],
+    ['{"data":{"banks":[1]},"x":tru}', 'malformed', 'the answer is not JSON'],
+    ['{"data":{"banks":[1,]}}', 'malformed', 'the list is not JSON'],
+    [
+      `{"x":"${'y'.repeat(65_536)}","data":{"banks":[1]}}`,
+      'too_large',
+      expect.stringContaining('in the first 65536'),
+    ],
+    [
+      `{"data":{"banks":[1]},"x":"${'y'.repeat(65_536)}"}`,
+      'too_large',
+      expect.stringContaining('is around the list'),
+    ],
+  ])('is refused: %#', async (text, kind, message) => {
+    await expect(within(text)).rejects.toMatchObject({ kind, message });
+  });
+
+  test('costs no more than its bytes, however deep the brackets before it are', async () => {
+    const before = process.cpuUsage();
+    const deep = `${'{"a":'.repeat(5_000)}${'['.repeat(30_000)}`;
+    await expect(within(deep)).rejects.toMatchObject({ kind: 'malformed' });
+    expect(process.cpuUsage(before).user).toBeLessThan(500_000);
+  });
+});
+
+describe('a field inside an object', () => {
+  const fields = [
+    { name: 'ispb', from: 'ids.ispb' },
+    { name: 'dotted', from: 'a.b' },
+    { name: 'deep', from: 'x.y.z' },
+  ];
+  const inside = async (entry: unknown) =>
+    JSON.parse(
+      (await read(JSON.stringify([{ ids: { ispb: 1 } }, entry]), { ...EVERY_FIELD, fields })).json.toString(),
+    )[1];
+
+  test('is published under its name; one whose own name has the dots comes first', async () => {
+    const entry = { ids: { ispb: '1', other: {} }, 'a.b': 2, a: { b: 3 }, x: { 'y.z': [true, null] } };
+    expect(await inside(entry)).toEqual({ ispb: '1', dotted: 2, deep: [true, null] });
+    expect(await inside({ 'x.y': { z: 4 }, x: { y: { z: 5 } }, a: { b: 6 } })).toEqual({
+      ispb: null,
+      dotted: 6,
+      deep: 4,
+    });
+  });
+
+  test('is null where something on its way is no object', async () => {
+    expect(await inside({ ids: ['ispb'], a: null, x: { y: 'z' }, 'a.b': 0 })).toEqual({
+      ispb: null,
+      dotted: 0,
+      deep: null,
+    });
+  });
+
+  test('an entry with an object in a chosen field is rejected, and what is in the object is told', async () => {
+    const text =
+      '[{"ids":{"a":1,"b":{"c":2,"d":[{}]}},"x":1},{"ids":[[{"a":1}]],"x":2},{"ids":[[1],"2",null],"x":3}]';
+    const { json, rejected, objectFields } = await read(text, publishing('ids', 'x'));
+    expect(json.toString()).toBe('[{"ids":[[1],"2",null],"x":3}]');
+    expect(rejected).toMatchObject({ object_value: 2 });
+    expect([...objectFields]).toEqual([['ids', ['ids.a', 'ids.b.c']]]);
+  });
+
+  test("is among the provider's fields, and may be chosen unless it is an array with objects", async () => {
+    const { upstreamFields, publishableFields } = await readBanks([
+      { code: 1, ids: null, logos: [], bic: null },
+      { code: 2, ids: { ispb: 1, more: {} }, logos: [{ url: 1 }], bic: ' ' },
+    ]);
+    expect(upstreamFields).toEqual(['code', 'logos', 'bic', 'ids.ispb']);
+    expect(publishableFields).toEqual([
+      { path: 'code', isEverywhere: true },
+      { path: 'ids.ispb', isEverywhere: false },
+    ]);
+  });
+});
+
 describe('bounds', () => {
   test(`${MAX_ENTRIES} entries are read, one more is too large`, async () => {
     // Unusable ones count as well, and take no time.

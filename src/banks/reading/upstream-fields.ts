@@ -1,0 +1,56 @@
+import { forEachLeaf, isFilled, isPlainValue, type JsonObject } from './entry.ts';
+import { MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES } from './profile.ts';
+
+// What the provider's entries are made of: the paths of their fields, never a value. At most MAX_FIELD_NAMES of them.
+
+/** A field that BANK_FIELDS may name. */
+export interface PublishableField {
+  /** Its name, or the path that leads to it. */
+  readonly path: string;
+  /** Every entry has a value for it. */
+  readonly isEverywhere: boolean;
+}
+
+export const createUpstreamFields = () => {
+  const seen = new Map<string, { filled: number; hasObjects: boolean }>();
+  const note = (path: string, value: unknown): void => {
+    let field = seen.get(path);
+    if (!field) {
+      if (seen.size >= MAX_FIELD_NAMES || path.length > MAX_FIELD_NAME_LENGTH) return;
+      field = { filled: 0, hasObjects: false };
+      seen.set(path, field);
+    }
+    if (isFilled(value)) field.filled += 1;
+    field.hasObjects ||= !isPlainValue(value);
+  };
+  return {
+    add: (entry: JsonObject): void => forEachLeaf(entry, note),
+    /** @param objects how many entries there were */
+    finish: (objects: number) => {
+      // Where an object is null in some entries, its name was noted besides the fields in it.
+      const parents = new Set([...seen.keys()].flatMap(parentsOf));
+      const fields = [...seen].filter(([path]) => !parents.has(path));
+      return {
+        upstreamFields: fields.map(([path]) => path),
+        publishableFields: fields
+          .filter(([, { filled, hasObjects }]) => filled > 0 && !hasObjects)
+          .map(([path, { filled }]): PublishableField => ({ path, isEverywhere: filled === objects })),
+      };
+    },
+  };
+};
+
+/** The paths of the values in `object`, which is at `path` itself. */
+export const leavesOf = (object: JsonObject, path: string): readonly string[] => {
+  const leaves: string[] = [];
+  forEachLeaf(object, (leaf, value) => {
+    if (leaves.length < MAX_FIELD_NAMES && isPlainValue(value)) leaves.push(`${path}.${leaf}`);
+  });
+  return leaves;
+};
+
+/** `a.b` has the parent `a`, `a.b.c` also `a.b`. */
+const parentsOf = (path: string): string[] => {
+  const names = path.split('.');
+  return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'));
+};
