@@ -1,4 +1,3 @@
-import type { DestinationStream } from 'pino';
 import { systemClock } from './clock.ts';
 import { ConfigError, secretsOf, type Config } from './config/config.ts';
 import { createCore, type CoreOptions } from './core.ts';
@@ -7,7 +6,7 @@ import { createManagementServer } from './operators/management-server.ts';
 import type { DrainTimes } from './operators/status-page/verdict.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
-import { createTelemetry } from './telemetry/telemetry.ts';
+import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts';
 
 // The composition root: every part is made here and given what it uses. Two services can live in one process.
 
@@ -16,7 +15,7 @@ export interface ServiceOptions
   extends
     Pick<CoreOptions, 'version' | 'networkClock' | 'lookup'>,
     Partial<Pick<CoreOptions, 'clock' | 'random'>> {
-  readonly logDestination: DestinationStream;
+  readonly logDestination: TelemetryOptions['logDestination'];
   /** Is given every secret; the caller uses it for what it writes besides the log. */
   readonly redaction?: Redaction;
 }

@@ -8,9 +8,12 @@ import { codeOf } from '../error-code.ts';
 
 export type LogDestination = ReturnType<typeof createLogDestination>;
 
+/** What a log knows of the lines that it had no room for, or that nobody could read any more. */
+export type LostLines = Pick<LogDestination, 'lostLines' | 'onReadAgain'>;
+
 /**
  * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a stopped reader does not fill
- * its memory: while 4 MB are waiting, new lines are dropped. Lines are collected as bytes for a few milliseconds and written
+ * its memory: while 4 MB are waiting, new lines are dropped and counted. Lines are collected as bytes for a few milliseconds and written
  * together. After an error, such as EPIPE when the reader has gone or a full disk, the waiting lines are dropped and the
  * service continues.
  * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
@@ -25,6 +28,10 @@ export const createLogDestination = (fd: number) => {
   /** The wait for more lines, or for a full pipe; undefined while bytes are written or none wait. */
   let pause: NodeJS.Timeout | undefined;
   let onIdle = (): void => undefined;
+  let lost = 0;
+  /** Those of `lost` that the listener knows of. */
+  let reported = 0;
+  let onReadAgain: (lines: number) => void = () => undefined;
 
   const writeAfter = (ms: number): void => void (pause = setTimeout(writeNow, ms).unref());
 
@@ -48,14 +55,19 @@ export const createLogDestination = (fd: number) => {
       writeAfter(FULL_PIPE_MS);
       return;
     }
+    if (error) lost += countLines(buffer.subarray(start, end));
     start = error ? end : start + written;
-    if (start < end) {
-      if (isPartial) writeNow();
-      else writeAfter(GATHER_MS);
-      return;
+    if (start === end) {
+      start = end = 0;
+      onIdle();
+    } else if (isPartial) writeNow();
+    else writeAfter(GATHER_MS);
+    // Not for each bit of room that a slow reader makes.
+    if (lost > reported && !error && end - start < MAX_WAITING_BYTES / 2) {
+      const lines = lost - reported;
+      reported = lost;
+      onReadAgain(lines);
     }
-    start = end = 0;
-    onIdle();
   };
 
   return {
@@ -63,7 +75,14 @@ export const createLogDestination = (fd: number) => {
       const isIdle = start === end;
       // In UTF-8 a character of a string takes at most three bytes.
       if (end + 3 * line.length <= MAX_WAITING_BYTES) end += buffer.write(line, end);
+      else lost += 1;
       if (isIdle && start < end) writeAfter(GATHER_MS);
+    },
+    /** How many lines were lost so far. */
+    lostLines: (): number => lost,
+    /** Calls `listener` once the log is read again, with the number of lines that were lost until then. */
+    onReadAgain: (listener: (lines: number) => void): void => {
+      onReadAgain = listener;
     },
     /** Resolves once everything has been written, or after `withinMs`. */
     drained: async (withinMs: number): Promise<void> => {
@@ -85,6 +104,12 @@ export const createLogDestination = (fd: number) => {
       end = start + inFlight;
     },
   };
+};
+
+const countLines = (bytes: Buffer): number => {
+  let lines = 0;
+  for (let at = bytes.indexOf('\n'); at >= 0; at = bytes.indexOf('\n', at + 1)) lines += 1;
+  return lines;
 };
 
 /** Writes `bytes`, blocking for at most about `withinMs`. Never throws. */

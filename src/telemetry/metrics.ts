@@ -18,10 +18,12 @@ export interface MetricsOptions {
   /** The stores that are configured. */
   readonly stores: () => readonly StoreState[];
   readonly version: string;
+  /** So far. */
+  readonly lostLogLines: () => number;
 }
 
 export const createMetrics = (config: Config, options: MetricsOptions) => {
-  const tallies = createTallies(options.stores());
+  const tallies = createTallies(options);
   let nodeMetrics: Promise<Registry> | undefined;
 
   const countRequest = (event: RequestEvent): void => {
@@ -175,7 +177,7 @@ const createCounter = (help: string, label: string, values: readonly string[]) =
 };
 
 /** What adds up, in the order of the scrape. */
-const createTallies = (stores: readonly StoreState[]) => ({
+const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
   banks_served_total: createCounter(
     'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
     'state',
@@ -209,13 +211,18 @@ const createTallies = (stores: readonly StoreState[]) => ({
   banks_store_failures_total: createCounter(
     'Failures to read or write the saved list, by store: snapshot or redis',
     'store',
-    stores.map(({ name }) => STORE_LABELS[name]),
+    stores().map(({ name }) => STORE_LABELS[name]),
   ),
   banks_management_refusals_total: createCounter(
     'Requests to the management port that were refused, by reason',
     'reason',
     MANAGEMENT_REFUSALS,
   ),
+  banks_log_lines_lost_total: {
+    type: 'counter' as const,
+    help: 'Lines that the log lost because nobody read it in time',
+    samples: (): readonly Sample[] => [[{}, lostLogLines()]],
+  },
   banks_upstream_call_duration_seconds: createDurations({
     help: 'Requests to the provider, to the last byte of the answer, by status class; none: no complete answer',
     bounds: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],

@@ -7,6 +7,7 @@ import type { StoreName } from '../sharing/list-store.ts';
 import type { ServiceEvent, StoreState } from './events.ts';
 import { createHistory } from './history.ts';
 import { createEventLog, createLogger } from './log.ts';
+import type { LostLines } from './log-stream.ts';
 import { createMetrics } from './metrics.ts';
 
 // The log, the metrics, the history and the states of the stores, which receive every event of the service.
@@ -15,7 +16,7 @@ export type Telemetry = ReturnType<typeof createTelemetry>;
 
 export interface TelemetryOptions {
   readonly version: string;
-  readonly logDestination: DestinationStream;
+  readonly logDestination: DestinationStream & Partial<LostLines>;
   readonly redaction: Redaction;
   readonly clock: Clock;
   readonly list: Pick<BankList, 'status'>;
@@ -26,12 +27,20 @@ export interface TelemetryOptions {
 export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   const { version, logDestination, redaction, clock, list } = options;
   const logger = createLogger(config.logLevel, redacting(logDestination, redaction));
+  logDestination.onReadAgain?.((lines) =>
+    logger.warn({ lines }, 'log: lines were lost while it was not read'),
+  );
   const log = createEventLog(logger, config.banks.fields !== undefined);
   const history = createHistory(clock, () => list.status().ageMs);
   const failing = new Map<StoreName, StoreState['failing']>();
   /** The state of each configured store. */
   const stores = () => options.stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
-  const metrics = createMetrics(config, { list, version, stores });
+  const metrics = createMetrics(config, {
+    list,
+    version,
+    stores,
+    lostLogLines: () => logDestination.lostLines?.() ?? 0,
+  });
   /** Passes `event` to all of them. */
   const emit = (event: ServiceEvent): void => {
     log(event);

@@ -42,12 +42,15 @@ test.each(['x', 'ã'])(
     const letters = letter.repeat(92 / Buffer.byteLength(letter));
     const log = createLogDestination(pipe);
     for (let number = 0; number < 100_000; number += 1) log.write(lineOf(number, letters));
-    await readUntil(() => text.length >= 4_000_000);
+    log.onReadAgain((lost) => log.write(`lost ${lost}\n`));
+    expect(log.lostLines()).toBeGreaterThan(50_000);
+    await readUntil(() => text.endsWith(`lost ${log.lostLines()}\n`));
     log.write('later\n');
     await readUntil(() => text.endsWith('later\n'));
+    expect(log.lostLines() + text.split('\n').length - 3).toBe(100_000);
 
     expect(text.length).toBeLessThan(5 * 1024 * 1024);
-    const lines = text.split('\n').slice(0, -2);
+    const lines = text.split('\n').slice(0, -3);
     expect(lines.filter((line) => line.length !== 100)).toEqual([]);
     const bytes = Buffer.from(letters).toString('latin1');
     const expected = Array.from({ length: 40_000 }, (_, number) => lineOf(number, bytes).trimEnd());
@@ -100,8 +103,11 @@ test('after the reader has gone, the end does not wait, and a new reader gets th
   const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
   closeSync(pipe);
   const log = createLogDestination(fd);
+  const lost: number[] = [];
+  log.onReadAgain((lines) => lost.push(lines));
   log.write('lost\n');
   await log.drained(60_000);
+  expect([lost, log.lostLines()]).toEqual([[], 1]);
   log.write('lost too\n');
   log.flushSync(60_000);
   pipe = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -110,5 +116,6 @@ test('after the reader has gone, the end does not wait, and a new reader gets th
   log.write('seen too\n');
   await log.drained(60_000);
   expect(read()).toBe('seen\nseen too\n');
+  expect([lost, log.lostLines()]).toEqual([[1], 1]);
   closeSync(fd);
 });
