@@ -88,12 +88,14 @@ export const createBankList = (options: BankListOptions) => {
     served: cached.served,
     /**
      * The list as soon as there is one: shares the load under way, or starts it.
+     * @param signal ends the wait, and the load goes on
      * @throws {LoadError} the load's failure, at once while retries are backing off; `timeout` after `loadTimeoutMs`
      */
-    arrival: (): Promise<ServedList> =>
+    arrival: (signal?: AbortSignal): Promise<ServedList> =>
       withDeadline(untilServed, {
         limitMs: loadTimeoutMs,
         clock,
+        ...(signal && { signal }),
         timeoutError: () =>
           failures.current().failure ??
           new LoadError('timeout', `no complete answer within ${loadTimeoutMs} ms`),

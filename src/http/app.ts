@@ -8,7 +8,7 @@ import { createHealthz, createReadyz, PROBES, type HealthOptions } from './healt
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 import type { RequestLog } from './request-log.ts';
-import { hasUnwantedBody, isServerWide, refusalOf } from './server/refusals.ts';
+import { isServerWide, refusalOf } from './server/refusals.ts';
 import type { BoundedServer } from './server/server.ts';
 
 // The applications of both ports: what they do with every request, whatever it asks for, and which resources exist. They do not
@@ -91,8 +91,7 @@ const createRequestAdmission =
     const refusal = refusalOf(req);
     const isOverCapacity = server.isOverCapacity(req);
     // Announces the end of the connection with its last answer: a client that reused it would lose its request.
-    if (refusal || isOverCapacity || isDraining() || hasUnwantedBody(req))
-      res.setHeader('Connection', 'close');
+    if (refusal || isOverCapacity || isDraining()) res.setHeader('Connection', 'close');
 
     if (refusal) sendProblem(res, refusal);
     // Probes are always answered: otherwise an orchestrator would restart a full service, or send all clients to fewer

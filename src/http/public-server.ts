@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createChooseAnswer } from './banks/answers.ts';
+import { createHotPath } from './banks/hot-path.ts';
 import { createClientAddress, createIsProxy } from './client-address.ts';
 import { createCors } from './cors.ts';
 import { createSecurityHeaders } from './headers.ts';
 import type { HealthOptions } from './health.ts';
 import { createRequestLog, type RequestLogOptions } from './request-log.ts';
-import { createHotPath } from './server/hot-path.ts';
 import { LIMITS } from './server/limits.ts';
 import { createBoundedServer, type BoundedServer } from './server/server.ts';
 

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import type { HotPath } from '../../src/http/server/hot-path.ts';
+import type { HotPath } from '../../src/http/server/connection.ts';
 import { LIMITS, type Limits } from '../../src/http/server/limits.ts';
 import type { ParserRefusal } from '../../src/http/server/refusals.ts';
 import { createBoundedServer, type BoundedServerOptions } from '../../src/http/server/server.ts';
@@ -15,12 +15,12 @@ interface ServerRigOptions extends Partial<Omit<BoundedServerOptions, 'limits'>>
 }
 
 /** Answers requests for /hot on the socket, with the target; all others are the application's. */
-export const hotPath: HotPath = (bytes, socket) => {
-  const [head, path] = /^GET (\/hot\S*) HTTP\/1\.1\r\nHost: a\r\n\r\n/.exec(bytes.toString('latin1')) ?? [];
-  if (head === undefined) return undefined;
+export const hotPath: HotPath = (head, socket) => {
+  const path = /^GET (\/hot\S*) HTTP\/1\.1\r\nHost: a\r\n\r\n$/.exec(head.toString('latin1'))?.[1];
+  if (path === undefined) return undefined;
   const body = `[GET ${path}]`;
   socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-  return { length: head.length, isLast: false };
+  return { isLast: false };
 };
 
 /** It is closed after the test. */

@@ -48,7 +48,6 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   method_not_allowed: 405,
   request_timeout: 408,
   precondition_failed: 412,
-  payload_too_large: 413,
   uri_too_long: 414,
   expectation_failed: 417,
   headers_too_large: 431,
@@ -56,6 +55,7 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   provider_unavailable: 503,
   not_ready: 503,
   too_many_connections: 503,
+  overloaded: 503,
   provider_timeout: 504,
 };
 

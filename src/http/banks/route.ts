@@ -28,9 +28,13 @@ export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteO
       // While retries are backing off there is an answer at once.
       requestLog.note(req, { waited: isUnderWay || failure === undefined });
       waiting += 1;
+      // A request whose connection has been closed keeps nothing: neither itself nor its headers.
+      const closed = new AbortController();
+      res.once('close', () => closed.abort());
       try {
-        served = await list.arrival();
+        served = await list.arrival(closed.signal);
       } catch (error) {
+        if (closed.signal.aborted) return;
         requestLog.note(req, { listState: list.status().state });
         // Retry-After on every one: the list's own back-off knows when asking again can help.
         res.setHeader('Retry-After', Math.max(1, Math.ceil(list.status().nextLoadInMs / 1_000)));

@@ -1,47 +1,57 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { ProblemCode } from '../problems.ts';
-import type { HotPath } from './hot-path.ts';
-import { KEEP_ALIVE_MARGIN_MS, LINGER_MS, type Limits } from './limits.ts';
-import { createNodeStream } from './node-http.ts';
+import {
+  HELD_BYTES_PER_HEADER,
+  HELD_BYTES_PER_READ,
+  HELD_BYTES_PER_REQUEST,
+  HELD_PER_HEAD_BYTE,
+  HELD_PER_TEXT_CHAR,
+  MAX_HEADER_BYTES,
+  type Limits,
+} from './limits.ts';
+import type { Holder } from './memory.ts';
+import { RequestStream } from './node-http.ts';
+import { hasContent, isLongTarget } from './refusals.ts';
 
-// One connection, from its first byte to its last. What is read is passed on in pieces, each up to the end of one head or content,
-// and the next waits until the client has taken the answer to the one before. So a connection has one request in work at a time, as
-// in nginx and Go's net/http, and no piece ends one request and begins another; node:http alone would parse a whole read, perhaps
-// 2,000 requests of about 9 kB of heap each. A cut cannot change the meaning: who gets the pieces gets the same bytes in order.
-//
-//   hot ──── a piece that is not ordinary ────> node
-//   hot <─── answered, complete, and nothing of another request is passed on ── node
-//   hot, node ── the last answer is written ──> closed
+// One connection, from its first byte to its last. It has one request in work at a time, as in nginx and Go's net/http: the next
+// is taken once the client has taken the answer to the one before. A request is taken when its head is whole, by the hot path or,
+// on a stream of its own, by node:http. A request with content is the last one of its connection: nothing reads content.
 
-export interface Connection extends Place {
+/** Answers the request with this head on `socket`, at once, if it can. Undefined: it has not, and node:http must. */
+export type HotPath = (head: Buffer, socket: Socket) => { readonly isLast: boolean } | undefined;
+
+export interface Connection extends Place, Holder {
   readonly socket: Socket;
   readonly shared: Shared;
   /**
-   * `hot`: the next piece is for the hot path; nothing is in work. `node`: node:http has the connection, as `stream`. `closed`:
-   * the last answer is on its way, and what still arrives is discarded.
+   * `last`: the request in work is the last, and what still arrives is discarded. `closing`: its answer is on its way, and the
+   * client may close.
    */
-  state: 'hot' | 'node' | 'closed';
-  /** What has been read and not passed on. */
-  rest: Buffer;
-  /** The client has closed its side after `rest`, and that has not been passed on yet. */
-  restEnds: boolean;
-  stream: Duplex | undefined;
-  /** node:http's answer to the newest request on `stream`. */
-  response: ServerResponse | undefined;
-  isAnswering: boolean;
-  /** How much of the newest request's content `stream` has not got yet, by its Content-Length. */
-  contentLeft: number;
-  /** The last bytes that `stream` got, in which the end of a head may have begun; empty after the end of a head or of content. */
-  tail: Buffer;
+  state: 'open' | 'last' | 'closing';
+  /** What has been received and not taken: the beginning of a head, or pipelined requests. */
+  received: Buffer;
+  /** So much of `received` contains no end of a head. */
+  searched: number;
+  /** The client has closed its side after `received`. */
+  hasEnded: boolean;
+  /** The request that node:http has in work. */
+  exchange: Exchange | undefined;
+  /** `proceed` will be called, in the next turn of the event loop or once the client has taken what it was sent. */
+  willProceed: boolean;
   hasHadRequest: boolean;
   /** When it was opened, or got its newest request. */
   lastUsedMs: number;
-  /** When it became idle, began to receive a request, or was closed. */
+  /** When it became idle, began to receive a head, or was closed. */
   sinceMs: number;
   /** How much the client had taken when it was last seen to take something, and when that was. */
   taken: { bytes: number; atMs: number };
+}
+
+interface Exchange {
+  readonly stream: RequestStream;
+  readonly headBytes: number;
+  response: ServerResponse | undefined;
 }
 
 /** What was decided when it was accepted: see places.ts. */
@@ -59,11 +69,10 @@ export interface Shared {
   /** Answers ordinary requests; without it node:http answers all. */
   readonly hotPath: HotPath | undefined;
   readonly limits: Limits;
-  readonly turns: Readonly<Record<'add' | 'remove', (connection: Connection) => void>>;
-  readonly backlog: { hold(socket: Socket, bytes: number): void; release(socket: Socket): void };
+  readonly memory: { readonly hold: (connection: Connection, bytes: number) => void };
   /** Gives `stream` to node:http as a connection. */
-  readonly connectNode: (stream: Duplex, connection: Connection) => void;
-  /** Writes the refusal of a request that never became one. */
+  readonly connectNode: (stream: RequestStream, connection: Connection) => void;
+  /** Writes the refusal of a request that no application answers. */
   readonly writeRefusal: (socket: Socket, code: ProblemCode) => void;
 }
 
@@ -73,14 +82,13 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     ...place,
     socket,
     shared,
-    state: 'hot',
-    rest: NOTHING,
-    restEnds: false,
-    stream: undefined,
-    response: undefined,
-    isAnswering: false,
-    contentLeft: 0,
-    tail: NOTHING,
+    state: 'open',
+    received: NOTHING,
+    searched: 0,
+    hasEnded: false,
+    exchange: undefined,
+    willProceed: false,
+    heldBytes: 0,
     hasHadRequest: false,
     lastUsedMs: nowMs,
     sinceMs: nowMs,
@@ -88,165 +96,162 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
   };
   socket
     .on('data', (chunk: Buffer) => {
-      connection.rest = connection.rest.length === 0 ? chunk : Buffer.concat([connection.rest, chunk]);
-      passOn(connection);
+      if (connection.state !== 'open') return;
+      const { received } = connection;
+      connection.received = received.length === 0 ? chunk : join(received, chunk);
+      proceed(connection);
     })
     .on('end', () => {
-      connection.restEnds = true;
-      passOn(connection);
+      connection.hasEnded = true;
+      proceed(connection);
     })
     // It is then closed, and 'close' does the rest.
     .on('error', () => undefined)
-    .once('close', () => {
-      markClosed(connection);
-      connection.stream?.destroy();
-    });
+    .once('close', () => dropWork(connection, 'closing'));
   return connection;
 };
 
-/**
- * `arriving`: just accepted, its first request may be on its way. `idle`: between two requests. `receiving`: in the middle of
- * one. `answering`: the client waits, or does not read. `closing`: it has the last answer.
- */
-export type Phase = 'arriving' | 'idle' | 'receiving' | 'answering' | 'closing';
-
-export const phaseOf = (connection: Connection, arrivalMs = connection.shared.limits.arrivalMs): Phase => {
-  const { state, socket, rest, response, hasHadRequest } = connection;
-  if (connection.isAnswering || socket.writableLength > 0 || rest.length > 0) return 'answering';
-  if (state === 'closed') return 'closing';
-  if (state === 'node' && !response?.req.complete) return 'receiving';
-  const isArriving = !hasHadRequest && performance.now() - connection.lastUsedMs < arrivalMs;
-  return isArriving ? 'arriving' : 'idle';
+/** Takes the next request, if it is whole and none is in work, and arranges that the one after it follows. */
+export const proceed = (connection: Connection): void => {
+  if (connection.received.length > 0 && !isInWork(connection)) takeRequest(connection);
+  if (connection.state === 'open') waitForNext(connection);
+  if (connection.heldBytes > 0 || connection.received.length > 0 || connection.exchange) hold(connection);
 };
 
-/** Passes on the next piece, if nothing is in work, and arranges that the one after it follows. */
-export const passOn = (connection: Connection): void => {
-  const { state, socket, shared, rest, isOverCapacity } = connection;
-  // What still arrives after the last answer is discarded.
-  if (state === 'closed' || socket.destroyed) connection.rest = NOTHING;
-  else if (rest.length > 0 && !isInWork(connection)) {
-    const answered = state === 'hot' && !isOverCapacity ? shared.hotPath?.(rest, socket) : undefined;
-    const length = answered?.length ?? nextLength(connection);
-    connection.rest = length < rest.length ? rest.subarray(length) : NOTHING;
-    if (answered) {
-      connection.hasHadRequest = true;
-      connection.lastUsedMs = connection.sinceMs = performance.now();
-      if (answered.isLast) close(connection);
-    } else giveToNode(connection, rest.subarray(0, length));
-  }
-  waitForNext(connection);
-};
+const isInWork = ({ exchange, shared, socket }: Connection): boolean =>
+  exchange !== undefined || shared.isHeld || socket.writableLength > 0 || socket.destroyed;
 
-/** Whether something must end before the next piece: an answer, the client's reading of one, or node:http's of a piece. */
-const isInWork = (connection: Connection): boolean =>
-  connection.shared.isHeld || isNodeAtWork(connection) || connection.socket.writableLength > 0;
-
-const isNodeAtWork = ({ isAnswering, stream }: Connection): boolean =>
-  isAnswering || (stream !== undefined && stream.readableLength > 0);
-
-/** Reads on if nothing is left. Otherwise reads no more until what is left has been passed on, and arranges for that. */
-const waitForNext = (connection: Connection): void => {
-  const { state, socket, shared, rest, stream } = connection;
-  if (state === 'closed') return;
-  if (rest.length > 0) {
-    socket.pause();
-    shared.backlog.hold(socket, rest.buffer.byteLength);
-    if (!isInWork(connection)) shared.turns.add(connection);
-    // A hold and node:http call `passOn` or `waitForNext` when they end; for the client, an empty write does.
-    else if (socket.writableLength > 0 && !isNodeAtWork(connection))
-      socket.write('', () => passOn(connection));
+const takeRequest = (connection: Connection): void => {
+  const { socket, shared, isOverCapacity } = connection;
+  skipEmptyLines(connection);
+  const { received, searched } = connection;
+  if (received.length === 0) return;
+  const end = received.indexOf(END_OF_HEAD, Math.max(0, searched + 1 - END_OF_HEAD.length));
+  const length = end < 0 ? received.length : end + END_OF_HEAD.length;
+  if (length > MAX_HEADER_BYTES)
+    return refuse(connection, isLongTarget(received) ? 'uri_too_long' : 'headers_too_large');
+  if (end < 0) {
+    // For these no end is worth waiting for: TLS, and lines that end with LF alone.
+    if (!isUpperCase(received[0]) || received.includes('\n\n') || connection.hasEnded)
+      return refuse(connection, 'bad_request');
+    if (searched === 0) connection.sinceMs = performance.now();
+    connection.searched = received.length;
     return;
   }
-  shared.backlog.release(socket);
-  if (!connection.restEnds) socket.resume();
-  else if (state === 'hot') close(connection);
-  else if (!isNodeAtWork(connection)) {
-    connection.restEnds = false;
-    stream?.push(null);
-  }
-};
-
-/** How much has been read up to the end of the content that arrives, or of the next head. That of chunks ends as a head does. */
-const nextLength = ({ rest, tail, contentLeft }: Connection): number => {
-  if (contentLeft > 0) return Math.min(contentLeft, rest.length);
-  if (tail.length > 0) {
-    const end = Buffer.concat([tail, rest.subarray(0, END_LENGTH - 1)]).indexOf(END_OF_HEAD);
-    if (end >= 0) return end + END_LENGTH - tail.length;
-  }
-  const end = rest.indexOf(END_OF_HEAD);
-  return end < 0 ? rest.length : end + END_LENGTH;
-};
-
-const giveToNode = (connection: Connection, piece: Buffer): void => {
-  // Whatever follows a complete request is another one.
-  if (connection.state === 'hot' || connection.response?.req.complete) {
-    connection.response = undefined;
-    connection.sinceMs = performance.now();
-  }
-  connection.state = 'node';
-  connection.stream ??= openStream(connection);
-  const end = Buffer.concat([connection.tail, piece.subarray(-END_LENGTH)]).subarray(-END_LENGTH);
-  const isContent = connection.contentLeft > 0;
-  if (isContent) connection.contentLeft -= piece.length;
-  const isAtEnd = isContent ? connection.contentLeft === 0 : end.equals(END_OF_HEAD);
-  connection.tail = isAtEnd ? NOTHING : end.subarray(1 - END_LENGTH);
-  connection.stream.push(piece);
-  settle(connection);
-};
-
-const openStream = (connection: Connection): Duplex => {
-  const { socket, shared } = connection;
-  const stream = createNodeStream(socket, {
-    // node:http asks for more bytes: the next piece is passed on later, not within this call.
-    read: () => {
-      if (connection.rest.length > 0 || connection.restEnds) shared.turns.add(connection);
-    },
-    end: () => close(connection),
-    destroy: () => {
-      if (connection.state === 'node' && connection.stream === stream) socket.destroy();
-    },
-  });
-  shared.connectNode(stream, connection);
-  return stream;
-};
-
-/** To be called with each response that node:http begins on the connection's stream. */
-export const onNodeRequest = (connection: Connection, response: ServerResponse): void => {
+  const head = length < received.length ? received.subarray(0, length) : received;
+  connection.received = length < received.length ? received.subarray(length) : NOTHING;
+  connection.searched = 0;
   connection.hasHadRequest = true;
-  connection.lastUsedMs = performance.now();
-  connection.response = response;
-  connection.contentLeft = Number(response.req.headers['content-length'] ?? 0);
-  connection.isAnswering = true;
-  response.once('close', () => {
-    connection.isAnswering = false;
-    settle(connection);
-    waitForNext(connection);
+  connection.lastUsedMs = connection.sinceMs = performance.now();
+  const answered = isOverCapacity ? undefined : shared.hotPath?.(head, socket);
+  if (!answered) giveToNode(connection, head);
+  else if (answered.isLast) close(connection);
+};
+
+/** RFC 9112 section 2.2: empty lines before a request are ignored. */
+const skipEmptyLines = (connection: Connection): void => {
+  const { received } = connection;
+  let start = 0;
+  while (received[start] === 0x0d || received[start] === 0x0a) start += 1;
+  if (start > 0) connection.received = received.subarray(start);
+};
+
+const isUpperCase = (byte = 0): boolean => byte >= 0x41 && byte <= 0x5a;
+
+/** Reads on, unless whole requests may be waiting: then it arranges that the next one is taken. */
+const waitForNext = (connection: Connection): void => {
+  const { socket, shared, received, searched, exchange } = connection;
+  if (received.length === 0 || searched > 0) {
+    if (connection.hasEnded && !exchange) close(connection);
+    else if (socket.isPaused()) socket.resume();
+    return;
+  }
+  socket.pause();
+  // At the end of a hold and of an exchange, `proceed` is called anyway.
+  if (connection.willProceed || exchange || shared.isHeld) return;
+  connection.willProceed = true;
+  const next = (): void => {
+    connection.willProceed = false;
+    proceed(connection);
+  };
+  // An empty write ends when the client has taken all before it. Each turn of the event loop takes one request of a connection, so
+  // that many pipelined ones keep nobody waiting.
+  if (socket.writableLength > 0) socket.write('', next);
+  else setImmediate(next);
+};
+
+/** Counts what the connection holds now, which is progress. */
+const hold = (connection: Connection): void => {
+  const { socket, shared, received, exchange } = connection;
+  let bytes = 0;
+  if (received.length > 0) bytes += received.buffer.byteLength;
+  // A paused socket has read once more than it has passed on.
+  if (socket.isPaused()) bytes += HELD_BYTES_PER_READ;
+  if (exchange) {
+    const { headBytes, response, stream } = exchange;
+    const headers = (response?.req.rawHeaders.length ?? 0) / 2;
+    bytes += HELD_BYTES_PER_REQUEST + HELD_BYTES_PER_HEADER * headers;
+    bytes += HELD_PER_HEAD_BYTE * headBytes + HELD_PER_TEXT_CHAR * stream.textLength;
+  }
+  shared.memory.hold(connection, bytes);
+};
+
+const giveToNode = (connection: Connection, head: Buffer): void => {
+  const { socket, shared } = connection;
+  const stream = new RequestStream(socket, {
+    destroyed: () => {
+      // node:http or the application gives up.
+      if (connection.exchange?.stream === stream) socket.destroy();
+    },
+    untaken: () => hold(connection),
+  });
+  const exchange: Exchange = { stream, headBytes: head.length, response: undefined };
+  connection.exchange = exchange;
+  shared.connectNode(stream, connection);
+  stream.push(head);
+  // What node:http takes neither for a request nor for an error, such as the preface of HTTP/2.
+  setImmediate(() => {
+    if (connection.exchange === exchange && !exchange.response) refuse(connection, 'bad_request');
   });
 };
 
-/**
- * When its request is answered and complete, the connection is idle from now on; and it is taken back for the hot path if nothing
- * of another request has been passed on.
- */
-const settle = (connection: Connection): void => {
-  const { state, shared, stream, isAnswering, response, tail } = connection;
-  if (state !== 'node' || isAnswering || stream?.writableEnded || !response?.req.complete) return;
-  connection.sinceMs = performance.now();
-  // At such an end node:http's parser expects a request. Elsewhere only the parser knows what it expects.
-  if (tail.length > 0 || !shared.hotPath) return;
-  connection.state = 'hot';
-  connection.stream = connection.response = undefined;
-  stream?.destroy();
+/** To be called with each response that node:http begins, before the application gets it. */
+export const onNodeRequest = (connection: Connection, response: ServerResponse): void => {
+  const { exchange } = connection;
+  if (!exchange) return;
+  exchange.response = response;
+  if (hasContent(response.req)) {
+    response.setHeader('Connection', 'close');
+    connection.state = 'last';
+    connection.received = NOTHING;
+  }
+  hold(connection);
+  // The last answer of a connection ends its stream before.
+  response.once('close', () => {
+    if (connection.exchange !== exchange) return;
+    if (connection.state === 'last' || exchange.stream.writableEnded) close(connection);
+    else {
+      releaseExchange(connection);
+      connection.sinceMs = performance.now();
+      proceed(connection);
+    }
+  });
 };
 
-/** Answers that what has arrived is no request that can be answered, and closes the connection. */
+const releaseExchange = (connection: Connection): void => {
+  const { exchange } = connection;
+  connection.exchange = undefined;
+  exchange?.stream.destroy();
+};
+
+/** Answers that no request could be taken or finished, and closes the connection. */
 export const refuse = (connection: Connection, code: ProblemCode): void => {
-  const { state, socket, shared, isAnswering, response } = connection;
-  if (state === 'closed' || !socket.writable) return;
-  if (isAnswering) response?.once('close', () => close(connection));
+  const { state, socket, shared, exchange } = connection;
+  if (state === 'closing' || !socket.writable) return;
+  // Part of an answer has been sent: only the end of the connection can tell the client.
+  if (exchange?.response?.headersSent || socket.writableLength > 0) socket.destroy();
   else {
-    // One request, one answer: if this is about the content of one, it has its answer.
-    if (!response || response.req.complete) shared.writeRefusal(socket, code);
+    shared.writeRefusal(socket, code);
     close(connection);
   }
 };
@@ -256,45 +261,27 @@ export const refuse = (connection: Connection, code: ProblemCode): void => {
  * it, and the client would lose the last answer (RFC 9112 section 9.6).
  */
 const close = (connection: Connection): void => {
-  if (connection.state === 'closed') return;
-  markClosed(connection);
+  if (connection.state === 'closing') return;
+  dropWork(connection, 'closing');
   connection.sinceMs = performance.now();
   connection.socket.end();
   connection.socket.resume();
 };
 
-const markClosed = (connection: Connection): void => {
-  const { socket, shared } = connection;
-  connection.state = 'closed';
-  connection.rest = NOTHING;
-  shared.turns.remove(connection);
-  shared.backlog.release(socket);
+const dropWork = (connection: Connection, state: Connection['state']): void => {
+  connection.state = state;
+  connection.received = NOTHING;
+  releaseExchange(connection);
+  connection.shared.memory.hold(connection, 0);
 };
 
-/** Ends what takes too long. To be called every `checkIntervalMs`. */
-export const endOverdue = (connection: Connection, nowMs: number): void => {
-  const { socket, taken, response, hasHadRequest } = connection;
-  const { limits } = connection.shared;
-  if (socket.writableLength > 0) {
-    const bytes = socket.bytesWritten - socket.writableLength;
-    if (bytes !== taken.bytes) connection.taken = { bytes, atMs: nowMs };
-    else if (nowMs - taken.atMs >= limits.slowReaderMs) socket.destroy();
-    // The client gets its time to close once it has everything.
-    if (connection.state === 'closed') connection.sinceMs = nowMs;
-    return;
-  }
-  const passedMs = nowMs - connection.sinceMs;
-  const phase = phaseOf(connection);
-  if (phase === 'closing') {
-    if (passedMs >= LINGER_MS) socket.destroy();
-  } else if (phase === 'idle' && hasHadRequest) {
-    if (passedMs >= limits.keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS) socket.destroy();
-  } else if (phase !== 'answering') {
-    if (passedMs >= (response ? limits.requestTimeoutMs : limits.headersTimeoutMs))
-      refuse(connection, 'request_timeout');
-  }
+/** In a buffer of its own: a small one would be part of a larger one, which it would keep. */
+const join = (first: Buffer, second: Buffer): Buffer => {
+  const joined = Buffer.allocUnsafeSlow(first.length + second.length);
+  first.copy(joined);
+  second.copy(joined, first.length);
+  return joined;
 };
 
 const NOTHING = Buffer.alloc(0);
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
-const END_LENGTH = END_OF_HEAD.length;

@@ -2,10 +2,8 @@
 // another value has a load balancer that sets it.
 
 export const LIMITS = {
-  /** For a request's header section. A client that sends slower holds a connection and a parser for nothing. */
+  /** For a request's header section. A client that sends slower holds a connection for nothing. */
   headersTimeoutMs: 10_000,
-  /** For the whole request. It has no content to wait for; Node's 5 min would let a body dribble in. */
-  requestTimeoutMs: 15_000,
   /**
    * For an idle connection; the ports have the value of KEEP_ALIVE_TIMEOUT. The side that closes first must be the load
    * balancer, or a request that is on its way is lost. Many (AWS ALB, nginx) keep a connection for 60 s.
@@ -29,9 +27,24 @@ export const LIMITS = {
    * one: a probe that arrives at a full service would lose its place to the next client before it can be read.
    */
   arrivalMs: 250,
-  /** Requests, over all connections, that have been read and wait for their client to take the answer before them. */
-  backlogBytes: 16 * 1024 * 1024,
+  /**
+   * For what all connections hold together: heads that are being received, pipelined requests, and requests that node:http has
+   * in work. A third of the heap: the list, and what reading a new one takes, are in the rest.
+   */
+  heldBytes: 32 * 1024 * 1024,
 };
+
+// What is counted for it. Each is what the worst shape takes, on Node 20 and 26 (test/soak/memory.test.ts measures it).
+
+/** Of a request in work: the objects of node:http and of the application. */
+export const HELD_BYTES_PER_REQUEST = 18 * 1024;
+/** The same, for each header and for each byte of the head: headers with different long names take most. */
+export const HELD_BYTES_PER_HEADER = 128;
+export const HELD_PER_HEAD_BYTE = 3;
+/** Of a response that the client has not taken: the text, and the copy that is being written. */
+export const HELD_PER_TEXT_CHAR = 2;
+/** Of a connection that is not read: the largest read of Node waits in the socket. */
+export const HELD_BYTES_PER_READ = 64 * 1024;
 
 /** Tests replace them by smaller ones. */
 export type Limits = Readonly<typeof LIMITS>;
@@ -42,15 +55,13 @@ export const MANAGEMENT_LIMITS: Limits = {
   connections: 100,
   connectionsPerAddress: 25,
   spareConnections: 20,
+  heldBytes: 4 * 1024 * 1024,
 };
 
 /** Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times as much. */
 export const HIGH_WATER_MARK_BYTES = 16 * 1024;
 
-/** How long pipelined requests may hold one turn of the event loop, and with it every other client. */
-export const PIPELINE_SLICE_MS = 0.25;
-
-/** Node's own default, stated. Browsers with large cookies stay below 8 KiB; the memory of 4,000 parsers is bounded. */
+/** Of a head, all of it. Browsers with large cookies stay below 8 KiB. Node counts fewer of its bytes. */
 export const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Node silently drops headers beyond its limit, which can change a request's meaning; so such requests are refused. */
@@ -58,12 +69,6 @@ export const MAX_HEADERS = 100;
 
 /** RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service ignores queries. */
 export const MAX_TARGET_LENGTH = 8_000;
-
-/**
- * A body on GET means nothing here. So much of one is read and dropped to keep the connection; after an answer to a
- * request with more, or with no stated length, the connection is closed.
- */
-export const MAX_DROPPED_BODY_BYTES = 64 * 1024;
 
 /** How long a connection is still read after a refusal: closing on unread bytes resets it, and the answer is lost. */
 export const LINGER_MS = 1_000;

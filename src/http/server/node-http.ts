@@ -1,11 +1,10 @@
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { toStatusLine } from '../headers.ts';
 import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES } from './limits.ts';
 
-// node:http as this service uses it. Its server never listens: it is given streams through its documented 'connection' event,
-// each as a connection, and it answers on them. Who reads the socket, and when, stays with connection.ts.
+// node:http as this server uses it. It never listens: it is given a stream for each request, through its documented 'connection'
+// event, and answers on that. Who reads the socket, and when, stays with connection.ts.
 
 /** `keepAliveTimeoutMs` is only what answers advertise: the times of a connection are kept in connection.ts. */
 export const createNodeServer = (keepAliveTimeoutMs: number): Server => {
@@ -24,90 +23,73 @@ export const createNodeServer = (keepAliveTimeoutMs: number): Server => {
 };
 
 /**
- * A stream for node:http: it reads what is pushed, and writes to `socket`, whose addresses it has. It calls `read` when it could
- * take more, `end` when the last answer has been written, and `destroy` when node:http or the application has destroyed it.
+ * A stream for one request: node:http reads the head that is pushed, and what it writes goes to `socket`, whose addresses it has.
+ * `destroyed` is called when it is destroyed, by node:http, the application or the connection, and `untaken` when the system has
+ * not taken at once what was written.
  */
-export const createNodeStream = (
-  socket: Socket,
-  on: Readonly<Record<'read' | 'end' | 'destroy', () => void>>,
-): Duplex => {
-  /** A write that the end of the connection has cut off never ends here: node:http would take its answer for sent. */
-  const onceTaken =
-    (done: () => void) =>
-    (error?: Error | null): void => {
-      // Node reports no error to those that are under way when the socket is destroyed.
-      if (!error && !socket.destroyed) done();
-    };
-  const stream = new Duplex({
-    readableHighWaterMark: 1,
-    writableHighWaterMark: HIGH_WATER_MARK_BYTES,
-    decodeStrings: false,
-    read: on.read,
-    write: (chunk, encoding, done) => void socket.write(chunk, encoding, onceTaken(done)),
-    // A head and its body: one system call for both.
-    writev: (chunks, done) => {
-      socket.cork();
-      for (const [index, { chunk, encoding }] of chunks.entries())
-        socket.write(chunk, encoding, index === chunks.length - 1 ? onceTaken(done) : undefined);
-      socket.uncork();
-    },
-    final: (done) => {
-      on.end();
-      done();
-    },
-    destroy: (error, done) => {
-      on.destroy();
-      done(error);
-    },
-  });
-  const { remoteAddress, remotePort, remoteFamily, localAddress, localPort } = socket;
-  return Object.assign(stream, { remoteAddress, remotePort, remoteFamily, localAddress, localPort });
-};
+export class RequestStream extends Duplex {
+  readonly #socket: Socket;
+  readonly #on: Readonly<Record<'destroyed' | 'untaken', () => void>>;
+  /** The length of all text that has been written. Buffers are not counted: prepared answers share them. */
+  textLength = 0;
 
-/**
- * Rejects unless node:http does what connection.ts relies on: it answers on a stream that it is given, ends the stream before
- * the response closes if the answer is the last, and only then, and reports what it cannot parse. To be called at start.
- */
-export const checkNodeHttp = async (server = createNodeServer(1_000)): Promise<void> => {
-  for (const [request, expected] of EXPECTED) {
-    const seen = await observe(server, `${request}\r\n\r\n`);
-    if (seen !== expected)
-      throw new Error(
-        `this service does not work with node:http of Node ${process.versions.node}: a stream that is given to it with ` +
-          `'connection' and has "${request}" should be ${expected}, and is ${seen}; use another version of Node`,
-      );
+  constructor(socket: Socket, on: Readonly<Record<'destroyed' | 'untaken', () => void>>) {
+    super({ writableHighWaterMark: HIGH_WATER_MARK_BYTES, decodeStrings: false });
+    this.#socket = socket;
+    this.#on = on;
   }
-};
 
-const EXPECTED = [
-  ['GET / HTTP/1.1', 'answered'],
-  ['GET / HTTP/1.0', 'answered and ended'],
-  ['garbage', 'refused'],
-] as const;
-const CHECK_MS = 1_000;
+  get remoteAddress(): string | undefined {
+    return this.#socket.remoteAddress;
+  }
+  get remotePort(): number | undefined {
+    return this.#socket.remotePort;
+  }
+  get remoteFamily(): string | undefined {
+    return this.#socket.remoteFamily;
+  }
+  get localAddress(): string | undefined {
+    return this.#socket.localAddress;
+  }
+  get localPort(): number | undefined {
+    return this.#socket.localPort;
+  }
 
-/** What `server` does with `bytes` on a stream. */
-const observe = (server: Server, bytes: string): Promise<string> =>
-  new Promise((resolve) => {
-    let written = '';
-    const stream = new Duplex({
-      read: () => undefined,
-      write: (chunk, _encoding, done) => done(void (written += String(chunk))),
-    });
-    const timer = setTimeout(resolve, CHECK_MS, 'ignored');
-    stream.once('close', () => clearTimeout(timer));
-    server.removeAllListeners('clientError').removeAllListeners('request');
-    server.once('clientError', (_error, broken) => {
-      resolve(broken === stream ? 'refused' : 'mistaken');
-      stream.destroy();
-    });
-    server.once('request', (req, res) => {
-      res.end().once('close', () => {
-        const isRight = req.socket === stream && req.complete && written.startsWith(toStatusLine(200));
-        resolve(`${isRight ? 'answered' : 'mistaken'}${stream.writableEnded ? ' and ended' : ''}`);
-        stream.destroy();
-      });
-    });
-    server.emit('connection', stream);
-    stream.push(bytes);
-  });
+  /** The head is all there is to read. */
+  override _read(): void {}
+
+  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: () => void): void {
+    this.#writeOne(chunk, encoding, this.#onceTaken(done));
+    if (this.#socket.writableLength > 0) this.#on.untaken();
+  }
+
+  /** A head and its body: one system call for both. */
+  override _writev(
+    chunks: readonly { readonly chunk: Buffer | string; readonly encoding: BufferEncoding }[],
+    done: () => void,
+  ): void {
+    this.#socket.cork();
+    for (const [index, { chunk, encoding }] of chunks.entries())
+      this.#writeOne(chunk, encoding, index === chunks.length - 1 ? this.#onceTaken(done) : undefined);
+    this.#socket.uncork();
+    if (this.#socket.writableLength > 0) this.#on.untaken();
+  }
+
+  #writeOne(chunk: Buffer | string, encoding: BufferEncoding, done?: (error?: Error | null) => void): void {
+    if (typeof chunk === 'string') this.textLength += chunk.length;
+    this.#socket.write(chunk, encoding, done);
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#on.destroyed();
+    done(error);
+  }
+
+  /** A write that the end of the connection has cut off never ends here: node:http would take its answer for sent. */
+  #onceTaken(done: () => void): (error?: Error | null) => void {
+    return (error) => {
+      // Node reports no error to those that are under way when the socket is destroyed.
+      if (!error && !this.#socket.destroyed) done();
+    };
+  }
+}

@@ -1,6 +1,7 @@
 import { clientOf } from '../client-address.ts';
-import { phaseOf, type Connection, type Place } from './connection.ts';
+import type { Connection, Place } from './connection.ts';
 import type { Limits } from './limits.ts';
+import { phaseOf } from './phase.ts';
 
 // Which connections are open, and which are closed when there are too many. As in nginx, an idle connection makes room for
 // a new one; a request under way never does, nor one that is still on its way on a connection just accepted: newcomers that

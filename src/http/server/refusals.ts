@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { toLines, toStatusLine, type FlatHeaders } from '../headers.ts';
 import { problemAnswer, type ProblemCode } from '../problems.ts';
-import { MAX_DROPPED_BODY_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
+import { MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
 
-// Which requests are refused, whatever they ask for: what Node's parser accepts and this service does not, and what never
-// becomes a request: broken, or late, or CONNECT. The latter get the same problem+json as any other error.
+// Which requests are refused, whatever they ask for: what Node's parser accepts and this service does not, and what no
+// application gets: broken, too large or late, or CONNECT. The latter get the same problem+json as any other error.
 
 /** Why this request is refused; undefined: it is not. */
 export const refusalOf = (req: IncomingMessage): ProblemCode | undefined => {
@@ -28,13 +28,9 @@ export const refusalOf = (req: IncomingMessage): ProblemCode | undefined => {
 export const isServerWide = (method: string | undefined, url: string | undefined): boolean =>
   method === 'OPTIONS' && url === '*';
 
-/**
- * Whether the connection must end with this answer: the body that follows the request is not worth reading. If it may never come,
- * since the client waits for a 100 (Continue) that it does not get, node:http ends the connection by itself.
- */
-export const hasUnwantedBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined ||
-  Number(headers['content-length'] ?? 0) > MAX_DROPPED_BODY_BYTES;
+/** Whether content follows the head. No resource takes any. */
+export const hasContent = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 /** RFC 3986's reg-name, IP literals and a port; an empty host is allowed. */
 export const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
@@ -44,6 +40,12 @@ const isAbsoluteForm = (url: string): boolean => /^https?:\/\/[^/?#]/i.test(url)
 const countHosts = (rawHeaders: readonly string[]): number =>
   rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
     .length;
+
+/** Of all methods, only CONNECT is refused here. */
+const MORE_HEADERS: { readonly [Code in ProblemCode]?: FlatHeaders } = {
+  method_not_allowed: ['Allow', 'GET, HEAD, OPTIONS'],
+  overloaded: ['Retry-After', '1'],
+};
 
 /** One request that never became one, for the log. */
 export interface ParserRefusal {
@@ -59,25 +61,10 @@ export const createWriteRefusal =
     const requestId = randomUUID();
     const { status, headers, body } = problemAnswer(code);
     onRefusal({ statusCode: status, code, requestId });
-    // Of all methods, only CONNECT is refused here.
-    const allow = code === 'method_not_allowed' ? ['Allow', 'GET, HEAD, OPTIONS'] : [];
-    const own = ['X-Request-Id', requestId, ...allow, ...headers];
+    const own = ['X-Request-Id', requestId, ...(MORE_HEADERS[code] ?? []), ...headers];
     const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
     socket.write(`${toStatusLine(status)}${toLines([...commonHeaders, ...own, ...last])}\r\n${body}`);
   };
 
-/** Which refusal an error of Node's parser is. */
-export const codeOfParserError = (
-  error: NodeJS.ErrnoException & { readonly rawPacket?: unknown },
-): ProblemCode => {
-  if (error.code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return 'payload_too_large';
-  if (error.code === 'HPE_HEADER_OVERFLOW')
-    return isLongTarget(error.rawPacket) ? 'uri_too_long' : 'headers_too_large';
-  return 'bad_request';
-};
-
-/** The parser counts the target as part of the header section; a request line that does not end tells them apart. */
-const isLongTarget = (packet: unknown): boolean =>
-  Buffer.isBuffer(packet) &&
-  /^[A-Z]+ /.test(packet.toString('latin1', 0, 32)) &&
-  !packet.subarray(0, MAX_TARGET_LENGTH).includes('\n');
+/** Whether it is the target that makes a head too long: its first line does not end within the limit for that. */
+export const isLongTarget = (head: Buffer): boolean => !head.subarray(0, MAX_TARGET_LENGTH).includes('\n');

@@ -6,22 +6,20 @@ import { setImmediate, setTimeout as wait } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
 import type { FlatHeaders } from '../headers.ts';
 import {
-  endOverdue,
   onNodeRequest,
   openConnection,
-  passOn,
-  phaseOf,
+  proceed,
   refuse,
   type Connection,
-  type Phase,
+  type HotPath,
   type Shared,
 } from './connection.ts';
-import type { HotPath } from './hot-path.ts';
-import { HIGH_WATER_MARK_BYTES, LIMITS, PIPELINE_SLICE_MS, type Limits } from './limits.ts';
-import { checkNodeHttp, createNodeServer } from './node-http.ts';
-import { createBacklog, createTurns } from './pipelines.ts';
+import { HIGH_WATER_MARK_BYTES, LIMITS, type Limits } from './limits.ts';
+import { createMemory } from './memory.ts';
+import { createNodeServer } from './node-http.ts';
+import { endOverdue, phaseOf, type Phase } from './phase.ts';
 import { createPlaces } from './places.ts';
-import { codeOfParserError, createWriteRefusal, type ParserRefusal } from './refusals.ts';
+import { createWriteRefusal, type ParserRefusal } from './refusals.ts';
 
 // An HTTP server on which no client can stay for ever, or take more than its share. Both ports are one.
 
@@ -64,8 +62,7 @@ export const createBoundedServer = ({
     isHeld: false,
     hotPath,
     limits,
-    turns: createTurns(PIPELINE_SLICE_MS, passOn),
-    backlog: createBacklog(limits.backlogBytes),
+    memory: createMemory<Connection>(limits.heldBytes, (connection) => refuse(connection, 'overloaded')),
     connectNode: (stream, connection) => {
       byStream.set(stream, connection);
       nodeServer.emit('connection', stream);
@@ -83,8 +80,8 @@ export const createBoundedServer = ({
     on(req.socket, (connection) => onNodeRequest(connection, res));
     answer(req, res);
   });
-  nodeServer.on('clientError', (error, stream) =>
-    on(stream, (connection) => refuse(connection, codeOfParserError(error))),
+  nodeServer.on('clientError', (_error, stream) =>
+    on(stream, (connection) => refuse(connection, 'bad_request')),
   );
   nodeServer.on('connect', ({ socket }) =>
     on(socket, (connection) => refuse(connection, 'method_not_allowed')),
@@ -92,7 +89,7 @@ export const createBoundedServer = ({
 
   const hold = (isHeld: boolean): void => {
     shared.isHeld = isHeld;
-    if (!isHeld) for (const connection of places) passOn(connection);
+    if (!isHeld) for (const connection of places) proceed(connection);
   };
 
   const server = createServer(
@@ -112,12 +109,8 @@ export const createBoundedServer = ({
   };
 
   return {
-    /**
-     * Resolves with the address; port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE, or if this Node is
-     * not one that the server can work with.
-     */
+    /** Resolves with the address; port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE. */
     listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
-      await checkNodeHttp();
       const url = await bind(server, address);
       const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
       const loadTimer = setTimeout(() => void prepareApp(), LOAD_APP_AFTER_MS).unref();

@@ -11,7 +11,9 @@ import { PIECES_OF_REQUESTS } from '../../kit/raw-requests.ts';
 // whole request without content, of the same meaning.
 
 const socket = new Socket();
-const read = (bytes: string) => readOrdinaryRequest(Buffer.from(bytes, 'latin1'), socket);
+const read = (bytes: string) => readOrdinaryRequest('/banks', Buffer.from(bytes, 'latin1'), socket);
+/** The first head in `bytes`, if it is whole. */
+const headOf = (bytes: string): string => bytes.slice(0, bytes.indexOf('\r\n\r\n') + 4);
 
 /** What Node's parser makes of `bytes`, in the same terms. */
 const readByNode = (bytes: string): object | undefined => {
@@ -86,12 +88,12 @@ test('of 25,000 mutated requests, Node reads each alike, or it is left to Node',
     let bytes = REQUEST;
     for (let times = 1 + random() * 3; times > 1; times -= 1) bytes = mutate(bytes, random, PIECES);
     if (random() < 0.2) bytes = bytes.slice(0, random() * bytes.length);
-    const request = read(bytes);
+    const head = headOf(bytes);
+    const request = read(head);
     if (!request) continue;
-    const { length, ...head } = request;
     whole += 1;
     const context = `seed ${seed}: ${JSON.stringify(bytes)}`;
-    expect([context, head]).toEqual([context, readByNode(bytes.slice(0, length))]);
+    expect([context, request]).toEqual([context, readByNode(head)]);
   }
   expect(whole).toBeGreaterThan(3_000);
 }, 60_000);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createServer, type Socket } from 'node:net';
-import { makeSend } from '../../../src/http/server/hot-path.ts';
+import { makeSend } from '../../../src/http/banks/hot-path.ts';
 import { listenOn } from '../../kit/free-port.ts';
 import { openRaw } from '../../kit/raw-http.ts';
 import { eventually } from '../../kit/rig.ts';

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import type { HotPath } from '../../../src/http/server/hot-path.ts';
+import type { HotPath } from '../../../src/http/server/connection.ts';
 import { hotPath, startServer, type ServerRig } from '../../kit/bounded-server.ts';
 import { openRaw, sendRaw } from '../../kit/raw-http.ts';
 import { eventually } from '../../kit/rig.ts';
@@ -43,8 +43,8 @@ test('requests that come before the application is loaded wait for it', async ()
 
 test('gives each ordinary request to the hot path, whatever came before it on its connection', async () => {
   const { socket, received } = await openRaw(await start());
-  const content = 'POST /cold HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab';
-  const asked = [HOT, COLD, HOT, COLD, COLD, HOT, content, HOT, HOT];
+  const none = COLD.replace('GET', 'POST').replace('\r\n\r\n', '\r\nContent-Length: 0\r\n\r\n');
+  const asked = [HOT, COLD, HOT, COLD, COLD, HOT, none, HOT, HOT];
   const bodies = (): string[] => received().match(/hot|cold/g) ?? [];
   for (const [index, request] of asked.entries()) {
     socket.write(request);
@@ -79,11 +79,17 @@ test('the time for a head counts from its own first byte, however long its conne
   expect(performance.now() - beganMs).toBeGreaterThanOrEqual(100);
 });
 
-test('a body that dribbles in is cut off with its connection, without a second answer', async () => {
-  const url = await start(undefined, { limits: { requestTimeoutMs: 100 } });
-  const head = 'POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n';
-  const answers = await sendRaw(url, `${head}half`, { keepOpen: true });
-  expect(answers.map(({ status }) => status)).toEqual([200]);
+test.each([
+  ['half of it has arrived', 'Content-Length: 9\r\n\r\nhalf'],
+  ['all of it has, and another request', `Content-Length: 4\r\n\r\nhalf${COLD}`],
+  ['it is in chunks, and another request looks like one', `Transfer-Encoding: chunked\r\n\r\n${HOT}`],
+  ['it waits for an invitation', 'Content-Length: 9\r\nExpect: 100-continue\r\n\r\n'],
+])('a request with content is answered, and its connection ends with that: %s', async (_what, rest) => {
+  const url = await start();
+  const bytes = `POST /cold HTTP/1.1\r\nHost: a\r\n${rest}`;
+  const answers = await sendRaw(url, bytes, { keepOpen: true });
+  expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, 'cold']]);
+  expect(answers[0]?.headers.get('connection')).toBe('close');
 });
 
 test('a reader that takes nothing is cut off, and one that reads on is not', async () => {
@@ -96,11 +102,11 @@ test('a reader that takes nothing is cut off, and one that reads on is not', asy
 });
 
 test('a client that takes its last answer slowly gets all of it, and is closed when it has had the time to close', async () => {
-  const last: HotPath = (bytes, socket) => {
-    const content = bytes.includes('/large') ? LARGE : 'small';
+  const last: HotPath = (head, socket) => {
+    const content = head.includes('/large') ? LARGE : 'small';
     socket.write(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${content.length}\r\n\r\n`);
     socket.write(content);
-    return { length: bytes.length, isLast: true };
+    return { isLast: true };
   };
   const url = await start(undefined, { hotPath: last });
   const slow = await openRaw(url);

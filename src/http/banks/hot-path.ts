@@ -1,21 +1,16 @@
 import type { Socket } from 'node:net';
 import { toDate } from '../../clock.ts';
-import type { PreparedAnswer } from '../banks/answers.ts';
-import type { BanksRouteOptions } from '../banks/route.ts';
 import type { Cors } from '../cors.ts';
 import { toLines, toStatusLine, type FlatHeaders } from '../headers.ts';
-import { readOrdinaryRequest, type OrdinaryRequest } from './ordinary-request.ts';
+import type { HotPath } from '../server/connection.ts';
+import { readOrdinaryRequest } from '../server/ordinary-request.ts';
+import type { PreparedAnswer } from './answers.ts';
+import type { BanksRouteOptions } from './route.ts';
 
 // GET and HEAD /banks straight from the socket, for ordinary requests while there is a list to serve. It skips node:http and
 // Express, and nothing else: the encoding, the conditions, the headers and the log line come from the same functions. It
 // takes only requests that ordinary-request.ts can read with certainty and that can be answered at once. A table of tests
 // compares the bytes of both paths.
-
-/** Answers the request with which `bytes` begin, if it can, and gives it. Undefined: not answered, node:http has to do it. */
-export type HotPath = (
-  bytes: Buffer,
-  socket: Socket,
-) => Pick<OrdinaryRequest, 'length' | 'isLast'> | undefined;
 
 export interface HotPathOptions extends BanksRouteOptions {
   readonly cors: Cors;
@@ -28,8 +23,8 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
   const { list, chooseAnswer, cors, requestLog } = options;
   const sendsFor = createSendsCache(options);
 
-  return (bytes, socket) => {
-    const request = readOrdinaryRequest(bytes, socket);
+  return (head, socket) => {
+    const request = readOrdinaryRequest('/banks', head, socket);
     if (!request) return undefined;
     const served = list.served();
     // A drain ends connections with their next answer: Express sends `Connection: close`.

@@ -1,0 +1,42 @@
+import { refuse, type Connection } from './connection.ts';
+import { KEEP_ALIVE_MARGIN_MS, LINGER_MS } from './limits.ts';
+
+// What a connection is doing, and for how long it may.
+
+/**
+ * `arriving`: just accepted, its first request may be on its way. `idle`: between two requests. `receiving`: in the middle of a
+ * head. `answering`: the client waits, or does not read. `closing`: it has the last answer.
+ */
+export type Phase = 'arriving' | 'idle' | 'receiving' | 'answering' | 'closing';
+
+export const phaseOf = (connection: Connection, arrivalMs = connection.shared.limits.arrivalMs): Phase => {
+  const { state, socket, received, searched, exchange, hasHadRequest } = connection;
+  if (exchange || socket.writableLength > 0) return 'answering';
+  if (state === 'closing') return 'closing';
+  if (received.length > 0) return searched > 0 ? 'receiving' : 'answering';
+  const isArriving = !hasHadRequest && performance.now() - connection.lastUsedMs < arrivalMs;
+  return isArriving ? 'arriving' : 'idle';
+};
+
+/** Ends what takes too long. To be called every `checkIntervalMs`. */
+export const endOverdue = (connection: Connection, nowMs: number): void => {
+  const { socket, taken, hasHadRequest } = connection;
+  const { limits } = connection.shared;
+  if (socket.writableLength > 0) {
+    const bytes = socket.bytesWritten - socket.writableLength;
+    if (bytes !== taken.bytes) connection.taken = { bytes, atMs: nowMs };
+    else if (nowMs - taken.atMs >= limits.slowReaderMs) socket.destroy();
+    // The client gets its time to close once it has everything.
+    if (connection.state === 'closing') connection.sinceMs = nowMs;
+    return;
+  }
+  const passedMs = nowMs - connection.sinceMs;
+  const phase = phaseOf(connection);
+  if (phase === 'closing') {
+    if (passedMs >= LINGER_MS) socket.destroy();
+  } else if (phase === 'idle' && hasHadRequest) {
+    if (passedMs >= limits.keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS) socket.destroy();
+  } else if (phase !== 'answering') {
+    if (passedMs >= limits.headersTimeoutMs) refuse(connection, 'request_timeout');
+  }
+};

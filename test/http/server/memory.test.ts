@@ -1,0 +1,64 @@
+import { expect, test } from '@jest/globals';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { startServer } from '../../kit/bounded-server.ts';
+import { openRaw, type RawClient } from '../../kit/raw-http.ts';
+import { eventually } from '../../kit/rig.ts';
+
+// What all connections hold together is bounded: test/soak/memory.test.ts fills the built service.
+
+const statusOf = ({ received }: RawClient): string => /^HTTP\/1\.1 (\d+)/.exec(received())?.[1] ?? '';
+const codeOf = ({ received }: RawClient): string => /"code":"(\w+)"/.exec(received())?.[1] ?? '';
+const LONG = `X: ${'x'.repeat(15_000)}\r\n`;
+
+/** `/slow` is answered when the test says so. */
+const start = async (heldBytes: number) => {
+  const pending: ServerResponse[] = [];
+  const app: RequestListener = (req, res) => {
+    if (req.url === '/slow') pending.push(res);
+    else res.end('cold');
+  };
+  const rig = await startServer(app, { limits: { heldBytes } });
+  /** A client that has sent `bytes`, which the server has read. */
+  const open = async (bytes: string): Promise<RawClient> => {
+    const client = await openRaw(rig.url);
+    client.socket.write(bytes);
+    const other = await openRaw(rig.url);
+    other.socket.end('GET /other HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    await eventually(() => other.received().includes('cold'));
+    return client;
+  };
+  return { ...rig, pending, open };
+};
+
+test.each([
+  ['requests that wait for their answer', `GET /slow HTTP/1.1\r\nHost: a\r\n${LONG}\r\n`],
+  ['heads that do not end', `GET /slow HTTP/1.1\r\nHost: a\r\n${LONG}`],
+])('beyond the bound, those without progress for longest get a 503: %s', async (_what, bytes) => {
+  const { open, pending, refusals } = await start(100_000);
+  const clients: RawClient[] = [];
+  while (refusals.length === 0 && clients.length < 20) clients.push(await open(bytes));
+  const [first] = clients;
+  await eventually(() => first?.socket.destroyed === true);
+  expect([first && statusOf(first), first && codeOf(first)]).toEqual(['503', 'overloaded']);
+  expect(first?.received()).toContain('\r\nRetry-After: 1\r\n');
+  expect(refusals.map(({ code }) => code)).toEqual(['overloaded']);
+  const newest = clients.at(-1);
+  if (!bytes.endsWith('\r\n\r\n')) newest?.socket.write('\r\n');
+  await eventually(() => pending.length > 0);
+  for (const res of pending) res.end('late');
+  await eventually(() => newest?.received().endsWith('late') === true);
+});
+
+test('a connection holds nothing of a request that has been answered, or of a client that went away', async () => {
+  const { open, pending, refusals } = await start(100_000);
+  const request = `GET /fast HTTP/1.1\r\nHost: a\r\n${LONG}\r\n`;
+  const idle = await Promise.all(Array.from({ length: 20 }, () => open(request)));
+  await eventually(() => idle.every((client) => statusOf(client) === '200'));
+  for (let count = 0; count < 20; count += 1) {
+    const client = await open(request.replace('/fast', '/slow'));
+    await eventually(() => pending.length > count);
+    client.socket.resetAndDestroy();
+    await eventually(() => pending[count]?.destroyed === true);
+  }
+  expect(refusals).toEqual([]);
+});
