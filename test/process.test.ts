@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -32,6 +33,25 @@ const start = async (env: Environment, preload?: string) => {
   await fetch(`${service.url}/banks`);
   return service;
 };
+
+test('it survives clients that take every file descriptor as soon as it listens', async () => {
+  const service = await start({ CACHE_SNAPSHOT_FILE: inFolder('banks.json'), CACHE_TTL: '1s' });
+  const { port } = new URL(service.url);
+  execFileSync('prlimit', ['--pid', String(service.child.pid), '--nofile=60:60']);
+  const sockets = Array.from({ length: 100 }, () => connect(Number(port)).on('error', () => undefined));
+  // Those that it cannot accept are closed.
+  await eventually(() => sockets.some((socket) => socket.destroyed));
+  // A load fails for want of a descriptor.
+  await eventually(() => service.written().includes('EMFILE'));
+  for (const socket of sockets) socket.destroy();
+  await eventually(() => service.written().includes('list: recovered'));
+  for (const url of [
+    `${service.url}/openapi.json`,
+    `${service.operatorsUrl}/metrics`,
+    `${service.operatorsUrl}/`,
+  ])
+    expect((await fetch(url)).status).toBe(200);
+});
 
 test('an invalid configuration ends it with status 1, a line for each problem, and no value', async () => {
   execFileSync('mkfifo', [inFolder('pipe')]);

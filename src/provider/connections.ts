@@ -1,5 +1,5 @@
 import type { LookupFunction, Socket } from 'node:net';
-import type { buildConnector, Client, Dispatcher } from 'undici';
+import { buildConnector, Client, EnvHttpProxyAgent, type Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
@@ -78,18 +78,15 @@ interface Way {
 }
 
 /**
- * undici is loaded when it is first needed: a start with a saved list does without it, and is 60 ms faster. Its own
- * time-outs are off, since one deadline covers the whole exchange; the one for connecting only ends what that left behind.
+ * undici's own time-outs are off, since one deadline covers the whole exchange; the one for connecting only ends what that left behind.
  */
 const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<Dispatcher> => {
   const { url, tls, proxies, timeoutMs, lookup, userAgent } = options;
-  const [undici, secureContext] = await Promise.all([import('undici'), tls.current().catch(toLoadError)]);
+  const secureContext = await tls.current().catch(toLoadError);
   const createClient = (origin: URL | string, clientOptions: Client.Options): Client =>
-    new undici.Client(origin, {
+    new Client(origin, {
       ...clientOptions,
-      connect: endOnError(undici.buildConnector, clientOptions.connect, (socket) =>
-        options.onConnected?.(socket, way.isTunnelled),
-      ),
+      connect: endOnError(clientOptions.connect, (socket) => options.onConnected?.(socket, way.isTunnelled)),
     });
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
   // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
@@ -97,7 +94,7 @@ const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<
   const connect = { ...handshake, secureContext, ...(lookup && { lookup }) };
   const proxy = way.variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
   if (proxy === undefined) return createClient(url.origin, { ...noTimeouts, connect });
-  return new undici.EnvHttpProxyAgent({
+  return new EnvHttpProxyAgent({
     ...noTimeouts,
     factory: createClient,
     connect,
@@ -112,7 +109,7 @@ const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<
       token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
     }),
     clientFactory: (origin, clientOptions) =>
-      asTunnel(new undici.Client(origin, { ...noTimeouts, ...clientOptions }), options, way),
+      asTunnel(new Client(origin, { ...noTimeouts, ...clientOptions }), options, way),
   });
 };
 
@@ -152,11 +149,10 @@ type Connect = (options: Dispatcher.ConnectOptions) => Promise<Dispatcher.Connec
  * the handshake; undici would go on to the connection's end and report that instead.
  */
 const endOnError = (
-  build: (options?: buildConnector.BuildOptions) => buildConnector.connector,
   connect: Client.Options['connect'],
   onConnected: (socket: Socket) => void,
 ): buildConnector.connector => {
-  const connector = typeof connect === 'function' ? connect : build(connect);
+  const connector = typeof connect === 'function' ? connect : buildConnector(connect);
   return (options, callback) =>
     connector(options, (...result) => {
       const [, socket] = result;

@@ -1,3 +1,4 @@
+import * as oauth from 'oauth4webapi';
 import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
 import { isJsonObject, parseJson } from '../banks/reading/entry.ts';
 import type { Clock } from '../clock.ts';
@@ -75,8 +76,6 @@ export const createTokenRequest = (
   };
 
   const requestGrant = async (signal: AbortSignal) => {
-    // Loaded when it is first needed: it makes the start a tenth longer, and only this way to a token uses it.
-    const oauth = await import('oauth4webapi');
     const response = await oauth.clientCredentialsGrantRequest(
       server,
       client,

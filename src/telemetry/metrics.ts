@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { BankList } from '../banks/bank-list.ts';
 import { STATES } from '../banks/freshness.ts';
 import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
@@ -24,7 +24,7 @@ export interface MetricsOptions {
 
 export const createMetrics = (config: Config, options: MetricsOptions) => {
   const tallies = createTallies(options);
-  let nodeMetrics: Promise<Registry> | undefined;
+  let nodeMetrics: Registry | undefined;
 
   const countRequest = (event: RequestEvent): void => {
     const { route, method, status, aborted, listState } = event;
@@ -55,11 +55,11 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
       else if (event.type === 'management-refused')
         tallies.banks_management_refusals_total.count(event.reason);
     },
-    /** All metrics in Prometheus's text format. The first call loads prom-client, which a start need not wait for. */
+    /** All metrics in Prometheus's text format. */
     exposition: async (): Promise<string> => {
-      const registry = await (nodeMetrics ??= loadNodeMetrics());
+      nodeMetrics ??= collectNodeMetrics();
       return [
-        await registry.metrics(),
+        await nodeMetrics.metrics(),
         ...Object.entries(gaugesOf(config, options)).map(([name, [help, samples]]) =>
           toExposition(name, 'gauge', help, samples),
         ),
@@ -73,11 +73,10 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
 };
 
 /** Node's own metrics. */
-const loadNodeMetrics = async (): Promise<Registry> => {
-  const prom = await import('prom-client');
+const collectNodeMetrics = (): Registry => {
   // Not prom-client's global registry: two services can live in one process.
-  const registry = new prom.Registry();
-  prom.collectDefaultMetrics({ register: registry });
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   return registry;
 };

@@ -26,7 +26,7 @@ import { createWriteRefusal, type ParserRefusal } from './refusals.ts';
 export interface BoundedServerOptions {
   /** Answers the ordinary requests; without it, the application answers all. */
   readonly hotPath?: HotPath | undefined;
-  /** Loads the application that gets all other requests whose head could be read. They wait for it. */
+  /** Loads the application that gets all other requests whose head could be read. Called before the port is bound. */
   readonly loadApp: () => Promise<RequestListener>;
   /** Whether connections from this address are a trusted proxy's. By default none are. */
   readonly isProxy?: (address: string) => boolean;
@@ -73,9 +73,7 @@ export const createBoundedServer = ({
     const connection = byStream.get(stream);
     if (connection) act(connection);
   };
-  let appPromise: Promise<void> | undefined;
-  const prepareApp = (): Promise<void> => (appPromise ??= loadApp().then((app) => void (answer = app)));
-  let answer: RequestListener = (req, res) => void prepareApp().then(() => answer(req, res));
+  let answer: RequestListener = () => undefined;
   nodeServer.on('request', (req, res) => {
     on(req.socket, (connection) => onNodeRequest(connection, res));
     answer(req, res);
@@ -111,13 +109,11 @@ export const createBoundedServer = ({
   return {
     /** Resolves with the address; port 0 picks a free one. Rejects with Node's error, such as EADDRINUSE. */
     listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
+      // Before clients can take all file descriptors: Node 20 never loads a file again that it could not open once.
+      answer = await loadApp();
       const url = await bind(server, address);
       const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
-      const loadTimer = setTimeout(() => void prepareApp(), LOAD_APP_AFTER_MS).unref();
-      server.once('close', () => {
-        clearInterval(timer);
-        clearTimeout(loadTimer);
-      });
+      server.once('close', () => clearInterval(timer));
       return url;
     },
     /** Whether the request came on a connection over capacity: only to be answered 503, or a probe. */
@@ -132,12 +128,6 @@ export const createBoundedServer = ({
     },
   };
 };
-
-/**
- * The application is loaded when it is needed, or so long after the start: loading takes this thread a tenth of a second, in which
- * the hot path can already answer those who have waited for the port.
- */
-const LOAD_APP_AFTER_MS = 1_000;
 
 /** Gives the address. */
 const bind = async (server: Server, { port, host }: { port: number; host: string }): Promise<string> => {

@@ -23,24 +23,6 @@ const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
 const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
 const LARGE = Buffer.alloc(32 * 1024 * 1024);
 
-test('requests that come before the application is loaded wait for it', async () => {
-  let finishLoading: (() => void) | undefined;
-  let loads = 0;
-  const loadApp = async (): Promise<RequestListener> => {
-    loads += 1;
-    await new Promise<void>((resolve) => (finishLoading = resolve));
-    return (_req, res) => res.end('loaded');
-  };
-  const url = await start(undefined, { loadApp });
-  const requests = [COLD, COLD].map((bytes) => sendRaw(url, bytes));
-  await eventually(() => finishLoading !== undefined);
-  expect((await sendRaw(url, HOT))[0]?.body).toBe('[GET /hot]');
-  finishLoading?.();
-  const answers = await Promise.all(requests);
-  expect(answers.map(([answer]) => answer?.body)).toEqual(['loaded', 'loaded']);
-  expect(loads).toBe(1);
-});
-
 test('gives each ordinary request to the hot path, whatever came before it on its connection', async () => {
   const { socket, received } = await openRaw(await start());
   const none = COLD.replace('GET', 'POST').replace('\r\n\r\n', '\r\nContent-Length: 0\r\n\r\n');
