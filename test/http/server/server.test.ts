@@ -45,7 +45,7 @@ test.each([
   const [answer] = await sendRaw(url, bytes, { keepOpen: true });
   expect([answer?.status, answer?.headers.get('content-type')]).toEqual([408, 'application/problem+json']);
   const requestId = answer?.headers.get('x-request-id');
-  expect(rig.refusals).toEqual([{ status: 408, code: 'request_timeout', requestId }]);
+  expect(rig.refusals).toEqual([{ statusCode: 408, code: 'request_timeout', requestId }]);
 });
 
 test('the time for a head counts from its own first byte, however long its connection was idle', async () => {
