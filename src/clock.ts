@@ -121,5 +121,11 @@ export const LONGEST_TIMER_MS = 2_147_483_647;
 export const toDate = (wallMs: number): Date =>
   new Date(Math.max(-LARGEST_DATE_MS, Math.min(LARGEST_DATE_MS, wallMs)));
 
+/**
+ * A moment in the past, as it may be shown at `nowMs`, both in wall-clock milliseconds: a clock that was set back would put
+ * it into the future.
+ */
+export const notAfter = (nowMs: number, wallMs: number): number => Math.min(wallMs, nowMs);
+
 /** ECMA-262, section 21.4.1.1: about 273,790 years before and after 1970. */
 const LARGEST_DATE_MS = 8.64e15;

@@ -5,6 +5,7 @@ import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './operators/management-server.ts';
 import type { DrainTimes } from './operators/status-page/verdict.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
+import type { SecretFiles } from './secrets/secret-files.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts';
 
@@ -27,7 +28,9 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const { addSecret, redact } = redaction;
   for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
   // Events come from parts that are made before the telemetry, and none before all are made.
-  const emit = (event: ServiceEvent): void => telemetry.emit(event);
+  const emit = (event: ServiceEvent): void => {
+    if (!drain || !isEndedByStop(event)) telemetry.emit(event);
+  };
 
   const core = createCore(config, { clock, networkClock, random, version, lookup, addSecret, emit });
   const { list, secrets } = core;
@@ -39,21 +42,18 @@ export const createService = (config: Config, options: ServiceOptions) => {
     list,
     stores: core.stores,
   });
-  const { logger, metrics, history, stores } = telemetry;
+  const { logger } = telemetry;
 
   let drain: DrainTimes | undefined;
   const parts = {
+    ...telemetry,
     list,
-    stores,
     version,
     environment: config.provider.environment,
     clock,
-    logger,
     logDestination,
     redact,
     secrets,
-    metrics,
-    history,
     emit,
     isDraining: () => drain !== undefined,
     drain: () => drain,
@@ -64,30 +64,30 @@ export const createService = (config: Config, options: ServiceOptions) => {
   return {
     list,
     /**
-     * Restores the last good list, binds the listeners and asks for the first list. Rejects when a port is taken, and with a
-     * ConfigError when a secret file is not usable and no list was restored.
+     * Restores the last good list, binds the listeners and asks for the first list. Rejects when a port is taken, when `stop`
+     * is called meanwhile, and with a ConfigError when a secret file is not usable and no list was restored.
      */
     start: async () => {
       const unusableFiles = await secrets.check();
       const restoredFrom = await core.restore();
+      assertNotStopped(drain);
       // With a list to serve, users need not wait for whoever corrects the file.
       if (unusableFiles.length > 0 && !list.served()) {
         await core.stop();
-        throw new ConfigError(
-          unusableFiles.map(({ variable, problem }) => ({ variables: [variable], text: problem })),
-        );
+        throw toConfigError(unusableFiles);
       }
       const publicUrl = await publicServer.listen(config.listen);
+      assertNotStopped(drain);
       const { listen } = config.management;
       const operatorsUrl = listen && (await managementServer.listen(listen));
+      assertNotStopped(drain);
       logger.info(
         {
           url: publicUrl,
           operatorsUrl,
-          environment: config.provider.environment,
+          ...configurationFacts(config),
           version,
           token: core.tokenVariable,
-          fields: config.banks.fields?.map(({ name }) => name).join(',') ?? 'all',
           lastGoodList: restoredFrom ?? 'none',
         },
         'listening',
@@ -105,7 +105,25 @@ export const createService = (config: Config, options: ServiceOptions) => {
       // The management port answers to the end: somebody may be watching the drain.
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       await Promise.all([managementServer.close(), core.stop()]);
+      telemetry.close();
       logger.info('stopped');
     },
   };
+};
+
+const toConfigError = (unusableFiles: Awaited<ReturnType<SecretFiles['check']>>): ConfigError =>
+  new ConfigError(unusableFiles.map(({ variable, problem }) => ({ variables: [variable], text: problem })));
+
+/** The configuration in the line `listening`. */
+const configurationFacts = ({ provider, banks }: Config) => ({
+  environment: provider.environment,
+  fields: banks.fields?.map(({ name }) => name).join(',') ?? 'all',
+});
+
+/** A stop ends what waits for Redis, which is no failure of Redis. */
+const isEndedByStop = (event: ServiceEvent): boolean =>
+  event.type === 'store-failed' && event.store === 'CACHE_REDIS_URL';
+
+const assertNotStopped = (drain: DrainTimes | undefined): void => {
+  if (drain) throw new Error('The service was stopped while it started.');
 };

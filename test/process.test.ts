@@ -3,14 +3,15 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
+import { closeLater } from './kit/close-later.ts';
 import { emulate } from './kit/emulate.ts';
-import { findFreePort } from './kit/free-port.ts';
+import { findFreePort, listenOn } from './kit/free-port.ts';
 import { LISTENING, runService, startProcess } from './kit/process.ts';
 import type { Program } from './kit/program.ts';
 import { eventually } from './kit/rig.ts';
@@ -204,6 +205,20 @@ test('a closed log, SIGUSR1 and SIGUSR2 change nothing; a second SIGTERM ends it
   while ((await fetch(`${url}/readyz`)).status === 200);
   child.kill('SIGTERM');
   expect(await exited).toEqual([1, null]);
+});
+
+test('SIGTERM while Redis does not answer at the start ends it, and it says nothing but that', async () => {
+  const redis = createServer((socket) => socket.on('error', () => undefined).resume());
+  const port = await listenOn(redis);
+  closeLater(() => redis.close());
+  const connection = once(redis, 'connection');
+  const service = run({ CACHE_REDIS_URL: `redis://127.0.0.1:${port}` });
+  await connection;
+  expect(await service.end('SIGTERM')).toBe(0);
+  expect([...service.output().matchAll(/"msg":"([^"]*)"/g)].map(([, message]) => message)).toEqual([
+    'draining',
+    'stopped',
+  ]);
 });
 
 test('SIGTERM while the snapshot is being written drains as usual', async () => {

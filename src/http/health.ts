@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
-import { toDate } from '../clock.ts';
+import { notAfter, toDate, type Clock } from '../clock.ts';
 import type { StoreState } from '../telemetry/events.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import { sendProblem } from './problems.ts';
@@ -12,6 +12,7 @@ export const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/re
 export interface HealthOptions {
   readonly list: BankList;
   readonly stores: () => readonly StoreState[];
+  readonly clock: Clock;
   readonly environment: string;
   readonly version: string;
   readonly isDraining: () => boolean;
@@ -19,10 +20,13 @@ export interface HealthOptions {
 
 /** `GET /healthz`: 200 whenever the process can answer, whatever the provider does. */
 export const createHealthz =
-  ({ list, stores, environment, version }: HealthOptions) =>
+  ({ list, stores, clock, environment, version }: HealthOptions) =>
   (_req: IncomingMessage, res: ServerResponse): void => {
     const { state, held, ageMs, failing, lastFailure } = list.status();
     const states = stores();
+    const nowMs = clock.wallMs();
+    const toIso = (pastMs: number | undefined): string | null =>
+      pastMs === undefined ? null : toDate(notAfter(nowMs, pastMs)).toISOString();
     const isWell = state === 'fresh' && !failing && states.every((store) => !store.failing);
     sendJson(res, {
       status: isWell ? 'pass' : 'warn',
@@ -55,9 +59,6 @@ export const createReadyz =
     else if (list.served()) sendJson(res, { status: 'ready' });
     else sendProblem(res, 'not_ready');
   };
-
-const toIso = (wallMs: number | undefined): string | null =>
-  wallMs === undefined ? null : toDate(wallMs).toISOString();
 
 const sendJson = (res: ServerResponse, value: unknown): void =>
   sendUncached(res, JSON_TYPE, JSON.stringify(value));

@@ -26,14 +26,14 @@ export interface OperatorsAppOptions
   extends
     Omit<PublicServerOptions, 'emit'>,
     Omit<AppOptions, 'requestLog'>,
-    Pick<Telemetry, 'metrics' | 'history' | 'emit'> {
+    Pick<Telemetry, 'metrics' | 'history' | 'uptimeMs' | 'emit'> {
   readonly secrets: SecretFiles;
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
 }
 
 export const createOperatorsApp = (config: Config, options: OperatorsAppOptions): RequestListener => {
-  const { list, stores, environment, version, drain, clock, metrics, history, emit } = options;
+  const { list, stores, environment, version, uptimeMs, drain, clock, metrics, history, emit } = options;
   const { logger, logDestination, redact } = options;
   const onRefusal: OnRefusal = (reason) => emit({ type: 'management-refused', reason });
   const { token, hosts } = config.management;
@@ -45,6 +45,7 @@ export const createOperatorsApp = (config: Config, options: OperatorsAppOptions)
     const now = {
       policy: config.cache,
       nowMs: clock.wallMs(),
+      uptimeMs: uptimeMs(),
       status: list.status(),
       stores: stores(),
       minutes: history.minutes(),

@@ -45,11 +45,19 @@ const SEVERITIES: Readonly<Record<string, string>> = {
   fatal: 'CRITICAL',
 };
 
+/** Writes a line for each event that changes a state. */
+export type EventLog = (event: ServiceEvent | ListAged) => void;
+
+/** The list has become stale or too old to be served, because no load has renewed it in time. */
+export interface ListAged {
+  readonly type: 'list-aged';
+  readonly state: Freshness;
+}
+
 /**
- * Writes a line for each event that changes a state.
  * @param fieldsAreChosen whether BANK_FIELDS is set; otherwise one line suggests a value made of the observed fields
  */
-export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): ((event: ServiceEvent) => void) => {
+export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventLog => {
   const list = createListLog(logger, fieldsAreChosen);
   const failingStores = new Set<string>();
   /** What the newest line on the token said; undefined: that it works. */
@@ -62,6 +70,9 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): ((even
         break;
       case 'list-load-failed':
         list.loadFailed(event);
+        break;
+      case 'list-aged':
+        list.aged(event.state);
         break;
       case 'store-empty':
         logger.info({ store: event.store }, `${event.store}: no saved list yet`);
@@ -116,6 +127,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
     const facts = { count: list.count, durationMs: durationMs && Math.round(durationMs) };
     if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
     else if (logged.failing) logger.info(facts, 'list: recovered');
+    else if (logged.state !== 'fresh') logger.info(facts, 'list: renewed');
     else logger.debug(facts, 'list: renewed');
     logged = { state: 'fresh' };
     if (previous) logChanges(logger, previous, list);
@@ -135,7 +147,8 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
       else {
         const facts = { count: list.count, receivedAt: toDate(list.receivedAtMs).toISOString() };
         logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[event.state]}`);
-        logged = { state: event.state };
+        // One that is stale ends no failure.
+        logged = event.state === 'fresh' ? { state: 'fresh' } : { ...logged, state: event.state };
       }
     },
     loadFailed: ({ error, state }: { readonly error: LoadError; readonly state: Freshness }): void => {
@@ -148,6 +161,11 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
         logger.warn(facts, `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`);
       }
       logged = { failing, state };
+    },
+    aged: (state: Freshness): void => {
+      if (state === logged.state) return;
+      logger.warn({ state }, `list: not renewed in time; ${CONSEQUENCES[state]}`);
+      logged = { ...logged, state };
     },
   };
 };

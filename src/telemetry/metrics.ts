@@ -4,6 +4,7 @@ import { STATES } from '../banks/freshness.ts';
 import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
 import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { countFilled } from '../banks/reading/profile.ts';
+import { notAfter, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import { MANAGEMENT_REFUSALS, type RequestEvent, type ServiceEvent, type StoreState } from './events.ts';
@@ -15,6 +16,7 @@ import { createDurations, toExposition, type Sample } from './exposition.ts';
 
 export interface MetricsOptions {
   readonly list: Pick<BankList, 'status'>;
+  readonly clock: Pick<Clock, 'wallMs'>;
   /** The stores that are configured. */
   readonly stores: () => readonly StoreState[];
   readonly version: string;
@@ -102,9 +104,13 @@ const STORE_LABELS: Readonly<Record<StoreName, string>> = {
 type Gauges = Readonly<Record<string, readonly [help: string, samples: readonly Sample[]]>>;
 
 /** The build, and the list and its stores at this moment. */
-const gaugesOf = ({ provider, cache, banks }: Config, { list, stores, version }: MetricsOptions): Gauges => {
+const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): Gauges => {
+  const { list, stores, clock, version } = options;
   const { state, held, ageMs, failure } = list.status();
   const { count = 0, rejected = NOTHING_REJECTED } = held ?? {};
+  const nowMs = clock.wallMs();
+  const timeOf = (pastMs: number | undefined): readonly Sample[] =>
+    inSeconds(pastMs === undefined ? undefined : notAfter(nowMs, pastMs));
   // Names that the provider chooses are not a closed set.
   const fields = count > 0 ? (banks.fields ?? []).map(({ name }) => name) : [];
   return {
@@ -121,15 +127,15 @@ const gaugesOf = ({ provider, cache, banks }: Config, { list, stores, version }:
     banks_list_entries: ['Banks in the cached list', [[{}, count]]],
     banks_list_last_success_timestamp_seconds: [
       'When the provider sent the cached list',
-      inSeconds(held?.receivedAtMs),
+      timeOf(held?.receivedAtMs),
     ],
     banks_list_last_change_timestamp_seconds: [
       'When the content of the cached list last changed',
-      inSeconds(held?.changedAtMs),
+      timeOf(held?.changedAtMs),
     ],
     banks_list_last_large_change_timestamp_seconds: [
       'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
-      inSeconds(held?.largeChange?.atMs),
+      timeOf(held?.largeChange?.atMs),
     ],
     banks_list_rejected_entries: [
       'Entries of the newest list that were unusable and are not served, by reason',

@@ -6,8 +6,9 @@ import { redacting, type Redaction } from '../secrets/redaction.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import type { ServiceEvent, StoreState } from './events.ts';
 import { createHistory } from './history.ts';
-import { createEventLog, createLogger } from './log.ts';
+import { watchAge } from './list-age.ts';
 import type { LostLines } from './log-stream.ts';
+import { createEventLog, createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 
 // The log, the metrics, the history and the states of the stores, which receive every event of the service.
@@ -37,19 +38,32 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   const stores = () => options.stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
   const metrics = createMetrics(config, {
     list,
+    clock,
     version,
     stores,
     lostLogLines: () => logDestination.lostLines?.() ?? 0,
+  });
+  const watch = watchAge({
+    list,
+    clock,
+    policy: config.cache,
+    onAged: (state) => log({ type: 'list-aged', state }),
   });
   /** Passes `event` to all of them. */
   const emit = (event: ServiceEvent): void => {
     log(event);
     metrics.onEvent(event);
     history.onEvent(event);
+    if (event.type === 'list-renewed' || event.type === 'list-restored') watch.restart();
     if (event.type === 'store-failed') {
       const { sinceMs = clock.wallMs() } = failing.get(event.store) ?? {};
       failing.set(event.store, { sinceMs, reason: event.reason });
     } else if (event.type === 'store-recovered' || event.type === 'store-empty') failing.delete(event.store);
   };
-  return { logger, metrics, history, stores, emit };
+  /** Ends what is timed. */
+  const close = (): void => watch.end();
+  const startedAtMs = clock.monotonicMs();
+  /** Since when this process runs, in milliseconds. */
+  const uptimeMs = (): number => clock.monotonicMs() - startedAtMs;
+  return { logger, metrics, history, stores, uptimeMs, emit, close };
 };

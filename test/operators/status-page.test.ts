@@ -85,15 +85,26 @@ const STATES: Readonly<Record<string, State>> = {
       'renewal overdue for 1 h.',
     ],
   },
-  'an expired list': {
+  'an expired list that is about to be renewed': {
     env: { CACHE_MAX_STALE: '5h' },
     laterMs: 8.5 * HOUR_MS,
     says: [
-      '✕ sandbox: Users get errors: the cached list has expired.',
-      'since 06:16:40 (2 h 30 min), and will until a load succeeds. The cached list is 8 h 30 min old. It could be served for 6 h',
-      'The renewal is overdue, and no load has failed',
-      'Users get errors instead of a list',
+      '! sandbox: A new list is being loaded.',
+      'The cached list is 8 h 30 min old. It expired at 06:16:40 (2 h 30 min ago) and is not served.',
+      'Requests for /banks wait for the new one, at most for PROVIDER_TIMEOUT; after that they get an error.',
+      'Users get nothing yet requests wait for a list',
       'expired 2 h 30 min ago.',
+    ],
+  },
+  'an expired list that cannot be renewed': {
+    env: { CACHE_MAX_STALE: '5h' },
+    loads: ['healthy', 'unavailable'],
+    laterMs: 8 * HOUR_MS,
+    says: [
+      '✕ sandbox: Users get errors: the cached list has expired.',
+      'Users have been getting errors since 06:16:40 (3 h)',
+      'and will until a load succeeds. The cached list is 9 h old. It could be served for 6 h',
+      'Users get errors instead of a list',
     ],
   },
   'no list': {

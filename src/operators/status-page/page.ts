@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Acceptance } from '../../banks/guard/guard.ts';
 import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
-import { toDate } from '../../clock.ts';
+import { notAfter, toDate } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
@@ -113,7 +113,7 @@ const fact = (term: string, value: string, note: string | Html): Html =>
   </div>`;
 
 const servedFact = ({ status: { held, state, failure }, fields }: PageContent): Html => {
-  if (!held && !failure) return fact('Users get', 'nothing yet', 'requests wait for the first list');
+  if (!isServable(state) && !failure) return fact('Users get', 'nothing yet', 'requests wait for a list');
   if (!held || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
   const rejected = countRejected(held.rejected);
@@ -124,6 +124,7 @@ const servedFact = ({ status: { held, state, failure }, fields }: PageContent): 
 const ageFact = ({ status: { ageMs, state, held }, policy, nowMs }: PageContent): Html => {
   if (ageMs === undefined || !held) return fact('Age of the list', 'no list', 'since the start');
   const overdueMs = ageMs - policy.ttlMs;
+  const changedAtMs = notAfter(nowMs, held.changedAtMs);
   const note =
     state === 'fresh'
       ? `current for another ${formatDuration(-overdueMs)}`
@@ -134,7 +135,7 @@ const ageFact = ({ status: { ageMs, state, held }, policy, nowMs }: PageContent)
     'Age of the list',
     formatDuration(ageMs),
     html`from ${time(nowMs - ageMs, nowMs)}, ${note}. The content last changed
-    ${formatDuration(nowMs - held.changedAtMs)} ago (${time(held.changedAtMs, nowMs)}).`,
+    ${formatDuration(nowMs - changedAtMs)} ago (${time(changedAtMs, nowMs)}).`,
   );
 };
 
@@ -152,14 +153,16 @@ const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent)
 const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): Html => {
   if (failing) {
     const attempts = formatCount(failing.attempts, 'attempt', 'attempts');
-    const note = html`since ${time(failing.sinceMs, nowMs)}, ${attempts}`;
-    return fact('Loads failing for', formatDuration(nowMs - failing.sinceMs), note);
+    const sinceMs = notAfter(nowMs, failing.sinceMs);
+    const note = html`since ${time(sinceMs, nowMs)}, ${attempts}`;
+    return fact('Loads failing for', formatDuration(nowMs - sinceMs), note);
   }
   if (!lastFailure) return fact('Last failed load', 'none', 'since the start');
+  const failedAtMs = notAfter(nowMs, lastFailure.atMs);
   return fact(
     'Last failed load',
-    `${formatDuration(nowMs - lastFailure.atMs)} ago`,
-    html`at ${time(lastFailure.atMs, nowMs)}, over now. ${FAILURE_KINDS[lastFailure.kind].summary}`,
+    `${formatDuration(nowMs - failedAtMs)} ago`,
+    html`at ${time(failedAtMs, nowMs)}, over now. ${FAILURE_KINDS[lastFailure.kind].summary}`,
   );
 };
 
@@ -167,7 +170,7 @@ const storeFacts = ({ stores, nowMs }: PageContent): Html[] =>
   stores.map(({ name, failing }) => {
     const { title, purpose } = STORES[name];
     return failing
-      ? fact(title, 'fails', html`since ${time(failing.sinceMs, nowMs)}`)
+      ? fact(title, 'fails', html`since ${time(notAfter(nowMs, failing.sinceMs), nowMs)}`)
       : fact(title, 'works', purpose);
   });
 

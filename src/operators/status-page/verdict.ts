@@ -1,5 +1,5 @@
 import type { ListStatus } from '../../banks/bank-list.ts';
-import type { FreshnessPolicy } from '../../banks/freshness.ts';
+import { isServable, type FreshnessPolicy } from '../../banks/freshness.ts';
 import {
   countRejected,
   NOTHING_REJECTED,
@@ -7,6 +7,7 @@ import {
   type RejectedEntries,
   type RejectionReason,
 } from '../../banks/reading/entry.ts';
+import { notAfter } from '../../clock.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import type { StoreState } from '../../telemetry/events.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
@@ -43,6 +44,8 @@ export interface Situation {
   /** Undefined unless the service is shutting down. */
   readonly drain: DrainTimes | undefined;
   readonly nowMs: number;
+  /** Since when this process runs, in milliseconds. */
+  readonly uptimeMs: number;
 }
 
 /** Wall-clock milliseconds. */
@@ -72,7 +75,7 @@ export const judge = (situation: Situation): PageVerdict => {
 
 const judgeList = (situation: Situation): PageVerdict => {
   const { state, failure, held } = situation.status;
-  if (failure === undefined && state === 'empty') return FIRST_LOAD;
+  if (failure === undefined && !isServable(state)) return whileRequestsWait(situation);
   if (failure === undefined && state === 'fresh') return judgeEntries(held?.rejected ?? NOTHING_REJECTED);
   return { ...whatUsersGet(situation), ...whatIsWrong(situation) };
 };
@@ -90,18 +93,27 @@ export const noContact = (asOf: string): PageVerdict => ({
   ],
 });
 
-const FIRST_LOAD: PageVerdict = {
-  ...toVerdict(
-    'warning',
-    'The first list is being loaded.',
-    'There is no cached list yet. Requests for /banks wait for it, at most for PROVIDER_TIMEOUT; after that they get an error.',
-  ),
-  actions: ['Nothing yet. This page updates automatically.'],
+/** While there is nothing to serve and no load has failed. */
+const whileRequestsWait = ({ status: { state, ageMs = 0 }, policy, nowMs }: Situation): PageVerdict => {
+  const expiredForMs = ageMs - policy.ttlMs - policy.maxStaleMs;
+  const headline = state === 'empty' ? 'The first list is being loaded.' : 'A new list is being loaded.';
+  const why =
+    state === 'empty'
+      ? 'There is no cached list yet.'
+      : `The cached list is ${formatDuration(ageMs)} old. It expired at ${formatTime(nowMs - expiredForMs, nowMs)} (${formatDuration(expiredForMs)} ago) and is not served.`;
+  return {
+    ...toVerdict(
+      'warning',
+      headline,
+      `${why} Requests for /banks wait for the new one, at most for PROVIDER_TIMEOUT; after that they get an error.`,
+    ),
+    actions: ['Nothing yet. This page updates automatically.'],
+  };
 };
 
 /** By the state of the list, while loads fail or are overdue. */
 const whatUsersGet = ({ status, policy, nowMs }: Situation): PageVerdict => {
-  const { state, ageMs = 0, failure } = status;
+  const { state, ageMs = 0, failure, failing } = status;
   const age = formatDuration(ageMs);
   const lifeMs = policy.ttlMs + policy.maxStaleMs;
   const leftMs = lifeMs - ageMs;
@@ -113,12 +125,16 @@ const whatUsersGet = ({ status, policy, nowMs }: Situation): PageVerdict => {
         'Users get errors: there is no cached list.',
         'No list has been loaded since this instance started, and no saved one could be used.',
       );
-    case 'expired':
+    case 'expired': {
+      // It may have expired before this process began, or while the machine was suspended.
+      const errorsSinceMs = Math.max(nowMs + leftMs, notAfter(nowMs, failing?.sinceMs ?? nowMs));
+      const since = `${formatTime(errorsSinceMs, nowMs)} (${formatDuration(nowMs - errorsSinceMs)})`;
       return toVerdict(
         'error',
         'Users get errors: the cached list has expired.',
-        `Users have been getting errors since ${end} (${formatDuration(-leftMs)}), and will until a load succeeds. The cached list is ${age} old. It could be served for ${formatDuration(lifeMs)} (CACHE_TTL plus CACHE_MAX_STALE).`,
+        `Users have been getting errors since ${since}, and will until a load succeeds. The cached list is ${age} old. It could be served for ${formatDuration(lifeMs)} (CACHE_TTL plus CACHE_MAX_STALE).`,
       );
+    }
     case 'stale':
       return toVerdict(
         'warning',
@@ -136,9 +152,10 @@ const whatUsersGet = ({ status, policy, nowMs }: Situation): PageVerdict => {
   }
 };
 
-const whatIsWrong = ({ status, nowMs }: Situation): Pick<PageVerdict, 'problems' | 'actions'> => {
+const whatIsWrong = (situation: Situation): Pick<PageVerdict, 'problems' | 'actions'> => {
+  const { status, nowMs } = situation;
   const { failure, failing } = status;
-  if (!failure) return OVERDUE;
+  if (!failure) return { problems: [{ summary: whyOverdue(situation) }], actions: [WAIT] };
   const { summary, actions } = FAILURE_KINDS[failure.kind];
   const httpStatus = failure.upstreamStatus === undefined ? '' : `, HTTP ${failure.upstreamStatus}`;
   const history =
@@ -147,15 +164,18 @@ const whatIsWrong = ({ status, nowMs }: Situation): Pick<PageVerdict, 'problems'
   return { problems: [{ summary, history, details: failure.message }], actions };
 };
 
-const failingSince = ({ sinceMs }: { readonly sinceMs: number }, nowMs: number): string =>
-  `Failing since ${formatTime(sinceMs, nowMs)} (${formatDuration(nowMs - sinceMs)})`;
-
-const OVERDUE: Pick<PageVerdict, 'problems' | 'actions'> = {
-  problems: [
-    { summary: 'The renewal is overdue, and no load has failed: this machine may have been suspended.' },
-  ],
-  actions: ['Nothing yet: a load is in progress or about to start. This page updates automatically.'],
+const failingSince = (failing: { readonly sinceMs: number }, nowMs: number): string => {
+  const sinceMs = notAfter(nowMs, failing.sinceMs);
+  return `Failing since ${formatTime(sinceMs, nowMs)} (${formatDuration(nowMs - sinceMs)})`;
 };
+
+/** Why a list that is still served is stale, though no load has failed. */
+const whyOverdue = ({ status: { ageMs = 0 }, uptimeMs }: Situation): string =>
+  ageMs > uptimeMs
+    ? 'This instance started with a saved list that is older than CACHE_TTL, and its first load has not ended yet.'
+    : 'The renewal is late, and no load has failed: the provider is slow, or this machine was suspended.';
+
+const WAIT = 'Nothing yet: a load is in progress or about to start. This page updates automatically.';
 
 /** The verdict on a current list: by how many of its entries were rejected. */
 const judgeEntries = (entries: RejectedEntries): PageVerdict => {
@@ -198,7 +218,8 @@ const DAY_MS = 86_400_000;
 const withLargeChange = (verdict: PageVerdict, { status, nowMs }: Situation): PageVerdict => {
   const change = status.held?.largeChange;
   if (!change || nowMs - change.atMs > DAY_MS) return verdict;
-  const { added, removed, atMs } = change;
+  const { added, removed } = change;
+  const atMs = notAfter(nowMs, change.atMs);
   const sentence = `The list changed by more than GUARD_MAX_SHRINK at ${formatTime(atMs, nowMs)}: ${added} entries are new or different, and ${removed} are gone or different. If that is wrong, tell the provider; the list of before comes back with the next load that brings it.`;
   return { ...verdict, meaning: [...verdict.meaning, sentence] };
 };
