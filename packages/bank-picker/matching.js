@@ -52,6 +52,9 @@ export const TIER = {
 /** Fewer digits would find an ISPB nearly everywhere, fewer letters the inside of too many words. */
 export const SHORTEST = { ispb: 3, inside: 4, error: 3, errorInStart: 5, errors: 6 };
 
+/** So many of the brands get the benefit of the doubt. */
+const BEST_KNOWN = 20;
+
 export const isNumber = (/** @type {string} */ word) => /^\d+$/.test(word);
 
 const ROWS = new Map(BRANDS.map(([ispb, ...names], fame) => [ispb, { names, fame }]));
@@ -243,8 +246,16 @@ export const findLoosely = (word, candidates, vocabulary) => {
     if (mayBeMistyped && tier > TIER.error) tier = Math.min(tier, tierWithErrors(word, spelling.text));
     const mayBeInside = word.length >= SHORTEST.inside && lacksAtMost(0, letters, own);
     if (tier > TIER.inside && mayBeInside && spelling.text.includes(word)) tier = TIER.inside;
-    if (tier > TIER.errors && mayBeInFront && isInFront(spelling.text, word)) tier = TIER.errors;
-    if (tier < TIER.none) for (const place of spelling.places) note(matches, place, tier);
+    const hasMore = tier > TIER.errors && mayBeInFront && isInFront(spelling.text, word);
+    if (tier === TIER.none && !hasMore) continue;
+    for (const place of spelling.places) {
+      const isKnown = (candidates[place.candidate]?.fame ?? 0) < BEST_KNOWN;
+      // "secred": Sicredi, not Socred.
+      const isLikely = tier === TIER.errorInStart && isKnown && word.length >= SHORTEST.errors;
+      // "transferwise" is no Trans.
+      const isName = hasMore && place.role !== 'word';
+      note(matches, place, isLikely ? TIER.error : isName ? TIER.errors : tier);
+    }
   }
   return matches;
 };
@@ -260,6 +271,8 @@ const mostErrorsIn = (/** @type {string} */ typed) => (typed.length < SHORTEST.e
 /** How good a match two words or two sounds are. */
 export const tierWithErrors = (/** @type {string} */ typed, /** @type {string} */ word) => {
   if (typed.length < SHORTEST.error || word.length < SHORTEST.error) return TIER.none;
+  // "wise" is no VIS.
+  if (word.length === SHORTEST.error && typed.length > word.length) return TIER.none;
   const hasSwappedStart = typed[0] === word[1] && typed[1] === word[0];
   const hasSameStart = typed[0] === word[0] || hasSwappedStart;
   // With another first letter, one error is all that counts.

@@ -16,6 +16,9 @@ import { TIER } from './matching.js';
 /** Where no bank has every word: who has less than this share of what the best one has is no hit. */
 const LEAST_SHARE = 0.8;
 
+/** "wise brasil", with a word that no bank has: less than this share of what all words say names no bank. */
+const LEAST_KNOWN = 0.4;
+
 /** Rarer words do not say more about which bank is meant. */
 const MOST_RARITY = 6;
 
@@ -83,7 +86,9 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
     }
     if (tier === TIER.none) continue;
     // People misspell the names of today more often than old ones.
-    if (isFormer && (tier === TIER.error || tier === TIER.errorInStart)) tier = TIER.errors;
+    if (isFormer && tier >= TIER.sound && tier <= TIER.errorInStart) {
+      tier = tier === TIER.sound ? TIER.error : TIER.errors;
+    }
     for (const table of optional) if ((table.tiers[at] ?? TIER.none) < TIER.none) matched += 1;
     best = Math.min(best, tier);
     const isMiddle = tier >= TIER.sound && begins === 0;
@@ -101,9 +106,13 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
  */
 export const rankParts = (needed, candidates) => {
   const scores = new Float64Array(candidates.length);
+  let most = 0;
+  let hasUnknown = false;
   for (const [index, { tiers, names, count }] of needed.entries()) {
     const rarity = Math.min(MOST_RARITY, Math.max(1, Math.log2(candidates.length / count)));
     const weight = rarity * (index === 0 ? FIRST_WORD : 1);
+    most += weight;
+    hasUnknown ||= count === 0;
     for (let at = 0; at < candidates.length; at += 1) {
       const tier = tiers[at] ?? TIER.none;
       if (tier > TIER.errorInStart) continue;
@@ -112,10 +121,10 @@ export const rankParts = (needed, candidates) => {
       scores[at] = (scores[at] ?? 0) + weight * (isFormer ? 0.8 : 1) * quality;
     }
   }
-  const best = scores.reduce((most, score) => Math.max(most, score), 0);
+  const best = scores.reduce((highest, score) => Math.max(highest, score), 0);
   /** @type {number[]} */
   const keys = [];
-  if (best === 0) return keys;
+  if (best === 0 || (hasUnknown && best < most * LEAST_KNOWN)) return keys;
   for (const [at, score] of scores.entries()) {
     if (score < best * LEAST_SHARE) continue;
     const rankClass = CLASSES.parts + Math.round(CLASSES.mostParts * (1 - score / best));
@@ -123,6 +132,10 @@ export const rankParts = (needed, candidates) => {
   }
   return keys;
 };
+
+/** Whether it is in the table of brands. */
+export const isBrand = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
+  (candidates[key % candidates.length]?.fame ?? 0) < BRANDS.length;
 
 /** Whether a hit has all words without an error, in a name that the bank has today. */
 export const isRegular = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
@@ -136,6 +149,7 @@ export const namedIn = (
 ) => {
   const [first = Infinity, second = Infinity] = sorted;
   if (!isRegular(first, candidates) || tierOf(first, candidates) !== TIER.whole) return false;
-  const isKnown = (candidates[first % candidates.length]?.fame ?? 0) < BRANDS.length;
-  return isKnown || !isRegular(second, candidates) || tierOf(second, candidates) !== TIER.whole;
+  return (
+    isBrand(first, candidates) || !isRegular(second, candidates) || tierOf(second, candidates) !== TIER.whole
+  );
 };

@@ -1,7 +1,7 @@
 import { BRANDS, POPULAR } from './brands.js';
 import { explain } from './marks.js';
 import { findExactly, findLoosely, TIER, toCandidate, vocabularyOf } from './matching.js';
-import { isRegular, namedIn, rankParts, rankWhole } from './ranking.js';
+import { isBrand, isRegular, namedIn, rankParts, rankWhole } from './ranking.js';
 import { queryWords } from './spelling.js';
 import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
 
@@ -14,6 +14,7 @@ import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
  * @property {string} id
  * @property {string} code
  * @property {string} name
+ * @property {string} [logo] its address; absent where the list has no logos
  * @property {Entry} entry
  * @typedef {object} Hit
  * @property {Bank} bank
@@ -110,6 +111,12 @@ export const createSearch = (banks) => {
         tables = { ...tables, needed: others.map(loosely), joined: [] };
         keys = rankWhole(tables, candidates);
       }
+    }
+    if (keys.length === 0 && needed.length > 1) {
+      // "pague seguro": a well-known name, though both words are in others.
+      const joinedLoosely = { ...tables, needed: [loosely(needed.join(''))], joined: [] };
+      const brands = rankWhole(joinedLoosely, candidates).filter((key) => isBrand(key, candidates));
+      if (brands.length > 0) [tables, keys] = [joinedLoosely, brands];
     }
     if (keys.length === 0) {
       tables = { ...tables, joined: [] };
