@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { describeInBrowser } from '../kit/browser.ts';
 import { createStage } from '../kit/stage.ts';
@@ -42,5 +43,21 @@ describeInBrowser('the example in', () => {
     await stage.page.waitForFunction("document.querySelector('bank-picker').value === ''");
     expect(await field.inputValue()).toBe('');
     expect(stage.complaints).toEqual([]);
+  });
+
+  test('Vue has the bundler that shows that the bank picker is at most 20 kB, as its README says', async () => {
+    const cwd = join(scratch, 'examples/vue');
+    await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
+    const bundle = `import { rolldown } from 'rolldown';
+      const bundle = await rolldown({ input: process.argv[1] });
+      const { output } = await bundle.generate({ minify: true, comments: false });
+      process.stdout.write(output.map(({ code }) => code).join('\\n'));`;
+    const args = ['--input-type=module', '--eval', bundle, resolve('packages/bank-picker/bank-picker.js')];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
+    const kilobytes = gzipSync(stdout, { level: 9 }).length / 1_000;
+    expect(kilobytes).toBeGreaterThan(10);
+    expect(kilobytes).toBeLessThanOrEqual(20);
+    const readme = readFileSync('packages/bank-picker/README.md', 'utf8');
+    expect(readme).toContain(`${Math.ceil(kilobytes)} kB minified and compressed`);
   });
 });

@@ -3,9 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from '@jest/globals';
-import { minify } from '@swc/core';
 
 // The element's folder is self-contained: it can be copied into a site or published as a package.
 
@@ -30,15 +28,6 @@ test('it is packed with all that it imports, its types and its licence, and has 
   expect(imported.length).toBeGreaterThan(0);
   expect(imported.filter((from) => !packed.includes(from.replace('./', '')))).toEqual([]);
   expect(Object.keys(JSON.parse(read('package.json')))).not.toContain('dependencies');
-});
-
-test('it is at most 20 kB, minified and compressed, as its README says', async () => {
-  const options = { module: true, mangle: { toplevel: true }, compress: { passes: 2 } };
-  const minified = await Promise.all(modules.map((name) => minify(read(name), options)));
-  const text = minified.map(({ code }) => code).join('\n');
-  const kilobytes = gzipSync(text, { level: 9 }).length / 1_000;
-  expect(read('README.md')).toContain(`${Math.ceil(kilobytes)} kB minified and compressed`);
-  expect(kilobytes).toBeLessThanOrEqual(20);
 });
 
 test('a server that renders pages can import it', async () => {
