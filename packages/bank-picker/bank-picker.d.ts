@@ -30,8 +30,8 @@ export interface BankPickerStrings {
   noneHint: string;
   /** Stands beside an old name by which a bank was found: the last year of that name. */
   until: (year: number) => string;
-  /** Told where a value was set that no bank of the list has. */
-  vanished: (value: string) => string;
+  /** Shown where a value was set that no bank on offer has: that value, or the name of a bank that `filter` leaves out. */
+  vanished: (bank: string) => string;
   /** What screen readers hear when a bank has been chosen. */
   selected: (name: string) => string;
   /** Validity messages: nothing chosen though required; text that is no bank. */
@@ -68,9 +68,9 @@ export interface BankPickerEventMap {
   input: CustomEvent<Bank | null>;
   /** When such a change is final; the detail is the bank, or null. */
   change: CustomEvent<Bank | null>;
-  /** The list is there; the detail is the number of banks. Does not bubble. */
+  /** The list is there; the detail is the number of banks on offer. Does not bubble. */
   load: CustomEvent<number>;
-  /** A value was set that no bank of the list has; the detail is that value. Does not bubble. */
+  /** A value was set that no bank on offer has; the detail is that value. Does not bubble. */
   missing: CustomEvent<string>;
   /** The list did not come; does not bubble. */
   error: CustomEvent<BankPickerFailure>;
@@ -88,15 +88,19 @@ export class BankPickerElement extends HTMLElement {
   disabled: boolean;
   /** The label that the element shows above its field; '' for a page that has a `<label>` of its own. */
   label: string;
+  /** A sentence of help between label and field, such as which account is meant; '' for none. */
+  help: string;
   /** Takes the place of the strings' placeholder; '' for that one. */
   placeholder: string;
   /** The fields of an entry that are its code (default `code`), name (`name`) and id (`ispb`). */
   codeField: string;
   nameField: string;
   idField: string;
+  /** The field that is the address of a bank's logo; '', the default, shows no logos. */
+  logoField: string;
   /**
-   * The chosen bank's id, '' for none. It can be set before the list is there. An id that the list does not have is
-   * told to the user and becomes ''; `missing` tells the page. Otherwise setting it fires no event.
+   * The chosen bank's id, '' for none. It can be set before the list is there. An id that no bank on offer has becomes
+   * ''; the user sees a note, and the page gets `missing`. Otherwise setting it fires no event.
    */
   value: string;
   /** What the form's reset goes back to: the `value` attribute. */
@@ -105,6 +109,11 @@ export class BankPickerElement extends HTMLElement {
   readonly bank: Bank | null;
   /** Words that take the place of the built-in ones in the element's language. */
   strings: Partial<BankPickerStrings>;
+  /**
+   * Decides which banks are offered; null, the default, offers all. It gets an entry of the list as published. A bank that
+   * it leaves out can neither be found nor be the value.
+   */
+  filter: ((bank: Bank) => boolean) | null;
   readonly type: 'bank-picker';
   readonly form: HTMLFormElement | null;
   readonly labels: NodeList;

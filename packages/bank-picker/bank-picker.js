@@ -10,6 +10,9 @@ import { styleSheet } from './style.js';
  * @typedef {import('./bank-picker.js').BankPickerElement} Types
  * @typedef {import('./bank-picker.js').BankPickerStrings} Strings
  * @typedef {import('./load.js').Status} Status
+ * @typedef {import('./search.js').Bank} Bank
+ * @typedef {import('./search.js').Entry} Entry
+ * @typedef {'custom' | 'incomplete' | 'failed' | 'required'} Problem why the field blocks its form
  */
 
 /** Properties that mirror an attribute, each with what an absent one means. */
@@ -21,6 +24,8 @@ const TEXTS = /** @type {const} */ ({
   codeField: ['code-field', 'code'],
   nameField: ['name-field', 'name'],
   idField: ['id-field', 'ispb'],
+  logoField: ['logo-field', ''],
+  help: ['help', ''],
   defaultValue: ['value', ''],
 });
 
@@ -42,18 +47,38 @@ for (const [property, [attribute, absent]] of Object.entries(TEXTS)) {
   });
 }
 
-const SOURCES = new Set(['src', 'code-field', 'name-field', 'id-field']);
+const FLAGS = /** @type {const} */ ({
+  custom: 'customError',
+  incomplete: 'badInput',
+  failed: 'valueMissing',
+  required: 'valueMissing',
+});
+
+const SOURCES = new Set(['src', 'code-field', 'name-field', 'id-field', 'logo-field']);
 
 /** @implements {Types} */
 export class BankPickerElement extends Base {
   static formAssociated = true;
-  static observedAttributes = [...SOURCES, 'value', 'label', 'aria-label', 'placeholder', 'required', 'lang'];
+  static observedAttributes = [
+    ...SOURCES,
+    'value',
+    'label',
+    'aria-label',
+    'help',
+    'placeholder',
+    'required',
+    'lang',
+  ];
 
   #internals = this.attachInternals();
   #shadow = this.attachShadow({ mode: 'open', delegatesFocus: true });
   /** @type {Partial<Strings>} */
   #strings = {};
   #words = stringsFor('');
+  /** @type {((bank: Entry) => boolean) | null} */
+  #filter = null;
+  /** All banks of the list, also those that the filter leaves out. @type {readonly Bank[]} */
+  #all = [];
   #picker = createPicker(this.#shadow, this.#words, {
     onInput: () => this.#onInput(),
     onCommit: () => this.#onCommit(),
@@ -73,6 +98,8 @@ export class BankPickerElement extends Base {
   /** Whether the value is no longer that of the attribute. */
   #isDirty = false;
   #customError = '';
+  /** The problem that people are shown; it goes with its cause. @type {Problem | undefined} */
+  #shown;
   #isLoadDue = false;
   /** A page may change its language at any time. */
   #languages = new MutationObserver(() => this.#speak());
@@ -81,7 +108,8 @@ export class BankPickerElement extends Base {
     super();
     this.#shadow.adoptedStyleSheets = [styleSheet()];
     this.addEventListener('invalid', () => {
-      this.#picker.setError(this.validationMessage);
+      this.#shown = this.#problem();
+      this.#validate();
       this.#loader.hurry();
     });
     this.addEventListener('focusin', () => this.#label());
@@ -89,7 +117,7 @@ export class BankPickerElement extends Base {
 
   connectedCallback() {
     // A framework may have set properties on the instance before this class was defined; they hide the accessors.
-    for (const key of [...Object.keys(TEXTS), 'required', 'disabled', 'strings', 'value']) {
+    for (const key of [...Object.keys(TEXTS), 'required', 'disabled', 'strings', 'filter', 'value']) {
       if (!Object.hasOwn(this, key)) continue;
       const value = Reflect.get(this, key);
       Reflect.deleteProperty(this, key);
@@ -123,7 +151,9 @@ export class BankPickerElement extends Base {
 
   /** @param {boolean} isDisabled by its own attribute or a fieldset's */
   formDisabledCallback(isDisabled) {
+    if (isDisabled) this.#shown = undefined;
     this.#picker.setDisabled({ isDisabled });
+    this.#validate();
   }
 
   formResetCallback() {
@@ -164,7 +194,21 @@ export class BankPickerElement extends Base {
     this.#strings = strings ?? {};
     this.#speak();
     this.#label();
-    this.#validate();
+  }
+
+  get filter() {
+    return this.#filter;
+  }
+
+  set filter(filter) {
+    this.#filter = filter ?? null;
+    const banks = this.#offered();
+    const before = this.#picker.banks();
+    // A framework may set a new function with the same result each time it renders.
+    if (banks.length === before.length && banks.every((bank, at) => bank === before[at])) return;
+    const { value } = this;
+    this.#picker.setBanks(banks);
+    if (value !== '') this.#select(value);
   }
 
   get required() {
@@ -229,21 +273,44 @@ export class BankPickerElement extends Base {
 
   #load() {
     if (this.src === '') return this.#loader.stop();
-    this.#loader.load(this.src, { code: this.codeField, name: this.nameField, id: this.idField });
+    this.#loader.load(this.src, {
+      code: this.codeField,
+      name: this.nameField,
+      id: this.idField,
+      logo: this.logoField,
+    });
   }
 
   #onStatus(/** @type {Status} */ status) {
     const { value } = this;
+    if (status.kind === 'loaded') {
+      this.#all = status.banks;
+      this.#picker.setBanks(this.#offered());
+    }
     this.#picker.setStatus(status);
     for (const kind of ['loading', 'loaded', 'failed']) this.#internals.states?.delete(kind);
     this.#internals.states?.add(status.kind);
     if (status.kind === 'loaded' && value !== '') this.#select(value);
     this.#label();
     this.#validate();
-    if (status.kind === 'loaded') this.#emit('load', status.banks.length, false);
+    if (status.kind === 'loaded') this.#emit('load', this.#picker.banks().length, false);
     if (status.kind === 'failed') {
       this.#emit('error', { code: status.code, requestId: status.requestId }, false);
     }
+  }
+
+  /** The banks that the filter lets through. One that it cannot decide on is left out. */
+  #offered() {
+    const filter = this.#filter;
+    if (!filter) return this.#all;
+    return this.#all.filter(({ entry }) => {
+      try {
+        return filter(entry);
+      } catch (error) {
+        reportError(error);
+        return false;
+      }
+    });
   }
 
   /** Chooses the bank with this id without an event. */
@@ -252,7 +319,9 @@ export class BankPickerElement extends Base {
     const bank = value === '' ? undefined : this.#picker.banks().find(({ id }) => id === value);
     const isMissing = isLoaded && !bank && value !== '';
     this.#awaited = isLoaded || bank ? '' : value;
-    this.#picker.select(bank ?? null, isMissing ? value : '');
+    this.#shown = undefined;
+    const excluded = this.#all.find(({ id }) => id === value);
+    this.#picker.select(bank ?? null, isMissing ? (excluded?.name ?? value) : '');
     this.#reported = this.value;
     this.#committed = this.value;
     this.#sync();
@@ -262,6 +331,7 @@ export class BankPickerElement extends Base {
   #onInput() {
     this.#awaited = '';
     this.#isDirty = true;
+    this.#shown = undefined;
     this.#sync();
     if (this.value === this.#reported) return;
     this.#reported = this.value;
@@ -269,6 +339,9 @@ export class BankPickerElement extends Base {
   }
 
   #onCommit() {
+    if (this.#problem() === 'incomplete' && this.#picker.status().kind === 'loaded') {
+      this.#shown = 'incomplete';
+    }
     this.#validate();
     if (this.value === this.#committed) return;
     this.#committed = this.value;
@@ -281,24 +354,32 @@ export class BankPickerElement extends Base {
   }
 
   #validate() {
-    const [flags, message] = this.#problem();
-    this.#internals.setValidity(flags, message, this.#picker.input);
-    if (message === '') this.#picker.setError('');
+    const problem = this.#problem();
+    const { failed, failedHint, incomplete, required } = this.#words;
+    const messages = {
+      custom: this.#customError,
+      incomplete,
+      failed: `${failed} ${failedHint}`,
+      required,
+    };
+    const message = problem ? messages[problem] : '';
+    this.#internals.setValidity(problem ? { [FLAGS[problem]]: true } : {}, message, this.#picker.input);
+    if (this.#shown !== problem) this.#shown = undefined;
+    this.#picker.setError(this.#shown ? message : '');
   }
 
-  /** @returns {[ValidityStateFlags, string]} */
+  /** @returns {Problem | undefined} */
   #problem() {
-    if (this.#customError) return [{ customError: true }, this.#customError];
-    if (this.#picker.isIncomplete()) return [{ badInput: true }, this.#words.incomplete];
-    if (!this.required || this.value !== '') return [{}, ''];
-    const { failed, failedHint, required } = this.#words;
-    const isFailed = this.#picker.status().kind === 'failed';
-    return [{ valueMissing: true }, isFailed ? `${failed} ${failedHint}` : required];
+    if (this.#customError) return 'custom';
+    if (this.#picker.isIncomplete()) return 'incomplete';
+    if (!this.required || this.value !== '') return undefined;
+    return this.#picker.isFailed() ? 'failed' : 'required';
   }
 
   #speak() {
     this.#words = { ...stringsFor(languageOf(this)), ...this.#strings };
     this.#picker.setStrings(this.#words);
+    this.#validate();
   }
 
   /** The input cannot refer to a label outside the shadow root, so the label's text is copied. */
@@ -310,6 +391,7 @@ export class BankPickerElement extends Base {
       visible: this.label,
       spoken,
       hint: this.placeholder,
+      help: this.help,
       isRequired: this.required,
     });
   }

@@ -69,8 +69,7 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
   /** Under the field, or above it where that is roomier; the on-screen keyboard of a phone takes part of the room. */
   const place = () => {
     const at = field.getBoundingClientRect();
-    const screen = window.visualViewport;
-    const [start, height] = screen ? [screen.offsetTop, screen.height] : [0, window.innerHeight];
+    const { offsetTop: start = 0, height = window.innerHeight } = window.visualViewport ?? {};
     const below = start + height - at.bottom - 2 * GAP_PX;
     const above = at.top - start - 2 * GAP_PX;
     const isAbove = below < LEAST_HEIGHT_PX && above > below;
@@ -92,6 +91,9 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
   return {
     isOpen: () => opened !== undefined,
     active: () => hits[active]?.bank,
+    /** What can be read of the active option, and the heading above it. */
+    activeText: () => options[active]?.textContent,
+    activeGroup: () => options[active]?.parentElement?.querySelector('.heading')?.textContent,
     size: () => hits.length,
 
     /** Replaces the options. None is active, except the chosen bank where it is among them. */

@@ -3,7 +3,7 @@
 
 /**
  * @typedef {import('./search.js').Bank} Bank
- * @typedef {{ readonly code: string, readonly name: string, readonly id: string }} FieldNames
+ * @typedef {{ readonly code: string, readonly name: string, readonly id: string, readonly logo: string }} FieldNames `logo` may be ''
  * @typedef {{ readonly kind: 'loading' }} Loading
  * @typedef {object} Loaded
  * @property {'loaded'} kind
@@ -157,7 +157,7 @@ const fetchBanks = async (url, fields, signal) => {
  */
 const judgeList = (response, list, fields) => {
   if (!Array.isArray(list)) return toFailed(response, 'not_a_list');
-  const banks = list.filter(isRecord).map((entry) => toBank(entry, fields));
+  const banks = list.filter(isRecord).map((entry) => toBank(entry, fields, response.url));
   const usable = banks.filter(({ id, name }) => id !== '' && name !== '');
   if (usable.length === 0) return toFailed(response, 'no_usable_bank');
   return {
@@ -211,11 +211,15 @@ const secondsOf = (/** @type {string | null} */ retryAfter) => {
 /**
  * @param {Record<string, unknown>} entry
  * @param {FieldNames} fields
+ * @param {string} listUrl a logo's address may be relative to it
  * @returns {Bank}
  */
-const toBank = (entry, fields) => {
+const toBank = (entry, fields, listUrl) => {
   const code = textOf(entry[fields.code]);
-  return { id: textOf(entry[fields.id]) || code, code, name: textOf(entry[fields.name]), entry };
+  const bank = { id: textOf(entry[fields.id]) || code, code, name: textOf(entry[fields.name]), entry };
+  if (fields.logo === '') return bank;
+  const logo = textOf(entry[fields.logo]);
+  return { ...bank, logo: logo !== '' && URL.canParse(logo, listUrl) ? new URL(logo, listUrl).href : '' };
 };
 
 const textOf = (/** @type {unknown} */ value) =>

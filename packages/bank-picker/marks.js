@@ -100,6 +100,14 @@ const markWord = (texts, typed) => {
   return undefined;
 };
 
+/** The first letters of the first two words that say which bank it is: MP of MERCADO PAGO IP LTDA. */
+export const initialsOf = (/** @type {string} */ name) =>
+  placedWordsIn(name)
+    .filter(({ word }) => !EMPTY.has(word))
+    .slice(0, 2)
+    .map(({ start }) => name.charAt(start).toUpperCase())
+    .join('');
+
 /**
  * Cuts `text` into marked and unmarked pieces, in order. Spans that overlap, or have only spaces between them, become one.
  * @param {string} text

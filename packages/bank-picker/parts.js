@@ -1,4 +1,4 @@
-import { pieces } from './marks.js';
+import { initialsOf, pieces } from './marks.js';
 
 // What the picker is made of: elements with their roles and relations, and no behaviour. Every text becomes a text
 // node, so nothing that the network sends can be markup, and pages may require Trusted Types.
@@ -55,6 +55,7 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
     skeleton,
   ]);
 
+  const help = element('p', { id: 'help', class: 'help', part: 'help', hidden: '' });
   const note = element('p', { id: 'note', class: 'note', part: 'note' });
   const outdated = element('p', { id: 'outdated', class: 'outdated', part: 'warning', hidden: '' });
   const failed = element('strong');
@@ -70,7 +71,7 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
     reference,
   ]);
   const live = element('p', { class: 'live', role: 'status' });
-  const root = element('div', { class: 'root' }, [label, field, note, failure, outdated, popup, live]);
+  const root = element('div', { class: 'root' }, [label, help, field, note, failure, outdated, popup, live]);
   shadow.append(root);
 
   return {
@@ -87,6 +88,7 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
     noneHint,
     nothing,
     skeleton,
+    help,
     note,
     outdated,
     failure,
@@ -120,6 +122,7 @@ export const createOption = ({ bank, explain }, { id, position, total, isChosen 
       'aria-setsize': String(total),
     },
     [
+      ...(bank.logo === undefined ? [] : [createLogo(bank.logo, brand || bank.name)]),
       element('div', { class: 'name' }, [
         ...(brand
           ? [element('bdi', { class: 'brand' }, [...marked(brand, marks.brand), ...years]), ' ']
@@ -134,6 +137,31 @@ export const createOption = ({ bank, explain }, { id, position, total, isChosen 
       ]),
     ],
   );
+};
+
+/**
+ * A box of a fixed size with initials, which the logo covers once it is loaded. A broken image without an alternative text
+ * shows nothing.
+ * @param {string} url '' for none
+ * @param {string} name
+ */
+const createLogo = (url, name) => {
+  const logo = element('span', {
+    class: 'logo',
+    part: 'logo',
+    'aria-hidden': 'true',
+    'data-initials': initialsOf(name),
+  });
+  if (url === '') return logo;
+  const image = element('img', {
+    alt: '',
+    loading: 'lazy',
+    referrerpolicy: 'no-referrer',
+  });
+  image.addEventListener('load', () => image.classList.add('loaded'));
+  image.src = url;
+  logo.append(image);
+  return logo;
 };
 
 /**

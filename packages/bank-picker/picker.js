@@ -26,6 +26,12 @@ const FEWEST_LETTERS = 3;
 const ANNOUNCE_AFTER_MS = 250;
 
 /**
+ * VoiceOver, on a Mac, an iPhone or an iPad, does not announce the option that `aria-activedescendant` names when it is in
+ * a group. The live region does, as in React Aria; other screen readers would say it twice.
+ */
+const isApple = () => /^(?:mac|ip)/i.test(navigator.platform);
+
+/**
  * Fills `shadow` with a picker that has no banks yet.
  * @param {ShadowRoot} shadow
  * @param {Strings} words
@@ -50,7 +56,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   let before = null;
   /** What was typed before the list failed to come; the field comes back with it. */
   let draft = '';
-  /** The value that a program has set and no bank has. */
+  /** A value that a program has set and no bank on offer has, or the name of its bank. */
   let vanished = '';
   let error = '';
   let name = '';
@@ -74,7 +80,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     root.classList.toggle('loading', status.kind === 'loading');
     root.classList.toggle('disabled', input.disabled);
     root.ariaBusy = String(status.kind === 'loading');
-    label.hidden = label.textContent === '';
+    for (const it of [label, parts.help]) it.hidden = it.textContent === '';
     field.classList.toggle('wrong', error !== '' && !isFailed);
     field.classList.toggle('off', isFailed);
 
@@ -90,7 +96,9 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     input.setAttribute('aria-expanded', String(isListed));
     input.setAttribute('aria-invalid', String(error !== ''));
     // Of what is hidden, the text would still be read out.
-    const descriptions = [parts.note, parts.message, parts.outdated].filter((it) => !it.closest('[hidden]'));
+    const descriptions = [parts.help, parts.note, parts.message, parts.outdated].filter(
+      (it) => !it.closest('[hidden]'),
+    );
     input.setAttribute('aria-describedby', descriptions.map(({ id }) => id).join(' '));
     show.setAttribute('aria-expanded', String(isListed));
     show.setAttribute('aria-label', strings.show);
@@ -156,7 +164,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     bank = next;
     before = null;
     vanished = '';
-    error = '';
     input.value = textOf(next);
   };
 
@@ -192,9 +199,20 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   };
 
   const activate = (/** @type {(index: number, last: number) => number} */ to) => {
-    const opensAtChosen = !list.isOpen() && bank !== null;
+    const wasOpen = list.isOpen();
+    const group = list.activeGroup();
     open();
-    if (list.isOpen() && !opensAtChosen) list.move(to);
+    if (list.isOpen() && (wasOpen || !bank)) list.move(to);
+    if (!isApple() || !list.active()) return;
+    announce(
+      [
+        !wasOpen && strings.available(list.size()),
+        list.activeGroup() !== group && list.activeGroup(),
+        list.active() === bank && bank ? strings.selected(textOf(bank)) : list.activeText(),
+      ]
+        .filter(Boolean)
+        .join('. '),
+    );
   };
 
   const returnToText = () => {
@@ -208,7 +226,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     const next = certain();
     if (next) return choose(next);
     if (text === '') before = null;
-    else if (status.kind === 'loaded') error = strings.incomplete;
     render();
     onCommit();
   };
@@ -261,7 +278,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     before = bank ?? before;
     bank = null;
     vanished = '';
-    error = '';
     find();
     list.open();
     render();
@@ -301,6 +317,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     /** Text that stands for no bank. */
     isIncomplete: () => bank === null && input.value.trim() !== '',
     status: () => status,
+    /** Also during the next attempts. */
+    isFailed: () => !parts.failure.hidden,
 
     setStatus: (/** @type {Status} */ next) => {
       const wasFailed = !parts.failure.hidden;
@@ -314,8 +332,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
         }
         list.close();
       } else if (next.kind === 'loaded') {
-        banks = next.banks;
-        search = createSearch(banks);
         input.value ||= draft;
         draft = '';
         if (isRetryFocused) input.focus();
@@ -328,10 +344,19 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
       render();
     },
 
+    /** Replaces the banks on offer, before or after the list is loaded. */
+    setBanks: (/** @type {readonly Bank[]} */ next) => {
+      banks = next;
+      search = createSearch(banks);
+      if (before && !banks.includes(before)) before = null;
+      if (list.isOpen()) find();
+      render();
+    },
+
     /**
-     * Shows what a program has chosen: a bank, or none. `missing` is a value that no bank of the list has.
+     * Shows what a program has chosen: a bank, or none.
      * @param {Bank | null} next
-     * @param {string} missing
+     * @param {string} missing a value that no bank on offer has, or the name of its bank; '' for none
      */
     select: (next, missing) => {
       take(next);
@@ -355,16 +380,14 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     /** @param {{ isDisabled: boolean }} field */
     setDisabled: ({ isDisabled }) => {
       input.disabled = isDisabled;
-      if (isDisabled) {
-        list.close();
-        error = '';
-      }
+      if (isDisabled) list.close();
       render();
     },
 
-    /** @param {{ visible: string, spoken: string, hint: string, isRequired: boolean }} texts each may be '' */
-    setLabel: ({ visible, spoken, hint, isRequired }) => {
+    /** @param {{ visible: string, spoken: string, hint: string, help: string, isRequired: boolean }} texts each may be '' */
+    setLabel: ({ visible, spoken, hint, help, isRequired }) => {
       label.textContent = visible;
+      parts.help.textContent = help;
       name = visible || spoken;
       placeholder = hint;
       input.setAttribute('aria-required', String(isRequired));

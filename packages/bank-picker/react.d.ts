@@ -15,7 +15,10 @@ type Properties = Pick<
   | 'codeField'
   | 'nameField'
   | 'idField'
+  | 'logoField'
+  | 'help'
   | 'strings'
+  | 'filter'
 >;
 
 declare module 'react' {

@@ -17,7 +17,7 @@ const portuguese = {
   none: 'Nenhum banco encontrado',
   noneHint: 'Confira a grafia ou busque pelo código do banco.',
   until: (year) => `até ${year}`,
-  vanished: (value) => `O banco ${value} não está mais na lista. Escolha outro.`,
+  vanished: (bank) => `O banco ${bank} não está na lista. Escolha outro.`,
   selected: (name) => `Banco selecionado: ${name}`,
   required: 'Escolha um banco.',
   incomplete: 'Escolha um banco da lista.',
@@ -27,7 +27,7 @@ const portuguese = {
   offlineHint: 'Verifique sua conexão e tente novamente.',
   retry: 'Tentar novamente',
   retrying: 'Tentando novamente…',
-  retryIn: (seconds) => `Nova tentativa em ${inUnits(seconds)}`,
+  retryIn: (seconds) => `Nova tentativa em ${seconds} s`,
   reference: 'Código do erro',
   outdated: (days) => `Lista atualizada há mais de ${days} dias. Bancos novos podem não aparecer.`,
 };
@@ -49,7 +49,7 @@ const english = {
   none: 'No bank found',
   noneHint: 'Check the spelling or search by bank code.',
   until: (year) => `until ${year}`,
-  vanished: (value) => `Bank ${value} is no longer in the list. Choose another one.`,
+  vanished: (bank) => `Bank ${bank} is not in the list. Choose another one.`,
   selected: (name) => `Selected bank: ${name}`,
   required: 'Choose a bank.',
   incomplete: 'Choose a bank from the list.',
@@ -59,14 +59,10 @@ const english = {
   offlineHint: 'Check your connection and try again.',
   retry: 'Try again',
   retrying: 'Trying again…',
-  retryIn: (seconds) => `Trying again in ${inUnits(seconds)}`,
+  retryIn: (seconds) => `Trying again in ${seconds} s`,
   reference: 'Error code',
   outdated: (days) => `List last updated more than ${days} days ago. New banks may be missing.`,
 };
-
-/** Both languages write the units alike. */
-const inUnits = (/** @type {number} */ seconds) =>
-  seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`;
 
 /**
  * The words for a language tag: Portuguese for any `pt`, English for everything else.

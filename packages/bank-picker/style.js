@@ -1,5 +1,8 @@
 // One sheet for all pickers of a page. A constructed sheet is no inline style: the strictest Content-Security-Policy
-// lets it through.
+// lets it through. What the comments of the sheet would say, which every visitor would load:
+// - .root: iOS zooms the page in where a focused field's text is smaller than 16 px.
+// - .root:dir(rtl): Portuguese in a page from right to left is placed as the page has it, and read as it is.
+// - .field, contain: in a form that lays its fields out in a row, it is as wide whatever is in it.
 
 const CSS = `
 :host {
@@ -18,7 +21,6 @@ const CSS = `
   direction: inherit;
   color: var(--ink);
   font-family: var(--bank-picker-font-family, inherit);
-  /* iOS zooms the page in where a focused field's text is smaller. */
   font-size: var(--bank-picker-font-size, max(16px, 1em));
   line-height: 1.5;
   -webkit-text-size-adjust: 100%;
@@ -50,7 +52,6 @@ p {
   margin: 0;
 }
 
-/* Portuguese in a page from right to left: placed as the page has it, and read as it is. */
 .root:dir(rtl) {
   text-align: right;
 }
@@ -92,13 +93,16 @@ label {
   font-weight: 600;
 }
 
+.help {
+  margin-block-end: 0.375em;
+}
+
 .field {
   position: relative;
   display: flex;
   align-items: center;
   min-height: var(--bank-picker-height, 3.25em);
   overflow: hidden;
-  /* In a form that lays its fields out in a row: as wide whatever is in it. */
   contain: inline-size;
   contain-intrinsic-inline-size: 18em;
   border: 1px solid var(--control);
@@ -261,6 +265,42 @@ input::placeholder {
   overflow-wrap: anywhere;
 }
 
+.option:has(.logo) {
+  position: relative;
+  padding-inline-start: 3.5em;
+}
+
+.logo {
+  position: absolute;
+  inset-block: 0;
+  inset-inline-start: 0.9em;
+  display: grid;
+  place-items: center;
+  width: 2.5em;
+  height: 2.5em;
+  margin-block: auto;
+  overflow: hidden;
+  border-radius: 25%;
+  background: var(--line);
+  font-size: 0.8125em;
+  font-weight: 600;
+}
+
+.logo::before {
+  content: attr(data-initials);
+}
+
+.logo img {
+  position: absolute;
+  width: 100%;
+  height: 100%;
+  object-fit: contain;
+}
+
+.logo .loaded {
+  background: #fff;
+}
+
 .brand {
   margin-inline-end: 0.5em;
   font-weight: 600;
@@ -353,14 +393,19 @@ mark {
   width: 42%;
 }
 
+.help,
+.note {
+  color: var(--muted);
+  font-size: 0.875em;
+}
+
 .note {
   min-height: 1.5em;
   margin-block-start: 0.375em;
-  color: var(--muted);
-  font-size: 0.875em;
   font-variant-numeric: tabular-nums;
 }
 
+.help,
 .note,
 .outdated,
 .failure {

@@ -109,6 +109,11 @@ class Stage {
     this.shown = { folder: 'packages', html };
     await this.open(context, this.siteUrl);
   }
+  /** The same in a browser page that is open already. */
+  async goTo(html: string): Promise<void> {
+    this.shown = { folder: 'packages', html };
+    await this.page.goto(this.siteUrl);
+  }
   /** Opens the site in `folder`, which expects the service where the examples do. */
   async openSite(folder: string): Promise<void> {
     this.shown = { folder, html: '' };

@@ -40,6 +40,48 @@ describeInBrowser('the bank picker, for assistive technology', () => {
     ]);
   });
 
+  test('help is read with the field, also beside an error, and axe finds no problem', async () => {
+    await stage.visit(context);
+    await stage.ask("void (picker.help = 'O banco da conta que recebe o salário.')");
+    expect(await describedBy()).toEqual(['O banco da conta que recebe o salário.', '']);
+    await stage.page.getByRole('button', { name: 'Continuar' }).click();
+    expect(await describedBy()).toEqual(['O banco da conta que recebe o salário.', 'Escolha um banco.']);
+    expect(await stage.page.locator('#help').isVisible()).toBe(true);
+    expect(await stage.violations()).toEqual([]);
+  });
+
+  test.each([
+    ['MacIntel', true],
+    ['iPhone', true],
+    ['Win32', false],
+    ['Linux armv8l', false],
+  ])('on %s the live region repeats the active option: %s', async (platform, isRepeated) => {
+    await stage.openPage(`<!doctype html><html lang="pt-BR"><script>
+        Object.defineProperty(Navigator.prototype, 'platform', { get: () => '${platform}' });
+        globalThis.heard = [];
+      </script>
+      <script type="module" src="/bank-picker/bank-picker.js"></script>
+      <bank-picker src="${stage.rig.url}/banks"></bank-picker>`);
+    await stage.settled('loaded');
+    await stage.holdTime();
+    await stage.page.reload();
+    await stage.settled('loaded');
+    const announced = async (...keys: string[]): Promise<string | null> => {
+      for (const key of keys) await stage.page.keyboard.press(key);
+      await stage.page.clock.runFor(1_000);
+      return stage.page.getByRole('status').textContent();
+    };
+    const expectAnnounced = async (keys: string[], text: string, otherwise: string) =>
+      expect(await announced(...keys)).toBe(isRepeated ? text : otherwise);
+    await stage.box().focus();
+    const available = '513 bancos disponíveis';
+    const nubank = 'Nubank NU PAGAMENTOS - IP 260 ISPB 18236120';
+    await expectAnnounced(['ArrowDown'], `${available}. Mais procurados. ${nubank}`, available);
+    await expectAnnounced(['ArrowDown', 'ArrowUp'], nubank, available);
+    const last = 'MÊNTORE IP S.A. 804 ISPB 32343119';
+    await expectAnnounced(['ArrowUp'], `Outros bancos. ${last}`, available);
+  });
+
   test('it finds the list, its groups, the banks found, the active and the chosen one, and axe no problem', async () => {
     await stage.visit(context);
     await stage.box().click();

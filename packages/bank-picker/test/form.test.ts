@@ -96,9 +96,90 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.box().isDisabled()).toBe(false);
   });
 
-  test('a bank that has left the list is told, and does not lock the form', async () => {
+  test('an error disappears with the failure that caused it', async () => {
+    await stage.startCold();
+    await open(
+      `<form><bank-picker required src="${stage.rig.url}/banks"></bank-picker><button>Enviar</button></form>`,
+    );
+    await stage.settled('failed');
+    await stage.holdTime();
+    await stage.page.getByRole('button', { name: 'Enviar' }).click();
+    const invalid = () => stage.box().getAttribute('aria-invalid');
+    expect(await invalid()).toBe('true');
+    expect(await stage.ask('picker.validationMessage')).toMatch(/^Não conseguimos carregar/);
+    await stage.page.clock.runFor(60_000);
+    expect(await invalid()).toBe('true');
+    await stage.repair();
+    await stage.leave('failed');
+    await stage.settled('loaded');
+    expect([await invalid(), await note()]).toEqual(['false', '']);
+    expect(await stage.page.locator('.wrong').count()).toBe(0);
+    expect(await stage.ask('[picker.validity.valueMissing, picker.validationMessage]')).toEqual([
+      true,
+      'Escolha um banco.',
+    ]);
+  });
+
+  test('an error is shown in the language that the page has now, and goes when its cause does', async () => {
+    await visit('required');
+    await stage.ask('picker.reportValidity()');
+    expect(await note()).toBe('Escolha um banco.');
+    await stage.ask("void (document.documentElement.lang = 'en')");
+    await stage.page.waitForFunction(
+      "document.querySelector('bank-picker').validationMessage === 'Choose a bank.'",
+    );
+    expect(await note()).toBe('Choose a bank.');
+    await stage.ask('void (picker.required = false)');
+    expect([await note(), await stage.box().getAttribute('aria-invalid')]).toEqual(['', 'false']);
+  });
+
+  test('a filter decides which banks are offered, and no other can be the value', async () => {
+    await visit('name="bank" required', (picker) => `<form>${picker}<button>Enviar</button></form>`);
+    await stage.ask("void picker.addEventListener('missing', ({ detail }) => (globalThis.heard = detail))");
+    await choose('341');
+    await stage.ask("void (picker.filter = ({ name }) => !name.includes('ITAÚ'))");
+    expect(await stage.ask('[heard, picker.value, picker.validity.valueMissing]')).toEqual([
+      '60701190',
+      '',
+      true,
+    ]);
+    expect(await note()).toBe('O banco ITAÚ UNIBANCO S.A. não está na lista. Escolha outro.');
+    await stage.box().fill('60701190');
+    expect(await stage.codes()).toEqual([]);
+    await stage.box().fill('nub');
+    await stage.ask("void (picker.filter = ({ ispb }) => ispb === '18236120')");
+    expect(await stage.codes()).toEqual(['260']);
+    await stage.box().press('Enter');
+    expect(await data()).toBe('bank=18236120');
+    await stage.ask("void (picker.filter = ({ ispb }) => ispb === '18236120')");
+    expect([await data(), await text()]).toEqual(['bank=18236120', 'NU PAGAMENTOS - IP']);
+    await stage.ask('void (picker.filter = null, picker.value = "60701190")');
+    expect([await data(), await note()]).toEqual(['bank=60701190', 'Código 341 · ISPB 60701190']);
+    // It throws for one bank only.
+    await stage.ask('void (picker.filter = ({ code }) => code === "341" ? missing() : true)');
+    expect(await stage.ask('picker.value')).toBe('');
+    expect(stage.complaints).toEqual(['missing is not defined']);
+  });
+
+  test('a filter also holds for the value that the browser restores', async () => {
+    await visit(
+      'name="bank"',
+      (picker) => `<form>${picker}</form><script>
+      const filtered = sessionStorage.getItem('filtered');
+      if (filtered) document.querySelector('bank-picker').filter = ({ ispb }) => ispb !== filtered;
+      sessionStorage.setItem('filtered', '60701190');</script>`,
+    );
+    await choose('341');
+    await stage.page.goto('about:blank');
+    await stage.page.goBack();
+    await stage.settled('loaded');
+    expect([await data(), await text()]).toEqual(['bank=', '']);
+    expect(await note()).toBe('O banco ITAÚ UNIBANCO S.A. não está na lista. Escolha outro.');
+  });
+
+  test('a bank that has left the list is reported, and blocks the form only where one is required', async () => {
     await visit('name="bank" value="99999999"');
-    expect(await note()).toBe('O banco 99999999 não está mais na lista. Escolha outro.');
+    expect(await note()).toBe('O banco 99999999 não está na lista. Escolha outro.');
     expect(await text()).toBe('');
     expect(await stage.ask('[picker.value, picker.checkValidity()]')).toEqual(['', true]);
     await stage.ask("void picker.addEventListener('missing', ({ detail }) => (globalThis.heard = detail))");
