@@ -59,24 +59,26 @@ const context: ServeContext = {
 };
 
 /** Each command is loaded only when it is used. */
-const RUN: Readonly<Record<ProgramCommand, () => Promise<number>>> = {
+const RUN: Readonly<Record<ProgramCommand, (argument: string) => Promise<number>>> = {
   serve: async () => (await import('./commands/serve.ts')).serve(context),
   doctor: async () => (await import('./commands/doctor.ts')).doctor(context),
+  snapshot: async (file) => (await import('./commands/snapshot.ts')).snapshot(file, context),
   'check-config': async () => (await import('./commands/check-config.ts')).printConfig(context),
 };
 
 const request = parseCommandLine(process.argv.slice(2));
-if (typeof request === 'object') {
-  writeError(request.problem);
-  process.exitCode = 2;
-} else if (request === 'help') {
+if (request === 'help') {
   context.write(USAGE);
 } else if (request === 'version') {
   context.write(`${context.version}\n`);
+} else if ('problem' in request) {
+  writeError(request.problem);
+  process.exitCode = 2;
 } else {
+  const { command, argument } = request;
   // Only the service stops in an orderly way. The status is that of a shell for a program that a signal ended.
-  if (request !== 'serve') void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
-  process.exitCode = await RUN[request]();
+  if (command !== 'serve') void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
+  process.exitCode = await RUN[command](argument);
   // What could not be closed in time must not keep the service running. Other commands end once their output is read.
-  if (request === 'serve') process.exit();
+  if (command === 'serve') process.exit();
 }

@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   operators: 'secrets config banks failure-kinds.ts telemetry http express node:http pino',
   doctor: 'secrets config banks failure-kinds.ts provider sharing core.ts undici',
   'service.ts': 'secrets config banks core.ts telemetry http operators pino',
-  commands: 'secrets config telemetry doctor service.ts',
+  commands: 'secrets config core.ts telemetry doctor service.ts',
   'main.ts': 'secrets telemetry commands',
 };
 

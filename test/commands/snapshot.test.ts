@@ -1,0 +1,98 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import supertest from 'supertest';
+import type { Emulator } from '../../emulator/emulator.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { emulate } from '../kit/emulate.ts';
+import { runNode } from '../kit/program.ts';
+import { startRig } from '../kit/rig.ts';
+import { SANDBOX } from '../kit/sandbox.ts';
+
+// `banks-bff snapshot FILE`, the built program: a list for a service that starts while the provider is down.
+
+let emulator: Emulator;
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  emulator = await emulate();
+  folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  file = join(folder, 'list');
+});
+
+const run = async (env: Environment = {}, path = file) => {
+  const { exit, output } = runNode(resolve('dist/src/main.js'), {
+    programArgs: ['snapshot', path],
+    cwd: folder,
+    env: { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env },
+  });
+  return { status: await exit, text: output() };
+};
+
+test('it saves a list that a service serves while the provider is down', async () => {
+  // Neither is used: nothing listens there, and the other file is the service's.
+  const env = { CACHE_REDIS_URL: 'redis://127.0.0.1:9', CACHE_SNAPSHOT_FILE: join(folder, 'another') };
+  expect(await run(env)).toEqual({ status: 0, text: `${file}: 513 banks\n` });
+  expect(emulator.listCalls()).toBe(1);
+  expect(readdirSync(folder)).toEqual(['list']);
+  const rig = await startRig({
+    provider: emulator,
+    env: { CACHE_SNAPSHOT_FILE: file },
+    before: (provider) => provider.behave('unavailable'),
+  });
+  const { body } = await supertest(rig.url).get('/banks').expect(200);
+  expect(body).toHaveLength(513);
+});
+
+test('a list that is there is what the new one is compared with, and is replaced by a good one', async () => {
+  await run();
+  const before = readFileSync(file, 'utf8');
+  await emulator.behave('shrunk');
+  expect(await run()).toEqual({
+    status: 1,
+    text: `No list was saved. Compared with the list in ${file}, the list shrank from 513 to 256 entries. To save it all the same, remove that file first.\n`,
+  });
+  expect(readFileSync(file, 'utf8')).toBe(before);
+  await emulator.behave('healthy');
+  expect((await run()).status).toBe(0);
+  expect(readFileSync(file, 'utf8')).not.toBe(before);
+});
+
+test('a load that fails leaves what is there, and its reason is written', async () => {
+  await emulator.behave('unavailable');
+  expect(await run()).toEqual({
+    status: 1,
+    text: 'No list was saved. The list could not be loaded: the provider fails (503). The command doctor reports each step.\n',
+  });
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('it replaces nothing but a saved list or an empty file, and asks the provider only then', async () => {
+  writeFileSync(file, 'somebody else’s');
+  mkdirSync(join(folder, 'directory'));
+  symlinkSync(file, join(folder, 'link'));
+  const texts: string[] = [];
+  for (const path of [file, join(folder, 'link'), join(folder, 'directory'), join(folder, 'missing/list')]) {
+    const { status, text } = await run({}, path);
+    expect(status).toBe(1);
+    texts.push(text.replaceAll(folder, ''));
+  }
+  expect(texts).toEqual([
+    'No list was saved. /list: is not a list that this service saved; name a file that does not exist yet.\n',
+    'No list was saved. /link: is not a list that this service saved; name a file that does not exist yet.\n',
+    expect.stringMatching(/^No list was saved\. \/directory: cannot be read .*; name a file/),
+    expect.stringMatching(/^No list was saved\. \/missing\/list: its directory cannot be written \(ENOENT\)/),
+  ]);
+  expect(readFileSync(file, 'utf8')).toBe('somebody else’s');
+  expect(emulator.listCalls()).toBe(0);
+  writeFileSync(file, '');
+  expect((await run()).status).toBe(0);
+});
+
+test('an invalid configuration is reported whole, and no secret is written', async () => {
+  const { status, text } = await run({ CACHE_TTL: 'soon', PROVIDER_ACCESS_TOKEN: 'SECRET with a space' });
+  expect(status).toBe(1);
+  expect(text).toContain('No list was saved. The configuration has 2 problems:');
+  expect(text).not.toContain('SECRET');
+});
