@@ -28,6 +28,14 @@ export function thinOutField(banks: readonly unknown[], name: string): unknown[]
   );
 }
 
+/** The list with the fields `code` and `ispb` inside an object `ids`, and `name` inside `names`, beside a list of objects. */
+export function nestFields(banks: readonly unknown[]): unknown[] {
+  return banks.map((bank) => {
+    const { code, ispb, name, ...rest } = Object.fromEntries(fieldsOf(bank));
+    return { ids: { code, ispb }, names: { short: name }, ...rest, links: [{ rel: 'self' }] };
+  });
+}
+
 /** The first entry, `count` times. */
 export function repeatFirst(banks: readonly unknown[], count: number): unknown[] {
   return Array.from({ length: count }, () => banks[0]);
@@ -59,6 +67,10 @@ export function toLatin1Json(value: unknown): Buffer {
 }
 
 type Field = readonly [name: string, value: unknown];
+
+function fieldsOf(bank: unknown): Field[] {
+  return typeof bank === 'object' && bank !== null ? Object.entries(bank) : [];
+}
 
 function mapFields(bank: unknown, map: (name: string, value: unknown) => readonly Field[]): unknown {
   if (typeof bank !== 'object' || bank === null) return bank;

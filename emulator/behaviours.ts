@@ -1,6 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import {
   manyBanks,
+  nestFields,
   renameField,
   repeatFirst,
   replaceWithJunk,
@@ -40,8 +41,8 @@ export interface ListBehaviour {
 /** The token endpoint's successful response. */
 export interface Grant {
   readonly access_token: string;
-  readonly token_type: string;
-  readonly expires_in?: number | string;
+  readonly token_type?: string;
+  readonly expires_in?: number | string | null;
 }
 
 /** One behaviour of the token endpoint: it fails, or it grants a token that the list accepts or rejects. */
@@ -49,10 +50,16 @@ export type TokenBehaviourRow =
   | { readonly description: string; readonly fail: (req: IncomingMessage, res: ServerResponse) => void }
   | {
       readonly description: string;
-      readonly grant: (grant: Grant) => Grant;
+      readonly grant: (grant: Grant) => object;
       readonly accepted: boolean;
       /** How the request must be written; a form unless set. */
       readonly format?: 'json';
+      /** How the client must authenticate; with HTTP Basic, whose parts are decoded, unless set. */
+      readonly auth?: 'basic_plain' | 'post';
+      /** Status of the grant; 200 unless set. */
+      readonly status?: number;
+      /** Status for a request that is written in the other format; 400 unless set. */
+      readonly wrongFormatStatus?: number;
     };
 
 const JSON_TYPE = 'application/json';
@@ -128,6 +135,20 @@ export const listBehaviours = {
     send(res, 200, JSON_TYPE, toLatin1Json([...banks, { code: '998', ispb: '99999998', name: 'CRÉDITO é' }])),
   ),
   envelope: data('the bank list inside {"data": ...}', ({ banks, sendList }) => sendList({ data: banks })),
+  'deep-envelope': data(
+    'the first 50 entries inside {"data": {"banks": ...}}, beside members of pages',
+    ({ banks, sendList }) =>
+      sendList({ meta: { total: banks.length, page: 1 }, data: { banks: banks.slice(0, 50), errors: [] } }),
+  ),
+  nested: data('codes and names inside objects, with a list of objects', ({ banks, sendList }) =>
+    sendList(nestFields(banks)),
+  ),
+  'nested-envelope': data('the nested list inside {"data": ...}', ({ banks, sendList }) =>
+    sendList({ data: nestFields(banks) }),
+  ),
+  'large-head': data('the bank list, with 20 KiB of headers', ({ banks, sendList }) =>
+    sendList(banks, { 'x-padding': 'x'.repeat(20 * 1024) }),
+  ),
   null: data('JSON null', ({ sendList }) => sendList(null)),
   'too-deep': data('a list nested 100,000 levels deep', ({ res }) =>
     send(res, 200, JSON_TYPE, `[${'['.repeat(100_000)}${']'.repeat(100_000)}]`),
@@ -189,6 +210,54 @@ export const tokenBehaviours = {
     grant: (grant) => ({ ...grant, expires_in: String(grant.expires_in ?? 3600) }),
     accepted: true,
   },
+  'null-expires-in': {
+    description: 'expires_in is null',
+    grant: (grant) => ({ ...grant, expires_in: null }),
+    accepted: true,
+  },
+  'bad-expires-in': {
+    description: 'expires_in is "PT1H"',
+    grant: (grant) => ({ ...grant, expires_in: 'PT1H' }),
+    accepted: true,
+  },
+  'no-type': {
+    description: 'the grant has no token_type',
+    grant: ({ access_token, expires_in }) => ({ access_token, expires_in }),
+    accepted: true,
+  },
+  created: { description: 'the grant has status 201', grant: unchanged, accepted: true, status: 201 },
+  'camel-case': {
+    description: 'the token is in accessToken',
+    grant: ({ access_token }) => ({ accessToken: access_token, expiresAt: '2030-01-01' }),
+    accepted: true,
+  },
+  'plain-basic': {
+    description: 'id and secret of HTTP Basic are not decoded',
+    grant: unchanged,
+    accepted: true,
+    auth: 'basic_plain',
+  },
+  'post-only': {
+    description: 'id and secret must be in the body, without HTTP Basic',
+    grant: unchanged,
+    accepted: true,
+    auth: 'post',
+  },
+  'json-post-only': {
+    description: 'the same, and the body must be JSON; another is answered with 415',
+    grant: unchanged,
+    accepted: true,
+    auth: 'post',
+    format: 'json',
+    wrongFormatStatus: 415,
+  },
+  'json-or-415': {
+    description: 'the request must be JSON; another is answered with 415',
+    grant: unchanged,
+    accepted: true,
+    format: 'json',
+    wrongFormatStatus: 415,
+  },
   'lowercase-type': {
     description: 'token_type is "bearer"',
     grant: (grant) => ({ ...grant, token_type: 'bearer' }),
@@ -209,6 +278,25 @@ export const tokenBehaviours = {
     fail: (req, res) =>
       sendFailure(req, res, 401, 'invalid_client', { 'www-authenticate': 'Basic realm="emulator"' }),
   },
+  'unknown-refusal': {
+    description: '401 without an error code',
+    fail: (req, res) => sendFailure(req, res, 401, 'BAD_CREDENTIALS'),
+  },
+  'unsupported-grant': {
+    description: '400 unsupported_grant_type',
+    fail: (req, res) => sendFailure(req, res, 400, 'unsupported_grant_type'),
+  },
+  'unauthorized-client': {
+    description: '400 unauthorized_client',
+    fail: (req, res) => sendFailure(req, res, 400, 'unauthorized_client'),
+  },
+  'invalid-scope': {
+    description: '400 invalid_scope',
+    fail: (req, res) => sendFailure(req, res, 400, 'invalid_scope'),
+  },
+  forbidden: { description: '403', fail: (req, res) => sendFailure(req, res, 403, 'forbidden') },
+  'not-found': { description: '404', fail: (req, res) => sendFailure(req, res, 404, 'not_found') },
+  'no-content': { description: '204', fail: (_req, res) => res.writeHead(204).end() },
   'error-as-200': {
     description: '200 with the error invalid_client instead of a token',
     fail: (req, res) => sendFailure(req, res, 200, 'invalid_client'),

@@ -6,7 +6,7 @@ import type { Grant, TokenBehaviour, TokenBehaviourRow } from './behaviours.ts';
 
 // The emulated provider's tokens: which ones the list accepts, and the endpoint that issues them. The endpoint is an
 // assumption, because the provider documents none: the client credentials grant of RFC 6749 (section 4.4), with client
-// authentication by HTTP Basic only. An issued token is rejected once it has expired.
+// authentication by HTTP Basic unless a behaviour wants another. An issued token is rejected once it has expired.
 
 /** Settings of the tokens. With a lifetime of `null` tokens never expire and the grant has no expires_in. */
 export interface TokenSettings {
@@ -63,13 +63,15 @@ export function createTokens(settings: TokenSettings): Tokens {
       sendJson(res, status, { error, error_description: `${description} (${INTERNAL_DETAIL})` }, NO_STORE);
 
     const form = await readForm(req, row.format);
-    const client = basicCredentials(req.headers.authorization);
+    const client = clientOf(req.headers.authorization, form, row.auth);
+    if (client === undefined && form === undefined)
+      return refuse(row.wrongFormatStatus ?? 400, ...WRONG_FORMAT);
     if (client?.id !== clientId || client.secret !== clientSecret) {
       const headers = { ...NO_STORE, 'www-authenticate': 'Basic realm="emulator"' };
       return sendFailure(req, res, 401, 'invalid_client', headers);
     }
     if (form === undefined) {
-      return refuse(400, 'invalid_request', `the body must be ${row.format === 'json' ? 'JSON' : 'a form'}`);
+      return refuse(row.wrongFormatStatus ?? 400, ...WRONG_FORMAT);
     }
     if (form.getAll('grant_type').length !== 1) {
       return refuse(400, 'invalid_request', 'exactly one grant_type is required');
@@ -77,7 +79,7 @@ export function createTokens(settings: TokenSettings): Tokens {
     if (form.get('grant_type') !== 'client_credentials') {
       return refuse(400, 'unsupported_grant_type', 'only client_credentials is supported');
     }
-    return sendJson(res, 200, row.grant(issue(row.accepted)), NO_STORE);
+    return sendJson(res, row.status ?? 200, row.grant(issue(row.accepted)), NO_STORE);
   }
 
   return {
@@ -96,13 +98,34 @@ function credentials(authorization: string | undefined, scheme: string): string 
   return name?.toLowerCase() === scheme ? value : undefined;
 }
 
-function basicCredentials(authorization: string | undefined): { id: string; secret: string } | undefined {
+const WRONG_FORMAT = ['invalid_request', 'the body is not written in the right format'] as const;
+
+interface Client {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** Who asks; undefined where nobody says, or not in the required way. */
+function clientOf(
+  authorization: string | undefined,
+  form: URLSearchParams | undefined,
+  auth: 'basic' | 'basic_plain' | 'post' = 'basic',
+): Client | undefined {
+  if (auth !== 'post') return basicCredentials(authorization, auth === 'basic' ? formDecode : String);
+  const [id, secret] = [form?.get('client_id'), form?.get('client_secret')];
+  return authorization === undefined && id && secret ? { id, secret } : undefined;
+}
+
+function basicCredentials(
+  authorization: string | undefined,
+  decode: (text: string) => string,
+): Client | undefined {
   const encoded = credentials(authorization, 'basic');
   if (encoded === undefined) return undefined;
   const pair = Buffer.from(encoded, 'base64').toString();
   const colon = pair.indexOf(':');
   if (colon < 0) return undefined;
-  return { id: formDecode(pair.slice(0, colon)), secret: formDecode(pair.slice(colon + 1)) };
+  return { id: decode(pair.slice(0, colon)), secret: decode(pair.slice(colon + 1)) };
 }
 
 function formDecode(text: string): string {

@@ -42,8 +42,6 @@ const report = async (seed: number, pace: Pace, made: Plan): Promise<void> => {
 const trace = (atMs: number, what: string, { name }: { readonly name: string }): void =>
   print(`${moment(atMs)} ${name}: ${what}`);
 
-// Loaded when it is first needed: that would be the only thing that takes real time.
-await import('oauth4webapi');
 // Nobody reads where the errors of a good run were made, and it takes a tenth of the time.
 Error.stackTraceLimit = 0;
 const reached = isMeasured ? await measureReach() : undefined;

@@ -11,7 +11,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   config: 'secrets proxy-addr',
   banks: 'lru-cache',
   'failure-kinds.ts': 'banks',
-  provider: 'secrets config banks undici oauth4webapi',
+  provider: 'secrets config banks undici',
   sharing: 'secrets config banks @redis/client',
   telemetry: 'secrets config banks provider sharing pino prom-client',
   'core.ts': 'secrets config banks provider sharing telemetry',

@@ -1,21 +1,24 @@
 import type { SecretSource } from '../secrets/secret-files.ts';
 import type { TlsFiles } from '../secrets/tls-files.ts';
 import type { VariableReader } from './reader.ts';
+import type { TOKEN_AUTHS, TOKEN_FORMATS } from './values.ts';
 
 // The variables about the provider: which one it is, how it is reached, and where its access token comes from.
 
 /** Where the access token comes from. */
-export type TokenSource =
-  | { readonly kind: 'given'; readonly token: SecretSource }
-  | {
-      readonly kind: 'client-credentials';
-      readonly url: URL;
-      readonly clientId: string;
-      readonly clientSecret: SecretSource;
-      readonly scope: string | undefined;
-      /** How the request for a token is written: as RFC 6749 wants it, or as a JSON object with the same members. */
-      readonly format: 'form' | 'json';
-    };
+export type TokenSource = { readonly kind: 'given'; readonly token: SecretSource } | ClientCredentials;
+
+export interface ClientCredentials {
+  readonly kind: 'client-credentials';
+  readonly url: URL;
+  readonly clientId: string;
+  readonly clientSecret: SecretSource;
+  readonly scope: string | undefined;
+  /** How the request for a token is written: as RFC 6749 wants it, or as a JSON object with the same members. */
+  readonly format: (typeof TOKEN_FORMATS)[number];
+  /** How the client authenticates: HTTP Basic with escapes, without them, or id and secret in the body. */
+  readonly auth: (typeof TOKEN_AUTHS)[number];
+}
 
 /** Undefined where what is missing has been reported. */
 export const readProvider = (reader: VariableReader) => {
@@ -103,5 +106,11 @@ const readClientCredentials = (reader: VariableReader): TokenSource | undefined 
   if (!url || !clientId || !clientSecret) return undefined;
   const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
   const format = reader.defaulted('PROVIDER_TOKEN_FORMAT');
-  return { kind: 'client-credentials', url, clientId, clientSecret, scope, format };
+  const auth = reader.defaulted('PROVIDER_TOKEN_AUTH');
+  if (auth === 'basic_plain' && clientId.includes(':'))
+    reader.report(
+      'PROVIDER_CLIENT_ID',
+      'has a colon, which basic_plain cannot send (RFC 7617); set PROVIDER_TOKEN_AUTH to basic or post',
+    );
+  return { kind: 'client-credentials', url, clientId, clientSecret, scope, format, auth };
 };

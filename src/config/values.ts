@@ -255,5 +255,8 @@ const isAddressRange = (text: string): boolean => {
   }
 };
 
+export const TOKEN_FORMATS = ['form', 'json'] as const;
+export const TOKEN_AUTHS = ['basic', 'basic_plain', 'post'] as const;
+
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];

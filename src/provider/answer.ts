@@ -19,13 +19,13 @@ export interface ProviderAnswer {
 
 /**
  * Reads the whole answer.
- * @param statuses those whose body says something; that of another is discarded
+ * @param hasMeaning whether the body of an answer with this status says something; that of another is discarded
  * @param maxBytes most of a body, counted after decompression
  * @throws {LoadError} `malformed` or `too_large`; the signal's reason
  */
 export const readAnswer = async (
   response: Dispatcher.ResponseData,
-  statuses: readonly number[],
+  hasMeaning: (status: number) => boolean,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<ProviderAnswer> => {
@@ -35,8 +35,7 @@ export const readAnswer = async (
     retryAfter: headerOf(response, 'retry-after'),
     link: headerOf(response, 'link'),
   };
-  if (statuses.includes(answer.status))
-    return { ...answer, body: await readBody(response, maxBytes, signal) };
+  if (hasMeaning(answer.status)) return { ...answer, body: await readBody(response, maxBytes, signal) };
   // Not destroy(): an unread undici body without an error listener would end the process.
   await response.body.dump({ limit: 65_536, signal });
   return { ...answer, body: Buffer.alloc(0) };

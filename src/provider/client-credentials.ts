@@ -1,6 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import { retryDelayMs } from '../banks/loading/schedule.ts';
-import { createTokenRequest, type ClientCredentials, type TokenOptions } from './token-endpoint.ts';
+import type { ClientCredentials } from '../config/provider.ts';
+import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 
 // The token that the token endpoint granted: held, and renewed ahead of its expiry by one request at a time. A token stays
 // in use until its true end, whatever the endpoint does.
@@ -37,7 +38,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     // The lifetime counts from before the request: the endpoint's own clock started at some moment after.
     const startedAtMs = clock.monotonicMs();
     try {
-      const { token, lifetimeMs } = await requestToken();
+      const { token, lifetimeMs, isTyped } = await requestToken();
       addSecret(variable, token);
       held = {
         token,
@@ -45,7 +46,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
         renewAtMs: startedAtMs + lifetimeMs * renewalShare(random()),
       };
       failuresInARow = 0;
-      onEvent({ type: 'token-renewed' });
+      onEvent({ type: 'token-renewed', isTyped });
       return token;
     } catch (error) {
       throw onFailure(LoadError.from(error));

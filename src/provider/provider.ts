@@ -80,7 +80,7 @@ export const createProvider = (
     let answer: ProviderAnswer | undefined;
     try {
       answer = await connections.request(request, (response) =>
-        readAnswer(response, [200], maxBodyBytes, signal),
+        readAnswer(response, (status) => status === 200, maxBodyBytes, signal),
       );
       return answer;
     } finally {

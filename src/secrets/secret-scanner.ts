@@ -1,3 +1,5 @@
+import { escapeForForms } from '../form-escapes.ts';
+
 // Finds secrets in a text: plain, JSON-escaped however often, percent-encoded, form-encoded, or in Base64; not where letters and
 // digits are escaped one by one. The time is linear in the length of the text, whatever the text and the secrets are.
 
@@ -40,11 +42,12 @@ export const formsOf = (secret: string): string[] => {
   const text = Buffer.from(secret).toString();
   const percentEncoded = encodeURIComponent(text);
   const formEncoded = new URLSearchParams([['', text]]).toString().slice(1);
-  // As oauth4webapi does it: everything but letters and digits is encoded.
+  // As some clients do it: everything but letters and digits is encoded.
   const eagerlyEncoded = percentEncoded
     .replaceAll(/[-_.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll('%20', '+');
-  return [text, ...[...new Set([text, percentEncoded, formEncoded, eagerlyEncoded])].flatMap(base64Cores)];
+  const encoded = [text, percentEncoded, formEncoded, eagerlyEncoded, escapeForForms(text)];
+  return [text, ...[...new Set(encoded)].flatMap(base64Cores)];
 };
 
 /**

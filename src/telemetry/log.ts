@@ -62,6 +62,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
   const failingStores = new Set<string>();
   /** What the newest line on the token said; undefined: that it works. */
   let failingToken: string | undefined;
+  let isUntypedLogged = false;
   return (event) => {
     switch (event.type) {
       case 'list-renewed':
@@ -92,6 +93,9 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         if (failingToken) logger.info('token: recovered');
         else logger.debug('token: renewed');
         failingToken = undefined;
+        if (!event.isTyped && !isUntypedLogged)
+          logger.info('token: the grant has no token_type; it is used as a Bearer token');
+        isUntypedLogged ||= !event.isTyped;
         break;
       case 'token-renewal-failed': {
         const { error, validForMs } = event;

@@ -95,6 +95,14 @@ test('secrets may be in files, which are no secrets', () => {
   expect(parseConfig(file).provider.token).toEqual({ kind: 'given', token: { path: '/token' } });
 });
 
+test('a client id with a colon cannot be sent with basic_plain', () => {
+  const colon = { ...SANDBOX, ...GRANT, PROVIDER_CLIENT_ID: 'a:b' };
+  expect(problemsOf({ ...colon, PROVIDER_TOKEN_AUTH: 'basic' })).toEqual([]);
+  expect(problemsOf({ ...colon, PROVIDER_TOKEN_AUTH: 'basic_plain' })).toEqual([
+    expect.stringContaining('PROVIDER_CLIENT_ID: has a colon, which basic_plain cannot send'),
+  ]);
+});
+
 test('MANAGEMENT_PORT may be off, and both ports may be picked', () => {
   expect(parseConfig({ ...SANDBOX, MANAGEMENT_PORT: 'off' }).management.listen).toBeUndefined();
   expect(parseConfig({ ...SANDBOX, PORT: '0', MANAGEMENT_PORT: '0' }).management.listen?.port).toBe(0);

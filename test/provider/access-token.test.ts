@@ -159,16 +159,79 @@ describe('the client-credentials grant', () => {
     expect(rig.emulator.calls[0]?.headers['content-type']).toMatch(contentType);
   });
 
+  const UUID_CLIENT = { clientId: '5f6c1f0e-6d1b-4b0a-9a35-0f4f1b8f2c11', clientSecret: 'aZ09-._~/=' };
+  test.each<[TokenBehaviour, string]>([
+    ['healthy', 'basic'],
+    ['plain-basic', 'basic'],
+    ['plain-basic', 'basic_plain'],
+    ['post-only', 'post'],
+  ])('with a UUID and a secret in Base64, %s takes PROVIDER_TOKEN_AUTH=%s', async (behaviour, auth) => {
+    const { clientId, clientSecret } = UUID_CLIENT;
+    await startGranted({
+      emulator: UUID_CLIENT,
+      before: (emulator) => emulator.behaveToken(behaviour),
+      envFor: () => ({
+        PROVIDER_CLIENT_ID: clientId,
+        PROVIDER_CLIENT_SECRET: clientSecret,
+        PROVIDER_TOKEN_AUTH: auth,
+      }),
+    });
+    await getBanks().expect(200);
+    expect(upstream()).toEqual(['token 200', 'banks 200']);
+  });
+
+  test('takes any secret as it is with basic_plain, and in JSON with post', async () => {
+    const client = { clientId: 'a client', clientSecret: ' s&c+r%t="\\:ü%41 ' };
+    const env = { PROVIDER_CLIENT_ID: client.clientId, PROVIDER_CLIENT_SECRET: client.clientSecret };
+    await startGranted({
+      emulator: client,
+      before: (emulator) => emulator.behaveToken('plain-basic'),
+      envFor: () => ({ ...env, PROVIDER_TOKEN_AUTH: 'basic_plain' }),
+    });
+    await getBanks().expect(200);
+    const { emulator } = rig;
+    emulator.behaveToken('json-post-only');
+    const json = { PROVIDER_TOKEN_AUTH: 'post', PROVIDER_TOKEN_FORMAT: 'json' };
+    const other = await startRig({
+      provider: emulator,
+      envFor: (e) => ({ ...clientCredentialsEnv(e), ...env, ...json }),
+    });
+    await supertest(other.url).get('/banks').expect(200);
+  });
+
+  test('takes a grant with status 201, and one without token_type, which is logged once', async () => {
+    await startGranted({ before: (emulator) => emulator.behaveToken('created') });
+    await getBanks().expect(200);
+    rig.emulator.behaveToken('no-type');
+    for (let loads = 0; loads < 2; loads += 1) {
+      rig.emulator.revokeIssued();
+      await nextLoad(rig);
+      expect(failure()).toBeUndefined();
+    }
+    const lines = rig.messages().filter((message) => message.startsWith('token: '));
+    expect(lines).toEqual(['token: the grant has no token_type; it is used as a Bearer token']);
+  });
+
   test('that fails tells clients and operators apart why, obeys Retry-After, and recovers', async () => {
-    const refusal = 'the token endpoint refuses the client (invalid_client); check PROVIDER_CLIENT_ID';
+    const refusal = 'the token endpoint refuses the request (401 invalid_client); check PROVIDER_CLIENT_ID';
     const reasons: readonly [TokenBehaviour, number, string][] = [
       ['reset', 503, 'no connection to the token endpoint'],
       ['server-error', 503, 'the token endpoint fails (500)'],
       ['invalid-client', 502, refusal],
-      ['error-as-200', 502, refusal],
-      ['html', 502, 'the token endpoint gives no usable grant; check PROVIDER_TOKEN_URL'],
-      ['other-type', 502, 'the token endpoint: the granted token is not a bearer token'],
-      ['huge-token', 502, 'the token endpoint: the granted token has more than 8192 bytes'],
+      ['error-as-200', 502, refusal.replace('401', '200')],
+      ['html', 502, 'the token endpoint gives no usable grant: its answer (200) is not a JSON object'],
+      [
+        'other-type',
+        502,
+        'the token endpoint gives no usable grant: the token_type of its grant is not Bearer',
+      ],
+      ['huge-token', 502, 'no usable grant: the access_token that it grants has more than 8192 bytes'],
+      ['bad-expires-in', 502, 'expires_in of its grant is not a number of seconds above 0'],
+      ['camel-case', 502, 'has no access_token that is a text; its members are accessToken, expiresAt'],
+      ['no-content', 502, 'its answer (204) is not a JSON object'],
+      ['unknown-refusal', 502, 'the token endpoint answers with status 401'],
+      ['json-or-415', 502, 'refuses the request (415 invalid_request); check PROVIDER_TOKEN_FORMAT'],
+      ['unsupported-grant', 502, '(400 unsupported_grant_type); check whether PROVIDER_TOKEN_URL grants'],
       ['redirect', 502, 'the token endpoint answers with status 307'],
     ];
     await startGranted({ before: (emulator) => emulator.behaveToken('rate-limited') });

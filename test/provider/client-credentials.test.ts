@@ -64,6 +64,7 @@ const createToken = (): AccessToken => {
     clientSecret: { reveal: () => 'emulator-secret' },
     scope: undefined,
     format: 'form',
+    auth: 'basic',
   } as const;
   return createAccessToken(source, {
     environment: 'sandbox',

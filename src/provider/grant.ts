@@ -1,0 +1,88 @@
+import { isPlainName } from '../banks/guard/field-names.ts';
+import { LoadError } from '../banks/load-error.ts';
+import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
+import { secretProblem, type SecretRule } from '../secrets/secret.ts';
+
+// What the token endpoint answered: a grant, a refusal, or something else. Each reason names the member and what was
+// expected; of the endpoint's text only names of members and the codes of RFC 6749 are repeated.
+
+export interface Grant {
+  readonly token: string;
+  /** Infinity where the endpoint names no lifetime. */
+  readonly lifetimeMs: number;
+  /** Whether there was a `token_type`; without one the token counts as a Bearer token. */
+  readonly isTyped: boolean;
+}
+
+/** The codes of RFC 6749 section 5.2; any other text of the endpoint's goes no further. */
+const ERROR_CODE = /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;
+
+/** Stands for the code of an answer that is neither a grant nor a refusal with a code. */
+export const UNUSABLE_GRANT = 'UNUSABLE_GRANT';
+
+/**
+ * The grant in an answer with a 2xx status.
+ * @throws {LoadError} `no_token`, with the code of the refusal or UNUSABLE_GRANT as its `reasonCode`
+ */
+export const readGrant = (body: string, status: number, rule: SecretRule): Grant => {
+  const value = parseJson(body);
+  if (!isJsonObject(value)) throw unusable(`its answer (${status}) is not a JSON object`);
+  const refusal = refusalIn(value, status);
+  // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
+  if (refusal && value['access_token'] === undefined) throw refusal;
+  const { access_token: token, token_type: type, expires_in: lifetime } = value;
+  if (typeof token !== 'string')
+    throw unusable(`its answer (${status}) has no access_token that is a text${describeMembers(value)}`);
+  const problem = secretProblem(token, rule);
+  if (problem !== undefined) throw unusable(`the access_token that it grants ${problem}`);
+  const isTyped = type !== undefined && type !== null;
+  if (isTyped && !(typeof type === 'string' && type.toLowerCase() === 'bearer'))
+    throw unusable('the token_type of its grant is not Bearer');
+  return { token, lifetimeMs: 1_000 * secondsOf(lifetime), isTyped };
+};
+
+/** Why an answer with another status is no grant, where its body says so. */
+export const readRefusal = (body: string, status: number): LoadError | undefined => {
+  const value = parseJson(body);
+  return isJsonObject(value) ? refusalIn(value, status) : undefined;
+};
+
+const refusalIn = ({ error }: JsonObject, status: number): LoadError | undefined => {
+  if (typeof error !== 'string' || !ERROR_CODE.test(error)) return undefined;
+  const text = `the token endpoint refuses the request (${status} ${error}); check ${TO_CHECK[error] ?? ''}`;
+  return new LoadError('no_token', text, { upstreamStatus: status, reasonCode: error });
+};
+
+/** What each code is about. */
+const TO_CHECK: Readonly<Record<string, string>> = {
+  invalid_request: 'PROVIDER_TOKEN_FORMAT and PROVIDER_TOKEN_SCOPE',
+  invalid_client: 'PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET and PROVIDER_TOKEN_AUTH',
+  invalid_grant: 'PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET',
+  invalid_scope: 'PROVIDER_TOKEN_SCOPE',
+  unauthorized_client: 'whether PROVIDER_CLIENT_ID may use the client-credentials grant',
+  unsupported_grant_type: 'whether PROVIDER_TOKEN_URL grants client credentials',
+};
+
+/** Infinity without a lifetime. RFC 6749 section 5.1 wants a number; many endpoints send it as a text. */
+const secondsOf = (lifetime: unknown): number => {
+  if (lifetime === undefined || lifetime === null) return Infinity;
+  const isText = typeof lifetime === 'string' && /^\s*\d+(?:\.\d+)?\s*$/.test(lifetime);
+  const seconds = isText || typeof lifetime === 'number' ? Number(lifetime) : NaN;
+  if (!(seconds > 0)) throw unusable('expires_in of its grant is not a number of seconds above 0');
+  return seconds;
+};
+
+const unusable = (what: string): LoadError =>
+  new LoadError('no_token', `the token endpoint gives no usable grant: ${what}`, {
+    reasonCode: UNUSABLE_GRANT,
+  });
+
+const MAX_MEMBERS = 8;
+/** Fewer than a token has. */
+const MAX_MEMBER_CHARS = 20;
+
+/** The names of the members, for somebody who looks for the token. */
+const describeMembers = (value: JsonObject): string => {
+  const names = Object.keys(value).filter((name) => isPlainName(name) && name.length <= MAX_MEMBER_CHARS);
+  return names.length === 0 ? '' : `; its members are ${names.slice(0, MAX_MEMBERS).join(', ')}`;
+};
