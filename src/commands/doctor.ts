@@ -4,6 +4,7 @@ import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
 import { observeExchange } from '../doctor/observe.ts';
 import type { Step } from '../doctor/report.ts';
+import { tryTokenRequests } from '../doctor/token-trials.ts';
 import { trySurroundings } from '../doctor/surroundings.ts';
 import type { CommandContext } from './command-line.ts';
 
@@ -16,9 +17,12 @@ export const doctor = async ({ env, redaction, write }: CommandContext): Promise
     const { config, unusableFiles } = await readConfig(env);
     for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
     const observation = await observeExchange(config, redaction);
+    const trials = await tryTokenRequests(config, observation, (changed) =>
+      observeExchange(changed, redaction),
+    );
     const surroundings = await trySurroundings(config, redaction);
     const steps = [...untriedFiles(unusableFiles), ...surroundings];
-    const { text, works } = diagnose(config, observation, steps);
+    const { text, works } = diagnose(config, observation, steps, trials);
     write(text);
     return works ? 0 : 1;
   } catch (error) {

@@ -1,13 +1,16 @@
 import { isUtf8 } from 'node:buffer';
-import type { LoadError, LoadErrorKind } from '../banks/load-error.ts';
+import { isPlainName } from '../banks/guard/field-names.ts';
+import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import { EXCHANGE_STEPS, FAILURE_KINDS, RETRIES } from '../failure-kinds.ts';
 import { labelProblem } from '../provider/contract.ts';
+import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import { banksUrl } from '../provider/provider.ts';
 import type { Contact, Observation } from './observe.ts';
 import { ms, percentFilled, type Step } from './report.ts';
 import { findLists, signOfPages, type MissingField, type Survey } from './survey.ts';
 import { findAdvice } from './symptoms.ts';
+import { isAboutClient, tokenRefusalOf, type TokenTrials, type Trial } from './token-trials.ts';
 
 // Why an exchange failed and what to do about it: the symptom that it shows, looked up in the table of symptoms, or else the
 // advice of the kind of failure. Pure, and in words of its own: of the provider's text only names of fields and members
@@ -19,9 +22,12 @@ export interface Evidence {
   readonly observation: Observation;
   /** The value that was answered with status 200; undefined if it was not JSON. */
   readonly json: unknown;
+  /** Where the list is in it: at `path`, or as the whole; entries: none where there is no list. */
+  readonly place: { readonly path: string | undefined; readonly entries: readonly unknown[] };
   readonly survey: Survey;
   /** The fields of BANK_FIELDS that no entry has. */
   readonly missing: readonly MissingField[];
+  readonly trials: TokenTrials;
 }
 
 /** One of the two addresses that are asked, and what was seen of it. */
@@ -63,7 +69,7 @@ const adviceOnKind = (kind: LoadErrorKind) => {
 const toClause = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 
 const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence) => {
-  const { config, observation, json } = evidence;
+  const { config, observation, json, place, trials } = evidence;
   const { environment, timeoutMs } = config.provider;
   const members = [findLists(json).join(' or '), signOfPages(observation.answer?.link, json)];
   return {
@@ -76,9 +82,16 @@ const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence) => {
     timeout: ms(timeoutMs),
     tokenVariable: observation.tokenVariable,
     members: members.filter(Boolean).join('; '),
+    listPath: config.banks.listPath ?? '',
+    listLine: place.path === undefined ? 'unset BANK_LIST' : `set BANK_LIST=${place.path}`,
+    tried: trials.tried.length === 0 ? '' : `; tried ${trials.tried.join(', ')}`,
+    lines: trials.working?.lines.join(' and ') ?? '',
     hints: entryHints(evidence).join('; ') || 'the entries have nothing in the published fields',
   };
 };
+
+/** More would make an unreadable line. */
+const MAX_PATHS = 8;
 
 /** Less than a connection with TLS around the world may take. */
 const SHORT_TIMEOUT_MS = 1_000;
@@ -86,10 +99,11 @@ const SHORT_TIMEOUT_MS = 1_000;
 /** What was seen, where the kind of the failure alone says too little. */
 const symptomOf = (
   { kind, reasonCode = '' }: LoadError,
-  { config, observation: { answer }, json, survey }: Evidence,
+  { config, observation, json, place, survey, trials }: Evidence,
   { contact, url }: Endpoint,
 ): string | undefined => {
   const { token, timeoutMs } = config.provider;
+  const { answer } = observation;
   const status = contact?.head?.status ?? 0;
   if (kind === 'timeout') {
     if (contact?.connection) return contact.head ? 'not complete in time' : 'no answer in time';
@@ -104,13 +118,14 @@ const symptomOf = (
   }
   // Of a file the message says all.
   if (kind === 'no_token' && token.kind === 'client-credentials')
-    return status === 400 || status === 401 ? 'client rejected' : 'not a token endpoint';
+    return trials.working ? symptomOfTrial(trials.working) : symptomOfRefusal(observation, reasonCode);
   if (kind === 'unauthorized')
     return token.kind === 'client-credentials' ? '401 with a granted token' : '401';
   if (kind === 'unexpected_status') {
     if (status === 403 || status === 404) return String(status);
     return status >= 300 && status < 400 ? 'redirect' : 'another';
   }
+  if (kind === 'malformed' && reasonCode === 'UND_ERR_HEADERS_OVERFLOW') return 'large head';
   if (kind === 'malformed') {
     if (!answer) return contact?.head ? 'cut short' : 'not HTTP';
     if (answer.body.toString('latin1').trimStart().startsWith('<')) return 'web page';
@@ -118,9 +133,36 @@ const symptomOf = (
     return isUtf8(answer.body) ? 'damaged' : 'not UTF-8';
   }
   if (kind === 'too_large') return answer ? 'beyond a fixed limit' : 'too large';
-  if (kind === 'not_a_list') return findLists(json).length > 0 ? 'in an envelope' : 'none';
-  if (kind === 'unusable_entries') return survey.duplicates > 0 ? 'alike' : 'unusable';
+  if (kind === 'not_a_list') {
+    if (place.entries.length === 0) return 'none';
+    return config.banks.listPath === undefined ? 'in an envelope' : 'elsewhere';
+  }
+  if (kind === 'unusable_entries') {
+    if (survey.objects.length > 0) return 'objects';
+    if (survey.nonObjects === survey.entries) return 'no objects';
+    return survey.duplicates > 0 ? 'alike' : 'unusable';
+  }
   return undefined;
+};
+
+/** What an exchange with other settings proved. */
+const symptomOfTrial = ({ lines }: Trial): string =>
+  lines.some((line) => line.startsWith('PROVIDER_TOKEN_AUTH')) ? 'wrong authentication' : 'wrong format';
+
+/** Why there is no grant, as far as the answer tells. */
+const symptomOfRefusal = (observation: Observation, reasonCode: string): string => {
+  const refusal = tokenRefusalOf(observation);
+  const status = refusal?.status ?? 0;
+  if (refusal && isAboutClient(refusal)) return 'client rejected';
+  if (refusal?.code !== undefined) return refusal.code;
+  if (status === 404 || status === 405 || (status >= 300 && status < 400)) return 'not a token endpoint';
+  if (status === 403 || status === 415) return `token ${status}`;
+  if (reasonCode === UNUSABLE_GRANT)
+    return observation.outcome instanceof LoadError &&
+      observation.outcome.message.includes('not a JSON object')
+      ? 'not a token endpoint'
+      : 'unusable grant';
+  return status === 400 || status === 422 ? 'invalid_request' : 'unexpected status';
 };
 
 /** What in the configuration or in the entries explains rejected entries, or fields without a value. */
@@ -133,6 +175,11 @@ export const entryHints = ({ config, survey, missing }: Evidence): readonly stri
     ({ field: { from, isOptional }, nearest }) =>
       `no entry has ${from}${isOptional ? '?' : ''} of BANK_FIELDS` +
       (nearest === undefined ? '' : ` (the provider sends ${nearest})`),
+  ),
+  ...survey.objects.map(
+    ({ field: { from }, inside }) =>
+      `${from} of BANK_FIELDS is an object, or a list of objects` +
+      (inside.length === 0 ? '' : `: it has ${inside.filter(isPlainName).slice(0, MAX_PATHS).join(', ')}`),
   ),
   ...config.banks.requiredFields.flatMap((name) => {
     const from = config.banks.fields?.find((field) => field.name === name)?.from ?? name;

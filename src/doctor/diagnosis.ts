@@ -1,46 +1,91 @@
 import { LoadError } from '../banks/load-error.ts';
-import { countRejected } from '../banks/reading/entry.ts';
+import { countRejected, isJsonObject, valueAt } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { EXCHANGE_STEPS, type ExchangeStep } from '../failure-kinds.ts';
 import { advise, entryHints, type Evidence } from './advice.ts';
 import type { Observation } from './observe.ts';
+import { namesNextPage } from '../provider/contract.ts';
 import { ms, renderFields, renderStep, size, type Step } from './report.ts';
-import { findMissing, signOfPages, suggestLines, surveyEntries } from './survey.ts';
+import { findLists, findMissing, signOfPages, suggestLines, surveyEntries } from './survey.ts';
+import type { TokenTrials } from './token-trials.ts';
 
 // What the exchange showed, step by step in words, up to the first failure. Pure: an observation in, a report out.
 
 /**
  * The report, and whether everything works.
  * @param surroundings the steps that do not concern the provider
+ * @param trials other requests for a token, after the configured one was refused
  */
-export const diagnose = (config: Config, observation: Observation, surroundings: readonly Step[]) => {
-  const { answer, outcome } = observation;
-  const published = config.banks.fields;
-  const json = answer && jsonOf(answer.body);
-  const survey = surveyEntries(Array.isArray(json) ? json : [], published);
-  const missing = survey.entries > 0 ? findMissing(published, survey.fields) : [];
-  const evidence: Evidence = { config, observation, json, survey, missing };
-  const failure = outcome instanceof LoadError ? advise(outcome, evidence) : undefined;
-  const failedAt = EXCHANGE_STEPS.findIndex((name) => name === failure?.name);
-  const passed = failure ? EXCHANGE_STEPS.slice(0, failedAt) : EXCHANGE_STEPS;
+export const diagnose = (
+  config: Config,
+  observation: Observation,
+  surroundings: readonly Step[],
+  trials: TokenTrials = NO_TRIALS,
+) => {
+  const { outcome } = observation;
+  const exchange = explain(config, observation, trials);
+  const { working } = trials;
+  const corrected = working && explain(working.config, working.observation, NO_TRIALS);
   const clock = describeClock(observation);
   const steps: Step[] = [
     toStep('configuration', describeConfiguration(config)),
-    ...passed.map((name) => toStep(name, DESCRIBE[name](evidence))),
-    ...(failure ? [failure] : []),
+    ...exchange.steps,
     ...(clock ? [toStep('clock', clock)] : []),
     ...surroundings,
   ];
   const failed = steps.filter(({ verdict }) => verdict === 'FAIL').map(({ name }) => name);
   const lines = [
     ...steps.flatMap(renderStep),
-    ...(survey.fields.length > 0 ? ['', ...renderFields(survey.fields, published)] : []),
-    ...suggestLines(published, missing, survey.fields).flatMap(({ label, line }) => ['', label, `  ${line}`]),
+    ...(working && corrected
+      ? ['', `With ${working.lines.join(' and ')}:`, ...corrected.steps.flatMap(renderStep)]
+      : []),
+    ...(corrected ?? exchange).proposal,
     '',
     ...describeOutcome(outcome, failed),
     '',
   ];
   return { text: lines.join('\n'), works: failed.length === 0 };
+};
+
+const NO_TRIALS: TokenTrials = { tried: [], working: undefined };
+
+/** The steps of one exchange, and the lines about the provider's fields. */
+const explain = (config: Config, observation: Observation, trials: TokenTrials) => {
+  const { answer, outcome } = observation;
+  const { fields: published, listPath } = config.banks;
+  const json = answer && jsonOf(answer.body);
+  const place = findPlace(json, listPath);
+  const survey = surveyEntries(place.entries, published);
+  const missing = survey.entries > 0 ? findMissing(published, survey) : [];
+  const evidence: Evidence = { config, observation, json, place, survey, missing, trials };
+  const failure = outcome instanceof LoadError ? advise(outcome, evidence) : undefined;
+  const failedAt = EXCHANGE_STEPS.findIndex((name) => name === failure?.name);
+  const passed = failure ? EXCHANGE_STEPS.slice(0, failedAt) : EXCHANGE_STEPS;
+  const suggestions = [
+    ...(place.path === listPath
+      ? []
+      : [{ label: 'For the list in this answer:', line: `BANK_LIST=${place.path ?? ''}` }]),
+    ...suggestLines(published, missing, survey),
+  ];
+  return {
+    steps: [...passed.map((name) => toStep(name, DESCRIBE[name](evidence))), ...(failure ? [failure] : [])],
+    proposal: [
+      ...(survey.fields.length > 0 ? ['', ...renderFields(survey.fields, published)] : []),
+      ...suggestions.flatMap(({ label, line }) => ['', label, `  ${line}`]),
+    ],
+  };
+};
+
+/** The list that BANK_LIST names, or else the one that is probably meant, and where it is. */
+const findPlace = (json: unknown, listPath: string | undefined) => {
+  const configured = listPath === undefined ? json : isJsonObject(json) && valueAt(json, listPath);
+  if (Array.isArray(configured)) return { path: listPath, entries: configured };
+  if (Array.isArray(json)) return { path: undefined, entries: json };
+  for (const path of findLists(json)) {
+    const list = isJsonObject(json) && valueAt(json, path);
+    if (Array.isArray(list)) return { path, entries: list };
+  }
+  return { path: listPath, entries: [] };
 };
 
 const describeOutcome = (outcome: Observation['outcome'], failed: readonly string[]): string[] => {
@@ -133,7 +178,7 @@ const DESCRIBE: Readonly<Record<ExchangeStep, (evidence: Evidence) => Descriptio
     const pages = signOfPages(observation.answer?.link, json);
     if (pages === undefined) return [`${survey.entries} entries`];
     return [
-      `${survey.entries} entries, perhaps the first page of more: ${pages}`,
+      `${survey.entries} entries, ${observation.answer && namesNextPage(observation.answer.link) ? '' : 'perhaps '}the first page of more: ${pages}`,
       "compare the number with the provider's documentation; this service makes one request: ask for an address that sends the whole list",
     ];
   },

@@ -1,6 +1,16 @@
-import { isFilled, isJsonObject, type FieldRule } from '../banks/reading/entry.ts';
+import { suggestFields } from '../banks/field-suggestion.ts';
 import { isPlainName } from '../banks/guard/field-names.ts';
+import {
+  forEachLeaf,
+  isFilled,
+  isJsonObject,
+  isPlainValue,
+  valueAt,
+  type FieldRule,
+} from '../banks/reading/entry.ts';
+import { leavesOf } from '../banks/reading/upstream-fields.ts';
 import { nearestName } from '../nearest-name.ts';
+import { namesNextPage } from '../provider/contract.ts';
 
 // What the provider's entries are made of: names, how often each is filled, and what kind of value it has, never a value; and
 // what of it BANK_FIELDS names. Pure.
@@ -12,9 +22,15 @@ export type FieldSeen = Survey['fields'][number];
 /** @param published undefined: every field */
 export const surveyEntries = (entries: readonly unknown[], published: readonly FieldRule[] | undefined) => {
   const objects = entries.filter(isJsonObject);
-  const names = new Set(objects.flatMap((entry) => Object.keys(entry)));
+  const seen = new Map<string, unknown[]>();
+  for (const entry of objects)
+    forEachLeaf(entry, (path, value) => {
+      const values = seen.get(path) ?? [];
+      seen.set(path, values);
+      if (isFilled(value)) values.push(value);
+    });
   const contents = objects
-    .map((entry) => (published ? published.map(({ from }) => entry[from]) : Object.values(entry)))
+    .map((entry) => (published ? published.map(({ from }) => valueAt(entry, from)) : Object.values(entry)))
     .filter((values) => values.some(isFilled))
     .map((values) => JSON.stringify(values));
   return {
@@ -23,35 +39,59 @@ export const surveyEntries = (entries: readonly unknown[], published: readonly F
     nonObjects: entries.length - objects.length,
     /** How many objects have the same published content as an earlier one. */
     duplicates: contents.length - new Set(contents).size,
-    /** In the order in which they were first seen. */
-    fields: [...names].map((name) => {
-      const values = objects.map((entry) => entry[name]).filter(isFilled);
-      return {
-        name,
+    /** In the order in which they were first seen; those inside objects by their paths. */
+    fields: [...seen]
+      .filter(([path, values]) => values.length > 0 || ![...seen.keys()].some(isInside(path)))
+      .map(([path, values]) => ({
+        name: path,
         /** The share of the objects in which it is more than null or an empty string, 0 to 1. */
         filled: values.length / objects.length,
-        /** The JSON types of its values, as people call them: `text`, `number`, `true/false`, `list`, `object`. */
+        /** The JSON types of its values, as people call them: `text`, `number`, `true/false`, `list`. */
         types: [...new Set(values.map(typeOf))],
+        /** Whether BANK_FIELDS may name it. */
+        isPublishable: values.length > 0 && values.every(isPlainValue) && isPlainName(path),
         /** Every object has a value, and no two the same: a candidate for an identifier. */
         isUnique:
           values.length === objects.length &&
           new Set(values.map((value) => JSON.stringify(value))).size === values.length,
-      };
+      })),
+    /** The published fields that are objects in some entry, each with the paths of what is in the first of them. */
+    objects: (published ?? []).flatMap((field) => {
+      const value = objects.map((entry) => valueAt(entry, field.from)).find((each) => !isPlainValue(each));
+      if (value === undefined) return [];
+      return [{ field, inside: isJsonObject(value) ? leavesOf(value, field.from) : [] }];
     }),
   };
 };
 
-/** Where a list may be inside an answer that is not one: paths of at most two members, such as `data` or `data.items`. */
-export const findLists = (value: unknown, maxDepth = 2): readonly string[] => {
+const isInside =
+  (path: string) =>
+  (other: string): boolean =>
+    other.startsWith(`${path}.`);
+
+/**
+ * Where a list may be inside an answer that is not one: paths of at most three members, such as `data` or `data.items`, those of
+ * lists of objects first, and the longest of them first of all.
+ */
+export const findLists = (value: unknown): readonly string[] =>
+  listsIn(value, 3)
+    .toSorted((a, b) => b.objects - a.objects)
+    .map(({ path }) => path);
+
+const listsIn = (
+  value: unknown,
+  maxDepth: number,
+): readonly { readonly path: string; readonly objects: number }[] => {
   if (!isJsonObject(value) || maxDepth === 0) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     if (!isPlainName(name)) return [];
-    return Array.isArray(member) ? [name] : findLists(member, maxDepth - 1).map((path) => `${name}.${path}`);
+    if (Array.isArray(member)) return [{ path: name, objects: member.filter(isJsonObject).length }];
+    return listsIn(member, maxDepth - 1).map(({ path, objects }) => ({ path: `${name}.${path}`, objects }));
   });
 };
 
 const typeOf = (value: unknown): string => {
-  if (Array.isArray(value)) return 'list';
+  if (Array.isArray(value)) return isPlainValue(value) ? 'list' : 'list of objects';
   if (typeof value === 'string') return 'text';
   return typeof value === 'boolean' ? 'true/false' : typeof value;
 };
@@ -61,9 +101,7 @@ const typeOf = (value: unknown): string => {
  * makes one request and reads one answer.
  */
 export const signOfPages = (link: string | undefined, value: unknown): string | undefined => {
-  // RFC 8288 section 3; the relation may be one of several.
-  if (/;\s*rel\s*=\s*("[^"]*\bnext\b|next\b)/i.test(link ?? ''))
-    return 'the answer has a Link header to a next page';
+  if (namesNextPage(link)) return 'the answer has a Link header to a next page';
   if (isJsonObject(value)) {
     const members = Object.keys(value).filter((name) => PAGING_MEMBER.test(name.replaceAll(/[_-]/g, '')));
     return members.length > 0 ? `the answer has members of pages: ${members.join(', ')}` : undefined;
@@ -81,16 +119,16 @@ const PAGE_SIZES = new Set([10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000]);
 export type MissingField = ReturnType<typeof findMissing>[number];
 
 /**
- * The fields of BANK_FIELDS that no entry has, the optional ones included, each with the name under which the provider
+ * The fields of BANK_FIELDS that no entry has, the optional ones included, each with the name or path under which the provider
  * probably sends it.
  */
-export const findMissing = (published: readonly FieldRule[] = [], seen: readonly FieldSeen[]) => {
-  const filled = nameable(seen).map(({ name }) => name);
+export const findMissing = (published: readonly FieldRule[] = [], { fields, objects }: Survey) => {
+  const filled = fields.filter(({ isPublishable }) => isPublishable).map(({ name }) => name);
   // Each of the provider's fields is the nearest of one only.
   const unused = new Set(filled.filter((name) => !published.some(({ from }) => from === name)));
-  const present = new Set(seen.filter((field) => field.filled > 0).map(({ name }) => name));
+  const present = new Set(fields.filter((field) => field.filled > 0).map(({ name }) => name));
   return published
-    .filter(({ from }) => !present.has(from))
+    .filter(({ from }) => !present.has(from) && !objects.some(({ field }) => field.from === from))
     .map((field) => {
       const nearest = nearestName(field.from, [...unused]);
       if (nearest !== undefined) unused.delete(nearest);
@@ -99,43 +137,53 @@ export const findMissing = (published: readonly FieldRule[] = [], seen: readonly
 };
 
 /**
- * Lines to choose from, each with a label: the configured fields corrected where one is missing that is not optional; otherwise
- * every field of the provider. A field that some entries lack is marked as optional.
+ * Lines to choose from, each with a label: the configured fields corrected where one is missing that is not optional, or is an
+ * object; otherwise every field of the provider, with the names that are configured. A field that some entries lack is marked
+ * as optional.
  */
 export const suggestLines = (
   published: readonly FieldRule[] = [],
   missing: readonly MissingField[],
-  seen: readonly FieldSeen[],
+  { fields, objects }: Survey,
 ) => {
-  const required = missing.filter(({ field }) => !field.isOptional);
-  const corrected = published.flatMap((field) => {
-    const absent = required.find((candidate) => candidate.field === field);
-    const from = absent ? absent.nearest : field.from;
-    return from === undefined ? [] : [{ ...field, from, isRenamed: field.name !== field.from }];
-  });
-  if (required.length === 0 || corrected.length === 0) {
-    const all = nameable(seen).map(({ name }) => ({ name, from: name, isOptional: false }));
-    const label = 'Keep what pages need, in the order in which they should get it:';
-    return all.length === 0 ? [] : [{ label, line: toLine(all, seen) }];
-  }
-  const ours = toLine(corrected, seen);
-  const theirs = toLine(
-    corrected.map((field) => (field.isRenamed ? field : { ...field, name: field.from })),
-    seen,
-  );
-  return [
-    { label: "Corrected, with the provider's names:", line: theirs },
-    ...(ours === theirs ? [] : [{ label: 'Corrected, with the names that pages read now:', line: ours }]),
-  ];
-};
-
-const nameable = (seen: readonly FieldSeen[]): readonly FieldSeen[] =>
-  seen.filter(({ name, filled }) => isPlainName(name) && filled > 0);
-
-const toLine = (fields: readonly FieldRule[], seen: readonly FieldSeen[]): string => {
-  const items = fields.map(({ name, from, isOptional }) => {
-    const isEverywhere = seen.some((field) => field.name === from && field.filled === 1);
+  const all = fields
+    .filter(({ isPublishable }) => isPublishable)
+    .map(({ name, filled }) => ({ path: name, isEverywhere: filled === 1 }));
+  const proposed = new Map(suggestFields(all).map((item, index) => [all[index]?.path, item]));
+  const toItem = ({ name, from, isOptional }: FieldRule): string => {
+    const isEverywhere = all.some(({ path, isEverywhere: everywhere }) => path === from && everywhere);
     return `${name === from ? name : `${name}:${from}`}${isOptional || !isEverywhere ? '?' : ''}`;
-  });
-  return `BANK_FIELDS=${items.join(',')}`;
+  };
+  const required = missing.filter(({ field }) => !field.isOptional);
+  const corrected = (isOurs: boolean): readonly string[] =>
+    published.flatMap((field) => {
+      const object = objects.find((candidate) => candidate.field === field);
+      if (object) {
+        const [only, ...others] = object.inside;
+        // With one value inside, that is what the configured name is for.
+        if (only !== undefined && others.length === 0) return [toItem({ ...field, from: only })];
+        return object.inside.flatMap((path) => proposed.get(path) ?? []);
+      }
+      const absent = required.find((candidate) => candidate.field === field);
+      if (!absent) return [toItem(field)];
+      if (absent.nearest === undefined) return [];
+      const isRenamed = field.name !== field.from;
+      const item = toItem({ ...field, from: absent.nearest });
+      return isOurs || isRenamed ? [item] : [proposed.get(absent.nearest) ?? item];
+    });
+  const [ours, theirs] = [corrected(true), corrected(false)].map((items) => [...new Set(items)].join(','));
+  if ((required.length === 0 && objects.length === 0) || !theirs) {
+    const items = all.map(({ path }) => {
+      const field = published.find(({ from }) => from === path);
+      return field ? toItem(field) : (proposed.get(path) ?? path);
+    });
+    const label = 'Keep what pages need, in the order in which they should get it:';
+    return items.length === 0 ? [] : [{ label, line: `BANK_FIELDS=${items.join(',')}` }];
+  }
+  return [
+    { label: "Corrected, with the provider's names:", line: `BANK_FIELDS=${theirs}` },
+    ...(ours === theirs
+      ? []
+      : [{ label: 'Corrected, with the names that pages read now:', line: `BANK_FIELDS=${ours}` }]),
+  ];
 };

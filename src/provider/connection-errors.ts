@@ -24,6 +24,10 @@ export interface Attempt {
 export const toConnectionError = (error: unknown, { peer, url, proxy, tlsProblem }: Attempt): LoadError => {
   if (error instanceof LoadError) return error;
   const code = codeNote(error);
+  if (codeOf(error) === HEADERS_OVERFLOW)
+    return new LoadError('malformed', `the headers of the answer have more than 16 KiB${code}`, {
+      reasonCode: HEADERS_OVERFLOW,
+    });
   if (isUnreadable(error)) return new LoadError('malformed', `the answer ${UNREADABLE}${code}`);
   const reasonCode = codeOf(error);
   const refusal = url.protocol === 'https:' ? tlsRefusal(reasonCode, peer) : undefined;
@@ -59,6 +63,9 @@ export const toRefusal = (status: number, variable: ProxyVariable): LoadError =>
       : 'refuses to connect to this address';
   return new LoadError('proxy_refused', `${proxy} ${problem} (${status})`);
 };
+
+/** Node's own limit, which undici takes over. */
+const HEADERS_OVERFLOW = 'UND_ERR_HEADERS_OVERFLOW';
 
 const UNREADABLE = 'is not HTTP, or has two lengths, or is an interim one (1xx) that nobody asked for';
 

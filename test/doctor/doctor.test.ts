@@ -93,13 +93,13 @@ describe('a provider that can be served', () => {
     expect(text).not.toContain('\u001b');
     expect(text).toContain('field56 ');
     expect(text).toMatch(/^ {2}and 3 more$/m);
-    expect(text).toMatch(/^ {2}BANK_FIELDS=ispb$/m);
+    expect(text).toMatch(/^ {2}BANK_FIELDS=id:ispb$/m);
   });
 
   test.each<[Behaviour, Environment, notes: string[], ...said: RegExp[]]>([
     ['retyped-field', {}, [], /513 can be served/],
     ['thinned-field', {}, [], /^ {2}name +49\.7 % +text/m],
-    ['paginated', {}, ['list'], /50 entries, perhaps the first page of more: .* a Link header/],
+    ['paginated', {}, ['list'], /50 entries, the first page of more: .* a Link header/],
     ['slow', { PROVIDER_TIMEOUT: '1900ms' }, ['content'], /more than half of PROVIDER_TIMEOUT/],
     [
       'some-unusable',
@@ -163,7 +163,31 @@ test.each<Row>([
   ['not-utf8', 'content', /another encoding than UTF-8/],
   ['too-deep', 'content', /nested too deeply/],
   ['too-large', 'content', /larger than PROVIDER_MAX_BODY/],
-  ['envelope', 'list', /an envelope: the list is in the member data$/m],
+  [
+    'envelope',
+    'list',
+    /in the member data$[^]*next +set BANK_LIST=data$[^]*^ {2}name +100[^]*^ {2}BANK_LIST=data$/m,
+  ],
+  [
+    'nested-envelope',
+    'list',
+    /^ {2}ids\.ispb +100\.0 % [^]*^ {2}BANK_LIST=data$[^]*^ {2}BANK_FIELDS=code:ids.code,ispb:ids.ispb,name:fullName$/m,
+  ],
+  ['healthy', 'list', /next +unset BANK_LIST$[^]*^ {2}BANK_LIST=$/m, { BANK_LIST: 'data' }],
+  ['deep-envelope', 'list', /next +set BANK_LIST=data.banks$/m, { BANK_LIST: 'data' }],
+  [
+    'nested',
+    'entries',
+    /^ {2}BANK_FIELDS=name:names.short,code:ids.code,ispb:ids.ispb$/m,
+    { BANK_FIELDS: 'name:names,ids' },
+  ],
+  [
+    'nested',
+    'entries',
+    /ids of BANK_FIELDS is an object, or a list of objects: it has ids.code, ids.ispb/,
+    { BANK_FIELDS: 'ids' },
+  ],
+  ['large-head', 'content', /the headers of the answer have more than 16 KiB/],
   ['null', 'list', /another resource/],
   ['empty', 'entries', /shorter than GUARD_MIN_BANKS/],
   ['few', 'entries', /shorter than GUARD_MIN_BANKS/, { GUARD_MIN_BANKS: '100' }],
@@ -200,7 +224,21 @@ describe('the token', () => {
   });
 
   test.each<readonly [TokenBehaviour, Environment, RegExp]>([
-    ['invalid-client', {}, /the id, the secret or the scope is wrong/],
+    [
+      'invalid-client',
+      {},
+      /the id or the secret is wrong.*; tried PROVIDER_TOKEN_AUTH=post: 401 invalid_client, /,
+    ],
+    ['unknown-refusal', {}, /the id or the secret is wrong/],
+    ['error-as-200', {}, /the id or the secret is wrong/],
+    ['unsupported-grant', {}, /does not offer the client-credentials grant/],
+    ['unauthorized-client', {}, /which may not use the client-credentials grant/],
+    ['invalid-scope', {}, /next +ask the provider for the scope, and set PROVIDER_TOKEN_SCOPE to it/],
+    ['forbidden', {}, /or a firewall in front of it, does not let/],
+    ['camel-case', {}, /members are accessToken, expiresAt$[^]*something other than a Bearer token/m],
+    ['bad-expires-in', {}, /something other than a Bearer token/],
+    ['not-found', {}, /not the address of an OAuth 2.0 token endpoint/],
+    ['no-content', {}, /not the address of an OAuth 2.0 token endpoint/],
     ['server-error', {}, /FAIL +token +the token endpoint fails \(500\)/],
     ['hang', { PROVIDER_TIMEOUT: '1s' }, /did not begin to answer/],
     ['html', {}, /not the address of an OAuth 2.0 token endpoint/],
@@ -218,6 +256,47 @@ describe('the token', () => {
       emulator.behaveToken(behaviour);
       expectFailure(await diagnose(emulator, { ...clientCredentialsEnv(emulator), ...env }), 'token', likely);
       expect(emulator.listCalls()).toBe(0);
+    },
+  );
+
+  test.each<readonly [TokenBehaviour, Environment, line: string, requests: number]>([
+    ['post-only', {}, 'PROVIDER_TOKEN_AUTH=post', 3],
+    ['plain-basic', {}, 'PROVIDER_TOKEN_AUTH=basic_plain', 2],
+    ['healthy', { PROVIDER_TOKEN_AUTH: 'post' }, 'PROVIDER_TOKEN_AUTH=basic', 2],
+    ['healthy', { PROVIDER_TOKEN_AUTH: 'basic_plain' }, 'PROVIDER_TOKEN_AUTH=basic', 2],
+    ['json-only', {}, 'PROVIDER_TOKEN_FORMAT=json', 2],
+    ['json-or-415', {}, 'PROVIDER_TOKEN_FORMAT=json', 2],
+    ['healthy', { PROVIDER_TOKEN_FORMAT: 'json' }, 'PROVIDER_TOKEN_FORMAT=form', 2],
+    ['json-post-only', {}, 'PROVIDER_TOKEN_AUTH=post and PROVIDER_TOKEN_FORMAT=json', 4],
+  ])(
+    'whose endpoint does %s with %j is told from a wrong client: %s',
+    async (behaviour, env, line, requests) => {
+      const client = { clientId: 'a-client', clientSecret: 'a+secret:in%41Base64==' };
+      const emulator = await emulate(client);
+      emulator.behaveToken(behaviour);
+      const report = await diagnose(emulator, {
+        ...clientCredentialsEnv(emulator),
+        PROVIDER_CLIENT_ID: client.clientId,
+        PROVIDER_CLIENT_SECRET: client.clientSecret,
+        ...env,
+      });
+      expect(report).toMatchObject({ status: 1 });
+      expect(report.linesOf('token')).toContain(`set ${line}\n`.trim());
+      expect(report.text).toContain(`With ${line}:\nok    token`);
+      expect(report.text).toContain('513 can be served');
+      expect(emulator.tokenCalls()).toBe(requests);
+      const lines = Object.fromEntries(line.split(' and ').map((text) => text.split('=')));
+      const corrected = {
+        ...clientCredentialsEnv(emulator),
+        PROVIDER_CLIENT_ID: client.clientId,
+        ...env,
+        ...lines,
+      };
+      expect(
+        await diagnose(emulator, { ...corrected, PROVIDER_CLIENT_SECRET: client.clientSecret }),
+      ).toMatchObject({
+        status: 0,
+      });
     },
   );
 

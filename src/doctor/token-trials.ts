@@ -1,0 +1,126 @@
+import { LoadError } from '../banks/load-error.ts';
+import type { Config } from '../config/config.ts';
+import type { ClientCredentials } from '../config/provider.ts';
+import { escapeForForms } from '../form-escapes.ts';
+import { UNUSABLE_GRANT } from '../provider/grant.ts';
+import type { Observation } from './observe.ts';
+
+// Other ways to ask the token endpoint, after it has refused the configured one: at most one exchange for each. None is
+// made unless the refusal is about the format or the client's authentication.
+
+/** An exchange with other settings. */
+export interface Trial {
+  /** What differs, as lines of the configuration. */
+  readonly lines: readonly string[];
+  readonly config: Config;
+  readonly observation: Observation;
+}
+
+export interface TokenTrials {
+  /** What was tried, and how it was answered; empty: nothing was. */
+  readonly tried: readonly string[];
+  /** The one that got a token. */
+  readonly working: Trial | undefined;
+}
+
+/** How the token endpoint answered. */
+interface Refusal {
+  readonly status: number;
+  /** Of RFC 6749 section 5.2, where it sent one. */
+  readonly code: string | undefined;
+}
+
+type Settings = Pick<ClientCredentials, 'auth' | 'format'>;
+
+/** @param observe makes one exchange */
+export const tryTokenRequests = async (
+  config: Config,
+  first: Observation,
+  observe: (config: Config) => Promise<Observation>,
+): Promise<TokenTrials> => {
+  const source = config.provider.token;
+  const tried: string[] = [];
+  let working: Trial | undefined;
+  if (source.kind !== 'client-credentials') return { tried, working };
+
+  /** The refusal; undefined where there is a token, or another failure. */
+  const attempt = async (settings: Settings): Promise<Refusal | undefined> => {
+    const token = { ...source, ...settings };
+    const changed: Config = { ...config, provider: { ...config.provider, token } };
+    const observation = await observe(changed);
+    const refusal = tokenRefusalOf(observation);
+    const lines = linesFor(settings, source);
+    tried.push(`${lines.join(' ')}: ${describeAnswer(observation)}`);
+    if (hasToken(observation)) working = { lines, config: changed, observation };
+    return refusal;
+  };
+
+  let { auth, format }: Settings = source;
+  let refusal = tokenRefusalOf(first);
+  if (refusal && isAboutFormat(refusal)) {
+    format = otherFormat(format);
+    refusal = await attempt({ auth, format });
+  }
+  if (!refusal || working || !isAboutClient(refusal)) return { tried, working };
+  for (const way of otherWays(source)) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other, until one works
+    const next = await attempt({ auth: way, format });
+    if (working) return { tried, working };
+    // Only who may not be read in the body gets this far: the other format may be what it reads.
+    if (way !== 'post' || !next || format !== source.format) continue;
+    auth = way;
+    // oxlint-disable-next-line no-await-in-loop
+    await attempt({ auth, format: otherFormat(format) });
+    if (working) return { tried, working };
+  }
+  return { tried, working };
+};
+
+/** The token endpoint's refusal, if that is what the exchange ended with. */
+export const tokenRefusalOf = ({ outcome, contacts }: Observation): Refusal | undefined => {
+  const status = contacts['the token endpoint']?.head?.status;
+  if (!(outcome instanceof LoadError) || outcome.kind !== 'no_token' || status === undefined)
+    return undefined;
+  const code = outcome.reasonCode === UNUSABLE_GRANT ? undefined : outcome.reasonCode;
+  return { status, code };
+};
+
+export const isAboutClient = ({ status, code }: Refusal): boolean =>
+  code === 'invalid_client' || (status === 401 && code === undefined);
+
+/** 415 is; 400 and 422 may be. */
+const isAboutFormat = ({ status, code }: Refusal): boolean =>
+  status === 415 || ([400, 422].includes(status) && (code === undefined || code === 'invalid_request'));
+
+/** Those that would send something else, each once. */
+const otherWays = ({
+  auth,
+  clientId,
+  clientSecret,
+}: ClientCredentials): readonly ClientCredentials['auth'][] => {
+  const texts = [clientId, 'reveal' in clientSecret ? clientSecret.reveal() : '%'];
+  const isSame = texts.every((text) => escapeForForms(text) === text);
+  const ways = (['basic', 'basic_plain', 'post'] as const).filter((way) => way !== auth);
+  return ways.filter((way) => {
+    if (way === 'post') return true;
+    // With nothing to escape the two ways of HTTP Basic are one.
+    if (isSame) return way === 'basic' && auth === 'post';
+    return way === 'basic' || !clientId.includes(':');
+  });
+};
+
+const otherFormat = (format: Settings['format']): Settings['format'] => (format === 'form' ? 'json' : 'form');
+
+const hasToken = ({ contacts, outcome }: Observation): boolean =>
+  contacts['the provider'] !== undefined && !(outcome instanceof LoadError && outcome.kind === 'no_token');
+
+const linesFor = ({ auth, format }: Settings, configured: Settings): readonly string[] => [
+  ...(auth === configured.auth ? [] : [`PROVIDER_TOKEN_AUTH=${auth}`]),
+  ...(format === configured.format ? [] : [`PROVIDER_TOKEN_FORMAT=${format}`]),
+];
+
+const describeAnswer = (observation: Observation): string => {
+  if (hasToken(observation)) return 'granted';
+  const refusal = tokenRefusalOf(observation);
+  return refusal ? [refusal.status, refusal.code].filter(Boolean).join(' ') : 'no answer';
+};
