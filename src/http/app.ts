@@ -1,41 +1,51 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Config } from '../config/config.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
+import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
-import { setHeaders, type FlatHeaders } from './headers.ts';
+import { setHeaders } from './headers.ts';
 import { createHealthz, createReadyz, PROBES, type HealthOptions } from './health.ts';
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
-import type { RequestLog } from './request-log.ts';
+import { pathOf, type RequestLog } from './request-log.ts';
 import { isServerWide, refusalOf } from './server/refusals.ts';
 import type { BoundedServer } from './server/server.ts';
 
 // The applications of both ports: what they do with every request, whatever it asks for, and which resources exist. They do not
-// listen, and read no body.
+// listen, and read no body. A header for every response belongs in common-headers.ts: no middleware of Express reaches /banks.
 
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
 
 export interface AppOptions extends HealthOptions {
   readonly requestLog: RequestLog;
   readonly cors: Cors;
-  readonly securityHeaders: FlatHeaders;
+  readonly commonHeaders: CommonHeaders;
   readonly server: Pick<BoundedServer, 'isOverCapacity'>;
 }
 
 /** Defines a read-only resource. Express answers HEAD by the GET handler; other methods get a 405 with `Allow`. */
 export type DefineResource = (path: string, get: RequestHandler) => void;
 
-/**
- * An application with the probes and what `define` adds. `check` comes before all of it, and refuses what it does not pass on.
- * `notFound`: what a 404 says.
- */
+interface AppExtras {
+  /** Comes before all resources, and refuses what it does not pass on. */
+  readonly check?: Middleware;
+  /** What a 404 says. */
+  readonly notFound?: string;
+  /** The handler of a resource that needs nothing of Express: GET and HEAD get there without it. */
+  readonly direct?: { readonly path: string; readonly get: DirectHandler };
+}
+
+type DirectHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+
+/** An application with the probes and what `define` adds. */
 export const createApp = (
   options: AppOptions,
   define: (resource: DefineResource, app: Express) => void,
-  { check, notFound }: { readonly check?: Middleware; readonly notFound?: string } = {},
+  { check, notFound, direct }: AppExtras = {},
 ): RequestListener => {
   const { cors, requestLog } = options;
+  const fail = createFail(requestLog);
   const app = express();
   // No headers of its own, and exact paths.
   app.disable('etag').disable('x-powered-by').enable('case sensitive routing').enable('strict routing');
@@ -58,12 +68,19 @@ export const createApp = (
   };
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
+  if (direct) resource(direct.path, direct.get);
   define(resource, app);
   app.use((_req, res) => sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }));
-  app.use(toProblem);
+  app.use(fail);
 
   const admit = createRequestAdmission(options);
-  const answer: RequestListener = check ? (req, res) => check(req, res, () => app(req, res)) : app;
+  const route: RequestListener = (req, res) => {
+    if (!direct || pathOf(req) !== direct.path || (req.method !== 'GET' && req.method !== 'HEAD'))
+      return void app(req, res);
+    requestLog.note(req, { route: direct.path });
+    direct.get(req, res).catch((error: unknown) => fail(error, req, res, () => req.socket.destroy()));
+  };
+  const answer: RequestListener = check ? (req, res) => check(req, res, () => route(req, res)) : route;
   return (req, res) => requestLog.middleware(req, res, () => admit(req, res, () => answer(req, res)));
 };
 
@@ -72,9 +89,8 @@ export interface PublicAppOptions extends AppOptions, BanksRouteOptions {
 }
 
 export const createPublicApp = (options: PublicAppOptions): RequestListener =>
-  createApp(options, (resource) => {
-    resource('/banks', createBanksRoute(options));
-    resource('/openapi.json', createOpenApiRoute(options));
+  createApp(options, (resource) => resource('/openapi.json', createOpenApiRoute(options)), {
+    direct: { path: '/banks', get: createBanksRoute(options) },
   });
 
 /**
@@ -82,10 +98,9 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener =>
  * router parses the target with Node's old URL parser, which accepts malformed targets and prints a warning (DEP0170).
  */
 const createRequestAdmission =
-  ({ cors, securityHeaders, server, isDraining }: AppOptions): Middleware =>
+  ({ cors, commonHeaders, server, isDraining }: AppOptions): Middleware =>
   (req, res, next) => {
-    setHeaders(res, securityHeaders);
-    setHeaders(res, cors.headers(req.headers.origin));
+    setHeaders(res, commonHeaders(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
 
     const refusal = refusalOf(req);
@@ -114,14 +129,13 @@ const sendOptions = (res: ServerResponse): void => {
 const ALLOWED = 'GET, HEAD, OPTIONS';
 
 /** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any other error is a defect. */
-const toProblem: ErrorRequestHandler = (error: unknown, req, res, next) => {
-  if (res.headersSent) {
-    // Part of the response has been sent: only closing the connection can tell the client, and Express does that.
-    next(error);
-    return;
-  }
-  const isClientError =
-    typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
-  if (!isClientError) req.log.error({ err: error }, 'unexpected error in a request');
-  sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
-};
+const createFail =
+  (requestLog: RequestLog) =>
+  (error: unknown, _req: IncomingMessage, res: ServerResponse, giveUp: (error: unknown) => void): void => {
+    // Part of the response has been sent: only closing the connection can tell the client.
+    if (res.headersSent) return giveUp(error);
+    const isClientError =
+      typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
+    if (!isClientError) requestLog.loggerFor(res).error({ err: error }, 'unexpected error in a request');
+    sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
+  };

@@ -1,8 +1,6 @@
-import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
-import { Socket } from 'node:net';
-import helmet from 'helmet';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 
-// Headers as this service keeps them, the two ways to send them, and those that every answer has.
+// Headers as this service keeps them, and the two ways to send them.
 
 /** What an answer and its log line depend on. */
 export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
@@ -29,26 +27,3 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 export const toStatusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
 export const toLines = (headers: FlatHeaders): string =>
   headers.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');
-
-/**
- * Helmet's headers for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows. Helmet
- * runs once, at start: none of them depends on the request.
- */
-export const createSecurityHeaders = (resourcePolicy: 'same-origin' | 'cross-origin'): FlatHeaders => {
-  const req = new IncomingMessage(new Socket());
-  const res = new ServerResponse(req);
-  helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] },
-    },
-    crossOriginResourcePolicy: { policy: resourcePolicy },
-    referrerPolicy: { policy: 'no-referrer' },
-    // The service speaks plain HTTP (RFC 6797 section 7.2). Whoever ends TLS decides for the host name and its subdomains.
-    strictTransportSecurity: false,
-    xFrameOptions: { action: 'deny' },
-  })(req, res, (error) => {
-    if (error) throw error;
-  });
-  return Object.entries(res.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
-};

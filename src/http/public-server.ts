@@ -3,8 +3,8 @@ import type { Config } from '../config/config.ts';
 import { createChooseAnswer } from './banks/answers.ts';
 import { createHotPath } from './banks/hot-path.ts';
 import { createClientAddress, createIsProxy } from './client-address.ts';
+import { createCommonHeaders } from './common-headers.ts';
 import { createCors } from './cors.ts';
-import { createSecurityHeaders } from './headers.ts';
 import type { HealthOptions } from './health.ts';
 import { createRequestLog, type RequestLogOptions } from './request-log.ts';
 import { LIMITS } from './server/limits.ts';
@@ -22,11 +22,11 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
   const { list, clock, logger } = options;
   const { keepAliveTimeoutMs } = config;
   const cors = createCors(config.corsOrigins);
-  const securityHeaders = createSecurityHeaders(cors.resourcePolicy);
+  const commonHeaders = createCommonHeaders(cors);
   const shared = {
     ...options,
     cors,
-    securityHeaders,
+    commonHeaders,
     keepAliveTimeoutMs,
     requestLog: createRequestLog({
       ...options,
@@ -40,7 +40,7 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
     }),
   };
   const server = createBoundedServer({
-    commonHeaders: [...securityHeaders, ...cors.headers(undefined)],
+    commonHeaders: commonHeaders(undefined),
     onRefusal: (refusal) => logger.info(refusal, 'request refused'),
     clock,
     isProxy: createIsProxy(config.trustProxy),

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv4 } from 'node:net';
 import type { DestinationStream, Logger } from 'pino';
-import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { toDate } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
@@ -13,8 +12,8 @@ import { PROBES } from './health.ts';
 import type { RequestHead } from './headers.ts';
 
 // What becomes of a finished request: one event and one log line. No other header and no query string is logged: either may
-// hold what a client did not mean to reveal. The request's own logger, of pino-http, writes the line of a request that
-// Express answers; the hot path writes its line as text, past the logger's redaction, and redacts what clients choose itself.
+// hold what a client did not mean to reveal. A line of level info is written as text, past the logger's redaction: what clients
+// choose is redacted here.
 
 export interface RequestLogOptions {
   readonly logger: Logger;
@@ -32,9 +31,8 @@ export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, cors, emit } = options;
-  /** Of the requests that Express answers: their handlers complete them by `note`. */
+  /** Of the requests that node:http has in work: their handlers complete them by `note`. */
   const notesOf = new WeakMap<IncomingMessage, Notes>();
-  const giveLogger = createGiveLogger(logger);
   const isoTime = createIsoTime();
 
   /** Reads what is gone at the end: Express rewrites the path, and the socket loses its address. */
@@ -68,26 +66,32 @@ export const createRequestLog = (options: RequestLogOptions) => {
     };
   };
 
+  const write = (line: RequestLine, notes: Notes, isClientsId: boolean): void => {
+    const level = levelOf({ ...notes, status: line.statusCode });
+    if (level !== 'info') logger[level](line, 'request');
+    else if (logger.isLevelEnabled('info'))
+      logDestination.write(toText(line, isoTime(), isClientsId, redact));
+  };
+
   return {
-    /** In front of Express: sets `X-Request-Id`, gives the request a logger, `req.log`, and logs it once it is finished. */
+    /** For what node:http answers: sets `X-Request-Id`, and logs the request once it is finished. */
     middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
       const requestId = identify(req);
       res.setHeader('X-Request-Id', requestId);
       const notes: Notes = { answeredBy: 'node_http', route: 'other', listState: undefined, waited: false };
       notesOf.set(req, notes);
       const record = createRecord(req, requestId);
+      const isClientsId = req.headers['x-request-id'] !== undefined;
       res.once('close', () => {
         const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
-        const line = record(notes, res.statusCode, contentBytes, res.writableFinished);
-        // The logger has the identifier already.
-        const { requestId: _, ...facts } = line;
-        req.log[levelOf({ ...notes, status: line.statusCode })](facts, 'request');
+        write(record(notes, res.statusCode, contentBytes, res.writableFinished), notes, isClientsId);
       });
-      req.id = requestId;
-      giveLogger(req, res, next);
+      next();
     },
+    /** A logger for more than the request's own line: its lines have the request's identifier. */
+    loggerFor: (res: ServerResponse): Logger => logger.child({ requestId: res.getHeader('X-Request-Id') }),
     /**
-     * For Express: the route that answers, a constant of the code; the state of the list that was served or could not be; and
+     * For handlers: the route that answers, a constant of the code; the state of the list that was served or could not be; and
      * whether the request waited for it.
      */
     note: (req: IncomingMessage, notes: Partial<Omit<Notes, 'answeredBy'>>): void =>
@@ -106,8 +110,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
        * taken all of it, and not lost the client before.
        */
       const end = (status: number, contentBytes: number, isTaken: boolean): void => {
-        const line = record(notes, status, contentBytes, isTaken);
-        if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoTime(), isClientsId, redact));
+        write(record(notes, status, contentBytes, isTaken), notes, isClientsId);
       };
       return { requestId, end };
     },
@@ -117,27 +120,12 @@ export const createRequestLog = (options: RequestLogOptions) => {
 /** What a request's event says besides what is read from its head. */
 type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited'>;
 
-/** Gives each request a logger, `req.log`, whose lines have its identifier. */
-const createGiveLogger = (logger: Logger) =>
-  pinoHttp({
-    logger,
-    // The middleware writes the line. pino-http would still log an error of the response, with all headers.
-    autoLogging: false,
-    customLogLevel: () => 'silent',
-    customAttributeKeys: { reqId: 'requestId' },
-    quietReqLogger: true,
-    quietResLogger: true,
-    // pino-http makes a second child with the request all the same: an empty one saves its serialisation.
-    wrapSerializers: false,
-    serializers: { req: () => undefined },
-  });
-
 /** An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can be anything. */
 const MAX_ADDRESS_CHARS = 64;
 const MAX_PATH_CHARS = 256;
 
 /** The path without its query; a path can be as long as a header. */
-const pathOf = ({ url = '' }: RequestHead): string => {
+export const pathOf = ({ url = '' }: Pick<RequestHead, 'url'>): string => {
   const end = url.indexOf('?');
   return url.slice(0, Math.min(end < 0 ? url.length : end, MAX_PATH_CHARS));
 };
@@ -179,8 +167,8 @@ interface RequestLine extends Pick<RequestEvent, 'method' | 'durationMs' | 'byte
 }
 
 /**
- * Writes a line of level info as pino does, for the hot path: without a logger's serialisation, and without searching
- * the whole line for secrets, which alone takes 1 to 3 µs. What a client can choose freely is redacted part by part;
+ * Writes a line of level info as pino does: without a logger's serialisation, and without searching the whole line for
+ * secrets, which alone takes 1 to 3 µs. What a client can choose freely is redacted part by part;
  * nothing else in the line can hold a secret.
  */
 const toText = (

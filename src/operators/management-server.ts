@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { createCors } from '../http/cors.ts';
-import { createSecurityHeaders } from '../http/headers.ts';
+import { createCommonHeaders } from '../http/common-headers.ts';
 import { MANAGEMENT_LIMITS } from '../http/server/limits.ts';
 import { createBoundedServer, type BoundedServer } from '../http/server/server.ts';
 import type { OperatorsAppOptions } from './app.ts';
@@ -9,18 +9,18 @@ import type { OperatorsAppOptions } from './app.ts';
 
 export const createManagementServer = (
   config: Config,
-  options: Omit<OperatorsAppOptions, 'cors' | 'securityHeaders' | 'server'>,
+  options: Omit<OperatorsAppOptions, 'cors' | 'commonHeaders' | 'server'>,
 ): BoundedServer => {
   const cors = createCors([]);
-  const securityHeaders = createSecurityHeaders(cors.resourcePolicy);
+  const commonHeaders = createCommonHeaders(cors);
   const server = createBoundedServer({
     limits: { ...MANAGEMENT_LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
-    commonHeaders: securityHeaders,
+    commonHeaders: commonHeaders(undefined),
     onRefusal: (refusal) => options.logger.info(refusal, 'request refused'),
     clock: options.clock,
     loadApp: async () => {
       const { createOperatorsApp } = await import('./app.ts');
-      return createOperatorsApp(config, { ...options, cors, securityHeaders, server });
+      return createOperatorsApp(config, { ...options, cors, commonHeaders, server });
     },
   });
   return server;

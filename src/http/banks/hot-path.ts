@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { toDate } from '../../clock.ts';
-import type { Cors } from '../cors.ts';
+import type { CommonHeaders } from '../common-headers.ts';
 import { toLines, toStatusLine, type FlatHeaders } from '../headers.ts';
 import type { HotPath } from '../server/connection.ts';
 import { readOrdinaryRequest } from '../server/ordinary-request.ts';
@@ -13,14 +13,13 @@ import type { BanksRouteOptions } from './route.ts';
 // compares the bytes of both paths.
 
 export interface HotPathOptions extends BanksRouteOptions {
-  readonly cors: Cors;
-  readonly securityHeaders: FlatHeaders;
+  readonly commonHeaders: CommonHeaders;
   readonly keepAliveTimeoutMs: number;
   readonly isDraining: () => boolean;
 }
 
 export const createHotPath = (options: HotPathOptions): HotPath => {
-  const { list, chooseAnswer, cors, requestLog } = options;
+  const { list, chooseAnswer, commonHeaders, requestLog } = options;
   const sendsFor = createSendsCache(options);
 
   return (head, socket) => {
@@ -34,7 +33,7 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     if (status === 412) return undefined;
 
     const { requestId, end } = requestLog.begin(request, answer.listState);
-    const send = sendsFor(answer, cors.headers(headers.origin))[status];
+    const send = sendsFor(answer, commonHeaders(headers.origin))[status];
     send(socket, requestId, isLast, request.method === 'HEAD');
     const contentBytes = status === 200 ? answer.body.length : 0;
     // The system has usually taken all of it at once. If not, an empty write ends after all others.
@@ -50,33 +49,33 @@ type Send = (socket: Socket, requestId: string, isLast: boolean, isWithoutBody: 
 type Sends = Readonly<Record<200 | 304, Send>>;
 
 /** Adds the headers that depend on the origin, on the second, or on nothing: once for each answer, origin and second. */
-const createSendsCache = ({ securityHeaders, keepAliveTimeoutMs }: HotPathOptions) => {
+const createSendsCache = ({ keepAliveTimeoutMs }: HotPathOptions) => {
   const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}`;
   let madeForSecond = 0;
   const made = new Map<PreparedAnswer, Map<FlatHeaders, Sends>>();
 
-  const makeSends = ({ headers, notModifiedHeaders, body }: PreparedAnswer, cors: FlatHeaders): Sends => {
+  const makeSends = ({ headers, notModifiedHeaders, body }: PreparedAnswer, common: FlatHeaders): Sends => {
     // The end of a head as node:http writes it for a connection that stays open, and for one that does not.
     const date = ['Date', toDate(madeForSecond * 1_000).toUTCString()];
     const open = toLines([...date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive]);
     const closing = toLines([...date, 'Connection', 'close']);
     const sendOf = (status: number, own: FlatHeaders, content: Buffer): Send => {
-      const lines = `\r\n${toLines([...securityHeaders, ...cors, ...own])}`;
+      const lines = `\r\n${toLines([...common, ...own])}`;
       const beforeId = `${toStatusLine(status)}X-Request-Id: `;
       return makeSend(beforeId, `${lines}${open}\r\n`, `${lines}${closing}\r\n`, content);
     };
     return { 200: sendOf(200, headers, body), 304: sendOf(304, notModifiedHeaders, Buffer.alloc(0)) };
   };
 
-  return (answer: PreparedAnswer, corsHeaders: FlatHeaders): Sends => {
+  return (answer: PreparedAnswer, common: FlatHeaders): Sends => {
     // Caches subtract the Date from their own clock, so it must be right whatever else has not changed.
     const second = Math.floor(Date.now() / 1_000);
     if (second !== madeForSecond) made.clear();
     madeForSecond = second;
     const byOrigin = made.get(answer) ?? new Map<FlatHeaders, Sends>();
     made.set(answer, byOrigin);
-    const sends = byOrigin.get(corsHeaders) ?? makeSends(answer, corsHeaders);
-    byOrigin.set(corsHeaders, sends);
+    const sends = byOrigin.get(common) ?? makeSends(answer, common);
+    byOrigin.set(common, sends);
     return sends;
   };
 };

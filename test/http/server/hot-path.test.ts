@@ -120,6 +120,17 @@ test('no secret that a client sent is in the log, and the rest of its request is
   }
 });
 
+test('both have every header that a response by Express has', async () => {
+  const namesOf = async (path: string): Promise<string[]> => {
+    const [answer] = await paths.ask(get(`Origin: ${FRONTEND}`, '', '').replace('/banks', path));
+    return [...(answer?.headers.keys() ?? [])];
+  };
+  const byExpress = await namesOf('/openapi.json');
+  // A header for every response belongs in src/http/common-headers.ts.
+  expect(await namesOf('/banks')).toEqual(expect.arrayContaining(byExpress));
+  expect(byExpress).toEqual(expect.arrayContaining(['content-security-policy', 'x-request-id']));
+});
+
 test('both answer alike while draining, where every answer is the last', async () => {
   const draining = await startBothPaths(ENV);
   const stopped = [draining.hot, draining.express].map(({ service }) => service.stop({ noticeMs: 1_000 }));
