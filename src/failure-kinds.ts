@@ -1,13 +1,14 @@
-import type { Acceptance } from './banks/guard/guard.ts';
-import type { LoadErrorKind } from './banks/load-error.ts';
-
-// What each kind of failed load means and what to do about it: for the status page, the doctor and the documents, whose
-// tables a test compares with this one.
+// The kinds of failed loads, in one table: what is wrong, what to do, at which step of the exchange, and what clients get
+// without a list to serve. The error, the metrics, the answers, the status page and the doctor use it, and a test compares
+// the documents with it.
 
 export interface FailureKind {
   /** What is wrong, for somebody who has just been woken. */
   readonly summary: string;
   readonly actions: readonly Action[];
+  /** The problem that clients get while there is no list to serve. */
+  readonly problem:
+    'provider_unavailable' | 'provider_timeout' | 'provider_invalid_answer' | 'internal_error';
   /** The step of the exchange that fails; undefined where only what the doctor sees can tell. */
   readonly step?: ExchangeStep;
 }
@@ -15,7 +16,7 @@ export interface FailureKind {
 /** What to do: a sentence, or one that a shell command completes. */
 export type Action = string | { readonly text: string; readonly command: ShellCommand };
 
-export type ShellCommand = 'doctor' | `accept-${Acceptance}`;
+export type ShellCommand = 'doctor' | 'accept-shrunk' | 'accept-drifted';
 
 /** The steps in the order in which an exchange takes them. */
 export const EXCHANGE_STEPS = ['token', 'address', 'TLS', 'status', 'content', 'list', 'entries'] as const;
@@ -27,13 +28,20 @@ export const RETRIES =
 const withDoctor = (text: string): Action => ({ text, command: 'doctor' });
 const RUN_DOCTOR = withDoctor('The doctor makes one request to the provider and reports each step:');
 
-export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
+/** Makes the names of the kinds a closed set, and checks each row. */
+const table = <Kind extends string>(kinds: Readonly<Record<Kind, FailureKind>>) => kinds;
+
+export const FAILURE_KINDS = table({
+  /** No connection: refused, unknown host, TLS failure, or lost before an answer began. */
   unreachable: {
+    problem: 'provider_unavailable',
     summary:
       'The provider cannot be reached. It is down, or something in between is: DNS, network, proxy or TLS.',
     actions: [RETRIES, RUN_DOCTOR],
   },
+  /** The proxy in HTTPS_PROXY or HTTP_PROXY: no connection to it, or it opened no tunnel in time. */
   proxy_unreachable: {
+    problem: 'provider_unavailable',
     summary:
       'The proxy in HTTPS_PROXY or HTTP_PROXY cannot be reached, or does not answer: its address is wrong, it is down, or a firewall is in between. The provider was not asked.',
     actions: [
@@ -44,7 +52,9 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'address',
   },
+  /** The proxy answered that it does not let this request through: 407, 403 or another 4xx. */
   proxy_refused: {
+    problem: 'provider_unavailable',
     summary:
       'The proxy in HTTPS_PROXY or HTTP_PROXY does not accept the user and password, or does not allow the provider’s host or port. The provider was not asked.',
     actions: [
@@ -54,11 +64,15 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'address',
   },
+  /** No complete answer inside PROVIDER_TIMEOUT. */
   timeout: {
+    problem: 'provider_timeout',
     summary: 'The provider does not send a complete answer within PROVIDER_TIMEOUT.',
     actions: [RETRIES, 'If the provider is merely slow, raise PROVIDER_TIMEOUT.', RUN_DOCTOR],
   },
+  /** 429. */
   rate_limited: {
+    problem: 'provider_unavailable',
     summary:
       'The provider got too many requests, perhaps also from another program with the same credentials.',
     actions: [
@@ -67,38 +81,52 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'status',
   },
+  /** 5xx. */
   unavailable: {
+    problem: 'provider_unavailable',
     summary: 'The provider, or a gateway in front of it, has an internal failure.',
     actions: ['Tell the provider. Nothing on this side appears to be wrong.', RETRIES],
     step: 'status',
   },
+  /** 401: the provider does not accept the token. */
   unauthorized: {
+    problem: 'provider_invalid_answer',
     summary: 'The provider rejects the access token.',
     actions: [
       'Install a valid token. A token file is read again automatically; a changed environment variable needs a restart.',
       RUN_DOCTOR,
     ],
   },
+  /** There is no token to send: its file cannot be read, or the token endpoint gives none. */
   no_token: {
+    problem: 'provider_invalid_answer',
     summary: 'There is no access token: the token file is unusable, or the token endpoint issues none.',
     actions: [
       'Check the token file, or the token endpoint’s address and the client credentials.',
       RUN_DOCTOR,
     ],
   },
+  /** 403, 404, another 4xx, a redirect, or a success other than 200. */
   unexpected_status: {
+    problem: 'provider_invalid_answer',
     summary: 'The provider answers with a status other than 200, such as 403, 404 or a redirect.',
     actions: ['Check the base address, and the rights that these credentials have.', RUN_DOCTOR],
   },
+  /** Not JSON, not UTF-8, cut short, labelled as something else, or nested too deep. */
   malformed: {
+    problem: 'provider_invalid_answer',
     summary: 'The provider’s answer is not valid JSON. Often it is the error page of something in between.',
     actions: [RUN_DOCTOR, 'If the answer is the provider’s own, tell the provider.'],
   },
+  /** JSON, but not a list. */
   not_a_list: {
+    problem: 'provider_invalid_answer',
     summary: 'The provider’s answer is JSON, but not a list. Its format may have changed.',
     actions: [RUN_DOCTOR, 'Ask the provider whether the change is intended.'],
   },
+  /** More than PROVIDER_MAX_BODY, received or published, or more entries than any list has. */
   too_large: {
+    problem: 'provider_invalid_answer',
     summary:
       'The provider’s answer is larger than PROVIDER_MAX_BODY allows after decompression, or has more than 50,000 entries, or one above 64 KiB.',
     actions: [
@@ -106,7 +134,9 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'content',
   },
+  /** Fewer entries than GUARD_MIN_BANKS. */
   too_few: {
+    problem: 'provider_invalid_answer',
     summary:
       'The provider’s list is empty for this client, or shorter than GUARD_MIN_BANKS expects, so it was refused.',
     actions: [
@@ -114,7 +144,9 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'entries',
   },
+  /** The share of unusable entries is above GUARD_MAX_SHRINK. */
   unusable_entries: {
+    problem: 'provider_invalid_answer',
     summary:
       'More of the provider’s entries are unusable than GUARD_MAX_SHRINK allows, so the list was refused.',
     actions: [
@@ -122,7 +154,9 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'entries',
   },
+  /** No entry has a field of BANK_FIELDS that is not optional, and no list is cached to compare with. */
   missing_field: {
+    problem: 'provider_invalid_answer',
     summary:
       'A name in BANK_FIELDS is wrong, or the provider has renamed the field: no entry has it, and no list is cached. The list was refused.',
     actions: [
@@ -131,7 +165,9 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'entries',
   },
+  /** The list lost more than GUARD_MAX_SHRINK of the cached one's entries, or of the largest one's of the last days. */
   shrunk: {
+    problem: 'provider_invalid_answer',
     summary: 'The provider’s list lost more banks than GUARD_MAX_SHRINK allows, so it was refused.',
     actions: [
       'Ask the provider whether that many banks are really gone.',
@@ -139,7 +175,9 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'entries',
   },
+  /** More than GUARD_MAX_DRIFT of the entries lost a published field, or changed its JSON type. */
   drifted: {
+    problem: 'provider_invalid_answer',
     summary:
       'More of the provider’s entries lost a published field, or changed its JSON type, than GUARD_MAX_DRIFT allows, so the list was refused.',
     actions: [
@@ -154,8 +192,10 @@ export const FAILURE_KINDS: Readonly<Record<LoadErrorKind, FailureKind>> = {
     ],
     step: 'entries',
   },
+  /** A defect of this service: anything thrown that is none of the above. */
   internal: {
+    problem: 'internal_error',
     summary: 'An unexpected error in this service: a defect.',
     actions: ['Report it with the log from the time of the first failure.', RETRIES],
   },
-};
+});

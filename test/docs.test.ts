@@ -4,9 +4,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { LOAD_ERROR_KINDS } from '../src/banks/load-error.ts';
+import { FAILURE_KINDS } from '../src/failure-kinds.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
-import { PROBLEM_OF_LOAD_ERROR, problemOf } from '../src/http/problems.ts';
+import { problemOf } from '../src/http/problems.ts';
 import { read } from './kit/repository.ts';
 import { eventually, startLoadedRig, type Rig } from './kit/rig.ts';
 
@@ -135,7 +136,7 @@ test("the README's configuration for production is valid", () => {
 test('each kind of failure is explained, and leads to the error that docs/api.md says', () => {
   const rowsOf = (page: string): string[] => read(page).match(/^\|.*$/gm) ?? [];
   for (const kind of LOAD_ERROR_KINDS) {
-    const { status, code } = problemOf(PROBLEM_OF_LOAD_ERROR[kind]);
+    const { status, code } = problemOf(FAILURE_KINDS[kind].problem);
     const told = rowsOf('docs/api.md').filter((row) => row.includes(`\`${kind}\``));
     expect([kind, told]).toEqual([kind, [expect.stringContaining(`${status} \`${code}\``)]]);
     const explained = rowsOf('docs/operations.md').map((row) => row.split('|')[1]);

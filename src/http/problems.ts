@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import type { LoadErrorKind } from '../banks/load-error.ts';
 import problems from './problems.json' with { type: 'json' };
 
 // Every error answer of the service: problems.json, a closed table of codes, sent as problem+json (RFC 9457). Nothing in an
@@ -11,28 +10,6 @@ const PROBLEMS = { ...problems.public, ...problems.management };
 export type ProblemCode = keyof typeof PROBLEMS;
 
 const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(PROBLEMS, code);
-
-/** The answer when the load failed and there is no list to serve. */
-export const PROBLEM_OF_LOAD_ERROR = {
-  unreachable: 'provider_unavailable',
-  proxy_unreachable: 'provider_unavailable',
-  proxy_refused: 'provider_unavailable',
-  rate_limited: 'provider_unavailable',
-  unavailable: 'provider_unavailable',
-  timeout: 'provider_timeout',
-  unauthorized: 'provider_invalid_answer',
-  no_token: 'provider_invalid_answer',
-  unexpected_status: 'provider_invalid_answer',
-  malformed: 'provider_invalid_answer',
-  not_a_list: 'provider_invalid_answer',
-  too_large: 'provider_invalid_answer',
-  too_few: 'provider_invalid_answer',
-  unusable_entries: 'provider_invalid_answer',
-  missing_field: 'provider_invalid_answer',
-  shrunk: 'provider_invalid_answer',
-  drifted: 'provider_invalid_answer',
-  internal: 'internal_error',
-} as const satisfies Record<LoadErrorKind, ProblemCode>;
 
 /** The problem as clients read it. `more`: extension members (RFC 9457 section 3.2), or a more specific `detail`. */
 export const problemOf = (code: ProblemCode, more: ProblemMembers = {}) => {

@@ -3,7 +3,8 @@ import type { BankList } from '../../banks/bank-list.ts';
 import { LoadError } from '../../banks/load-error.ts';
 import type { ChooseAnswer, Found } from './answers.ts';
 import type { RequestLog } from '../request-log.ts';
-import { PROBLEM_OF_LOAD_ERROR, sendProblem } from '../problems.ts';
+import { FAILURE_KINDS } from '../../failure-kinds.ts';
+import { sendProblem } from '../problems.ts';
 
 // GET and HEAD /banks: the cached bytes as they are, in the encoding that the client prefers. It waits only while there is
 // no list to serve. It needs nothing of Express, and is called without; hot-path.ts is the shorter way for ordinary requests.
@@ -38,7 +39,7 @@ export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteO
         requestLog.note(req, { listState: list.status().state });
         // Retry-After on every one: the list's own back-off knows when asking again can help.
         res.setHeader('Retry-After', Math.max(1, Math.ceil(list.status().nextLoadInMs / 1_000)));
-        sendProblem(res, PROBLEM_OF_LOAD_ERROR[LoadError.from(error).kind]);
+        sendProblem(res, FAILURE_KINDS[LoadError.from(error).kind].problem);
         return;
       } finally {
         waiting -= 1;
