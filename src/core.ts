@@ -1,4 +1,5 @@
 import { createBankList, type BankList } from './banks/bank-list.ts';
+import { LoadError } from './banks/load-error.ts';
 import { WITHOUT_LEASE } from './banks/loading/loading.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
@@ -64,6 +65,23 @@ export const createCore = (config: Config, options: CoreOptions) => {
     stores: stores.map(({ name }) => name),
     /** The variable for an operator to check when the provider rejects the token. */
     tokenVariable: provider.tokenVariable,
+    tokenAccepted: provider.tokenAccepted,
+    /**
+     * Reads all secret files again, and requests a new token where tokens are granted; what is in use stays if that fails.
+     * @returns what is wrong, a sentence each; none: the next load uses what was read
+     */
+    renewSecrets: async (): Promise<readonly string[]> => {
+      const files = await secrets.check();
+      const problems = files.map(
+        ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,
+      );
+      try {
+        await provider.renewToken();
+      } catch (error) {
+        problems.push(`${LoadError.from(error).message}; the token in use stays`);
+      }
+      return problems;
+    },
     /** Connects to the other replicas and restores the last good list. @returns the store that had it */
     restore: (): Promise<StoreName | undefined> => {
       fleet?.start();
@@ -90,7 +108,8 @@ const createStores = ({ cache, provider, banks }: Config, secrets: SecretFiles, 
     contract: { ...banks, maxBytes: provider.maxBodyBytes },
     clock: networkClock,
   });
-  const { snapshotFile, redisUrl } = cache;
+  const { snapshotFile, redisUrl, signingKey } = cache;
+  if (signingKey) secrets.reader('CACHE_SIGNING_KEY', signingKey);
   const sharedStore =
     redisUrl &&
     createRedisStore({

@@ -1,11 +1,10 @@
 import { systemClock } from './clock.ts';
 import { ConfigError, secretsOf, type Config } from './config/config.ts';
-import { createCore, type CoreOptions } from './core.ts';
+import { createCore, type Core, type CoreOptions } from './core.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './operators/management-server.ts';
 import type { DrainTimes } from './operators/status-page/verdict.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
-import type { SecretFiles } from './secrets/secret-files.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts';
 
@@ -41,19 +40,23 @@ export const createService = (config: Config, options: ServiceOptions) => {
     clock,
     list,
     stores: core.stores,
+    secretFiles: secrets.states,
   });
   const { logger } = telemetry;
 
+  const { token } = config.management;
   let drain: DrainTimes | undefined;
   const parts = {
     ...telemetry,
     list,
+    secretFiles: secrets.states,
+    core,
     version,
     environment: config.provider.environment,
     clock,
     logDestination,
     redact,
-    secrets,
+    readToken: token && secrets.reader('MANAGEMENT_TOKEN', token),
     emit,
     isDraining: () => drain !== undefined,
     drain: () => drain,
@@ -71,11 +74,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
       const unusableFiles = await secrets.check();
       const restoredFrom = await core.restore();
       assertNotStopped(drain);
-      // With a list to serve, users need not wait for whoever corrects the file.
-      if (unusableFiles.length > 0 && !list.served()) {
-        await core.stop();
-        throw toConfigError(unusableFiles);
-      }
+      await requireSecrets(core, unusableFiles);
       const publicUrl = await publicServer.listen(config.listen);
       assertNotStopped(drain);
       const { listen } = config.management;
@@ -111,8 +110,20 @@ export const createService = (config: Config, options: ServiceOptions) => {
   };
 };
 
-const toConfigError = (unusableFiles: Awaited<ReturnType<SecretFiles['check']>>): ConfigError =>
-  new ConfigError(unusableFiles.map(({ variable, problem }) => ({ variables: [variable], text: problem })));
+/**
+ * With a list to serve, users need not wait for whoever corrects the file.
+ * @throws {ConfigError} without a list, when a secret file is not usable
+ */
+const requireSecrets = async (
+  core: Core,
+  unusableFiles: Awaited<ReturnType<Core['secrets']['check']>>,
+): Promise<void> => {
+  if (unusableFiles.length === 0 || core.list.served()) return;
+  await core.stop();
+  throw new ConfigError(
+    unusableFiles.map(({ variable, problem }) => ({ variables: [variable], text: problem })),
+  );
+};
 
 /** The configuration in the line `listening`. */
 const configurationFacts = ({ provider, banks }: Config) => ({

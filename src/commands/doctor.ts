@@ -41,7 +41,7 @@ const untriedFiles = (files: readonly ConfigProblem[]): readonly Step[] =>
       name: 'files',
       verdict: 'FAIL',
       message: describeProblem(problem),
-      next: 'Correct the file. The service reads it again every second.',
+      next: 'Correct the file. The service reads it again twice a second.',
     }));
 
 const NEEDED_BY_NO_STEP: readonly string[] = ['MANAGEMENT_TOKEN_FILE', 'CACHE_SIGNING_KEY_FILE'];

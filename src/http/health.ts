@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import { notAfter, toDate, type Clock } from '../clock.ts';
+import type { SecretFileState } from '../secrets/watched-files.ts';
 import type { StoreState } from '../telemetry/events.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import { sendProblem } from './problems.ts';
@@ -13,6 +14,7 @@ export interface HealthOptions {
   readonly list: BankList;
   readonly stores: () => readonly StoreState[];
   readonly clock: Clock;
+  readonly secretFiles: () => readonly SecretFileState[];
   readonly environment: string;
   readonly version: string;
   readonly isDraining: () => boolean;
@@ -20,14 +22,16 @@ export interface HealthOptions {
 
 /** `GET /healthz`: 200 whenever the process can answer, whatever the provider does. */
 export const createHealthz =
-  ({ list, stores, clock, environment, version }: HealthOptions) =>
+  ({ list, stores, secretFiles, clock, environment, version }: HealthOptions) =>
   (_req: IncomingMessage, res: ServerResponse): void => {
     const { state, held, ageMs, failing, lastFailure } = list.status();
     const states = stores();
+    const files = secretFiles();
     const nowMs = clock.wallMs();
     const toIso = (pastMs: number | undefined): string | null =>
       pastMs === undefined ? null : toDate(notAfter(nowMs, pastMs)).toISOString();
-    const isWell = state === 'fresh' && !failing && states.every((store) => !store.failing);
+    const isComplete = states.every((store) => !store.failing) && files.every((file) => !file.unusable);
+    const isWell = state === 'fresh' && !failing && isComplete;
     sendJson(res, {
       status: isWell ? 'pass' : 'warn',
       environment,
@@ -46,6 +50,12 @@ export const createHealthz =
         states.map((store) => [
           store.name,
           { works: store.failing === undefined, failingSince: toIso(store.failing?.sinceMs) },
+        ]),
+      ),
+      secretFiles: Object.fromEntries(
+        files.map(({ variable, unusable }) => [
+          variable,
+          { usable: unusable === undefined, unusableSince: toIso(unusable?.sinceMs) },
         ]),
       ),
     });

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import type { RequestHandler } from 'express';
-import type { BankList } from '../banks/bank-list.ts';
 import { ACCEPTANCES, type Acceptance } from '../banks/guard/guard.ts';
 import type { LoadErrorKind } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
+import { toDate } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createApp, type AppOptions } from '../http/app.ts';
 import { createClientAddress } from '../http/client-address.ts';
@@ -13,7 +13,6 @@ import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { PublicServerOptions } from '../http/public-server.ts';
 import { createRequestLog } from '../http/request-log.ts';
-import type { SecretFiles } from '../secrets/secret-files.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
@@ -27,16 +26,20 @@ export interface OperatorsAppOptions
     Omit<PublicServerOptions, 'emit'>,
     Omit<AppOptions, 'requestLog'>,
     Pick<Telemetry, 'metrics' | 'history' | 'uptimeMs' | 'emit'> {
-  readonly secrets: SecretFiles;
+  /** Gives the management token; undefined: there is none, and nobody is authorised. */
+  readonly readToken: (() => Promise<string>) | undefined;
+  /** Renews the secrets, and knows the way to the token. */
+  readonly core: TokenCustody;
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
 }
 
 export const createOperatorsApp = (config: Config, options: OperatorsAppOptions): RequestListener => {
-  const { list, stores, environment, version, uptimeMs, drain, clock, metrics, history, emit } = options;
-  const { logger, logDestination, redact } = options;
+  const { list, stores, secretFiles, environment, version, uptimeMs } = options;
+  const { drain, clock, metrics, history, emit } = options;
+  const { logger, logDestination, redact, readToken } = options;
   const onRefusal: OnRefusal = (reason) => emit({ type: 'management-refused', reason });
-  const { token, hosts } = config.management;
+  const { hosts } = config.management;
   const clientAddress = createClientAddress(config.trustProxy);
   // Without `emit`: these requests are logged and not counted, since they are not users'.
   const requestLog = createRequestLog({ logger, logDestination, redact, clientAddress });
@@ -48,9 +51,10 @@ export const createOperatorsApp = (config: Config, options: OperatorsAppOptions)
       uptimeMs: uptimeMs(),
       status: list.status(),
       stores: stores(),
+      secretFiles: secretFiles(),
       minutes: history.minutes(),
       drain: drain(),
-      commands: commandsFor(req, token !== undefined),
+      commands: commandsFor(req, readToken !== undefined),
     };
     sendForBrowser(res, 'text/html', renderPage({ ...instance, ...now }).html);
   };
@@ -66,7 +70,7 @@ export const createOperatorsApp = (config: Config, options: OperatorsAppOptions)
       resource('/status-page.js', file('status-page.js', 'text/javascript'));
       app
         .route('/refresh')
-        .post(createTokenCheck(token, options, onRefusal), createRefresh(list))
+        .post(createTokenCheck(readToken, options, onRefusal), createRefresh(options))
         .all((_req, res) => {
           res.set('Allow', 'POST');
           sendProblem(res, 'method_not_allowed');
@@ -96,11 +100,12 @@ const file = (name: string, type: string): RequestHandler => {
 };
 
 /**
- * `POST /refresh`: loads now. `?accept=shrunk` takes this one list even if the guard would refuse it for its size,
- * `?accept=drifted` even if published fields changed, and `?accept=shrunk,drifted` both; none for any other reason.
+ * `POST /refresh`: renews the secrets and loads with them now. `?accept=shrunk` takes this one list even if the guard would
+ * refuse it for its size, `?accept=drifted` even if published fields changed, and `?accept=shrunk,drifted` both; none for
+ * any other reason. It fails unless every secret file is usable, a new token was granted, and the list was renewed.
  */
 const createRefresh =
-  (list: BankList): RequestHandler =>
+  ({ list, core, secretFiles }: RefreshOptions): RequestHandler =>
   async (req, res) => {
     const accept = toAcceptances(req.query['accept']);
     if (!accept) {
@@ -109,18 +114,47 @@ const createRefresh =
       });
       return;
     }
+    const acceptedBefore = core.tokenAccepted();
+    const problems = await core.renewSecrets();
     const before = list.status().held?.representations;
     const failure = await list.refresh(accept, res.get('X-Request-Id'));
     if (failure) {
       const { kind, message } = failure;
-      sendProblem(res, 'refresh_failed', { detail: `${message}${hintFor(kind, accept)}`, kind });
+      const detail = [...problems, `${message}${hintFor(kind, accept)}`].join('. ');
+      sendProblem(res, 'refresh_failed', { detail, kind });
+      return;
+    }
+    if (problems.length > 0) {
+      sendProblem(res, 'secrets_not_renewed', { detail: [...problems, 'The list was renewed'].join('. ') });
       return;
     }
     const { held } = list.status();
-    const rejected = held && countRejected(held.rejected);
-    const outcome = held?.representations === before ? 'unchanged' : 'changed';
-    sendUncached(res, JSON_TYPE, JSON.stringify({ outcome, count: held?.count, rejected }));
+    const accepted = core.tokenAccepted();
+    const answer = {
+      outcome: held?.representations === before ? 'unchanged' : 'changed',
+      count: held?.count,
+      rejected: held && countRejected(held.rejected),
+      token: {
+        from: core.tokenVariable,
+        isNew: accepted !== acceptedBefore,
+        acceptedSince: accepted ? toDate(accepted.sinceMs).toISOString() : null,
+      },
+      secretFiles: secretFiles().map(({ variable }) => variable),
+    };
+    sendUncached(res, JSON_TYPE, JSON.stringify(answer));
   };
+
+/** What `POST /refresh` needs of the way to the token. */
+interface TokenCustody {
+  /** The variable that the way to the token begins with. */
+  readonly tokenVariable: string;
+  /** Since when, in wall-clock milliseconds, the provider has accepted the token in use; another object for each token. */
+  readonly tokenAccepted: () => { readonly sinceMs: number } | undefined;
+  /** Renews what can be renewed. @returns what is wrong, a sentence each */
+  readonly renewSecrets: () => Promise<readonly string[]>;
+}
+
+type RefreshOptions = Pick<OperatorsAppOptions, 'list' | 'core' | 'secretFiles'>;
 
 /** The reasons that the query names; undefined where one is unknown. */
 const toAcceptances = (accept: unknown): readonly Acceptance[] | undefined => {

@@ -6,7 +6,6 @@ import type { Clock } from '../clock.ts';
 import { clientOf } from '../http/client-address.ts';
 import type { Middleware } from '../http/app.ts';
 import { sendProblem } from '../http/problems.ts';
-import type { SecretFiles, SecretSource } from '../secrets/secret-files.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 
 // Who may use the management port. Every request needs a host name that is this port's; a change needs the token, and may
@@ -70,14 +69,13 @@ const MAX_WAITING = 32;
 /**
  * Lets a request through that carries the token (RFC 6750 section 2.1), whatever others send. A wrong one gets its 401
  * after a delay. It is the length of the token that keeps it from being guessed; the delay keeps guessing cheap for us.
- * @param token the valid one; undefined: the operation is off
+ * @param readToken gives the valid one, and rejects while its file is not usable; undefined: the operation is off
  */
 export const createTokenCheck = (
-  token: SecretSource | undefined,
-  { clock, secrets }: { readonly clock: Clock; readonly secrets: Pick<SecretFiles, 'reader'> },
+  readToken: (() => Promise<string>) | undefined,
+  { clock }: { readonly clock: Clock },
   onRefusal: OnRefusal,
 ): RequestHandler => {
-  const readToken = token && secrets.reader('MANAGEMENT_TOKEN', token);
   /** The client of each refusal that waits. One whose client has gone still counts, or going away would be a way to hurry. */
   const waiting: string[] = [];
   return async (req, res, next) => {

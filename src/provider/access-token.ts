@@ -19,6 +19,13 @@ export interface AccessToken {
    * @throws {LoadError} when the attempt to get one failed
    */
   newerThan(rejected: string): Promise<string | undefined>;
+  /**
+   * Requests a new token, where tokens are granted. If that fails the one in use stays.
+   * @throws {LoadError} when it fails
+   */
+  renew(): Promise<void>;
+  /** What is wrong with the file of the token, which is then the last usable one. */
+  problem(): string | undefined;
 }
 
 export const createAccessToken = (source: TokenSource, options: TokenOptions): AccessToken =>
@@ -44,9 +51,15 @@ export const withToken = async (
   if (retried.status !== 401) return retried;
   throw new LoadError(
     'unauthorized',
-    `the provider does not accept the token (401); check ${accessToken.variable}`,
+    `the provider does not accept the token (401); check ${describeSource(accessToken)}`,
     { upstreamStatus: 401 },
   );
+};
+
+const describeSource = (accessToken: AccessToken): string => {
+  const { variable } = accessToken;
+  const text = accessToken.problem();
+  return text === undefined ? variable : `${variable}: it ${text}; until then the last usable token is sent`;
 };
 
 const createGivenToken = (source: SecretSource, { secrets }: TokenOptions): AccessToken => {
@@ -59,5 +72,7 @@ const createGivenToken = (source: SecretSource, { secrets }: TokenOptions): Acce
       const token = await current();
       return token === rejected ? undefined : token;
     },
+    renew: () => Promise.resolve(),
+    problem: () => secrets.states().find((file) => file.variable === variable)?.unusable?.problem,
   };
 };

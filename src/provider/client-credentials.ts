@@ -25,6 +25,8 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
   let held: HeldToken | undefined;
   let inFlight: Promise<string> | undefined;
   let failuresInARow = 0;
+  /** The last token that the provider has answered with 401. */
+  let rejectedToken: string | undefined;
 
   /** Everyone who needs a token shares the request in flight; a caller that goes away cancels nothing. */
   const renew = (): Promise<string> => {
@@ -62,7 +64,9 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
       const delayMs = retryDelayMs(failuresInARow, error.retryAfterMs, validForMs, validForMs, random());
       held = { ...held, renewAtMs: nowMs + delayMs };
     }
-    onEvent({ type: 'token-renewal-failed', error, validForMs });
+    const isRejected = held?.token === rejectedToken;
+    const tokenInUse = validForMs === 0 ? 'none' : isRejected ? 'rejected' : 'valid';
+    onEvent({ type: 'token-renewal-failed', error, tokenInUse });
     return error;
   };
 
@@ -78,9 +82,16 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     },
     newerThan: async (rejected: string): Promise<string | undefined> => {
       if (held && held.token !== rejected && clock.monotonicMs() < held.expiresAtMs) return held.token;
+      rejectedToken = rejected;
       const token = await renew();
       return token === rejected ? undefined : token;
     },
+    renew: async (): Promise<void> => {
+      // A request under way may have been made with an older client secret.
+      await inFlight?.catch(() => undefined);
+      await renew();
+    },
+    problem: () => undefined,
   };
 };
 

@@ -12,6 +12,12 @@ import type { TokenEvent, TokenOptions } from './token-endpoint.ts';
 
 // The provider as the other rooms see it: a function that loads a list.
 
+/** That the provider has accepted a token. */
+export interface TokenAcceptance {
+  /** Wall-clock milliseconds. */
+  readonly sinceMs: number;
+}
+
 /** A request to the provider has ended; `answer` is undefined where there was no complete one. */
 export interface ProviderEvent {
   readonly type: 'provider-called';
@@ -89,8 +95,16 @@ export const createProvider = (
     }
   };
 
+  /** The token of the last answer with status 200, and since when answers have been given to it. */
+  let accepted: { readonly token: string; readonly since: TokenAcceptance } | undefined;
+
   const load: Load = async (signal) => {
-    const answer = await withToken(accessToken, (token) => requestBanks(token, signal));
+    const answer = await withToken(accessToken, async (token) => {
+      const received = await requestBanks(token, signal);
+      const isNew = received.status === 200 && token !== accepted?.token;
+      if (isNew) accepted = { token, since: { sinceMs: clock.wallMs() } };
+      return received;
+    });
     const contract = { ...banks, maxBytes: maxBodyBytes };
     return processBanksAnswer(answer, contract, { nowMs: clock.wallMs(), clock, signal });
   };
@@ -98,6 +112,10 @@ export const createProvider = (
     load,
     /** The variable for an operator to check when the token is rejected. */
     tokenVariable: accessToken.variable,
+    /** Requests a new token, where tokens are granted. @throws {LoadError} and the one in use stays */
+    renewToken: (): Promise<void> => accessToken.renew(),
+    /** Of the token in use, another object for each token; undefined: the provider has accepted none. */
+    tokenAccepted: (): TokenAcceptance | undefined => accepted?.since,
     /** Ends a request for a token, and tells of nothing any more. A load ends by its own signal. */
     close: (): void => closing.abort(new LoadError('unreachable', 'the service is stopping')),
   };

@@ -19,8 +19,12 @@ const peer = 'the token endpoint';
 export type TokenEvent =
   /** `isTyped`: the grant named a `token_type`; a token without one is used as a Bearer token. */
   | { readonly type: 'token-renewed'; readonly isTyped: boolean }
-  /** `validForMs`: how long the token in use is still good; 0 when there is none. */
-  | { readonly type: 'token-renewal-failed'; readonly error: LoadError; readonly validForMs: number };
+  | {
+      readonly type: 'token-renewal-failed';
+      readonly error: LoadError;
+      /** Of the token in use: `rejected` by the provider, with 401; `none`: there is none, or it has expired. */
+      readonly tokenInUse: 'valid' | 'rejected' | 'none';
+    };
 
 /** What the ways to a token share. */
 export interface TokenOptions {
@@ -35,7 +39,7 @@ export interface TokenOptions {
   /** Aborts when the service stops: nothing is asked any more, and nothing told. */
   readonly closing: AbortSignal;
   /** The client secret, or the access token, may be in a file. */
-  readonly secrets: Pick<SecretFiles, 'reader'>;
+  readonly secrets: Pick<SecretFiles, 'reader' | 'states'>;
   /** Is given every secret that turns up while the service runs, so that none is ever written. */
   readonly addSecret: (variable: string, secret: string) => void;
   readonly onEvent: (event: TokenEvent) => void;

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-// The life cycle of files that the service reads while it runs. They are read at each use, every second and by POST /refresh,
+// The life cycle of files that the service reads while it runs. They are read at each use, twice a second and by POST /refresh,
 // so that rotation and swapped symbolic links need no notification by the file system, which not every volume supports. A
 // change of their state is one event.
 
@@ -48,8 +48,8 @@ interface FileGroup<T> {
   readonly read: (last: T | undefined) => Promise<Reading<T>>;
 }
 
-/** A withdrawn token is refused at its next use; this is how soon an unused one, or a lost file, is reported. */
-const LOOK_EVERY_MS = 1_000;
+/** A change is reported within a second, also by a busy service. A withdrawn secret is refused at its next use already. */
+const LOOK_EVERY_MS = 500;
 
 export interface WatchedFilesOptions {
   readonly clock: Clock;
@@ -129,7 +129,7 @@ export const createWatchedFiles = ({ clock, onEvent }: WatchedFilesOptions) => {
     check,
     /** The state of each file, as it was when it was last read. */
     states: (): readonly SecretFileState[] => [...states.values()],
-    /** Reads all files every second, so that a change is reported although nobody uses what they hold. */
+    /** Reads all files twice a second, so that a change is reported although nobody uses what they hold. */
     start: (): void => {
       isWatching = rereads.length > 0;
       watch();

@@ -98,9 +98,8 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         isUntypedLogged ||= !event.isTyped;
         break;
       case 'token-renewal-failed': {
-        const { error, validForMs } = event;
-        const use = validForMs > 0 ? 'the current token stays in use' : 'there is no valid token';
-        const message = `token: renewal failed: ${error.message}; ${use}`;
+        const { error, tokenInUse } = event;
+        const message = `token: renewal failed: ${error.message}; ${TOKENS_IN_USE[tokenInUse]}`;
         if (failingToken !== message) logger.warn({ kind: error.kind }, message);
         failingToken = message;
         break;
@@ -121,6 +120,12 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
     }
   };
 };
+
+const TOKENS_IN_USE = {
+  valid: 'the current token stays in use',
+  rejected: 'the provider does not accept the current token (401)',
+  none: 'there is no valid token',
+} as const;
 
 const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   /** What the newest line said. */

@@ -6,6 +6,7 @@ import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { countFilled } from '../banks/reading/profile.ts';
 import { notAfter, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import type { SecretFileState } from '../secrets/watched-files.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import { MANAGEMENT_REFUSALS, type RequestEvent, type ServiceEvent, type StoreState } from './events.ts';
 import { createDurations, toExposition, type Sample } from './exposition.ts';
@@ -19,6 +20,8 @@ export interface MetricsOptions {
   readonly clock: Pick<Clock, 'wallMs'>;
   /** The stores that are configured. */
   readonly stores: () => readonly StoreState[];
+  /** The state of each file that holds a secret, a certificate or a key. */
+  readonly secretFiles: () => readonly SecretFileState[];
   readonly version: string;
   /** So far. */
   readonly lostLogLines: () => number;
@@ -105,7 +108,7 @@ type Gauges = Readonly<Record<string, readonly [help: string, samples: readonly 
 
 /** The build, and the list and its stores at this moment. */
 const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): Gauges => {
-  const { list, stores, clock, version } = options;
+  const { list, stores, secretFiles, clock, version } = options;
   const { state, held, ageMs, failure } = list.status();
   const { count = 0, rejected = NOTHING_REJECTED } = held ?? {};
   const nowMs = clock.wallMs();
@@ -156,6 +159,10 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
     banks_store_up: [
       '1 while a configured store works, 0 after a failure',
       stores().map(({ name, failing }) => [{ store: STORE_LABELS[name] }, failing ? 0 : 1]),
+    ],
+    banks_secret_file_usable: [
+      '1 while the file of a variable can be used, 0 while it is missing or its content is not usable',
+      secretFiles().map(({ variable, unusable }) => [{ variable }, unusable ? 0 : 1]),
     ],
   };
 };

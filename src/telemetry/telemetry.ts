@@ -3,6 +3,7 @@ import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { redacting, type Redaction } from '../secrets/redaction.ts';
+import type { SecretFileState } from '../secrets/watched-files.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import type { ServiceEvent, StoreState } from './events.ts';
 import { createHistory } from './history.ts';
@@ -23,6 +24,7 @@ export interface TelemetryOptions {
   readonly list: Pick<BankList, 'status'>;
   /** The stores that are configured. */
   readonly stores: readonly StoreName[];
+  readonly secretFiles: () => readonly SecretFileState[];
 }
 
 export const createTelemetry = (config: Config, options: TelemetryOptions) => {
@@ -41,6 +43,7 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
     clock,
     version,
     stores,
+    secretFiles: options.secretFiles,
     lostLogLines: () => logDestination.lostLines?.() ?? 0,
   });
   const watch = watchAge({

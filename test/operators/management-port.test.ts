@@ -59,9 +59,15 @@ const bankCount = async () => (await supertest(rig.url).get('/banks').expect(200
 
 test('a refresh loads now, and says whether anything changed', async () => {
   await start();
-  expect(await refresh(200)).toEqual({ outcome: 'unchanged', count: 513, rejected: 0 });
+  expect(await refresh(200)).toEqual({
+    outcome: 'unchanged',
+    count: 513,
+    rejected: 0,
+    token: { from: 'PROVIDER_ACCESS_TOKEN', isNew: false, acceptedSince: '2026-01-01T00:16:40.000Z' },
+    secretFiles: [],
+  });
   await rig.emulator.behave('some-unusable');
-  expect(await refresh(200)).toEqual({ outcome: 'changed', count: 487, rejected: 26 });
+  expect(await refresh(200)).toMatchObject({ outcome: 'changed', count: 487, rejected: 26 });
   expect(rig.emulator.listCalls()).toBe(3);
   // A list that came again is the same one, however old it was.
   rig.clock.skip(30 * 86_400_000);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { mkdtempSync } from 'node:fs';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -35,6 +35,8 @@ describeWithPromtool('Prometheus', () =>
       const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
       const snapshots = join(folder, 'snapshots');
       await mkdir(snapshots);
+      const tokenFile = join(folder, 'token');
+      await writeFile(tokenFile, 'management-token-0123456789');
       const [provider, redis, port] = await Promise.all([emulate(), redisOfTest(), findFreePort()]);
       const prometheus = await startPrometheus(folder);
       closeLater(() => prometheus.close());
@@ -46,6 +48,7 @@ describeWithPromtool('Prometheus', () =>
           CACHE_MAX_STALE: '4s',
           CACHE_REDIS_URL: redis.url,
           CACHE_SNAPSHOT_FILE: join(snapshots, 'banks.json'),
+          MANAGEMENT_TOKEN_FILE: tokenFile,
         });
       let service = await start();
 
@@ -82,6 +85,11 @@ describeWithPromtool('Prometheus', () =>
         () => rm(snapshots, { recursive: true }),
         () => mkdir(snapshots),
         'BanksSnapshotFailing',
+      );
+      await rehearse(
+        () => writeFile(tokenFile, ''),
+        () => writeFile(tokenFile, 'management-token-0123456789'),
+        'BanksSecretFileUnusable',
       );
       await rehearse(() => prometheus.setTargets([]), scrape, 'BanksServiceDown');
       await rehearse(

@@ -172,9 +172,10 @@ test("Node's own counters go on from scrape to scrape", async () => {
 });
 
 test('docs/metrics.md has every metric with its type, labels and help; the alerts and the dashboard name no other', async () => {
-  rig = await startLoadedRig({
-    env: { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') },
-  });
+  const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  const MANAGEMENT_TOKEN_FILE = join(folder, 'token');
+  writeFileSync(MANAGEMENT_TOKEN_FILE, 'management-token-0123456789');
+  rig = await startLoadedRig({ env: { CACHE_SNAPSHOT_FILE: join(folder, 'list'), MANAGEMENT_TOKEN_FILE } });
   await supertest(rig.url).get('/banks').expect(200);
   await settles('banks_served_total{state="fresh"}', 1);
   const text = await scrape();

@@ -103,7 +103,7 @@ const renderActions = (actions: readonly Action[], commands: Commands): Html => 
 const renderFacts = (content: PageContent): Html =>
   html` <dl class="facts" id="facts">
     ${servedFact(content)} ${ageFact(content)} ${nextLoadFact(content)} ${failureFact(content)}
-    ${storeFacts(content)}
+    ${storeFacts(content)} ${fileFact(content)}
   </dl>`;
 
 const fact = (term: string, value: string, note: string | Html): Html =>
@@ -173,6 +173,14 @@ const storeFacts = ({ stores, nowMs }: PageContent): Html[] =>
       ? fact(title, 'fails', html`since ${time(notAfter(nowMs, failing.sinceMs), nowMs)}`)
       : fact(title, 'works', purpose);
   });
+
+const fileFact = ({ secretFiles }: PageContent): Html | false => {
+  if (secretFiles.length === 0) return false;
+  const unusable = secretFiles.filter((file) => file.unusable).map(({ variable }) => variable);
+  return unusable.length === 0
+    ? fact('Secret files', 'usable', `${secretFiles.length} configured, read twice a second`)
+    : fact('Secret files', `${unusable.length} not usable`, unusable.join(', '));
+};
 
 const time = (wallMs: number, nowMs: number): Html =>
   html`<time datetime="${toDate(wallMs).toISOString()}">${formatTime(wallMs, nowMs)}</time>`;

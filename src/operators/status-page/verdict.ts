@@ -9,7 +9,9 @@ import {
 } from '../../banks/reading/entry.ts';
 import { notAfter } from '../../clock.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
+import type { SecretFileState } from '../../secrets/watched-files.ts';
 import type { StoreState } from '../../telemetry/events.ts';
+import { describeUnusableFiles } from './unusable-files.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
 // What the service's state means for its users, what is wrong and what to do. Pure; knows no HTML.
@@ -40,6 +42,7 @@ export interface FaultReport {
 export interface Situation {
   readonly status: ListStatus;
   readonly stores: readonly StoreState[];
+  readonly secretFiles: readonly SecretFileState[];
   readonly policy: FreshnessPolicy;
   /** Undefined unless the service is shutting down. */
   readonly drain: DrainTimes | undefined;
@@ -58,7 +61,8 @@ export interface DrainTimes {
 
 export const judge = (situation: Situation): PageVerdict => {
   const { drain, nowMs } = situation;
-  const verdict = withFailingStores(withLargeChange(judgeList(situation), situation), situation);
+  const ofList = withLargeChange(judgeList(situation), situation);
+  const verdict = withUnusableFiles(withFailingStores(ofList, situation), situation);
   if (!drain) return verdict;
   const connections =
     nowMs < drain.acceptsUntilMs
@@ -246,6 +250,19 @@ const withFailingStores = (verdict: PageVerdict, { stores, nowMs }: Situation): 
       })),
     ],
     actions: [...actions, ...failed.map(({ action }) => action), ...(hasDoctor ? [] : [TRY_STORES])],
+  };
+};
+
+/** The verdict so far, with what unusable secret files add to it. */
+const withUnusableFiles = (verdict: PageVerdict, { secretFiles, nowMs }: Situation): PageVerdict => {
+  const added = describeUnusableFiles(secretFiles, nowMs);
+  if (!added) return verdict;
+  const { severity, headline, problems = [], actions = [] } = verdict;
+  return {
+    ...verdict,
+    ...(severity === 'ok' ? { severity: 'warning', headline: added.headline } : { severity, headline }),
+    problems: [...problems, ...added.problems],
+    actions: [...actions, added.action],
   };
 };
 

@@ -1,0 +1,22 @@
+import type { SecretFileState } from '../../secrets/watched-files.ts';
+import { formatCount, formatDuration, formatTime } from './format.ts';
+
+/** What the page says of unusable secret files; undefined where all are usable. Pure. */
+export const describeUnusableFiles = (secretFiles: readonly SecretFileState[], nowMs: number) => {
+  const files = secretFiles.flatMap(({ variable, unusable }) =>
+    unusable ? [{ variable, ...unusable }] : [],
+  );
+  if (files.length === 0) return undefined;
+  const count = formatCount(files.length, 'secret file', 'secret files');
+  return {
+    /** Where nothing else is wrong. */
+    headline: `Users get the current list, but ${count} cannot be used.`,
+    problems: files.map(({ variable, sinceMs, problem, consequence }) => ({
+      summary: `The file of ${variable} cannot be used.`,
+      history: `Since ${formatTime(sinceMs, nowMs)} (${formatDuration(nowMs - sinceMs)}): ${consequence}.`,
+      details: `it ${problem}`,
+    })),
+    action:
+      'Correct the secret files under “What is wrong”. They are read again twice a second; then POST /refresh shows whether the provider accepts what they hold.',
+  };
+};

@@ -1,0 +1,301 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import type { Emulator } from '../../emulator/emulator.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { createAuthority } from '../kit/authority.ts';
+import { emulate } from '../kit/emulate.ts';
+import { clientCredentialsEnv, eventually, nextLoad, openRig, startLoadedRig, type Rig } from '../kit/rig.ts';
+
+// The life of each secret in a file: rotated, spoiled in every way, lost and restored, while the service runs and at its start.
+
+const MANAGEMENT_TOKEN = 'management-token-0123456789';
+const OLD_TOKEN = 'token-before-rotation';
+const NEW_TOKEN = 'token-after-rotation';
+/** In every text that spoils a file: it must not be repeated anywhere. */
+const MARK = 'SPOILED';
+
+let rig: Rig;
+let folder: string;
+const file = (): string => join(folder, 'secret');
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'banks-secret-files-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** A secret in a file, and what is said while that is not usable. */
+interface Kind {
+  readonly good: string;
+  readonly env: (emulator: Emulator) => Environment;
+  readonly consequence: string;
+  /** What POST /refresh answers meanwhile, if not that. */
+  readonly refresh?: readonly [status: number, code: string];
+}
+const KINDS: Record<string, Kind> = {
+  PROVIDER_ACCESS_TOKEN_FILE: {
+    good: OLD_TOKEN,
+    env: () => ({ PROVIDER_ACCESS_TOKEN: '' }),
+    consequence: 'the last usable one stays in use',
+  },
+  PROVIDER_CLIENT_SECRET_FILE: {
+    good: 'emulator-secret',
+    env: (emulator) => ({ ...clientCredentialsEnv(emulator), PROVIDER_CLIENT_SECRET: '' }),
+    consequence: 'the last usable one stays in use',
+  },
+  PROVIDER_TLS_CA_FILE: {
+    good: createAuthority().cert,
+    env: () => ({ PROVIDER_ACCESS_TOKEN: OLD_TOKEN }),
+    consequence: 'the last usable one stays in use',
+  },
+  MANAGEMENT_TOKEN_FILE: {
+    good: MANAGEMENT_TOKEN,
+    env: () => ({ PROVIDER_ACCESS_TOKEN: OLD_TOKEN, MANAGEMENT_TOKEN: '' }),
+    consequence: 'POST /refresh is refused until it is usable',
+    refresh: [403, 'refresh_disabled'],
+  },
+  CACHE_SIGNING_KEY_FILE: {
+    good: 'signing-key-of-32-characters-0001',
+    env: () => ({
+      PROVIDER_ACCESS_TOKEN: OLD_TOKEN,
+      CACHE_SNAPSHOT_FILE: join(folder, 'snapshot'),
+    }),
+    consequence: 'lists are neither saved nor restored until it is usable',
+  },
+};
+
+/** How a file is spoiled, and what is said of it. */
+const SPOILED: Record<string, readonly [spoil: () => Promise<unknown>, said: string]> = {
+  gone: [() => rm(file()), 'cannot be read (ENOENT)'],
+  'a dangling link': [
+    () => rm(file()).then(() => symlink(join(folder, 'nowhere'), file())),
+    'cannot be read (ENOENT)',
+  ],
+  'a folder': [() => rm(file()).then(() => mkdir(file())), 'cannot be read (not a regular file)'],
+  'no permission': [() => chmod(file(), 0o000), 'cannot be read (EACCES)'],
+  empty: [() => writeFile(file(), '\n'), 'is empty'],
+  'two lines': [() => writeFile(file(), `${MARK}-line-1-of-2\n${MARK}-line-2`), 'has more than one line'],
+  'Bearer in front': [() => writeFile(file(), `Bearer ${MARK}-token-123456`), 'begins with the word Bearer'],
+  'five characters': [() => writeFile(file(), 'sPoIl'), 'has fewer than'],
+  'no PEM': [() => writeFile(file(), MARK), 'holds no certificate in PEM'],
+};
+const OF_EVERY_FILE = ['gone', 'a dangling link', 'a folder', 'no permission'];
+const OF_THE_KIND: Record<string, readonly string[]> = {
+  PROVIDER_ACCESS_TOKEN_FILE: ['empty', 'two lines', 'Bearer in front'],
+  PROVIDER_CLIENT_SECRET_FILE: ['empty', 'two lines'],
+  PROVIDER_TLS_CA_FILE: ['no PEM'],
+  MANAGEMENT_TOKEN_FILE: ['empty', 'two lines', 'Bearer in front', 'five characters'],
+  CACHE_SIGNING_KEY_FILE: ['empty', 'two lines', 'five characters'],
+};
+/** Root reads every file. */
+const IS_ROOT = process.getuid?.() === 0;
+const CASES = Object.entries(KINDS).flatMap(([variable, kind]) =>
+  [...OF_EVERY_FILE, ...(OF_THE_KIND[variable] ?? [])]
+    .filter((how) => !(IS_ROOT && how === 'no permission'))
+    .map((how) => ({ variable, how, kind })),
+);
+
+const start = async (variable: string, { good, env }: Kind): Promise<void> => {
+  await writeFile(file(), `${good}\n`);
+  rig = await startLoadedRig({
+    env: { MANAGEMENT_TOKEN },
+    envFor: (emulator) => ({ ...env(emulator), [variable]: file() }),
+    emulator: { accessTokens: [OLD_TOKEN, NEW_TOKEN] },
+  });
+};
+const refresh = (token = MANAGEMENT_TOKEN) =>
+  supertest(rig.operatorsUrl).post('/refresh').set('Authorization', `Bearer ${token}`);
+const get = async (path: string) => (await supertest(rig.operatorsUrl).get(path).expect(200)).text;
+const health = async () => (await supertest(rig.url).get('/healthz').expect(200)).body;
+/** Lets the next look at the files happen, and waits for what it says. */
+const looked = async (said: string): Promise<void> => {
+  await eventually(() => {
+    // Unless one is under way.
+    if (rig.clock.waits().some((ms) => ms <= 500)) rig.clock.advance(500);
+    return rig.messages().some((message) => message.includes(said));
+  });
+};
+const lastTokenSent = (): string | undefined =>
+  rig.emulator.calls
+    .filter(({ path }) => path.endsWith('/banks'))
+    .at(-1)
+    ?.headers.authorization?.replace('Bearer ', '');
+
+describe.each(CASES)('$variable, $how', ({ variable, how, kind }) => {
+  const [spoil, said] = SPOILED[how] ?? [() => Promise.reject(new Error(how)), ''];
+
+  test('is reported within a second and until it is usable, and refuses what it grants', async () => {
+    await start(variable, kind);
+    await spoil();
+    await looked(`${variable}: ${said}`);
+    expect(rig.messages().filter((message) => message.startsWith(variable))).toEqual([
+      expect.stringContaining(`; ${kind.consequence}`),
+    ]);
+    expect(await health()).toMatchObject({
+      status: 'warn',
+      secretFiles: { [variable]: { usable: false, unusableSince: expect.any(String) } },
+    });
+    expect(await get('/metrics')).toContain(`banks_secret_file_usable{variable="${variable}"} 0`);
+    const page = (await get('/')).replaceAll(/\s+/g, ' ');
+    expect(page).toContain('Users get the current list, but 1 secret file cannot be used.');
+    expect(page).toContain(`The file of ${variable} cannot be used.`);
+    expect(page).toContain(kind.consequence);
+
+    const { status, body, text } = await refresh();
+    expect([status, body.code]).toEqual(kind.refresh ?? [502, 'secrets_not_renewed']);
+    expect(body.detail).toContain(kind.refresh ? variable : `${variable} ${said}`);
+    expect(`${rig.log()}${page}${text}`).not.toContain(MARK);
+    // What is needed to keep working is used as it was.
+    await nextLoad(rig);
+    expect(rig.service.list.status().failure).toBeUndefined();
+    expect(rig.emulator.calls.at(-1)?.status).toBe(200);
+
+    await rm(file(), { recursive: true, force: true });
+    await writeFile(file(), kind.good);
+    await looked(`${variable}: is usable again`);
+    expect(await health()).toMatchObject({ status: 'pass', secretFiles: { [variable]: { usable: true } } });
+    expect(await get('/metrics')).toContain(`banks_secret_file_usable{variable="${variable}"} 1`);
+    await refresh().expect(200);
+  });
+});
+
+describe('the runbook: write, refresh, 200, revoke', () => {
+  /** As orchestrators do: a new file in a new folder, and a symbolic link that is replaced in one step. */
+  const mount = async (secret: string): Promise<void> => {
+    const version = await mkdtemp(join(folder, 'version-'));
+    await writeFile(join(version, 'secret'), secret);
+    await symlink(version, join(folder, 'next'));
+    await rename(join(folder, 'next'), join(folder, 'data'));
+  };
+
+  test.each([
+    ['written', (secret: string) => writeFile(file(), secret)],
+    ['mounted anew', mount],
+  ])('a token file that is %s', async (how, write) => {
+    await write(OLD_TOKEN);
+    const path = how === 'written' ? file() : join(folder, 'data', 'secret');
+    rig = await startLoadedRig({
+      env: { MANAGEMENT_TOKEN, PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: path },
+      emulator: { accessTokens: [OLD_TOKEN, NEW_TOKEN] },
+    });
+    await eventually(() => rig.service.list.served() !== undefined);
+    rig.clock.advance(5_000);
+    await write(NEW_TOKEN);
+    const { body } = await refresh().expect(200);
+    expect(body).toMatchObject({
+      token: {
+        from: 'PROVIDER_ACCESS_TOKEN_FILE',
+        isNew: true,
+        acceptedSince: new Date(rig.clock.wallMs()).toISOString(),
+      },
+      secretFiles: ['PROVIDER_ACCESS_TOKEN_FILE'],
+    });
+    rig.emulator.acceptTokens([NEW_TOKEN]);
+    await nextLoad(rig);
+    expect(lastTokenSent()).toBe(NEW_TOKEN);
+    expect(rig.service.list.status().failure).toBeUndefined();
+    // Nothing has changed since.
+    expect((await refresh().expect(200)).body.token.isNew).toBe(false);
+  });
+
+  test('a token that the provider does not accept is no success', async () => {
+    await start('PROVIDER_ACCESS_TOKEN_FILE', KINDS['PROVIDER_ACCESS_TOKEN_FILE']!);
+    await writeFile(file(), 'another-token-that-is-wrong');
+    const { body } = await refresh().expect(502);
+    expect(body).toMatchObject({ code: 'refresh_failed', kind: 'unauthorized' });
+    expect(body.detail).toContain('check PROVIDER_ACCESS_TOKEN_FILE');
+    // Nor is the old one, after it has been revoked.
+    await writeFile(file(), '');
+    rig.emulator.acceptTokens([]);
+    const { body: both } = await refresh().expect(502);
+    expect(both).toMatchObject({ code: 'refresh_failed', kind: 'unauthorized' });
+    expect(both.detail).toMatch(
+      /PROVIDER_ACCESS_TOKEN_FILE is empty.*PROVIDER_ACCESS_TOKEN_FILE: it is empty/,
+    );
+  });
+
+  test('a client secret is verified by a new token, and the current one stays if that fails', async () => {
+    await start('PROVIDER_CLIENT_SECRET_FILE', KINDS['PROVIDER_CLIENT_SECRET_FILE']!);
+    const tokenCalls = rig.emulator.tokenCalls();
+    const current = lastTokenSent();
+    const { body } = await refresh().expect(200);
+    expect(body.token).toMatchObject({ from: 'PROVIDER_TOKEN_URL', isNew: true });
+    expect(rig.emulator.tokenCalls()).toBe(tokenCalls + 1);
+    const renewed = lastTokenSent();
+    expect(renewed).not.toBe(current);
+
+    await writeFile(file(), 'a-wrong-client-secret');
+    const { body: problem } = await refresh().expect(502);
+    expect(problem.code).toBe('secrets_not_renewed');
+    expect(problem.detail).toContain('refuses the client (invalid_client)');
+    expect(lastTokenSent()).toBe(renewed);
+    expect(rig.service.list.status().failure).toBeUndefined();
+  });
+
+  test('a management token', async () => {
+    await start('MANAGEMENT_TOKEN_FILE', KINDS['MANAGEMENT_TOKEN_FILE']!);
+    await refresh().expect(200);
+    const next = 'another-management-token-1';
+    await writeFile(file(), next);
+    await refresh(next).expect(200);
+    const refused = refresh().expect(401);
+    void refused.then(() => undefined);
+    await eventually(() => rig.clock.waits().includes(1_000));
+    rig.clock.advance(1_000);
+    await refused;
+  });
+});
+
+describe('a 401 for the token in use', () => {
+  test('is reported as that, and not as a token that stays in use', async () => {
+    rig = await startLoadedRig({ envFor: clientCredentialsEnv });
+    rig.emulator.revokeIssued();
+    rig.emulator.behaveToken('server-error');
+    await nextLoad(rig);
+    const said = rig.messages().filter((message) => message.startsWith('token: '));
+    expect(said).toEqual([expect.stringContaining('the provider does not accept the current token (401)')]);
+  });
+});
+
+describe('a start with an unusable file', () => {
+  const envFor = (): Environment => ({
+    PROVIDER_ACCESS_TOKEN: '',
+    PROVIDER_ACCESS_TOKEN_FILE: file(),
+    CACHE_SNAPSHOT_FILE: join(folder, 'snapshot'),
+  });
+
+  test.each(['gone', 'empty', 'a folder', 'Bearer in front'])(
+    'that is %s ends with the error, unless a saved list can be served',
+    async (how) => {
+      const [spoil, said] = SPOILED[how] ?? [];
+      const provider = await emulate({ accessTokens: [OLD_TOKEN] });
+      await writeFile(file(), OLD_TOKEN);
+      await spoil?.();
+      await expect(openRig({ provider, envFor })).rejects.toThrow(`PROVIDER_ACCESS_TOKEN_FILE: ${said}`);
+
+      await rm(file(), { recursive: true, force: true });
+      await writeFile(file(), OLD_TOKEN);
+      const first = await openRig({ provider, envFor });
+      await eventually(() => first.service.list.served() !== undefined);
+      await first.close();
+      await spoil?.();
+      rig = await openRig({ provider, envFor, startedLaterByMs: 1_000 });
+      try {
+        await supertest(rig.url).get('/banks').expect(200);
+        expect(await health()).toMatchObject({ status: 'warn' });
+        expect(rig.messages()).toContainEqual(
+          expect.stringMatching(/^PROVIDER_ACCESS_TOKEN_FILE: .*; there is none to use$/),
+        );
+        // It is found as soon as it is there.
+        await rm(file(), { recursive: true, force: true });
+        await writeFile(file(), OLD_TOKEN);
+        await looked('PROVIDER_ACCESS_TOKEN_FILE: is usable again');
+        await nextLoad(rig);
+        expect(await health()).toMatchObject({ status: 'pass' });
+      } finally {
+        await rig.close();
+      }
+    },
+  );
+});
