@@ -37,8 +37,8 @@ export interface Connection extends Place, Holder {
   hasEnded: boolean;
   /** The request that node:http has in work. */
   exchange: Exchange | undefined;
-  /** `proceed` will be called, in the next turn of the event loop or once the client has taken what it was sent. */
-  willProceed: boolean;
+  /** The next request waits until the client has taken what it was sent. */
+  awaitsClient: boolean;
   hasHadRequest: boolean;
   /** When it was opened, or got its newest request. */
   lastUsedMs: number;
@@ -69,6 +69,8 @@ export interface Shared {
   /** Answers ordinary requests; without it node:http answers all. */
   readonly hotPath: HotPath | undefined;
   readonly limits: Limits;
+  /** Calls `proceed` when it is the connection's turn. */
+  readonly turns: { readonly add: (connection: Connection) => void };
   readonly memory: { readonly hold: (connection: Connection, bytes: number) => void };
   /** Gives `stream` to node:http as a connection. */
   readonly connectNode: (stream: RequestStream, connection: Connection) => void;
@@ -87,7 +89,7 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     searched: 0,
     hasEnded: false,
     exchange: undefined,
-    willProceed: false,
+    awaitsClient: false,
     heldBytes: 0,
     hasHadRequest: false,
     lastUsedMs: nowMs,
@@ -114,6 +116,11 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
 /** Takes the next request, if it is whole and none is in work, and arranges that the one after it follows. */
 export const proceed = (connection: Connection): void => {
   if (connection.received.length > 0 && !isInWork(connection)) takeRequest(connection);
+  settle(connection);
+};
+
+/** Arranges what comes next, and counts what the connection holds until then. */
+const settle = (connection: Connection): void => {
   if (connection.state === 'open') waitForNext(connection);
   if (connection.heldBytes > 0 || connection.received.length > 0 || connection.exchange) hold(connection);
 };
@@ -167,17 +174,15 @@ const waitForNext = (connection: Connection): void => {
     return;
   }
   socket.pause();
-  // At the end of a hold and of an exchange, `proceed` is called anyway.
-  if (connection.willProceed || exchange || shared.isHeld) return;
-  connection.willProceed = true;
-  const next = (): void => {
-    connection.willProceed = false;
-    proceed(connection);
-  };
-  // An empty write ends when the client has taken all before it. Each turn of the event loop takes one request of a connection, so
-  // that many pipelined ones keep nobody waiting.
-  if (socket.writableLength > 0) socket.write('', next);
-  else setImmediate(next);
+  // The end of a hold or of an exchange comes here again.
+  if (exchange || shared.isHeld || connection.awaitsClient) return;
+  if (socket.writableLength === 0) return shared.turns.add(connection);
+  connection.awaitsClient = true;
+  // An empty write ends when the client has taken all before it.
+  socket.write('', () => {
+    connection.awaitsClient = false;
+    settle(connection);
+  });
 };
 
 /** Counts what the connection holds now, which is progress. */
@@ -233,7 +238,7 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
     else {
       releaseExchange(connection);
       connection.sinceMs = performance.now();
-      proceed(connection);
+      settle(connection);
     }
   });
 };

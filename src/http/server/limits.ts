@@ -61,6 +61,9 @@ export const MANAGEMENT_LIMITS: Limits = {
 /** Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times as much. */
 export const HIGH_WATER_MARK_BYTES = 16 * 1024;
 
+/** How long pipelined requests may hold one turn of the event loop, and with it every other client. */
+export const PIPELINE_SLICE_MS = 0.25;
+
 /** Of a head, all of it. Browsers with large cookies stay below 8 KiB. Node counts fewer of its bytes. */
 export const MAX_HEADER_BYTES = 16 * 1024;
 

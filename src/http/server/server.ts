@@ -14,12 +14,13 @@ import {
   type HotPath,
   type Shared,
 } from './connection.ts';
-import { HIGH_WATER_MARK_BYTES, LIMITS, type Limits } from './limits.ts';
+import { HIGH_WATER_MARK_BYTES, LIMITS, PIPELINE_SLICE_MS, type Limits } from './limits.ts';
 import { createMemory } from './memory.ts';
 import { createNodeServer } from './node-http.ts';
 import { endOverdue, phaseOf, type Phase } from './phase.ts';
 import { createPlaces } from './places.ts';
 import { createWriteRefusal, type ParserRefusal } from './refusals.ts';
+import { createTurns } from './turns.ts';
 
 // An HTTP server on which no client can stay for ever, or take more than its share. Both ports are one.
 
@@ -62,6 +63,7 @@ export const createBoundedServer = ({
     isHeld: false,
     hotPath,
     limits,
+    turns: createTurns(PIPELINE_SLICE_MS, proceed),
     memory: createMemory<Connection>(limits.heldBytes, (connection) => refuse(connection, 'overloaded')),
     connectNode: (stream, connection) => {
       byStream.set(stream, connection);

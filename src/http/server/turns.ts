@@ -1,0 +1,28 @@
+/**
+ * Pipelined requests share a slice of each turn of the event loop, in order of arrival: `sliceMs`, and at most one request more.
+ * Clients that send one request at a time are answered at once, however many others pipeline theirs.
+ */
+export const createTurns = <T>(sliceMs: number, take: (connection: T) => void) => {
+  const queue = new Set<T>();
+  let isScheduled = false;
+
+  const runSlice = (): void => {
+    const endMs = performance.now() + sliceMs;
+    for (const connection of queue) {
+      queue.delete(connection);
+      take(connection);
+      if (performance.now() >= endMs) break;
+    }
+    isScheduled = queue.size > 0;
+    if (isScheduled) setImmediate(runSlice);
+  };
+
+  return {
+    /** Calls `take` with `connection` in one of the next turns of the event loop. */
+    add: (connection: T): void => {
+      queue.add(connection);
+      if (!isScheduled) setImmediate(runSlice);
+      isScheduled = true;
+    },
+  };
+};
