@@ -1,17 +1,20 @@
-import { createBankList, type BankList } from './banks/bank-list.ts';
-import { LoadError } from './banks/load-error.ts';
-import { WITHOUT_LEASE } from './banks/loading/loading.ts';
+import { createBankList } from './banks/bank-list.ts';
+import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
+import { LoadError, type LoadErrorKind } from './banks/load-error.ts';
+import { createSoleReplica } from './banks/loading/fleet.ts';
+import { LONGEST_RETRY_AFTER_MS } from './banks/loading/schedule.ts';
+import { createRenewal } from './banks/loading/renewal.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
 import { secretCheckIn, type Config } from './config/config.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
 import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
-import { createFleet } from './sharing/fleet.ts';
-import { createLastGoodList } from './sharing/last-good-list.ts';
-import type { ListStore, StoreName } from './sharing/list-store.ts';
+import { createStoreReport, type StoreName } from './sharing/list-store.ts';
 import type { RedisConnectionOptions } from './sharing/redis-connection.ts';
+import { createRedisFleet } from './sharing/redis-fleet.ts';
 import { createRedisStore, createRedisUrl } from './sharing/redis-store.ts';
+import { createSigning } from './sharing/signing.ts';
 import { createSnapshotFile, type Files } from './sharing/snapshot-file.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 
@@ -35,34 +38,53 @@ export const createCore = (config: Config, options: CoreOptions) => {
   const { clock, random, compressors, addSecret, emit } = options;
   const problemOf = secretCheckIn(config.provider.environment);
   const secrets = createSecretFiles({ problemOf, addSecret, clock, onEvent: emit });
-  const { stores, sharedStore } = createStores(config, secrets, options);
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
-  // The list, its stores and the fleet need each other; none uses another one before all are made.
-  const list: BankList = createBankList({
-    load: provider.load,
-    takeTurn: async (wanted) => fleet?.takeTurn(wanted) ?? WITHOUT_LEASE,
-    loadTimeoutMs: config.provider.timeoutMs,
+  const saving = createSaving(config, secrets, options);
+  const snapshot = createSnapshot(config, saving, options);
+  const keeper = createListKeeper({
     policy: config.cache,
     guard: { ...config.guard, fields: config.banks.fields },
     clock,
-    random,
     compressors,
     onEvent: (event) => {
       emit(event);
-      if (event.type === 'list-renewed') lastGoodList.save();
+      if ('list' in event) snapshot?.save(event.list);
     },
   });
-  const lastGoodList = createLastGoodList({ stores, list, clock, onEvent: emit });
-  const fleet =
-    sharedStore &&
-    createFleet({ store: sharedStore, lastGoodList, loadTimeoutMs: config.provider.timeoutMs, clock });
+  const replicas = createReplicas(config, saving, keeper, secrets, options);
+  const renewal = createRenewal({
+    load: provider.load,
+    loadTimeoutMs: config.provider.timeoutMs,
+    ttlMs: config.cache.ttlMs,
+    keeper,
+    fleet: replicas ?? createSoleReplica(keeper),
+    clock,
+    random,
+  });
+  const list = createBankList({
+    keeper,
+    renewal,
+    hasReplicas: replicas !== undefined,
+    loadTimeoutMs: config.provider.timeoutMs,
+    clock,
+  });
+
+  const restore = async (): Promise<StoreName | undefined> => {
+    replicas?.open(renewal.onNews);
+    const saved = await snapshot?.read();
+    if (saved) await keeper.restore(saved, undefined).catch((error: unknown) => snapshot?.refuse(error));
+    await replicas?.synchronize();
+    const held = keeper.cached.get();
+    if (!held) return undefined;
+    return held.id === saved?.id ? 'CACHE_SNAPSHOT_FILE' : 'CACHE_REDIS_URL';
+  };
   let restoring: Promise<StoreName | undefined> | undefined;
   return {
     list,
     /** The secrets in files, of all parts. */
     secrets,
     /** The configured stores. */
-    stores: stores.map(({ name }) => name),
+    stores: storeNames(config),
     /** The variable for an operator to check when the provider rejects the token. */
     tokenVariable: provider.tokenVariable,
     tokenAccepted: provider.tokenAccepted,
@@ -83,47 +105,87 @@ export const createCore = (config: Config, options: CoreOptions) => {
       return problems;
     },
     /** Connects to the other replicas and restores the last good list. @returns the store that had it */
-    restore: (): Promise<StoreName | undefined> => {
-      fleet?.start();
-      restoring = lastGoodList.restore();
-      return restoring;
-    },
+    restore: (): Promise<StoreName | undefined> => (restoring = restore()),
     /** Loads the list unless a fresh one was restored, and keeps renewing it. */
-    start: (): void => list.start(),
+    start: renewal.start,
     /** Ends the load under way, and resolves once nothing is called, written or timed any more. */
     stop: async (): Promise<void> => {
-      list.stop();
+      const stopped = renewal.stop();
       provider.close();
-      await Promise.all([restoring, fleet?.stop()]);
-      await lastGoodList.onSettled();
+      await Promise.all([stopped, restoring]);
+      await replicas?.stop();
+      await snapshot?.stop();
     },
   };
 };
 
-/** The configured stores of the last good list, and the one that other replicas use as well. */
-const createStores = ({ cache, provider, banks }: Config, secrets: SecretFiles, options: CoreOptions) => {
-  const { clock, networkClock = clock } = options;
+const storeNames = ({ cache }: Config): readonly StoreName[] => [
+  ...(cache.snapshotFile === undefined ? [] : (['CACHE_SNAPSHOT_FILE'] as const)),
+  ...(cache.redisUrl ? (['CACHE_REDIS_URL'] as const) : []),
+];
+
+/** What all saved lists have in common. */
+const createSaving = (
+  { cache, provider, banks }: Config,
+  secrets: SecretFiles,
+  { clock, networkClock = clock }: CoreOptions,
+) => {
+  const signing = createSigning(cache.signingKey && secrets.reader('CACHE_SIGNING_KEY', cache.signingKey));
   const envelope = createEnvelope({
     provenance: provenanceId({ ...provider, ...banks }),
     contract: { ...banks, maxBytes: provider.maxBodyBytes },
+    signing,
     clock: networkClock,
   });
-  const { snapshotFile, redisUrl, signingKey } = cache;
-  if (signingKey) secrets.reader('CACHE_SIGNING_KEY', signingKey);
-  const sharedStore =
-    redisUrl &&
-    createRedisStore({
-      url: createRedisUrl(redisUrl, secrets),
-      envelope,
-      lifeMs: cache.ttlMs + cache.maxStaleMs,
-      clock: networkClock,
-      random: options.random,
-      reportsAges: networkClock === clock,
-      onEvent: options.emit,
-      loadClient: options.loadRedisClient,
-    });
-  const stores: ListStore[] = [];
-  if (snapshotFile !== undefined) stores.push(createSnapshotFile(snapshotFile, envelope, options.files));
-  if (sharedStore) stores.push(sharedStore);
-  return { stores, sharedStore };
+  return { signing, envelope };
 };
+
+type Saving = ReturnType<typeof createSaving>;
+
+const createSnapshot = (
+  { cache: { snapshotFile, ttlMs } }: Config,
+  { envelope }: Saving,
+  { clock, files, emit }: CoreOptions,
+) => {
+  if (snapshotFile === undefined) return undefined;
+  const report = createStoreReport('CACHE_SNAPSHOT_FILE', emit);
+  return createSnapshotFile({ path: snapshotFile, envelope, ttlMs, clock, report, files });
+};
+
+/** The others that share the list in Redis, if there can be any. */
+const createReplicas = (
+  { cache, provider }: Config,
+  { signing, envelope }: Saving,
+  keeper: ListKeeper,
+  secrets: SecretFiles,
+  { clock, networkClock = clock, random, loadRedisClient, emit }: CoreOptions,
+) => {
+  if (!cache.redisUrl) return undefined;
+  const report = createStoreReport('CACHE_REDIS_URL', emit);
+  const store = createRedisStore({
+    url: createRedisUrl(cache.redisUrl, secrets),
+    envelope,
+    signing,
+    lifeMs: cache.ttlMs + cache.maxStaleMs,
+    ttlMs: cache.ttlMs,
+    longestLeaseMs: Math.max(cache.ttlMs, LONGEST_RETRY_AFTER_MS, provider.timeoutMs) + LEASE_MARGIN_MS,
+    clock: networkClock,
+    listClock: clock,
+    random,
+    report,
+    loadClient: loadRedisClient,
+  });
+  return createRedisFleet({
+    store,
+    keeper,
+    loadTimeoutMs: provider.timeoutMs,
+    // A token file is this replica's own; a token endpoint is the same for all.
+    ownFailures: provider.token.kind === 'client-credentials' ? ['internal'] : OWN_FAILURES,
+    clock,
+    report,
+  });
+};
+
+const OWN_FAILURES: readonly LoadErrorKind[] = ['internal', 'no_token'];
+/** What is added to a load or a wait when a lease is written. */
+const LEASE_MARGIN_MS = 60_000;

@@ -13,7 +13,7 @@ import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts
 /** The clock and the random numbers are the system's unless given. */
 export interface ServiceOptions
   extends
-    Pick<CoreOptions, 'version' | 'networkClock' | 'lookup'>,
+    Pick<CoreOptions, 'version' | 'networkClock' | 'lookup' | 'loadRedisClient'>,
     Partial<Pick<CoreOptions, 'clock' | 'random'>> {
   readonly logDestination: TelemetryOptions['logDestination'];
   /** Is given every secret; the caller uses it for what it writes besides the log. */
@@ -21,7 +21,7 @@ export interface ServiceOptions
 }
 
 export const createService = (config: Config, options: ServiceOptions) => {
-  const { clock = systemClock, random = Math.random, networkClock, lookup } = options;
+  const { clock = systemClock, random = Math.random, ...surroundings } = options;
   const { version, logDestination } = options;
   const redaction = options.redaction ?? createRedaction();
   const { addSecret, redact } = redaction;
@@ -31,7 +31,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     if (!drain || !isEndedByStop(event)) telemetry.emit(event);
   };
 
-  const core = createCore(config, { clock, networkClock, random, version, lookup, addSecret, emit });
+  const core = createCore(config, { ...surroundings, clock, random, version, addSecret, emit });
   const { list, secrets } = core;
   const telemetry = createTelemetry(config, {
     version,

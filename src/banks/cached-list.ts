@@ -1,53 +1,55 @@
-import { LRUCache } from 'lru-cache';
-import type { Clock } from '../clock.ts';
+import { monotonic, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
-import type { Decision } from './guard/guard.ts';
+import type { Acceptance } from './guard/guard.ts';
 import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
-import type { LoadedList } from './reading/list-reader.ts';
+import type { Position } from './order.ts';
+import type { LoadedList, ReadList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
-// The cached list and its age. The library stores it and measures its TTL; how long after its TTL it may still be served
-// is decided by freshness.ts.
+// The cached list and its age. What it is called at that age is decided by freshness.ts.
 
-export interface HeldList extends LoadedList, ListTimes, Sent {
-  readonly representations: Representations;
+/** A list as a store keeps it, with all that is known of its past. */
+export interface PastList {
+  /** Tells it from every other list, on all replicas. */
+  readonly id: string;
+  readonly place: Position;
+  /** See {@link Ordered}. */
+  readonly isRestored: boolean;
+  /** When the provider sent it. Every age is counted from here. */
+  readonly sentAtMs: MonotonicMs;
+  /** When this very content was first received, for `Last-Modified`. */
+  readonly changedAtMs: WallMs;
+  /** The operators' decisions that it is based on, newest first; at most {@link MAX_DECISIONS}. */
+  readonly decisions: readonly Decision[];
   /** What the guard remembers of the lists before it, oldest first. */
   readonly earlier: readonly EarlierList[];
+}
+
+/** What a store keeps: enough to serve the list again. */
+export type SavedList = PastList & Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'>;
+
+export interface HeldList extends LoadedList, PastList {
+  /** When the provider sent it, by this machine's clock at the time when it was taken. */
+  readonly receivedAtMs: WallMs;
+  readonly representations: Representations;
   /** The last one that this replica saw. */
   readonly largeChange?: LargeChange | undefined;
 }
 
-/**
- * When the provider sent a list, in monotonic milliseconds of this replica. Lists are put in order by `sentAtMs`, told apart by
- * `receivedAtMs`, and aged by `countedFromMs`.
- */
-export interface Sent {
-  /** As its store reports it, which all replicas measure alike. */
-  readonly sentAtMs: number;
-  /** The same, or earlier where the clocks say so. */
-  readonly countedFromMs: number;
+/** An operator accepted a list that the guard refused. */
+export interface Decision {
+  readonly id: string;
+  readonly madeAtMs: MonotonicMs;
+  /** By the clock of the replica that was asked: for people, and for the version of this service before. */
+  readonly acceptedAtMs: WallMs;
+  /** What the guard refused it for. */
+  readonly reasons: readonly Acceptance[];
+  /** Of the operator's request. */
+  readonly requestId: string;
 }
 
-export interface ListTimes {
-  /** Wall-clock milliseconds of the replica that received it from the provider. */
-  readonly receivedAtMs: number;
-  /** Wall-clock milliseconds at which this very content was first received. */
-  readonly changedAtMs: number;
-  /**
-   * Wall-clock milliseconds at which a list was last loaded for which an operator accepted reasons, whether or not the
-   * guard would have refused it. Later lists inherit it, so that a replica that missed the decision still learns of it.
-   */
-  readonly acceptedAtMs?: number | undefined;
-  /** What was decided then, where it is known. */
-  readonly decision?: Decision | undefined;
-}
-
-/** What a store keeps: enough to serve the list again. */
-export type SavedList = Pick<
-  HeldList,
-  'json' | 'count' | 'profile' | 'entryDigests' | 'earlier' | keyof ListTimes
->;
+export const MAX_DECISIONS = 8;
 
 /** A list that may be served now. `freshForMs` is negative once it is stale. */
 export interface ServedList {
@@ -55,39 +57,32 @@ export interface ServedList {
   readonly freshForMs: number;
 }
 
-export type CachedList = ReturnType<typeof createCachedList>;
-
-export const createCachedList = (policy: FreshnessPolicy, clock: Clock) => {
-  const cache = new LRUCache<'banks', HeldList>({
-    max: 1,
-    ttl: policy.ttlMs,
-    allowStale: true,
-    // Ages are exact: without this the library reads the clock at most once a millisecond.
-    ttlResolution: 0,
-    perf: { now: () => clock.monotonicMs() },
-  });
-  /** The list, however old it is. Without a look at the clock: get() would decide whether it is stale. */
-  const get = (): HeldList | undefined => cache.peek('banks');
-  /** Milliseconds until it is stale: negative once it is, 0 without a list. */
-  const freshForMs = (): number => cache.getRemainingTTL('banks');
+export const createCachedList = (policy: FreshnessPolicy, clock: Pick<Clock, 'monotonicMs'>) => {
+  let held: HeldList | undefined;
   /** Milliseconds since the provider sent it; undefined without a list. */
-  const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
+  const ageMs = (): number | undefined => held && clock.monotonicMs() - held.sentAtMs;
   const state = (): Freshness => freshness(ageMs(), policy);
+  /** Milliseconds until it is stale: negative once it is, 0 without a list. */
+  const freshForMs = (): number => (held ? policy.ttlMs - (clock.monotonicMs() - held.sentAtMs) : 0);
   return {
-    /** Replaces the list. To the library a start of 0 means that none was given. */
-    set: (list: HeldList): void => void cache.set('banks', list, { start: list.countedFromMs || -1 }),
-    get,
+    set: (list: HeldList): void => void (held = list),
+    /** The list, however old it is. */
+    get: (): HeldList | undefined => held,
     ageMs,
     freshForMs,
     state,
+    /** Milliseconds for which it may still be served; 0 where there is none to serve. */
+    servableForMs: (): number => (isServable(state()) ? freshForMs() + policy.maxStaleMs : 0),
     /** The list, unless it is too old to be served. */
     served: (): ServedList | undefined => {
-      const list = get();
-      if (!list) return undefined;
+      if (!held) return undefined;
       const remainingMs = freshForMs();
       return isServable(freshness(policy.ttlMs - remainingMs, policy))
-        ? { list, freshForMs: remainingMs }
+        ? { list: held, freshForMs: remainingMs }
         : undefined;
     },
   };
 };
+
+/** The time at which something happened that is `ageMs` old at `nowMs`. */
+export const before = (nowMs: MonotonicMs, ageMs: number): MonotonicMs => monotonic(nowMs - ageMs);

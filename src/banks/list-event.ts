@@ -1,8 +1,14 @@
-import type { Taken } from './admission.ts';
+import type { HeldList } from './cached-list.ts';
 import type { Freshness } from './freshness.ts';
 import type { LoadError } from './load-error.ts';
 
 // What happens to the list, for the log, the metrics and the stores.
+
+/** The list that is held now, and the one before it. */
+interface Taken {
+  readonly list: HeldList;
+  readonly previous: HeldList | undefined;
+}
 
 export type ListEvent =
   | (Taken & {
@@ -17,4 +23,11 @@ export type ListEvent =
       readonly state: Freshness;
       readonly durationMs: number;
     }
+  /** Another replica's load failed, for all replicas. */
+  | {
+      readonly type: 'list-load-failed-elsewhere';
+      readonly error: LoadError;
+      readonly state: Freshness;
+    }
+  /** It came from a store. */
   | (Taken & { readonly type: 'list-restored'; readonly state: Freshness });

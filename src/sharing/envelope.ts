@@ -1,27 +1,34 @@
+/* oxlint-disable max-lines */
 import { createHash } from 'node:crypto';
-import type { SavedList } from '../banks/cached-list.ts';
-import { ACCEPTANCES, type Decision } from '../banks/guard/guard.ts';
+import { before, MAX_DECISIONS, type Decision, type HeldList, type SavedList } from '../banks/cached-list.ts';
+import { ACCEPTANCES } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
+import type { Position } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
 import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
+import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
+import { wall, type MonotonicMs } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { isText, isWholeUpTo, MAX_DURATION_MS, toList, toPosition } from './saved-values.ts';
+import { SIGNATURE_CHARS, type Signing } from './signing.ts';
 import { StoreError } from './list-store.ts';
 
-// The format of a saved list: versioned, tied to the configuration that produced it, with a checksum. It contains the
-// published banks and nothing else. What is read back is untrusted input: it goes through the same reader as the
-// provider's answer, and is used only if it is byte for byte what this service would publish.
+// The format of a saved list: versioned, tied to the configuration that produced it, with a checksum, and signed where
+// there is a key. It contains the published banks and nothing else. What is read back is untrusted input: each part has
+// a bound before it is parsed, the list goes through the same reader as the provider's answer, and is used only if it is
+// byte for byte what this service would publish.
 //
-//     {"format":"banks-bff/list","version":1,"provenance":"…","checksum":"…","lifeMs":608400000}
+//     {"format":"banks-bff/list","version":1,"provenance":"…","checksum":"…"}
 //     {"receivedAtMs":1767225600000,"changedAtMs":1767225600000,"banks":[…]}
-//     {"earlier":[{"content":"…","count":513,"heldUntilMs":1767225600000}],"decision":{"reasons":["shrunk"],"requestId":"…"}}
+//     {"id":"…","place":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…]}
+//     signature
 //
-// The third line is for the guard, where there is anything to remember. Versions before it was there read the first two, and
-// a list without it is read all the same.
+// The times of the third line are durations, from the moment `savedAtMs` by the clock of the store, or of this machine in
+// a snapshot. The version of this service before reads the first two lines, and leaves the others alone.
 
 const FORMAT = 'banks-bff/list';
-/** Incremented with each change that an older reader would misunderstand. */
-export const ENVELOPE_VERSION = 1;
+const ENVELOPE_VERSION = 1;
 
 /**
  * A short identifier of the settings that a list depends on, equal where lists can be exchanged: the provider, the
@@ -49,97 +56,147 @@ export interface EnvelopeOptions {
   readonly provenance: string;
   /** The contract of the provider's lists. */
   readonly contract: ListContract;
+  readonly signing: Signing;
   /** Measures the slices in which a list is read; the system's unless given. */
   readonly clock?: ReadOptions['clock'];
 }
 
 export type Envelope = ReturnType<typeof createEnvelope>;
 
+/** The moment at which a list is written or read, by the clock of the store and by this replica's. */
+export interface Moment {
+  /** Milliseconds since 1970, by the store's clock; by this machine's for a snapshot. */
+  readonly storeMs: number;
+  readonly nowMs: MonotonicMs;
+}
+
 /** More than the header line and the times ever take. */
 const MAX_HEADER_LINE_BYTES = 1024;
+/** What is known of a list's past: about 4 kB, and more where all fields of the provider are published. */
+const MAX_PAST_BYTES = 64 * 1024;
 /** The last moment that ISO 8601 writes with a four-digit year. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+/** How far the clock that wrote may be ahead of the one that reads: what two looks at one clock can differ by. */
+const MAX_AHEAD_MS = 1_000;
 
-export const createEnvelope = ({ provenance, contract, clock }: EnvelopeOptions) => {
+export const createEnvelope = ({ provenance, contract, signing, clock }: EnvelopeOptions) => {
   // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
-  const maxBytes = contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES;
+  const maxBytes = contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES + MAX_PAST_BYTES + SIGNATURE_CHARS + 2;
+
+  /** @throws {StoreError} */
+  const checkHeader = (line: Buffer, list: Buffer): void => {
+    const header = line.length <= MAX_HEADER_LINE_BYTES ? parseJson(line.toString()) : undefined;
+    if (!isJsonObject(header) || header['format'] !== FORMAT)
+      throw new StoreError('does not contain a saved list; ignored');
+    if (header['version'] !== ENVELOPE_VERSION)
+      throw new StoreError('contains a list saved by another version of this service; ignored');
+    if (header['provenance'] !== provenance)
+      throw new StoreError('contains a list saved with another configuration; ignored');
+    if (header['checksum'] !== digest(list)) throw new StoreError('contains a damaged list; ignored');
+  };
+
   return {
     /** From {@link provenanceId}. */
     provenance,
     /** The largest envelope in bytes; a reader needs no more. */
     maxBytes,
-    /** @param lifeMs milliseconds after which the store deletes the list, counted from when the provider sent it; undefined: never */
-    seal: (saved: SavedList, lifeMs?: number): Buffer => {
-      const { json, receivedAtMs, changedAtMs, acceptedAtMs } = saved;
-      const times = JSON.stringify({ receivedAtMs, changedAtMs, acceptedAtMs });
+    /** @throws {SecretFileError} if there is to be a signature, and no key is usable */
+    seal: async (saved: HeldList, place: Position, moment: Moment): Promise<Buffer> => {
+      const { json, receivedAtMs, changedAtMs, decisions } = saved;
+      const times = JSON.stringify({
+        receivedAtMs: Math.max(0, Math.round(receivedAtMs)),
+        changedAtMs: Math.max(0, Math.round(changedAtMs)),
+        acceptedAtMs: decisions[0] && Math.max(0, Math.round(decisions[0].acceptedAtMs)),
+      });
       const list = Buffer.concat([Buffer.from(`${times.slice(0, -1)},"banks":`), json, Buffer.from('}')]);
       // The checksum precedes the list, so a truncated list is detected without parsing it.
-      const header = {
-        format: FORMAT,
-        version: ENVELOPE_VERSION,
-        provenance,
-        checksum: digest(list),
-        lifeMs,
-      };
-      const sealed = Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), list, Buffer.from('\n')]);
-      const { earlier, decision } = saved;
-      if (earlier.length === 0 && !decision) return sealed;
-      const memory = JSON.stringify({ earlier, decision });
-      const remembering = Buffer.concat([sealed, Buffer.from(`${memory}\n`)]);
-      // Of a list at the bound of its size nothing is remembered: longer ones would be refused when they are read.
-      return remembering.length <= maxBytes ? remembering : sealed;
+      const header = { format: FORMAT, version: ENVELOPE_VERSION, provenance, checksum: digest(list) };
+      const sealed = Buffer.concat([
+        Buffer.from(`${JSON.stringify(header)}\n`),
+        list,
+        Buffer.from(`\n${writePast(saved, place, moment)}\n`),
+      ]);
+      return signing.sign('list', sealed);
     },
-    /** @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message says which */
-    open: async (bytes: Buffer) => {
+    /**
+     * @param ttlMs what a list counts as older than if it was saved in the future, by the clock that reads: one of the
+     * two is wrong, and it is renewed at once
+     * @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message says which
+     * @throws {SecretFileError} if there should be a signature, and no key is usable
+     */
+    open: async (bytes: Buffer, moment: Moment, ttlMs: number): Promise<SavedList> => {
       if (bytes.length > maxBytes) throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
-      const [header, list, memory] = split(bytes);
-      if (header?.['format'] !== FORMAT) throw new StoreError('does not contain a saved list; ignored');
-      if (header['version'] !== ENVELOPE_VERSION)
-        throw new StoreError('contains a list saved by another version of this service; ignored');
-      if (header['provenance'] !== provenance)
-        throw new StoreError('contains a list saved with another configuration; ignored');
-      if (header['checksum'] !== digest(list)) throw new StoreError('contains a damaged list; ignored');
-      const saved = splitTimes(list);
+      const [headerLine, list, pastLine] = split(await signing.verify('list', bytes));
+      checkHeader(headerLine, list);
+      const { json: savedJson, receivedAtMs, changedAtMs, acceptedAtMs } = splitTimes(list);
+      const past = pastLine.length <= MAX_PAST_BYTES ? parseJson(pastLine.toString()) : undefined;
+      const { savedAtMs, ageMs, ...known } = isJsonObject(past)
+        ? readPast(past)
+        : // Written by the version before.
+          { ...NO_PAST, id: digest(list).slice(0, CONTENT_CHARS), savedAtMs: receivedAtMs, ageMs: 0 };
+      const elapsedMs = moment.storeMs - savedAtMs;
+      const sinceMs = Math.max(0, elapsedMs);
+      const sentMs = elapsedMs < -MAX_AHEAD_MS ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
       // What the reader counts besides is true of what the provider sent only.
       const { json, count, profile, entryDigests } = await readList(
-        saved.json,
+        savedJson,
         { ...contract, fields, listPath: undefined },
         { clock },
       );
       // Otherwise this service did not write it: it has an entry or a field that would not be published.
-      if (!json.equals(saved.json)) throw new StoreError('contains an altered list; ignored');
-      const lifeMs = isTime(header['lifeMs']) ? header['lifeMs'] : undefined;
-      return { list: { ...saved, count, profile, entryDigests, ...readMemory(memory) }, lifeMs };
+      if (!json.equals(savedJson)) throw new StoreError('contains an altered list; ignored');
+      const at = (age: number): MonotonicMs => before(moment.nowMs, age + sinceMs);
+      return {
+        json,
+        count,
+        profile,
+        entryDigests,
+        id: known.id,
+        place: known.place,
+        isRestored: false,
+        sentAtMs: before(moment.nowMs, sentMs),
+        changedAtMs: wall(changedAtMs),
+        decisions:
+          known.decisions.length > 0 || acceptedAtMs === undefined
+            ? known.decisions.map((decision) => ({ ...decision, madeAtMs: at(decision.ageMs) }))
+            : [decisionBefore(acceptedAtMs, at(Math.max(0, receivedAtMs - acceptedAtMs)))],
+        earlier: known.memory.map((earlier) => ({
+          ...earlier,
+          firstUntilMs: at(earlier.firstAgeMs),
+          heldUntilMs: at(earlier.lastAgeMs),
+        })),
+      };
     },
   };
 };
 
-/** The header, undefined if it is not a JSON object, the bytes of the list, and what the third line has. */
-const split = (bytes: Buffer): readonly [JsonObject | undefined, Buffer, unknown] => {
-  const headerEnd = bytes.subarray(0, MAX_HEADER_LINE_BYTES).indexOf('\n');
+/** The header line, the bytes of the list, and the line on its past, which may be empty. */
+const split = (bytes: Buffer): readonly [Buffer, Buffer, Buffer] => {
+  const headerEnd = bytes.indexOf('\n');
+  if (headerEnd === -1) return [EMPTY, EMPTY, EMPTY];
   const listEnd = bytes.indexOf('\n', headerEnd + 1);
   const end = listEnd === -1 ? bytes.length : listEnd;
-  // Without its line break a line is empty, which is not JSON.
-  const header = parseJson(bytes.toString('utf8', 0, headerEnd));
+  const pastEnd = bytes.indexOf('\n', end + 1);
   return [
-    isJsonObject(header) ? header : undefined,
+    bytes.subarray(0, headerEnd),
     bytes.subarray(headerEnd + 1, end),
-    parseJson(bytes.toString('utf8', end + 1)),
+    bytes.subarray(end + 1, pastEnd === -1 ? bytes.length : pastEnd),
   ];
 };
 
+const EMPTY = Buffer.alloc(0);
+
 const TIMES = /^\{"receivedAtMs":(\d{1,16}),"changedAtMs":(\d{1,16}),(?:"acceptedAtMs":(\d{1,16}),)?"banks":/;
 
-const splitTimes = (
-  list: Buffer,
-): Pick<SavedList, 'json' | 'receivedAtMs' | 'changedAtMs' | 'acceptedAtMs'> => {
+const splitTimes = (list: Buffer) => {
   const match = TIMES.exec(list.toString('latin1', 0, 128));
   if (!match || list.at(-1) !== CLOSE_BRACE) throw wrongShape();
   const [head, receivedAt, changedAt, acceptedAt] = match;
   const [receivedAtMs, changedAtMs] = [Number(receivedAt), Number(changedAt)];
   const acceptedAtMs = acceptedAt === undefined ? undefined : Number(acceptedAt);
-  if (![receivedAtMs, changedAtMs, acceptedAtMs ?? 0].every(isTime)) throw wrongShape();
+  if (![receivedAtMs, changedAtMs, acceptedAtMs ?? 0].every((ms) => isWholeUpTo(MAX_TIME_MS, ms)))
+    throw wrongShape();
   return { json: list.subarray(head.length, -1), receivedAtMs, changedAtMs, acceptedAtMs };
 };
 
@@ -147,42 +204,105 @@ const wrongShape = (): StoreError => new StoreError('contains a list of the wron
 
 const [CLOSE_BRACE] = Buffer.from('}');
 
-const isTime = (value: unknown): value is number => isWholeUpTo(MAX_TIME_MS, value);
+// What is known of a list's past: the third line.
 
-const isWholeUpTo = (max: number, value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
+const NO_PAST = { place: { register: '', version: 0, id: '' }, decisions: [], memory: [] };
 
-// What is known of the lists before a saved one. Where anything in it is wrong, nothing of it is used.
-
-type SavedMemory = Pick<SavedList, 'earlier' | 'decision'>;
-
-const NO_MEMORY: SavedMemory = { earlier: [] };
-
-const readMemory = (line: unknown): SavedMemory => {
-  if (!isJsonObject(line)) return NO_MEMORY;
-  const earlier = toList(line['earlier'], MAX_EARLIER_LISTS).map(toEarlierList);
-  if (!earlier.every((list) => list !== undefined)) return NO_MEMORY;
-  return { earlier, decision: toDecision(line['decision']) };
+const writePast = (saved: HeldList, place: Position, { storeMs, nowMs }: Moment): string => {
+  const age = (atMs: MonotonicMs): number => Math.round(nowMs - atMs);
+  const past = {
+    id: saved.id,
+    place,
+    savedAtMs: Math.max(0, Math.round(storeMs)),
+    ageMs: age(saved.sentAtMs),
+    decisions: saved.decisions.map(({ madeAtMs, ...decision }) => ({ ...decision, ageMs: age(madeAtMs) })),
+    memory: saved.earlier.map(({ content, count, filled, firstUntilMs, heldUntilMs }) => ({
+      content,
+      count,
+      firstAgeMs: age(firstUntilMs),
+      lastAgeMs: age(heldUntilMs),
+      filled: Object.fromEntries(
+        [...filled].map(([name, rates]) => [name, JSON_TYPES.map((type) => toMillionths(rates[type]))]),
+      ),
+    })),
+  };
+  const line = JSON.stringify(past);
+  if (line.length <= MAX_PAST_BYTES / 4) return line;
+  // Without BANK_FIELDS the provider may send hundreds of fields: how well they were filled is then remembered by the
+  // process only.
+  return JSON.stringify({ ...past, memory: past.memory.map((list) => ({ ...list, filled: {} })) });
 };
 
-const toEarlierList = (list: unknown): EarlierList | undefined => {
-  if (!isJsonObject(list)) return undefined;
-  const { content, count, heldUntilMs } = list;
-  if (typeof content !== 'string' || content.length !== CONTENT_CHARS) return undefined;
-  return isWholeUpTo(MAX_ENTRIES, count) && isTime(heldUntilMs) ? { content, count, heldUntilMs } : undefined;
+const MILLION = 1_000_000;
+const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
+
+/** @throws {StoreError} */
+const readPast = (past: JsonObject) => {
+  const { id, savedAtMs, ageMs } = past;
+  const place = toPosition(past['place']);
+  if (!isText(64, id) || !place || !isWholeUpTo(MAX_TIME_MS, savedAtMs) || !isDuration(ageMs))
+    throw new StoreError('contains a list with a damaged past; ignored');
+  return {
+    id,
+    place,
+    savedAtMs,
+    ageMs,
+    // Where anything in these is wrong, it is not used.
+    decisions: toList(past['decisions'], MAX_DECISIONS)
+      .map(readDecision)
+      .filter((decision) => decision !== undefined),
+    memory: toList(past['memory'], MAX_EARLIER_LISTS)
+      .map(readEarlier)
+      .filter((list) => list !== undefined),
+  };
 };
 
-const MAX_REQUEST_ID_CHARS = 128;
+/** A list may have been sent after the moment to which its age belongs, by what two looks at the store can take. */
+const isDuration = (value: unknown): value is number =>
+  typeof value === 'number' && isWholeUpTo(2 * MAX_DURATION_MS, value + MAX_DURATION_MS);
 
-const toDecision = (decision: unknown): Decision | undefined => {
-  if (!isJsonObject(decision)) return undefined;
-  const { reasons, requestId } = decision;
+const readDecision = (
+  value: unknown,
+): (Omit<Decision, 'madeAtMs'> & { readonly ageMs: number }) | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { id, ageMs, acceptedAtMs, reasons, requestId } = value;
   const known = ACCEPTANCES.filter((reason) => toList(reasons, ACCEPTANCES.length).includes(reason));
-  const isId = typeof requestId === 'string' && requestId.length <= MAX_REQUEST_ID_CHARS;
-  return known.length > 0 && isId ? { reasons: known, requestId } : undefined;
+  if (!isText(64, id) || !isDuration(ageMs) || !isText(128, requestId) || known.length === 0)
+    return undefined;
+  const date = typeof acceptedAtMs === 'number' && Number.isFinite(acceptedAtMs) ? acceptedAtMs : 0;
+  return { id, ageMs, acceptedAtMs: wall(date), reasons: known, requestId };
 };
 
-const toList = (value: unknown, max: number): readonly unknown[] =>
-  Array.isArray(value) ? value.slice(0, max) : [];
+/** Of a list that was saved by the version before. */
+const decisionBefore = (acceptedAtMs: number, madeAtMs: MonotonicMs): Decision => ({
+  id: String(acceptedAtMs),
+  madeAtMs,
+  acceptedAtMs: wall(acceptedAtMs),
+  reasons: ACCEPTANCES,
+  requestId: '',
+});
+
+type ReadEarlier = Omit<EarlierList, 'firstUntilMs' | 'heldUntilMs'> & {
+  readonly firstAgeMs: number;
+  readonly lastAgeMs: number;
+};
+
+const readEarlier = (value: unknown): ReadEarlier | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { content, count, firstAgeMs, lastAgeMs, filled } = value;
+  if (typeof content !== 'string' || content.length !== CONTENT_CHARS) return undefined;
+  if (!isWholeUpTo(MAX_ENTRIES, count) || !isDuration(firstAgeMs) || !isDuration(lastAgeMs)) return undefined;
+  const rates = Object.entries(isJsonObject(filled) ? filled : {})
+    .slice(0, MAX_FIELD_NAMES)
+    .map(([name, values]) => [name, readRates(values)] as const);
+  return { content, count, firstAgeMs, lastAgeMs, filled: new Map(rates) };
+};
+
+const readRates = (values: unknown) => {
+  const [string = 0, number = 0, boolean = 0, object = 0, array = 0] = toList(values, JSON_TYPES.length).map(
+    (value) => (isWholeUpTo(MILLION, value) ? value / MILLION : 0),
+  );
+  return { string, number, boolean, object, array };
+};
 
 const digest = (data: string | Buffer): string => createHash('sha256').update(data).digest('base64url');

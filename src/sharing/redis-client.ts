@@ -9,15 +9,6 @@ export interface RedisClient {
   connect(): Promise<void>;
   /** Ends the connection, or the attempt to make one, at once; does nothing where there is none. */
   destroy(): void;
-  ping(): Promise<void>;
-  /** @param lifeMs milliseconds after which Redis deletes the value */
-  set(key: string, value: string | Buffer, lifeMs: number): Promise<void>;
-  /** Sets a key that has no value. @returns whether it did */
-  setIfAbsent(key: string, value: string, lifeMs: number): Promise<boolean>;
-  /** Deletes the key if it has this value. */
-  deleteIfEqual(key: string, value: string): Promise<void>;
-  /** Up to `maxBytes` bytes of the value, none if there is no value; and its remaining life, negative where it is unknown. */
-  read(key: string, maxBytes: number): Promise<{ readonly bytes: Buffer; readonly leftMs: number }>;
   /**
    * The store's time and the first `maxBytes` of each value, read at one moment; undefined where there is
    * none. A value of another type counts as none. In a Cluster the keys must be in one slot.
@@ -61,37 +52,45 @@ export interface RedisClientOptions {
 
 export type CreateRedisClient = (options: RedisClientOptions) => RedisClient;
 
-// In both scripts a value of another type counts as none; any other error, such as a missing permission, is passed on.
+/**
+ * For both scripts. A value of another type counts as none. Any other failure is the script's reply; what a user may not do
+ * is worded as outside of scripts, where Redis names the command.
+ */
+const TRY = `
+local failure
+local function try(command, ...)
+  local reply = redis.pcall(command, ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if string.find(reply.err, 'WRONGTYPE') then return '' end
+  failure = reply
+  if string.find(reply.err, "can't run this command") then
+    failure = redis.error_reply("NOPERM no permission to run the '" .. command .. "' command")
+  elseif string.find(reply.err, "can't access at least one of the keys") then
+    failure = redis.error_reply('NOPERM no permission to access one of the keys')
+  end
+  return ''
+end`;
 
 /** KEYS: what to read. ARGV: how many bytes of each. Returns seconds, microseconds, and the values. */
-const LOOK = `
-local now = redis.call('time')
+const LOOK = `${TRY}
+local now = try('time')
+if failure then return failure end
 local found = { now[1], now[2] }
 for index, key in ipairs(KEYS) do
-  local value = redis.pcall('getrange', key, 0, ARGV[1] - 1)
-  if type(value) == 'table' then
-    if not string.find(value.err, 'WRONGTYPE') then return value end
-    value = ''
-  end
-  found[index + 2] = value
+  found[index + 2] = try('getrange', key, 0, ARGV[1] - 1)
 end
-return found`;
+return failure or found`;
 
 /** KEYS: what to set, the first one compared. ARGV: the expected value ('' for none), the life in ms, the values. */
-const COMPARE_AND_SET = `
-local value = redis.pcall('getrange', KEYS[1], 0, ${TOKEN_BYTES - 1})
-if type(value) == 'table' then
-  if not string.find(value.err, 'WRONGTYPE') then return value end
-  value = ''
-end
+const COMPARE_AND_SET = `${TRY}
+local value = try('getrange', KEYS[1], 0, ${TOKEN_BYTES - 1})
+if failure then return failure end
 if value ~= ARGV[1] then return 0 end
 for index, key in ipairs(KEYS) do
-  redis.call('set', key, ARGV[index + 2], 'px', ARGV[2])
+  try('set', key, ARGV[index + 2], 'px', ARGV[2])
+  if failure then return failure end
 end
 return 1`;
-
-/** Deletes a value only if it is still the one that is meant. */
-const DELETE_IF_EQUAL = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`;
 
 type Library = typeof RedisLibrary;
 
@@ -133,7 +132,6 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
       isDestroyed = true;
       if (connection.isOpen) connection.destroy();
     },
-    ping: async () => void (await evaluate('return 1', ['banks-bff:ping'], [])),
     look: async (keys, maxBytes) => {
       const reply = await evaluate(LOOK, keys, [String(maxBytes)]);
       const [seconds, microseconds, ...values] = Array.isArray(reply) ? reply.map(toBuffer) : [];
@@ -148,24 +146,6 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
       const values = entries.map(({ value }) => value);
       const life = String(Math.max(1, Math.round(lifeMs)));
       return (await evaluate(COMPARE_AND_SET, keys, [token, life, ...values])) === 1;
-    },
-    set: async (key, value, lifeMs) =>
-      void (await single.set(key, value, { expiration: { type: 'PX', value: lifeMs } })),
-    setIfAbsent: async (key, value, lifeMs) =>
-      (await single.set(key, value, { condition: 'NX', expiration: { type: 'PX', value: lifeMs } })) !== null,
-    deleteIfEqual: async (key, value) =>
-      void (await single.eval(DELETE_IF_EQUAL, { keys: [key], arguments: [value] })),
-    read: async (key, maxBytes) => {
-      for (;;) {
-        // oxlint-disable-next-line no-await-in-loop -- until nobody wrote in between
-        const [before, bytes, leftMs] = await Promise.all([
-          single.pTTL(key),
-          single.getRange(key, 0, maxBytes - 1),
-          single.pTTL(key),
-        ]);
-        // A life that has become longer is another value's: the two would not belong together.
-        if (leftMs <= before) return { bytes: toBuffer(bytes) ?? Buffer.alloc(0), leftMs };
-      }
     },
     publish: async (channel, message) => void (await connection.publish(channel, message)),
     subscribe: async (channel, onMessage) =>

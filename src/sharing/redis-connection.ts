@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
 import { SecretFileError } from '../secrets/watched-files.ts';
-import { StoreError, type StoreEvent } from './list-store.ts';
+import { StoreError, type StoreReport } from './list-store.ts';
 import { loadRedisClient, type CreateRedisClient, type RedisClient } from './redis-client.ts';
 
 // One connection to Redis at a time, which is replaced after every failure. Reconnecting is done here, with a
@@ -19,7 +19,7 @@ export interface RedisConnectionOptions {
   readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
-  readonly onEvent: (event: StoreEvent) => void;
+  readonly report: StoreReport;
   /** The client library's unless given. */
   readonly loadClient?: (() => Promise<CreateRedisClient>) | undefined;
 }
@@ -28,21 +28,16 @@ export interface RedisConnectionOptions {
 export const OPERATION_MS = 500;
 /** For the address, TCP, TLS, authentication and the handshake together. */
 export const CONNECT_MS = 2_000;
-/** Finds a dead connection before a renewal needs it; shorter than the idle time-outs of NAT gateways. */
-const PING_EVERY_MS = 5_000;
-const STORE = 'CACHE_REDIS_URL';
 const FIRST_RECONNECT_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 
 export const createRedisConnection = (options: RedisConnectionOptions) => {
-  const { clock, random, onEvent, loadClient = loadRedisClient } = options;
+  const { clock, random, report, loadClient = loadRedisClient } = options;
   const closing = new AbortController();
   let connected: RedisClient | undefined;
   let failedAttempts = 0;
   let whyOffline = 'is not connected';
-  /** An outage is reported once, and so is its end. */
-  let isReported = false;
-  /** Of the next ping, or of the next attempt to connect. */
+  /** Of the next attempt to connect. */
   let cancelNext = (): void => {};
   let onReady = (): void => {};
   let firstAttempt: Promise<void> | undefined;
@@ -50,11 +45,10 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   const within = <T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     withDeadline(work, { limitMs, clock, timeoutError: tooLate, signal: closing.signal });
 
-  const goOffline = (error: unknown, callerReports = false): void => {
+  const goOffline = (error: unknown): void => {
     if (closing.signal.aborted) return;
     whyOffline = describeRedisError(error);
-    if (!isReported && !callerReports) onEvent({ type: 'store-failed', store: STORE, reason: whyOffline });
-    isReported = true;
+    report.isBad(whyOffline);
     connected?.destroy();
     connected = undefined;
     cancelNext();
@@ -75,41 +69,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       goOffline(error);
       return;
     }
-    schedulePing();
-    if (isReported) onEvent({ type: 'store-recovered', store: STORE });
-    isReported = false;
     onReady();
-  };
-
-  const schedulePing = (): void => {
-    const ping = async (): Promise<void> => {
-      await run((redis) => redis.ping(), false);
-      // Only a connection that has lasted ends the back-off: one may be accepted and closed again and again.
-      failedAttempts = 0;
-      schedulePing();
-    };
-    // After a failure a reconnection is scheduled.
-    cancelNext = clock.after(PING_EVERY_MS, () => void ping().catch(() => undefined));
-  };
-
-  /**
-   * Runs `operation`; a failure other than of its data closes the connection, and a new one is made. During the first
-   * attempt to connect it waits; later, without a connection, it throws at once.
-   * @throws {StoreError} without a connection, or after {@link OPERATION_MS} without an answer
-   * @param callerReports whether the caller reports a failure as an event; otherwise an outage that it begins is reported here
-   */
-  const run = async <T>(operation: (redis: RedisClient) => Promise<T>, callerReports = true): Promise<T> => {
-    // The first operation may come while the library is loaded and the first connection is made.
-    if (!connected) await firstAttempt;
-    const used = connected;
-    if (!used) throw new StoreError(whyOffline);
-    try {
-      return await within(OPERATION_MS, () => operation(used));
-    } catch (error) {
-      // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
-      if (connected === used && !isWrongType(error)) goOffline(error, callerReports);
-      throw new StoreError(describeRedisError(error));
-    }
   };
 
   return {
@@ -126,7 +86,28 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       whyOffline = 'is closed';
     },
     isOpen: (): boolean => connected !== undefined,
-    run,
+    /** The connection has lasted, which ends the back-off: one may be accepted and closed again and again. */
+    hasLasted: (): void => {
+      failedAttempts = 0;
+    },
+    /**
+     * Runs `operation`; a failure closes the connection, is reported, and a new connection is made. During the first
+     * attempt to connect it waits; later, without a connection, it throws at once.
+     * @throws {StoreError} without a connection, or after {@link OPERATION_MS} without an answer
+     */
+    run: async <T>(operation: (redis: RedisClient) => Promise<T>): Promise<T> => {
+      // The first operation may come while the library is loaded and the first connection is made.
+      if (!connected) await firstAttempt;
+      const used = connected;
+      if (!used) throw new StoreError(whyOffline);
+      try {
+        return await within(OPERATION_MS, () => operation(used));
+      } catch (error) {
+        // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
+        if (connected === used) goOffline(error);
+        throw new StoreError(describeRedisError(error));
+      }
+    },
   };
 };
 
@@ -168,8 +149,8 @@ const tooLate = (): Error => new StoreError(`does not answer in time; ${CONSEQUE
 const describeRedisError = (error: unknown): string => {
   if (error instanceof StoreError) return error.message;
   if (error instanceof SecretFileError) return `cannot be used: ${error.message}; ${CONSEQUENCE}`;
-  if (isWrongType(error)) return 'does not contain a saved list; ignored';
   const code = codeOf(error) || replyCodeOf(error);
+  if (code === 'NOPERM') return `denies this user ${deniedTo(error)} (NOPERM); ${CONSEQUENCE}`;
   return `${REASONS[code] ?? 'cannot be used'} (${code || 'connection lost'}); ${CONSEQUENCE}`;
 };
 
@@ -178,7 +159,6 @@ const CONSEQUENCE = 'the service continues without it';
 const REASONS: Readonly<Record<string, string>> = {
   WRONGPASS: 'refuses the user or the password',
   NOAUTH: 'requires a password',
-  NOPERM: 'denies this user a command that is needed',
   OOM: 'is full',
   READONLY: 'is read-only',
   MASTERDOWN: 'is failing over',
@@ -191,5 +171,26 @@ const REASONS: Readonly<Record<string, string>> = {
 export const replyCodeOf = (error: unknown): string =>
   error instanceof Error ? (/^([A-Z]{2,20})\b/.exec(error.message)?.[1] ?? '') : '';
 
-/** Whether there is a value of another type under a key: a fault of the data, not of the connection. */
-const isWrongType = (error: unknown): boolean => replyCodeOf(error) === 'WRONGTYPE';
+/** What an error reply with NOPERM says: the command in capitals, where it is one that is used. */
+export const deniedTo = (error: unknown): string => {
+  const command = error instanceof Error ? /'([a-z|]{2,20})' command/i.exec(error.message)?.[1] : undefined;
+  const used = USED_COMMANDS.find((name) => name === command?.toUpperCase());
+  if (used) return `the command ${used}`;
+  return error instanceof Error && /key/.test(error.message)
+    ? 'keys that begin with banks-bff:'
+    : 'a command, key or channel that is needed';
+};
+
+/** All that the service uses. */
+const USED_COMMANDS = [
+  'HELLO',
+  'CLIENT',
+  'EVAL',
+  'TIME',
+  'GETRANGE',
+  'SET',
+  'PUBLISH',
+  'SUBSCRIBE',
+  'CLUSTER',
+  'COMMAND',
+];

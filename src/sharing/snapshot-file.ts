@@ -1,8 +1,10 @@
+import type { HeldList, SavedList } from '../banks/cached-list.ts';
+import type { Clock } from '../clock.ts';
 import { inspectSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readRegularFile } from '../regular-file.ts';
 import type { Envelope } from './envelope.ts';
-import { StoreError, type ListStore } from './list-store.ts';
+import { describeStoreFailure, StoreError, type StoreReport } from './list-store.ts';
 import { removeAbandoned, replaceFile } from './replace-file.ts';
 
 /** Replaces nothing that this service did not write: the file may have come since the start. */
@@ -16,26 +18,88 @@ const replaceOurs = async (path: string, content: Buffer): Promise<void> => {
 const FILES = { read: readRegularFile, replace: replaceOurs, removeAbandoned };
 export type Files = Readonly<typeof FILES>;
 
-/** The saved list as a file: read at the start, replaced after each renewal. */
-export const createSnapshotFile = (path: string, envelope: Envelope, files: Files = FILES): ListStore => {
+export interface SnapshotOptions {
+  readonly path: string;
+  readonly envelope: Envelope;
+  readonly ttlMs: number;
+  readonly clock: Clock;
+  readonly report: StoreReport;
+  /** The real ones unless given. */
+  readonly files?: Files | undefined;
+}
+
+/** A list that could not be written is tried again after this time, unless another one comes before. */
+const RETRY_MS = 60_000;
+
+/** The saved list as a file: read at the start, replaced after each renewal. All failures are reported, and none thrown. */
+export const createSnapshotFile = (options: SnapshotOptions) => {
+  const { path, envelope, ttlMs, clock, report, files = FILES } = options;
+  /** The list to be written, and what is writing it. */
+  let next: HeldList | undefined;
+  let writing: Promise<void> | undefined;
   let hasWritten = false;
+  let isStopped = false;
+  let cancelRetry = (): void => {};
+
+  const now = () => ({ storeMs: clock.wallMs(), nowMs: clock.monotonicMs() });
+
+  const write = async (list: HeldList): Promise<void> => {
+    if (!hasWritten) await files.removeAbandoned(path);
+    hasWritten = true;
+    await files.replace(path, await envelope.seal(list, list.place, now())).catch((error: unknown) => {
+      const reason = codeOf(error);
+      if (!reason) throw error;
+      throw new StoreError(`cannot be written (${reason}); the service continues without it`);
+    });
+  };
+
+  const writeAll = async (): Promise<void> => {
+    while (next) {
+      const list = next;
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one list after the other
+        await write(list);
+        report.works();
+      } catch (error) {
+        report.failed(describeStoreFailure(error));
+        cancelRetry();
+        if (!isStopped && next === list) cancelRetry = clock.after(RETRY_MS, () => save(list));
+      }
+      if (next === list) next = undefined;
+    }
+  };
+
+  /** Writes the list in the background. While one is being written, only the newest waits for it. */
+  const save = (list: HeldList): void => {
+    cancelRetry();
+    next = list;
+    writing ??= writeAll().finally(() => (writing = undefined));
+  };
+
   return {
-    name: 'CACHE_SNAPSHOT_FILE',
-    read: async () => {
-      const bytes = await files.read(path, envelope.maxBytes).catch((error: unknown) => {
-        if (codeOf(error) === 'ENOENT') return undefined;
-        throw new StoreError(`cannot be read (${describeReadError(error)}); ignored`);
-      });
-      return bytes && bytes.length > 0 ? { list: (await envelope.open(bytes)).list } : undefined;
+    /** The saved list, whatever its age; undefined if there is none. */
+    read: async (): Promise<SavedList | undefined> => {
+      try {
+        const bytes = await files.read(path, envelope.maxBytes).catch((error: unknown) => {
+          if (codeOf(error) === 'ENOENT') return undefined;
+          throw new StoreError(`cannot be read (${describeReadError(error)}); ignored`);
+        });
+        if (bytes && bytes.length > 0)
+          return { ...(await envelope.open(bytes, now(), ttlMs)), isRestored: true };
+        report.isEmpty();
+      } catch (error) {
+        report.failed(describeStoreFailure(error));
+      }
+      return undefined;
     },
-    write: async (list) => {
-      if (!hasWritten) await files.removeAbandoned(path);
-      hasWritten = true;
-      await files.replace(path, envelope.seal(list)).catch((error: unknown) => {
-        if (error instanceof StoreError) throw error;
-        const reason = codeOf(error) || 'unexpected error';
-        throw new StoreError(`cannot be written (${reason}); the service continues without it`);
-      });
+    /** The service does not take what was read. */
+    refuse: (error: unknown): void => report.failed(describeStoreFailure(error)),
+    save,
+    /** Resolves once nothing is being written any more. */
+    stop: async (): Promise<void> => {
+      isStopped = true;
+      cancelRetry();
+      await writing;
     },
   };
 };

@@ -70,6 +70,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         list.taken(event);
         break;
       case 'list-load-failed':
+      case 'list-load-failed-elsewhere':
         list.loadFailed(event);
         break;
       case 'list-aged':
@@ -210,10 +211,12 @@ const MAX_COUNTED_FIELDS = 50;
 
 /** Told by every replica that takes the list: somebody wanted it in spite of the guard. */
 const logDecision = (logger: Logger, previous: HeldList, list: HeldList): void => {
-  const { decision, acceptedAtMs = 0, count } = list;
-  if (!decision || acceptedAtMs <= (previous.acceptedAtMs ?? 0)) return;
+  const { count } = list;
+  const [decision] = list.decisions;
+  if (!decision || decision.id === previous.decisions[0]?.id) return;
+  const { reasons, requestId } = decision;
   const { added, removed } = compareLists(previous, list);
-  logger.warn({ ...decision, added, removed, count }, 'list: an operator has accepted it');
+  logger.warn({ reasons, requestId, added, removed, count }, 'list: an operator has accepted it');
 };
 
 const logRejected = (logger: Logger, { rejected, objectFields }: HeldList, before: RejectedEntries): void => {

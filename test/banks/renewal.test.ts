@@ -20,17 +20,25 @@ test('operators are told of a large change, and by which fields', async () => {
   );
 });
 
-test('each acceptance is later than the one before, and stays known with the lists that follow', async () => {
+test('an acceptance of what the guard refused stays known with the lists that follow; of anything else there is none', async () => {
   await start();
   const { list } = rig.service;
-  const accepted = (): unknown => [status().held?.acceptedAtMs, status().held?.decision];
-  const nowMs = rig.clock.wallMs();
-  await list.refresh(['shrunk'], 'first');
-  expect(accepted()).toEqual([nowMs, { reasons: ['shrunk'], requestId: 'first' }]);
-  await list.refresh(['drifted'], 'second');
-  await list.refresh([], 'third');
+  const accepted = (): unknown =>
+    status().held?.decisions.map(({ reasons, requestId }) => [reasons, requestId]);
+  await list.refresh(['shrunk'], 'nothing was refused');
+  expect(accepted()).toEqual([]);
+  await rig.emulator.behave('shrunk');
+  await list.refresh(['shrunk', 'drifted'], 'first');
+  expect(accepted()).toEqual([[['shrunk'], 'first']]);
+  await rig.emulator.behave('healthy');
+  await list.refresh([], 'second');
+  await rig.emulator.behave('retyped-field');
+  await list.refresh(['drifted'], 'third');
   await nextLoad(rig);
-  expect(accepted()).toEqual([nowMs + 1, { reasons: ['drifted'], requestId: 'second' }]);
+  expect(accepted()).toEqual([
+    [['drifted'], 'third'],
+    [['shrunk'], 'first'],
+  ]);
 });
 
 test('while retries back off, requests are answered at once, cause no call, and are told how long to wait', async () => {

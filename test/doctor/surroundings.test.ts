@@ -81,7 +81,7 @@ describeWithRedis('Redis', () => {
     const redis = await redisOfTest();
     const { status, linesOf } = await at(redis.url);
     expect(status).toBe(0);
-    expect(linesOf('redis')).toMatch(/^ok .* logged in; wrote, took a lease and heard a message/);
+    expect(linesOf('redis')).toMatch(/^ok .* logged in; read, wrote and heard a message/);
     expect(await redis.command('KEYS banks-bff:*:lease')).toBe('*0\r\n');
     expect(await redis.command('CLIENT LIST')).not.toContain('name=banks-bff');
   });
@@ -102,7 +102,7 @@ describeWithRedis('Redis', () => {
     expectFailure(somethingElse, 'redis', /connecting/, /check CACHE_REDIS_URL/);
   });
 
-  test('that refuses the user, a write, a lease or a message is a failure that says which', async () => {
+  test('that refuses the user, a look, a write or a message is a failure that says which', async () => {
     const redis = await redisOfTest('--requirepass', SECRET);
     const as = (user: string) => `redis://${user}127.0.0.1:${redis.port}`;
     expectFailure(await at(as('')), 'redis', /\(NOAUTH\)/, /write both into/);
@@ -114,11 +114,11 @@ describeWithRedis('Redis', () => {
     const weak = as(`weak:${SECRET}@`);
     await allow('+@all -set');
     expectFailure(await at(weak), 'redis', /writing fails \(NOPERM\)/, /~banks-bff:\*/);
-    await allow('+@all -eval');
-    expectFailure(await at(weak), 'redis', /taking a lease fails \(NOPERM\)/, /allow it/);
+    await allow('+@all -time');
+    expectFailure(await at(weak), 'redis', /reading fails \(NOPERM\)/, /allow it/);
     await allow('+@all -publish');
     expectFailure(await at(weak), 'redis', /sending a message fails \(NOPERM\)/, /allow it/);
-    await allow('+@read +@write +@scripting +@pubsub +@connection');
+    await allow('+@read +@write +@scripting +@pubsub +@connection +time');
     expect((await at(weak)).status).toBe(0);
   });
 

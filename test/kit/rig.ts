@@ -3,7 +3,9 @@ import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { storeTime, type Clock } from '../../src/clock.ts';
 import { createService } from '../../src/service.ts';
+import { loadRedisClient } from '../../src/sharing/redis-client.ts';
 import { closeLater } from './close-later.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { patientClock } from './patient-clock.ts';
@@ -52,6 +54,7 @@ export const openRig = async (options: RigOptions = {}) => {
     clock,
     networkClock: patientClock,
     random: options.random ?? (() => 0.5),
+    loadRedisClient: () => withTimeOf(clock),
     ...(options.lookup && { lookup: options.lookup }),
   });
   const { publicUrl, operatorsUrl = '' } = await service.start();
@@ -73,6 +76,21 @@ export const openRig = async (options: RigOptions = {}) => {
       await stopped;
       if (!options.provider) await emulator.close();
     },
+  };
+};
+
+/** The real client of a Redis of which the clock is moved by the test, as that of the service is. */
+const withTimeOf = async (clock: Pick<Clock, 'wallMs'>): ReturnType<typeof loadRedisClient> => {
+  const createClient = await loadRedisClient();
+  return (options) => {
+    const redis = createClient(options);
+    return {
+      ...redis,
+      look: async (keys, maxBytes) => ({
+        ...(await redis.look(keys, maxBytes)),
+        nowMs: storeTime(clock.wallMs()),
+      }),
+    };
   };
 };
 
@@ -111,6 +129,8 @@ export const eventually = async (condition: () => boolean): Promise<void> => {
 export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void> => {
   const last = (): string => JSON.stringify([list.status().held?.receivedAtMs, list.status().lastFailure]);
   const before = last();
+  // After a refresh the next load is planned in a later turn.
+  await clock.turn();
   clock.advance(Math.ceil(list.status().nextLoadInMs));
   await eventually(() => last() !== before && list.status().nextLoadInMs > 0);
 };

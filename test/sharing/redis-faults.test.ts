@@ -55,15 +55,13 @@ const refresh = (rig: Rig, query = '') =>
     .set('Authorization', 'Bearer operator-token-for-tests');
 const aboutRedis = (rig: Rig): string[] =>
   rig.messages().filter((message) => message.startsWith('CACHE_REDIS'));
-/**
- * The key under which the list is, as soon as it is there and its writer has given the lease back: a load that falls due
- * before that waits for a clock that does not move.
- */
+/** The key under which the list is, as soon as it is there. */
 const keyOfList = async (): Promise<string> => {
+  const giveUpAtMs = performance.now() + 20_000;
   for (;;) {
-    const keys = await redis.command('KEYS banks-bff:1:*');
-    const [key] = /banks-bff\S+:list/.exec(keys) ?? [];
-    if (key && !keys.includes(':lease')) return key;
+    const [key] = /banks-bff:2:\S+:list/.exec(await redis.command('KEYS banks-bff:2:*')) ?? [];
+    if (key) return key;
+    if (performance.now() > giveUpAtMs) throw new Error('no list came to be in Redis');
   }
 };
 /** A number that Redis counts, such as `total_net_output_bytes:`. */
@@ -149,6 +147,7 @@ describeWithRedis('replicas that share Redis', () => {
     const output = () => counted('stats', 'total_net_output_bytes:');
     const outputBefore = await output();
     await redis.command(`SETRANGE ${key} 100000000 x`);
+    await redis.command(`SET ${key.replace(/list$/, 'head')} register:9:another`);
     await redis.command(`PUBLISH ${key.replace(/list$/, 'news')} x`);
     await eventually(() =>
       aboutRedis(one).some((line) => /contains more than \d+ bytes; ignored/.test(line)),
@@ -160,14 +159,14 @@ describeWithRedis('replicas that share Redis', () => {
   test('100,000 messages cost some reads, one after the other', async () => {
     const one = await start();
     const news = (await keyOfList()).replace(/list$/, 'news');
-    const reads = () => counted('commandstats', 'cmdstat_getrange:calls=');
+    const reads = () => counted('commandstats', 'cmdstat_eval:calls=');
     const before = await reads();
     const socket = connect(redis.port, '127.0.0.1').resume();
     socket.end(`PUBLISH ${news} x\r\n`.repeat(100_000));
     await once(socket, 'close');
-    // The replica has dealt with all of them once it reads no more.
-    let [earlier, now] = [-1, before];
-    while (now !== earlier) {
+    // The replica has dealt with all of them once it does no more than what the refresh itself takes.
+    let [earlier, now] = [-Infinity, before];
+    while (now - earlier > 10) {
       await refresh(one).expect(200);
       [earlier, now] = [now, await reads()];
     }
@@ -221,7 +220,7 @@ describeWithRedis('replicas that share Redis', () => {
       CACHE_REDIS_URL: url,
       NODE_EXTRA_CA_CERTS: authority.certFile,
     });
-    expect(await keyOfList()).toMatch(/^banks-bff:1:/);
+    expect(await keyOfList()).toMatch(/^banks-bff:2:/);
     await trusting.end('SIGKILL');
     await front.close();
   });
@@ -241,16 +240,9 @@ describeWithRedis('replicas that share Redis', () => {
     ['something that is not Redis', () => from((socket) => socket.write('HTTP/1.1 400\r\n\r\n')), ''],
     ['something that never answers', () => from(() => undefined), ''],
     ['something that hangs up', () => from((socket) => socket.destroy()), ''],
-    ['an empty file', () => fromFile(''), 'CACHE_REDIS_URL_FILE has no usable secret: it is empty'],
-    [
-      'a file with a password alone',
-      () => fromFile('a-password'),
-      'CACHE_REDIS_URL_FILE is not a Redis address',
-    ],
   ])('%s at its address costs one line and less than a second', async (_what, configure, reason) => {
     const rig = await start(await configure());
     expect(await count(rig)).toBe(513);
     expect(aboutRedis(rig)).toEqual([expect.stringContaining(reason)]);
-    expect(rig.log()).not.toContain('a-password');
   });
 });

@@ -2,8 +2,10 @@ import { nearestName } from '../../nearest-name.ts';
 import { LoadError } from '../load-error.ts';
 import { countRejected, type FieldRule } from '../reading/entry.ts';
 import type { ReadList } from '../reading/list-reader.ts';
+import { JSON_TYPES, newField, type FieldProfile } from '../reading/profile.ts';
 import { findDrift, isMoreThanShare, type ProfiledList } from './drift.ts';
 import { showableNames, showName } from './field-names.ts';
+import type { FillRates } from './memory.ts';
 
 // May a loaded list replace the cached one? Pure: counts in, and a LoadError out if the list is too suspicious.
 
@@ -22,12 +24,6 @@ export interface GuardPolicy {
 export const ACCEPTANCES = ['shrunk', 'drifted'] as const;
 export type Acceptance = (typeof ACCEPTANCES)[number];
 
-/** An operator's acceptance of a list: for which reasons, and by which request. */
-export interface Decision {
-  readonly reasons: readonly Acceptance[];
-  readonly requestId: string;
-}
-
 export type NewList = Pick<
   ReadList,
   'count' | 'rejected' | 'profile' | 'absentFields' | 'objectFields' | 'upstreamFields'
@@ -36,13 +32,18 @@ export type NewList = Pick<
 /** What a new list is compared with. */
 export interface Precedent {
   readonly cached: ProfiledList;
-  /** The entries of the largest list that the guard remembers. */
+  /** The entries of the largest list of the window, the cached one included. */
   readonly largestCount: number;
+  /** How well each published field was filled in the lists of the window. */
+  readonly bestFilled: ReadonlyMap<string, FillRates>;
+  /** How long the guard remembers, in milliseconds. */
+  readonly windowMs: number;
 }
 
 /**
- * @param precedent undefined while nothing is cached
+ * @param precedent undefined while there is no list to serve
  * @param accept the reasons for which this one list is not refused
+ * @returns those of them for which it would have been
  * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it must not be served
  */
 export const guard = (
@@ -50,13 +51,20 @@ export const guard = (
   precedent: Precedent | undefined,
   policy: GuardPolicy,
   accept: readonly Acceptance[],
-): void => {
+): readonly Acceptance[] => {
   // Beside a cached list this is drift, which depends on whether the field was ever there.
   if (!precedent) assertFieldsExist(list, policy);
   assertEnough(list, policy);
-  if (!precedent) return;
-  if (!accept.includes('shrunk')) assertNotShrunk(list, precedent, policy);
-  if (!accept.includes('drifted')) assertNotDrifted(list, precedent.cached, policy);
+  if (!precedent) return [];
+  const refusals = {
+    shrunk: findShrinkage(list, precedent, policy),
+    drifted: findDrifted(list, precedent, policy),
+  };
+  return ACCEPTANCES.filter((reason) => {
+    const refusal = refusals[reason];
+    if (refusal && !accept.includes(reason)) throw refusal;
+    return refusal !== undefined;
+  });
 };
 
 /** A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised name help nobody. */
@@ -113,25 +121,58 @@ const describeObjects = (
 /** Published as its own name, without what leads there. */
 const renamed = (path: string): string => `${path.slice(path.lastIndexOf('.') + 1)}:${path}`;
 
-const assertNotShrunk = (
+const findShrinkage = (
   { count }: NewList,
-  { cached, largestCount }: Precedent,
+  { cached, largestCount, windowMs }: Precedent,
   { maxShrink }: GuardPolicy,
-): void => {
-  if (!isMoreThanShare(largestCount - count, largestCount, maxShrink)) return;
-  const since = largestCount > cached.count ? ' in the last days' : '';
-  throw new LoadError('shrunk', `the list shrank from ${largestCount} to ${count} entries${since}`);
+): LoadError | undefined => {
+  if (!isMoreThanShare(largestCount - count, largestCount, maxShrink)) return undefined;
+  const since = largestCount > cached.count ? ` in the last ${describeWindow(windowMs)}` : '';
+  return new LoadError('shrunk', `the list shrank from ${largestCount} to ${count} entries${since}`);
 };
 
-const assertNotDrifted = (list: NewList, cached: ProfiledList, { maxDrift }: GuardPolicy): void => {
-  const drifts = findDrift(cached, list, maxDrift);
-  if (drifts.length === 0) return;
+const UNITS = [
+  ['days', 86_400_000],
+  ['hours', 3_600_000],
+  ['minutes', 60_000],
+] as const;
+
+/** For example `7 days`: rounded up, in the largest unit of which there are at least two. */
+const describeWindow = (windowMs: number): string => {
+  const [name, unitMs] = UNITS.find(([, ms]) => windowMs >= 2 * ms) ?? ['seconds', 1_000];
+  return `${Math.ceil(windowMs / unitMs)} ${name}`;
+};
+
+const findDrifted = (
+  list: NewList,
+  { cached, bestFilled }: Precedent,
+  { maxDrift }: GuardPolicy,
+): LoadError | undefined => {
+  const sudden = findDrift(cached, list, maxDrift);
+  const drifts = sudden.length > 0 ? sudden : findDrift(toProfile(bestFilled, cached), list, maxDrift);
+  if (drifts.length === 0) return undefined;
   const described = drifts
     .slice(0, MAX_DESCRIBED_FIELDS)
     .map(({ field, description }) => `${showName(field)}: ${description}`);
   const rest = drifts.length - described.length;
   const message = [...described, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
-  throw new LoadError('drifted', `published fields changed: ${message}`, {
+  return new LoadError('drifted', `published fields changed: ${message}`, {
     fields: drifts.map(({ field }) => showName(field)),
   });
+};
+
+/** Whole numbers, so that shares are compared exactly; rounded in favour of the new list. */
+const ENTRIES = 10_000;
+
+/** A list of which the fields of `cached` are filled as well as they were at best. */
+const toProfile = (best: Precedent['bestFilled'], cached: ProfiledList): ProfiledList => {
+  const profile = new Map<string, FieldProfile>();
+  for (const name of cached.profile.keys()) {
+    const rates = best.get(name);
+    if (!rates) continue;
+    const field = newField();
+    for (const type of JSON_TYPES) field.filled[type] = Math.floor(rates[type] * ENTRIES);
+    profile.set(name, field);
+  }
+  return { count: ENTRIES, profile };
 };

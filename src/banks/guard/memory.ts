@@ -1,34 +1,42 @@
 import { createHash } from 'node:crypto';
+import { monotonic, type MonotonicMs } from '../../clock.ts';
 import type { FreshnessPolicy } from '../freshness.ts';
 import type { ReadList } from '../reading/list-reader.ts';
+import { JSON_TYPES, MAX_FIELD_NAMES, type JsonType, type ListProfile } from '../reading/profile.ts';
 
-// What the guard remembers of the lists before the cached one. Each load may lose a share of its entries; without a memory
-// twenty such loads would lose nearly all of them. Pure: the wall clock is used because a memory outlives the process.
+// What the guard remembers of the lists before the cached one. Each load may lose a share of its entries, or
+// of a field's values; without a memory twenty such loads would lose nearly all of them. Pure.
 
-/** A list that was cached once. */
+/** The share of the entries (0 to 1) in which a field is filled, by the JSON type of its value. */
+export type FillRates = Readonly<Record<JsonType, number>>;
+
+/** A list that was cached once; or several, of which it has the greatest numbers. */
 export interface EarlierList {
-  /** From {@link contentOf}. */
+  /** From {@link contentOf}; of several, that of the largest. */
   readonly content: string;
   readonly count: number;
-  /** Wall-clock milliseconds at which another list replaced it. */
-  readonly heldUntilMs: number;
+  /** By published field. */
+  readonly filled: ReadonlyMap<string, FillRates>;
+  /** When another list replaced it; of several, the first and the last time. */
+  readonly firstUntilMs: MonotonicMs;
+  readonly heldUntilMs: MonotonicMs;
 }
 
 /** A list with those before it, oldest first. */
-type RememberingList = Pick<ReadList, 'count' | 'entryDigests'> & {
+export type RememberingList = Pick<ReadList, 'count' | 'entryDigests' | 'profile'> & {
   readonly earlier: readonly EarlierList[];
 };
 
 /** The time now and how long lists are remembered, in milliseconds. */
 export interface Remembrance {
-  readonly nowMs: number;
+  readonly nowMs: MonotonicMs;
   readonly windowMs: number;
 }
 
 const WEEK_MS = 7 * 86_400_000;
 
 /** No longer than a list may be served. */
-export const remembrance = ({ maxStaleMs }: FreshnessPolicy, nowMs: number): Remembrance => ({
+export const remembrance = ({ maxStaleMs }: FreshnessPolicy, nowMs: MonotonicMs): Remembrance => ({
   nowMs,
   windowMs: Math.min(WEEK_MS, maxStaleMs),
 });
@@ -39,75 +47,102 @@ const contentOf = ({ entryDigests }: Pick<ReadList, 'entryDigests'>): string =>
 
 export const CONTENT_CHARS = 22;
 
-/** Whether `next` was held before `cached`: the right list comes back by itself after a wrong one. */
+/** Whether `next` was held in the window: the right list comes back by itself after a wrong one. */
 export const wasHeld = (
   cached: RememberingList,
   next: Pick<ReadList, 'entryDigests'>,
   now: Remembrance,
 ): boolean => {
   const content = contentOf(next);
-  return remembered(cached.earlier, now).some((list) => list.content === content);
+  return inWindow(cached.earlier, now).some((list) => list.content === content);
 };
 
 /** The entries of the largest list of the window, `cached` included. */
-export const largestCount = (cached: RememberingList, now: Remembrance): number => {
-  const known = cached.earlier.filter((list) => isInWindow(list, now));
-  return Math.max(cached.count, ...known.map(({ count }) => count));
-};
+export const largestCount = (cached: RememberingList, now: Remembrance): number =>
+  Math.max(cached.count, ...inWindow(cached.earlier, now).map(({ count }) => count));
 
-/**
- * What is remembered once `next`, with what its sender remembers, has replaced `cached`.
- * @param cached undefined: nothing from before it counts
- */
+/** By published field, how well it was filled in the lists of the window, `cached` not included. */
+export const bestFilled = (cached: RememberingList, now: Remembrance): ReadonlyMap<string, FillRates> =>
+  inWindow(cached.earlier, now)
+    .map(({ filled }) => filled)
+    .reduce(greatestOf, new Map());
+
+/** What is remembered once `next` has replaced `cached`. */
 export const remember = (
-  cached: RememberingList | undefined,
-  next: RememberingList,
+  cached: RememberingList,
+  next: Pick<ReadList, 'entryDigests'>,
   now: Remembrance,
 ): readonly EarlierList[] => {
-  const nextContent = contentOf(next);
-  const own = cached ? [...remembered(cached.earlier, now), toEarlier(cached, now)] : [];
-  const returnsTo = own.findIndex(({ content }) => content === nextContent);
+  const known = [...inWindow(cached.earlier, now), toEarlier(cached, now)];
+  const content = contentOf(next);
+  const returnsTo = known.findIndex((list) => list.content === content);
   // What came after the list to which `next` returns was wrong.
-  const known = [...(returnsTo === -1 ? own : own.slice(0, returnsTo)), ...next.earlier]
-    .filter(({ content }) => content !== nextContent)
-    // A time in the future was written by a wrong clock, and counts as now.
-    .map((list) => ({ ...list, heldUntilMs: Math.min(list.heldUntilMs, now.nowMs) }))
-    .toSorted((one, other) => one.heldUntilMs - other.heldUntilMs)
-    // Of the same content the last one: it was held longest.
-    .filter(({ content }, index, lists) => lists.findLastIndex((list) => list.content === content) === index);
-  return thinned(remembered(known, now), now);
+  const lists = returnsTo === -1 ? known : known.slice(0, returnsTo);
+  return thinned(
+    lists.filter((list, index) => lists.findLastIndex((other) => other.content === list.content) === index),
+    now,
+  );
 };
 
 const toEarlier = (list: RememberingList, { nowMs }: Remembrance): EarlierList => ({
   content: contentOf(list),
   count: list.count,
+  filled: fillRates(list.profile, list.count),
+  firstUntilMs: nowMs,
   heldUntilMs: nowMs,
 });
 
-const isInWindow = ({ heldUntilMs }: EarlierList, { nowMs, windowMs }: Remembrance): boolean =>
-  nowMs - heldUntilMs <= windowMs;
+const fillRates = (profile: ListProfile, count: number): ReadonlyMap<string, FillRates> =>
+  new Map([...profile].map(([name, { filled }]) => [name, ratesOf((type) => filled[type] / count)]));
 
-/**
- * Those of the window, and the last one however old it is: a list that takes long to be noticed as wrong can still be taken
- * back.
- */
-const remembered = (lists: readonly EarlierList[], now: Remembrance): readonly EarlierList[] =>
-  lists.filter((list, index) => index === lists.length - 1 || isInWindow(list, now));
+const ratesOf = (rate: (type: JsonType) => number): FillRates => {
+  const rates: Record<JsonType, number> = { string: 0, number: 0, boolean: 0, object: 0, array: 0 };
+  for (const type of JSON_TYPES) rates[type] = rate(type);
+  return rates;
+};
 
-/** So many lists are all remembered; of older ones, the largest of each part of the window. */
+const inWindow = (lists: readonly EarlierList[], { nowMs, windowMs }: Remembrance): readonly EarlierList[] =>
+  lists.filter(({ heldUntilMs }) => nowMs - heldUntilMs <= windowMs);
+
+/** So many lists are remembered one by one; older ones together, in parts of the window. */
 const RECENT_LISTS = 12;
 const WINDOW_PARTS = 14;
-/** At most so many lists are remembered: the window may begin and end within a part, and one may be from before it. */
-export const MAX_EARLIER_LISTS = RECENT_LISTS + WINDOW_PARTS + 2;
+/** Parts begin where the one before ends, so that one more may have its end in the window. */
+export const MAX_EARLIER_LISTS = RECENT_LISTS + WINDOW_PARTS + 1;
 
 const thinned = (lists: readonly EarlierList[], { windowMs }: Remembrance): readonly EarlierList[] => {
-  const largest = new Map<number, EarlierList>();
+  const parts: EarlierList[] = [];
   for (const list of lists.slice(0, -RECENT_LISTS)) {
-    const part = Math.floor((list.heldUntilMs * WINDOW_PARTS) / windowMs);
-    const known = largest.get(part);
-    const isLarger = !known || list.count > known.count;
-    // The larger one counts until the later end, so that no list is forgotten too early.
-    largest.set(part, isLarger ? list : { ...known, heldUntilMs: list.heldUntilMs });
+    const part = parts.at(-1);
+    // From its first list on, a part takes those of its length: it cannot go on without end.
+    const isSamePart = part && list.heldUntilMs - part.firstUntilMs < windowMs / WINDOW_PARTS;
+    if (isSamePart) parts.splice(-1, 1, together(part, list));
+    else parts.push(list);
   }
-  return [...largest.values(), ...lists.slice(-RECENT_LISTS)];
+  return [...parts, ...lists.slice(-RECENT_LISTS)].slice(-MAX_EARLIER_LISTS);
+};
+
+const together = (one: EarlierList, later: EarlierList): EarlierList => ({
+  ...(later.count > one.count ? later : one),
+  filled: greatestOf(one.filled, later.filled),
+  firstUntilMs: one.firstUntilMs,
+  // Forgotten too late rather than too early, by a part of the window.
+  heldUntilMs: monotonic(Math.max(one.heldUntilMs, later.heldUntilMs)),
+});
+
+const greatestOf = (
+  some: ReadonlyMap<string, FillRates>,
+  others: ReadonlyMap<string, FillRates>,
+): ReadonlyMap<string, FillRates> => {
+  const greatest = new Map(some);
+  for (const [name, rates] of others) {
+    const known = greatest.get(name);
+    if (known)
+      greatest.set(
+        name,
+        ratesOf((type) => Math.max(known[type], rates[type])),
+      );
+    else if (greatest.size < MAX_FIELD_NAMES) greatest.set(name, rates);
+  }
+  return greatest;
 };

@@ -1,0 +1,50 @@
+import { wall, type Clock, type WallMs } from '../../clock.ts';
+import type { LoadError, LoadErrorKind } from '../load-error.ts';
+
+/** The loads that failed since the last success. */
+export interface LoadFailures {
+  /** The failure that no success has followed yet. */
+  readonly failure: LoadError | undefined;
+  /** Undefined when the last load succeeded. */
+  readonly failing: FailingLoads | undefined;
+  /** The newest failure, whether or not a success has followed. */
+  readonly lastFailure: { readonly kind: LoadErrorKind; readonly atMs: WallMs } | undefined;
+}
+
+/** Loads that failed one after the other, without a success in between. */
+export interface FailingLoads {
+  /** When the first one failed. */
+  readonly sinceMs: WallMs;
+  /** The failed loads so far, at least 1; those of other replicas included. */
+  readonly attempts: number;
+}
+
+export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
+  let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
+  return {
+    /** A load of this replica failed. */
+    add: (failure: LoadError): void => {
+      const atMs = clock.wallMs();
+      const { sinceMs = atMs, attempts = 0 } = current.failing ?? {};
+      current = {
+        failure,
+        failing: { sinceMs, attempts: attempts + 1 },
+        lastFailure: { kind: failure.kind, atMs },
+      };
+    },
+    /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
+    addShared: (failure: LoadError, attempts: number, failingForMs: number): void => {
+      const atMs = clock.wallMs();
+      current = {
+        failure,
+        failing: { sinceMs: wall(atMs - failingForMs), attempts },
+        lastFailure: { kind: failure.kind, atMs },
+      };
+    },
+    /** A load succeeded. */
+    clear: (): void => {
+      current = { ...current, failure: undefined, failing: undefined };
+    },
+    current: (): LoadFailures => current,
+  };
+};

@@ -1,0 +1,59 @@
+import type { MonotonicMs } from '../../clock.ts';
+import type { HeldList } from '../cached-list.ts';
+import type { ListKeeper } from '../list-keeper.ts';
+import type { LoadErrorKind } from '../load-error.ts';
+import type { FailingLoads } from './failures.ts';
+
+// What the renewal needs of the other replicas. None of it ever rejects: without the shared store a replica goes on
+// by itself.
+
+export interface Fleet {
+  /** How often the shared store is looked at, in milliseconds. */
+  readonly pollMs: number;
+  /** After a failed load, the other replicas have this much longer to make the next attempt, in milliseconds. */
+  readonly handoverMs: number;
+  /** Makes the list that is held and the one in the store the same. */
+  synchronize(): Promise<void>;
+  /** The right to make the next request, as far as another replica has it. */
+  leaseOfOthers(): Lease | undefined;
+  /** Takes that right. @returns false where another replica was quicker */
+  claim(): Promise<boolean>;
+  /**
+   * Holds a list that was loaded while `over` was held, and saves it: where the store can be reached and there is
+   * something to serve, only if no other replica has saved one meanwhile.
+   * @param isDecisive an operator waits for it: the store is waited for in any case
+   * @returns whether it is held
+   */
+  commit(list: HeldList, over: HeldList | undefined, isDecisive: boolean): Promise<boolean>;
+  /**
+   * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
+   * @param failureId another one with each failure
+   */
+  fail(kind: LoadErrorKind, failing: FailingLoads, failureId: string, waitMs: number): Promise<void>;
+}
+
+export interface Lease {
+  /** Another one with each claim and each failure. */
+  readonly id: string;
+  readonly heldUntilMs: MonotonicMs;
+  /** The failure of the fleet that no success has followed yet; also while the next attempt is under way. */
+  readonly failure?: SharedFailure | undefined;
+}
+
+export interface SharedFailure {
+  readonly id: string;
+  readonly kind: LoadErrorKind;
+  readonly attempts: number;
+  readonly failingForMs: number;
+}
+
+/** A replica that has no others beside it. */
+export const createSoleReplica = ({ hold }: ListKeeper): Fleet => ({
+  pollMs: Infinity,
+  handoverMs: 0,
+  synchronize: () => Promise.resolve(),
+  leaseOfOthers: () => undefined,
+  claim: () => Promise.resolve(true),
+  commit: (list, over) => Promise.resolve(hold(list, over)),
+  fail: () => Promise.resolve(),
+});

@@ -1,0 +1,27 @@
+import type { Position } from '../banks/order.ts';
+import { isJsonObject } from '../banks/reading/entry.ts';
+
+// What a store may hold, where it is JSON: untrusted, so each value has a type and a bound.
+
+/** About 30,000 years: more than any age, and far below what a double holds exactly. */
+export const MAX_DURATION_MS = 1e15;
+
+export const isWholeUpTo = (max: number, value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
+
+export const isText = (maxChars: number, value: unknown): value is string =>
+  typeof value === 'string' && value.length <= maxChars;
+
+export const toList = (value: unknown, max: number): readonly unknown[] =>
+  Array.isArray(value) ? value.slice(0, max) : [];
+
+/** Versions count up by one: a million a second would take 30 years to get there. */
+export const MAX_VERSION = 1e15;
+
+export const toPosition = (value: unknown): Position | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { register, version, id } = value;
+  return isText(64, register) && isWholeUpTo(MAX_VERSION, version) && isText(64, id)
+    ? { register, version, id }
+    : undefined;
+};
