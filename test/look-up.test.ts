@@ -34,7 +34,13 @@ const LANGUAGES: Readonly<Record<string, { readonly command?: string; readonly o
   TypeScript: {
     open: async (url, file, key) => {
       const find = await openBanks(url, file, 50);
-      return () => find(key)?.name ?? 'unknown';
+      return () => {
+        try {
+          return find(key)?.name ?? 'unknown';
+        } catch (error) {
+          return String(error).includes('there is no list of banks') ? 'no list' : String(error);
+        }
+      };
     },
   },
   Python: {
@@ -45,10 +51,13 @@ const LANGUAGES: Readonly<Record<string, { readonly command?: string; readonly o
       writeFileSync(
         main,
         `import sys, time
-from banks import Banks
+from banks import Banks, NoList
 find = Banks(sys.argv[1], sys.argv[2], 0.05).find
 while True:
-    print((find(sys.argv[3]) or {"name": "unknown"})["name"], flush=True)
+    try:
+        print((find(sys.argv[3]) or {"name": "unknown"})["name"], flush=True)
+    except NoList:
+        print("no list", flush=True)
     time.sleep(0.01)
 `,
       );
@@ -69,7 +78,8 @@ import ("fmt"; "os"; "time"; "example.com/look-up/banks")
 func main() {
 	find := banks.Open(os.Args[1], os.Args[2], 50*time.Millisecond).Find
 	for ; ; time.Sleep(10*time.Millisecond) {
-		if bank, found := find(os.Args[3]); found { fmt.Println(bank.Name) } else { fmt.Println("unknown") }
+		bank, found, err := find(os.Args[3])
+		if err == banks.ErrNoList { fmt.Println("no list") } else if found { fmt.Println(bank.Name) } else { fmt.Println("unknown") }
 	}
 }
 `,
@@ -141,6 +151,22 @@ for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
         await close();
       },
     );
+
+    test('tells no list from no such bank, and survives a damaged file', async () => {
+      const { url, clock, emulator, close } = await openRig({
+        env: { CACHE_TTL: '1s' },
+        before: (provider) => provider.behave('unavailable'),
+      });
+      const file = join(scratch, `${language}-damaged.json`);
+      writeFileSync(file, '[{"code":"26');
+      const seen = await open(`${url}/banks`, file, 'no such bank');
+      await eventually(() => seen() === 'no list');
+      await emulator.behave('healthy');
+      clock.next();
+      await eventually(() => seen() === 'unknown');
+      expect(seen()).toBe('unknown');
+      await close();
+    });
   });
 }
 
@@ -162,3 +188,15 @@ test('the differences of two downloads are the banks that came, went and changed
     'added   {"ispb":"999","name":"NEW BANK"}',
   ]);
 });
+
+test.each([[[]], [['yesterday.json']], [['absent.json', 'absent.json']]])(
+  'the program of differences explains what is wrong with the arguments %j',
+  async (args) => {
+    const { exit, output } = run(process.execPath, {
+      args: [resolve('examples/look-up/changes.mjs'), ...args],
+      cwd: scratch,
+    });
+    expect(await exit).toBe(2);
+    expect(output()).toMatch(/^(?:Usage: node changes\.mjs|absent\.json is no list of banks: ENOENT).*\n$/);
+  },
+);

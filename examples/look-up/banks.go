@@ -4,6 +4,7 @@ package banks
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -21,6 +22,9 @@ type Banks struct {
 	byKey           atomic.Pointer[map[string]Bank]
 }
 
+// ErrNoList says that there is no list of banks yet, which is not the same as no such bank.
+var ErrNoList = errors.New("there is no list of banks: the service has not given one, and the file has none")
+
 var client = http.Client{Timeout: 10 * time.Second}
 var ttl = regexp.MustCompile(`ttl=(\d+)`)
 
@@ -28,7 +32,6 @@ var ttl = regexp.MustCompile(`ttl=(\d+)`)
 // one. It asks no more often than every leastWait, such as time.Minute.
 func Open(url, file string, leastWait time.Duration) *Banks {
 	banks := &Banks{url: url, file: file, leastWait: leastWait}
-	banks.byKey.Store(&map[string]Bank{})
 	wait := time.Duration(0)
 	if text, err := os.ReadFile(file); err != nil || banks.use(text) != nil {
 		wait = banks.refresh()
@@ -42,16 +45,23 @@ func Open(url, file string, leastWait time.Duration) *Banks {
 	return banks
 }
 
-// Find finds a bank by its code or ISPB.
-func (banks *Banks) Find(codeOrISPB string) (Bank, bool) {
-	bank, found := (*banks.byKey.Load())[codeOrISPB]
-	return bank, found
+// Find finds a bank by its code or ISPB. The error is ErrNoList.
+func (banks *Banks) Find(codeOrISPB string) (Bank, bool, error) {
+	byKey := banks.byKey.Load()
+	if byKey == nil {
+		return Bank{}, false, ErrNoList
+	}
+	bank, found := (*byKey)[codeOrISPB]
+	return bank, found, nil
 }
 
 func (banks *Banks) use(text []byte) error {
 	var list []Bank
 	if err := json.Unmarshal(text, &list); err != nil {
 		return err
+	}
+	if list == nil {
+		return ErrNoList
 	}
 	byKey := make(map[string]Bank, 2*len(list))
 	for _, bank := range list {

@@ -9,25 +9,35 @@ import urllib.error
 import urllib.request
 
 
+class NoList(Exception):
+    """There is no list of banks yet, which is not the same as no such bank."""
+
+
 class Banks:
     """`file` keeps the last list for the next start; on day 0 it is one that came with the program, if there is one."""
 
     def __init__(self, url, file, least_wait=60):
         self._url, self._file, self._least_wait = url, file, least_wait
-        self._banks, self._etag = {}, None
+        self._banks, self._etag = None, None
         try:
             with open(file, encoding="utf-8") as saved:
                 self._use(saved.read())
-        except (OSError, ValueError):
-            pass
-        first = self._ask() if not self._banks else 0
+        except (OSError, ValueError, TypeError, KeyError):
+            pass  # Absent or damaged: the first list that the service gives replaces it.
+        first = self._ask() if self._banks is None else 0
         threading.Thread(target=self._keep_current, args=[first], daemon=True).start()
 
     def find(self, code_or_ispb):
+        """The bank, or None. Raises NoList."""
+        if self._banks is None:
+            raise NoList(f"there is no list of banks: {self._url} has not given one, and {self._file} has none")
         return self._banks.get(code_or_ispb)
 
     def _use(self, text):
-        self._banks = {bank[key]: bank for bank in json.loads(text) for key in ("code", "ispb")}
+        banks = json.loads(text)
+        if not isinstance(banks, list):
+            raise ValueError("this is no list of banks")
+        self._banks = {bank[key]: bank for bank in banks for key in ("code", "ispb")}
 
     def _refresh(self):
         """Asks once. Returns seconds until the list will have been renewed, or the service wants to be asked again."""
@@ -49,7 +59,7 @@ class Banks:
     def _ask(self):
         try:
             return max(self._refresh(), self._least_wait)
-        except (OSError, ValueError):
+        except (OSError, ValueError, TypeError, KeyError):
             return self._least_wait
 
     def _keep_current(self, wait):

@@ -13,18 +13,20 @@ const LEAST_WAIT_MS = 60_000;
 
 /**
  * @param file keeps the last list for the next start; on day 0 it is one that came with the program, if there is one
- * @returns a function that finds a bank by its code or ISPB
+ * @returns a function that finds a bank by its code or ISPB; it throws while there is no list, which is not the same as no
+ * such bank
  */
 export const openBanks = async (
   url: string,
   file: string,
   leastWaitMs = LEAST_WAIT_MS,
 ): Promise<(codeOrIspb: string) => Bank | undefined> => {
-  let banks = new Map<string, Bank>();
+  let banks: ReadonlyMap<string, Bank> | undefined;
   let etag: string | undefined;
 
   const use = (text: string): void => {
     const list: readonly Bank[] = JSON.parse(text);
+    if (!Array.isArray(list)) throw new TypeError('this is no list of banks');
     banks = new Map(
       list.flatMap((bank) => [
         [bank.code, bank],
@@ -56,8 +58,14 @@ export const openBanks = async (
     setTimeout(() => void keepCurrent(), Math.max(waitMs, leastWaitMs)).unref();
   };
 
-  await readFile(file, 'utf8').then(use, () => undefined);
+  // A file that is absent or damaged is replaced by the first list that the service gives.
+  await readFile(file, 'utf8')
+    .then(use)
+    .catch(() => undefined);
   const first = keepCurrent();
-  if (banks.size === 0) await first;
-  return (codeOrIspb) => banks.get(codeOrIspb);
+  if (!banks) await first;
+  return (codeOrIspb) => {
+    if (!banks) throw new Error(`there is no list of banks: ${url} has not given one, and ${file} has none`);
+    return banks.get(codeOrIspb);
+  };
 };
