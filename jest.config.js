@@ -8,6 +8,8 @@ export default {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // Loads, kills and soaks have a configuration of their own, npm run test:soak; so has what installs packages, npm run
   // test:examples.
+  // A built example has a copy of the bank picker's package, whose name jest would find twice.
+  modulePathIgnorePatterns: ['<rootDir>/examples/[^/]+/dist/'],
   testPathIgnorePatterns: ['/node_modules/', '/test/soak/', '/test/examples/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {

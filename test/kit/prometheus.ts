@@ -2,9 +2,16 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../src/sharing/replace-file.ts';
 import { findFreePort } from './free-port.ts';
+import { needProgram } from './needs.ts';
 import { runProgram } from './program.ts';
 
 // A real Prometheus with the deployed alert rules.
+
+/** `describe` for tests that start it. */
+export const { describeWithIt: describeWithPrometheus } = needProgram(
+  ['prometheus'],
+  'On Debian: apt-get install prometheus',
+);
 
 export const ALERT_RULES = new URL('../../deploy/prometheus/banks-bff.rules.yml', import.meta.url);
 

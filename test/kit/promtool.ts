@@ -3,7 +3,7 @@ import { needProgram } from './needs.ts';
 
 // Prometheus's own checker.
 
-/** `describe` for tests that need promtool, or prometheus, which comes with it. */
+/** `describe` for tests that need promtool. */
 export const { describeWithIt: describeWithPromtool } = needProgram(
   ['promtool'],
   'On Debian: apt-get install prometheus',

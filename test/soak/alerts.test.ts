@@ -9,8 +9,7 @@ import { closeLater } from '../kit/close-later.ts';
 import { emulate } from '../kit/emulate.ts';
 import { findFreePort } from '../kit/free-port.ts';
 import { startProcess } from '../kit/process.ts';
-import { ALERT_RULES, startPrometheus } from '../kit/prometheus.ts';
-import { describeWithPromtool } from '../kit/promtool.ts';
+import { ALERT_RULES, describeWithPrometheus, startPrometheus } from '../kit/prometheus.ts';
 import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
 
 // The rehearsal of all alerts: a real Prometheus with the deployed rules scrapes the built service
@@ -29,7 +28,7 @@ const OF_THE_PROVIDER: readonly (readonly [Behaviour, ...alerts: string[]])[] = 
   ['unauthorized', 'BanksListStale', 'BanksTokenFailing'],
 ];
 
-describeWithPromtool('Prometheus', () =>
+describeWithPrometheus('Prometheus', () =>
   describeWithRedis('and Redis', () =>
     test('fires and clears every alert', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
