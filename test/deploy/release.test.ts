@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -44,6 +44,28 @@ test('a release is made of what CI has passed, for two architectures, with its p
     provenance: 'mode=max',
     sbom: true,
   });
+});
+
+test("the bank picker's package is attached to a release, at the service's version", () => {
+  const { release } = parse(read('.github/workflows/release.yml')).jobs;
+  const commands: string = release.steps.map(({ run }: { run?: string }) => run ?? '').join('\n');
+  expect(commands).toContain('npm pack --silent --workspace packages/bank-picker');
+  expect(commands).toMatch(/gh release create \S+ "\$ARCHIVE" "\$PICKER"/);
+  const { version } = JSON.parse(read('package.json'));
+  expect(JSON.parse(read('packages/bank-picker/package.json')).version).toBe(version);
+});
+
+test('Dependabot waits before it proposes a release, and knows every lock file', () => {
+  const { updates } = parse(read('.github/dependabot.yml'));
+  for (const { cooldown } of updates) expect(cooldown).toEqual({ 'default-days': 7 });
+  const folders = updates
+    .filter((update: Record<string, unknown>) => update['package-ecosystem'] === 'npm')
+    .flatMap(({ directory, directories }: Record<string, string>) => directory ?? directories);
+  const locks = execFileSync('git', ['ls-files', '*package-lock.json'], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((path) => `/${path.replace(/\/?package-lock\.json$/, '')}`);
+  expect(folders.toSorted()).toEqual(locks.toSorted());
 });
 
 test('images get their digests beside their tags, and a release is refused without them', async () => {
