@@ -19,7 +19,7 @@ const monitoring = resources.flatMap((path: string) => documentsOf(`monitoring/$
 const specOf = (kind: string, wanted = 'banks-bff') =>
   [...base, ...monitoring].find((object) => object.kind === kind && object.metadata.name === wanted).spec;
 const [secret] = documentsOf('examples/secret.yaml');
-const [ingress] = documentsOf('examples/ingress.yaml');
+const [gateway, route, redirect] = documentsOf('examples/httproute.yaml');
 
 const { metadata, spec: pod } = specOf('Deployment').template;
 const [container] = pod.containers;
@@ -100,7 +100,7 @@ test('pods are reached by named namespaces only, and reach DNS, the provider on 
   const policy = specOf('NetworkPolicy');
   expect(policy).toMatchObject({
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [from('ingress-nginx', 'http'), from('monitoring', 'management')],
+    ingress: [from('gateway-system', 'http'), from('monitoring', 'management')],
     egress: [to(53, 53), to(443), to(redisPort)],
   });
   // The cloud's metadata, which gives credentials to whoever asks.
@@ -115,11 +115,20 @@ test('Prometheus scrapes the management port, by either way, and has the alerts 
   expect(specOf('PrometheusRule')).toEqual(parse(read('deploy/prometheus/banks-bff.rules.yml')));
 });
 
-test('the Ingress leads to the ready pods, and without any to those that are alive', () => {
-  const { rules, tls, ingressClassName } = ingress.spec;
-  const { service } = rules[0].http.paths[0].backend;
-  expect(specOf('Service', service.name).ports[0].name).toBe(service.port.name);
-  const fallback = ingress.metadata.annotations['nginx.ingress.kubernetes.io/default-backend'];
-  expect(specOf('Service', fallback).publishNotReadyAddresses).toBe(true);
-  expect([ingressClassName, tls[0].hosts[0]]).toEqual(['nginx', rules[0].host]);
+test('the HTTPRoute leads from the host with TLS to the ready pods, and http to https', () => {
+  const [{ matches, backendRefs }] = route.spec.rules;
+  expect(matches).toEqual([{ path: { type: 'Exact', value: '/banks' } }]);
+  const [{ name, port }] = backendRefs;
+  expect(specOf('Service', name).ports[0].port).toBe(port);
+  expect(specOf('Service', name).publishNotReadyAddresses).toBeUndefined();
+  expect(specOf('Service', 'banks-bff-alive').publishNotReadyAddresses).toBe(true);
+  const hostOf = (section: string) =>
+    gateway.spec.listeners.find(({ name: listener }: { name: string }) => listener === section).hostname;
+  for (const { spec } of [route, redirect]) {
+    const [{ name: parent, sectionName }] = spec.parentRefs;
+    expect(parent).toBe(gateway.metadata.name);
+    expect(spec.hostnames).toEqual([hostOf(sectionName)]);
+  }
+  expect(route.spec.parentRefs[0].sectionName).toBe('https');
+  expect(redirect.spec.rules[0].filters[0].requestRedirect.scheme).toBe('https');
 });
