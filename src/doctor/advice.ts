@@ -9,7 +9,8 @@ import { banksUrl } from '../provider/provider.ts';
 import type { Contact, Observation } from './observe.ts';
 import { ms, percentFilled, type Step } from './report.ts';
 import { findLists, signOfPages, type MissingField, type Survey } from './survey.ts';
-import { findAdvice } from './symptoms.ts';
+import { EXCHANGE_SYMPTOMS, type ExchangeWords } from './exchange-symptoms.ts';
+import { findSymptom, toAdvice } from './symptoms.ts';
 import { isAboutClient, tokenRefusalOf, type TokenTrials, type Trial } from './token-trials.ts';
 
 // Why an exchange failed and what to do about it: the symptom that it shows, looked up in the table of symptoms, or else the
@@ -52,11 +53,14 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
           contact: contacts['the provider'],
         };
   const symptom = symptomOf(error, evidence, endpoint);
-  const advice =
-    (symptom && findAdvice(EXCHANGE_STEPS, symptom, wordsFor(endpoint, evidence))) ||
-    adviceOnKind(error.kind);
+  const row = symptom === undefined ? undefined : findSymptom(ROWS, symptom);
+  const advice = row
+    ? { name: row.name, ...toAdvice(row, wordsFor(endpoint, evidence)) }
+    : adviceOnKind(error.kind);
   return { ...advice, ...(isAboutToken && { name: 'token' }), verdict: 'FAIL', message: error.message };
 };
+
+const ROWS = EXCHANGE_STEPS.flatMap((name) => EXCHANGE_SYMPTOMS[name].map((row) => ({ name, ...row })));
 
 /** What everybody is told about the kind, without what concerns a running service. */
 const adviceOnKind = (kind: LoadErrorKind) => {
@@ -68,7 +72,7 @@ const adviceOnKind = (kind: LoadErrorKind) => {
 /** A sentence as the steps are written: in lower case and without its full stop. */
 const toClause = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 
-const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence) => {
+const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): ExchangeWords => {
   const { config, observation, json, place, trials } = evidence;
   const { environment, timeoutMs } = config.provider;
   const members = [findLists(json).join(' or '), signOfPages(observation.answer?.link, json)];
@@ -113,7 +117,7 @@ const symptomOf = (
     // The server refuses the client by a TLS alert: in TLS 1.3 once the connection is open.
     const [, alert = ''] = /_(ALERT_\w+)$/.exec(reasonCode) ?? [];
     const seen = [alert, contact?.connection ? 'closed' : reasonCode];
-    const known = seen.find((symptom) => findAdvice(EXCHANGE_STEPS, symptom));
+    const known = seen.find((symptom) => findSymptom(ROWS, symptom));
     return known ?? (url.protocol === 'https:' ? 'no handshake' : 'no connection');
   }
   // Of a file the message says all.

@@ -4,7 +4,8 @@ import { isJsonObject } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { codeOf } from '../error-code.ts';
 import type { Step } from './report.ts';
-import { findAdvice } from './symptoms.ts';
+import { PORT_SYMPTOMS } from './surroundings-symptoms.ts';
+import { findSymptom, toAdvice } from './symptoms.ts';
 
 // Whether the service can listen on its ports.
 
@@ -70,10 +71,8 @@ export const explainListenError = (error: Error, config: Config): string | undef
 };
 
 /** Why a port cannot be listened on, and what to change. @param code Node's */
-const adviseOn = ({ variable, port, host }: Port, code: string) =>
-  findAdvice(['port'], code, {
-    variable,
-    port: String(port),
-    host,
-    hostVariable: variable.replace('PORT', 'HOST'),
-  });
+const adviseOn = ({ variable, port, host }: Port, code: string) => {
+  const row = findSymptom(PORT_SYMPTOMS, code);
+  const hostVariable = variable.replace('PORT', 'HOST');
+  return row && { name: 'port', ...toAdvice(row, { variable, port: String(port), host, hostVariable }) };
+};

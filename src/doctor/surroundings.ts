@@ -14,7 +14,8 @@ import { createRedisUrl } from '../sharing/redis-store.ts';
 import { temporaryBeside } from '../sharing/replace-file.ts';
 import { tryPorts } from './ports.ts';
 import { ms, type Step } from './report.ts';
-import { findAdvice, type Words } from './symptoms.ts';
+import { REDIS_SYMPTOMS, SNAPSHOT_SYMPTOMS } from './surroundings-symptoms.ts';
+import { findSymptom, toAdvice, type Symptoms } from './symptoms.ts';
 
 // Tries what the service uses besides the provider: each configured store, and both ports. Nothing is left behind, and a
 // service that runs meanwhile is not disturbed.
@@ -29,12 +30,10 @@ export const trySurroundings = async (config: Config, { addSecret }: Redaction):
 };
 
 /** `message` says what was tried; `symptom` why it failed: a code, or a name of the table's own. */
-const failed = (name: string, message: string, symptom: string, words?: Words): Step => ({
-  ...findAdvice([name], symptom, words),
-  name,
-  verdict: 'FAIL',
-  message: `${message} (${symptom})`,
-});
+const failed = <Words>(message: string, symptom: string, rows: Symptoms<Words>, words: Words) => {
+  const row = findSymptom(rows, symptom);
+  return { ...(row && toAdvice(row, words)), verdict: 'FAIL', message: `${message} (${symptom})` } as const;
+};
 
 /** Does with Redis all that the service does. What is written expires by itself. */
 const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret']): Promise<Step> => {
@@ -47,7 +46,11 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
     onEvent: () => undefined,
   });
   const url = await createRedisUrl(source, secrets)().catch(() => undefined);
-  if (url === undefined) return failed('redis', 'CACHE_REDIS_URL_FILE cannot be used', 'no address');
+  if (url === undefined)
+    return {
+      name: 'redis',
+      ...failed('CACHE_REDIS_URL_FILE cannot be used', 'no address', REDIS_SYMPTOMS, { host: '' }),
+    };
   const { host } = new URL(url);
   const createClient = await loadRedisClient();
   // The operations fail with the connection's errors anyway.
@@ -71,7 +74,8 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
     tried = 'sending a message';
     await within(OPERATION_MS, hearOwnMessage);
   } catch (error) {
-    return failed('redis', `${tried} fails`, codeOf(error) || replyCodeOf(error) || 'no code', { host });
+    const code = codeOf(error) || replyCodeOf(error) || 'no code';
+    return { name: 'redis', ...failed(`${tried} fails`, code, REDIS_SYMPTOMS, { host }) };
   } finally {
     redis.destroy();
   }
@@ -91,7 +95,8 @@ const trySnapshot = async (path: string): Promise<Step> => {
     return { name: 'snapshot', verdict: 'ok', message: `${directory} can be written` };
   } catch (error) {
     const words = { directory: dirname(target) };
-    return failed('snapshot', `${directory} cannot be written`, codeOf(error) || 'no code', words);
+    const code = codeOf(error) || 'no code';
+    return { name: 'snapshot', ...failed(`${directory} cannot be written`, code, SNAPSHOT_SYMPTOMS, words) };
   } finally {
     await rm(probe, { force: true }).catch(() => undefined);
   }

@@ -1,19 +1,25 @@
-import symptoms from './symptoms.json' with { type: 'json' };
+// A table of symptoms, each with the likely cause and what to do next. Symptoms in capitals are codes of Node, OpenSSL, TLS and
+// Redis; the row for "anything else" stands for all that no other row has.
 
-// What the doctor can tell from a symptom: symptoms.json, a table with the steps at which it is seen. A row has the likely
-// cause and what to do next. Symptoms in capitals are codes of Node, OpenSSL, TLS and Redis. Words in braces are filled in.
+/** `Words`: what stands in the texts. */
+export interface Symptom<Words> {
+  readonly symptoms: readonly string[];
+  readonly likely: Text<Words>;
+  readonly next: Text<Words>;
+}
 
-/** What stands for the words in braces. */
-export type Words = Readonly<Record<string, string>>;
+export type Symptoms<Words> = readonly Symptom<Words>[];
 
-const ROWS = Object.entries(symptoms).flatMap(([name, rows]) => rows.map((row) => ({ name, ...row })));
+type Text<Words> = string | ((words: Words) => string);
 
-/** The row for `symptom` at one of `steps`, or theirs for anything else; undefined if there is none. */
-export const findAdvice = (steps: readonly string[], symptom: string, words: Words = {}) => {
-  const rowFor = (wanted: string) =>
-    ROWS.find((row) => steps.includes(row.name) && row.symptoms.includes(wanted));
-  const row = rowFor(symptom) ?? rowFor('anything else');
-  if (!row) return undefined;
-  const fillIn = (text: string) => text.replaceAll(/\{(\w+)\}/g, (_, word: string) => words[word] ?? '');
-  return { name: row.name, likely: fillIn(row.likely), next: fillIn(row.next) };
+/** The row for `symptom`, or the one for anything else; undefined if there is none. */
+export const findSymptom = <Row extends Symptom<never>>(rows: readonly Row[], symptom: string) => {
+  const rowFor = (wanted: string) => rows.find(({ symptoms }) => symptoms.includes(wanted));
+  return rowFor(symptom) ?? rowFor('anything else');
+};
+
+/** Its texts with `words` in their places. */
+export const toAdvice = <Words>({ likely, next }: Symptom<Words>, words: Words) => {
+  const complete = (text: Text<Words>): string => (typeof text === 'string' ? text : text(words));
+  return { likely: complete(likely), next: complete(next) };
 };

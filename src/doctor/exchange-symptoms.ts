@@ -1,0 +1,337 @@
+// oxlint-disable max-lines -- one table, of which nobody needs more than a row
+import type { ExchangeStep } from '../failure-kinds.ts';
+import type { Symptoms } from './symptoms.ts';
+
+// What the doctor can tell from a symptom of the exchange, by the step at which it is seen.
+
+/** What stands in the texts. */
+export interface ExchangeWords {
+  /** What was tried at the token endpoint, as the end of a clause; may be empty. */
+  readonly tried: string;
+  /** The lines of the configuration with which it worked. */
+  readonly lines: string;
+  /** Without the port. */
+  readonly hostname: string;
+  /** The variable with the address. */
+  readonly variable: string;
+  /** With the port. */
+  readonly host: string;
+  /** PROVIDER_TIMEOUT. */
+  readonly timeout: string;
+  readonly environment: string;
+  readonly tokenVariable: string;
+  readonly banksUrl: string;
+  /** When the head of the answer had arrived. */
+  readonly headAfter: string;
+  /** What the answer has instead of a list. */
+  readonly members: string;
+  /** What to do with BANK_LIST. */
+  readonly listLine: string;
+  /** BANK_LIST. */
+  readonly listPath: string;
+  /** What the entries lack. */
+  readonly hints: string;
+}
+
+export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeWords>>> = {
+  token: [
+    {
+      symptoms: ['wrong authentication'],
+      likely: ({ tried }) => `the token endpoint wants the id and the secret in another way${tried}`,
+      next: ({ lines }) => `set ${lines}`,
+    },
+    {
+      symptoms: ['wrong format'],
+      likely: ({ tried }) => `the token endpoint wants another format${tried}`,
+      next: ({ lines }) => `set ${lines}`,
+    },
+    {
+      symptoms: ['client rejected'],
+      likely: ({ tried }) => `the id or the secret is wrong, or belongs to the other environment${tried}`,
+      next: 'check PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET with the people who issued them, and ask how the client must authenticate (PROVIDER_TOKEN_AUTH)',
+    },
+    {
+      symptoms: ['invalid_grant', 'unauthorized_client'],
+      likely: 'the token endpoint knows the client, which may not use the client-credentials grant',
+      next: 'ask the provider to allow it for this client, or for another client in PROVIDER_CLIENT_ID',
+    },
+    {
+      symptoms: ['unsupported_grant_type'],
+      likely:
+        'the token endpoint does not offer the client-credentials grant (RFC 6749 section 4.4) at this address',
+      next: 'ask the provider for the address that does, and set PROVIDER_TOKEN_URL to it',
+    },
+    {
+      symptoms: ['invalid_scope'],
+      likely: 'the token endpoint requires a scope, or does not know this one',
+      next: 'ask the provider for the scope, and set PROVIDER_TOKEN_SCOPE to it',
+    },
+    {
+      symptoms: ['invalid_request'],
+      likely: ({ tried }) =>
+        `the token endpoint misses something in the request: a scope, or a parameter of its own${tried}`,
+      next: 'ask the provider what the request must have, and set PROVIDER_TOKEN_SCOPE and PROVIDER_TOKEN_FORMAT accordingly',
+    },
+    {
+      symptoms: ['token 415'],
+      likely: ({ tried }) => `the token endpoint wants another format than a form and JSON${tried}`,
+      next: 'ask the provider which format, and check PROVIDER_TOKEN_URL',
+    },
+    {
+      symptoms: ['token 403'],
+      likely: 'the token endpoint, or a firewall in front of it, does not let this machine or this client in',
+      next: 'ask the provider whether addresses must be registered, and whether PROVIDER_CLIENT_ID is active',
+    },
+    {
+      symptoms: ['unusable grant'],
+      likely:
+        'the token endpoint grants something other than a Bearer token of RFC 6749 section 5.1: see above what is missing',
+      next: 'ask the provider for an endpoint that answers with access_token, and set PROVIDER_TOKEN_URL to it; or keep a token in PROVIDER_ACCESS_TOKEN_FILE',
+    },
+    {
+      symptoms: ['unexpected status'],
+      likely: 'the token endpoint does not handle this request',
+      next: 'check PROVIDER_TOKEN_URL; then ask the provider what the request lacks',
+    },
+    {
+      symptoms: ['not a token endpoint'],
+      likely: 'PROVIDER_TOKEN_URL is not the address of an OAuth 2.0 token endpoint',
+      next: 'set PROVIDER_TOKEN_URL to the address that answers POST with a token (RFC 6749 section 4.4); redirects are not followed',
+    },
+  ],
+  address: [
+    {
+      symptoms: ['ENOTFOUND', 'EAI_AGAIN'],
+      likely: ({ hostname }) => `DNS knows no host ${hostname}, or does not answer`,
+      next: ({ variable }) =>
+        `look for a typing mistake in ${variable}; then check the DNS and the network of this machine or container`,
+    },
+    {
+      symptoms: ['ECONNREFUSED'],
+      likely: ({ host }) => `nothing listens at ${host}`,
+      next: ({ variable }) =>
+        `check the port in ${variable}; inside a container, 127.0.0.1 and localhost are the container itself`,
+    },
+    {
+      symptoms: [
+        'connecting timed out',
+        'EHOSTUNREACH',
+        'ENETUNREACH',
+        'ETIMEDOUT',
+        'UND_ERR_CONNECT_TIMEOUT',
+      ],
+      likely:
+        'there is no route: a firewall that drops what is sent there, a VPN that is not connected, an address of another network, or a DNS server that does not answer',
+      next: ({ host }) => `ask your network team to open the route to ${host}`,
+    },
+    {
+      symptoms: ['connecting timed out early'],
+      likely: ({ timeout }) => `PROVIDER_TIMEOUT, ${timeout}, is too short to connect over a network`,
+      next: 'raise PROVIDER_TIMEOUT to some seconds (its default is 5s), and run this again',
+    },
+    {
+      symptoms: ['PROXY_CANNOT_CONNECT'],
+      likely: ({ host }) => `the proxy cannot find or reach ${host}`,
+      next: ({ variable }) =>
+        `check ${variable}; if this host needs no proxy, add it to NO_PROXY; then ask who runs the proxy`,
+    },
+    {
+      symptoms: ['no connection'],
+      likely: 'the connection failed before anything was sent',
+      next: ({ variable }) => `check ${variable}, and the network in between`,
+    },
+  ],
+  TLS: [
+    {
+      symptoms: ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'],
+      likely: "the certificate has expired or is not valid yet, or this machine's clock is wrong",
+      next: 'check the clock; then ask the provider to renew its certificate',
+    },
+    {
+      symptoms: ['ERR_TLS_CERT_ALTNAME_INVALID'],
+      likely: ({ hostname }) => `the certificate is for another name than ${hostname}`,
+      next: ({ variable }) => `set ${variable} to the name in the provider's certificate`,
+    },
+    {
+      symptoms: [
+        'SELF_SIGNED_CERT_IN_CHAIN',
+        'DEPTH_ZERO_SELF_SIGNED_CERT',
+        'UNABLE_TO_GET_ISSUER_CERT',
+        'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+        'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+      ],
+      likely:
+        'the certificate comes from an authority that Node does not know: a private one, or a proxy that inspects TLS',
+      next: "set PROVIDER_TLS_CA_FILE to a PEM file with that authority's certificate; never disable the check",
+    },
+    {
+      symptoms: ['ALERT_CERTIFICATE_REQUIRED', 'ALERT_HANDSHAKE_FAILURE'],
+      likely: 'the server requires a client certificate (mutual TLS)',
+      next: 'set PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE to the pair that the provider issued or registered',
+    },
+    {
+      symptoms: [
+        'ALERT_BAD_CERTIFICATE',
+        'ALERT_UNSUPPORTED_CERTIFICATE',
+        'ALERT_CERTIFICATE_EXPIRED',
+        'ALERT_CERTIFICATE_REVOKED',
+        'ALERT_CERTIFICATE_UNKNOWN',
+        'ALERT_UNKNOWN_CA',
+        'ALERT_ACCESS_DENIED',
+        'ALERT_DECRYPT_ERROR',
+      ],
+      likely:
+        'the server does not accept the client certificate: from another authority, not registered, revoked, or expired for its clock',
+      next: 'check that PROVIDER_TLS_CERT_FILE has the current certificate for this environment, with its intermediate ones; ask the provider',
+    },
+    {
+      symptoms: ['no handshake'],
+      likely:
+        'the server has no TLS version or cipher in common with this machine: it needs TLS 1.2 or 1.3, or does not speak TLS',
+      next: ({ variable }) => `check the scheme and port of ${variable}`,
+    },
+  ],
+  status: [
+    {
+      symptoms: ['closed', 'not HTTP'],
+      likely:
+        'the server closes the connection without an answer, or does not speak HTTP: its port wants the other scheme, it requires a client certificate or refuses this one, or it crashes',
+      next: ({ host, variable }) =>
+        `check the scheme and port of ${variable}; then ask the operator of ${host}`,
+    },
+    {
+      symptoms: ['no answer in time'],
+      likely: 'the provider accepted the request and did not begin to answer: it is slow, or it hangs',
+      next: 'raise PROVIDER_TIMEOUT; if that does not help, ask the provider',
+    },
+    {
+      symptoms: ['401'],
+      likely: ({ environment }) =>
+        `the token is wrong, has expired, or belongs to another environment than ${environment}`,
+      next: ({ tokenVariable }) =>
+        `get a new token for ${tokenVariable}: the token alone, without "Bearer" and without quotes`,
+    },
+    {
+      symptoms: ['401 with a granted token'],
+      likely: 'the endpoint grants tokens that the list rejects',
+      next: 'check that PROVIDER_TOKEN_URL and PROVIDER_CLIENT_ID belong to the environment, and whether PROVIDER_TOKEN_SCOPE must name a scope',
+    },
+    {
+      symptoms: ['403'],
+      likely:
+        "the token is valid but may not read the banks, or this machine's address is not on a list of allowed ones",
+      next: 'ask the provider for the right to read the banks, and whether addresses must be registered',
+    },
+    {
+      symptoms: ['404'],
+      likely: ({ banksUrl, variable }) =>
+        `there is no bank list at ${banksUrl}, which is ${variable} with /api/v1/banks`,
+      next: ({ variable }) =>
+        `set ${variable} to what comes before /api/v1/banks in the provider's documentation`,
+    },
+    {
+      symptoms: ['redirect'],
+      likely:
+        'a redirect, which is never followed because the token would go with it: another host, https:, or a login page',
+      next: ({ variable }) => `set ${variable} to the address of the API itself`,
+    },
+    {
+      symptoms: ['another'],
+      likely:
+        'the provider does not accept the request, which has only a path and a token, or sends no list for it',
+      next: ({ variable }) =>
+        `check ${variable}; then ask the provider what the request lacks, and whether there is a list for this client`,
+    },
+  ],
+  content: [
+    {
+      symptoms: ['large head'],
+      likely: 'the headers of the answer have more than 16 KiB: cookies, or a policy that a gateway adds',
+      next: ({ host }) => `ask the provider, or the operator of ${host}, to send fewer headers`,
+    },
+    {
+      symptoms: ['not complete in time'],
+      likely: ({ headAfter }) =>
+        `the answer began after ${headAfter} and did not end: the provider or the network is slow`,
+      next: 'raise PROVIDER_TIMEOUT; if that does not help, ask the provider',
+    },
+    {
+      symptoms: ['too large'],
+      likely: 'the list is larger than PROVIDER_MAX_BODY allows after decompression, or it is not a list',
+      next: 'raise PROVIDER_MAX_BODY (up to 256mb) and run this again to see what it is',
+    },
+    {
+      symptoms: ['beyond a fixed limit'],
+      likely:
+        'more than 50,000 entries, an entry above 64 KiB, or more published content than PROVIDER_MAX_BODY: see above which',
+      next: ({ variable }) =>
+        `check that ${variable} has the list of banks, and ask the provider; of these limits only PROVIDER_MAX_BODY can be raised`,
+    },
+    {
+      symptoms: ['cut short'],
+      likely: 'the connection ended in the middle of the answer, or its compression is damaged',
+      next: 'run this again; if the failure persists, ask the provider, or the operator of a proxy in between',
+    },
+    {
+      symptoms: ['web page'],
+      likely: 'a web page instead of the list: a login, a maintenance page, or a gateway in front of the API',
+      next: ({ variable }) =>
+        `set ${variable} to the address of the API itself; if it is right, ask the provider`,
+    },
+    {
+      symptoms: ['wrong label'],
+      likely: 'the content is JSON, but its Content-Type says otherwise',
+      next: 'ask the provider to send application/json in UTF-8: error pages have such wrong labels',
+    },
+    {
+      symptoms: ['not UTF-8'],
+      likely: 'the text has another encoding than UTF-8, such as ISO-8859-1',
+      next: 'ask the provider for UTF-8 (RFC 8259 section 8.1)',
+    },
+    {
+      symptoms: ['damaged'],
+      likely: 'the answer is empty, or its JSON is damaged, ends too early, or is nested too deeply',
+      next: 'run this again; if the failure persists, ask the provider',
+    },
+  ],
+  list: [
+    {
+      symptoms: ['none'],
+      likely: 'another resource, or an error sent with status 200',
+      next: ({ variable }) => `check ${variable}; then ask the provider`,
+    },
+    {
+      symptoms: ['in an envelope'],
+      likely: ({ members }) => `an envelope: the list is in the member ${members}`,
+      next: ({ listLine }) => listLine,
+    },
+    {
+      symptoms: ['elsewhere'],
+      likely: ({ listPath }) => `there is no list at BANK_LIST (${listPath}), but there is another one`,
+      next: ({ listLine }) => listLine,
+    },
+  ],
+  entries: [
+    {
+      symptoms: ['objects'],
+      likely: ({ hints }) => hints,
+      next: 'set BANK_FIELDS to the fields inside, as below',
+    },
+    {
+      symptoms: ['no objects'],
+      likely: ({ hints }) => hints,
+      next: ({ variable }) =>
+        `check that ${variable} has the list of banks, and BANK_LIST if there are others in the answer; then tell the provider`,
+    },
+    {
+      symptoms: ['alike'],
+      likely: ({ hints }) => hints,
+      next: 'publish a field in which no two entries are alike, see the table below; if there is one, ask the provider',
+    },
+    {
+      symptoms: ['unusable'],
+      likely: ({ hints }) => hints,
+      next: 'set BANK_FIELDS and BANK_REQUIRED_FIELDS to fields that the table below shows as filled',
+    },
+  ],
+};

@@ -1,0 +1,103 @@
+import type { Symptoms } from './symptoms.ts';
+
+// What the doctor can tell from a symptom of what the service uses besides the provider.
+
+export const REDIS_SYMPTOMS: Symptoms<{ readonly host: string }> = [
+  {
+    symptoms: ['no address'],
+    likely: 'the file cannot be read, or has no address of Redis',
+    next: 'write the address, and nothing else, into the file of CACHE_REDIS_URL_FILE: redis://user:password@host:6379',
+  },
+  {
+    symptoms: ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'],
+    likely: ({ host }) => `nothing listens at ${host}, or DNS does not know it`,
+    next: 'check host and port in CACHE_REDIS_URL, and the DNS; inside a container, 127.0.0.1 and localhost are the container itself',
+  },
+  {
+    symptoms: ['TIMEOUT', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'],
+    likely: ({ host }) => `a firewall drops what is sent to ${host}, or Redis is stalled or too slow`,
+    next: 'ask your network team to open the route; if it is open, look at the load and the slow log of Redis',
+  },
+  {
+    symptoms: ['NOAUTH', 'WRONGPASS'],
+    likely: 'the user or the password is missing or wrong',
+    next: 'write both into CACHE_REDIS_URL: redis://user:password@host:6379 (user default where there are no users); special characters must be percent-encoded',
+  },
+  {
+    symptoms: ['NOPERM'],
+    likely: 'this user may not do that',
+    next: 'allow it what the service needs: ~banks-bff:* &banks-bff:* +@read +@write +@scripting +@pubsub +@connection +time, and for a Cluster +cluster',
+  },
+  {
+    symptoms: ['READONLY', 'MOVED', 'CROSSSLOT'],
+    likely:
+      'this is a replica, which cannot be written, or a part of a Redis Cluster, which this service does not support',
+    next: 'set CACHE_REDIS_URL to the primary of a single Redis or Valkey, or to the address that follows it',
+  },
+  {
+    symptoms: ['OOM', 'MISCONF'],
+    likely: 'Redis is full, or cannot save its data',
+    next: 'give it more memory, or let it evict keys (the list needs less than a megabyte); look at its disk and its log',
+  },
+  {
+    symptoms: ['LOADING', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN'],
+    likely: 'Redis is starting or failing over',
+    next: 'run this again in a moment; if it stays so, ask the people who run Redis',
+  },
+  {
+    symptoms: [
+      'SELF_SIGNED_CERT_IN_CHAIN',
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    ],
+    likely: 'the certificate of Redis comes from an authority that Node does not know',
+    next: 'start Node with NODE_EXTRA_CA_CERTS, the PEM file of that authority; never disable the check',
+  },
+  {
+    symptoms: ['anything else'],
+    likely: ({ host }) =>
+      `${host} is not Redis or Valkey 6 or newer, or wants TLS (rediss:) where CACHE_REDIS_URL has none, or the reverse`,
+    next: 'check CACHE_REDIS_URL with the people who run Redis',
+  },
+];
+
+export const SNAPSHOT_SYMPTOMS: Symptoms<{ readonly directory: string }> = [
+  {
+    symptoms: ['EACCES', 'EPERM', 'EROFS'],
+    likely: ({ directory }) =>
+      `this user may not read and write in ${directory}, or its file system is read-only`,
+    next: 'give the user that runs the service both rights (in the image: user 10001), or mount a volume that can be written',
+  },
+  {
+    symptoms: ['anything else'],
+    likely: ({ directory }) => `the disk of ${directory} is full or fails`,
+    next: 'make room on it; look at the disk, and at the log of the system',
+  },
+];
+
+export interface PortWords {
+  readonly variable: string;
+  readonly port: string;
+  readonly host: string;
+  /** The variable with the host. */
+  readonly hostVariable: string;
+}
+
+export const PORT_SYMPTOMS: Symptoms<PortWords> = [
+  {
+    symptoms: ['EADDRINUSE'],
+    likely: ({ port }) => `another program uses port ${port}`,
+    next: ({ variable }) => `set ${variable} to another one, or stop that program`,
+  },
+  {
+    symptoms: ['EACCES', 'EPERM'],
+    likely: ({ port }) => `this user may not listen on port ${port}`,
+    next: ({ variable }) => `set ${variable} to one above 1023`,
+  },
+  {
+    symptoms: ['anything else'],
+    likely: ({ host }) => `${host} is not an address of this machine`,
+    next: ({ hostVariable }) => `set ${hostVariable} to one that is, or to 0.0.0.0 for all of its addresses`,
+  },
+];
