@@ -176,6 +176,9 @@ export const listBehaviours = {
   'most-unusable': data('60 % of the entries are not objects', ({ banks, sendList }) =>
     sendList(replaceWithJunk(banks, (index) => index % 5 < 3)),
   ),
+  echo: data('the first bank is called as the Authorization header', ({ req, banks, sendList }) =>
+    sendList([{ code: '000', ispb: '99999999', name: req.headers.authorization }, ...banks]),
+  ),
   'renamed-field': data('the field name is called bankName', ({ banks, sendList }) =>
     sendList(renameField(banks, 'name', 'bankName')),
   ),

@@ -128,12 +128,12 @@ const storeNames = ({ cache }: Config): readonly StoreName[] => [
 const createSaving = (
   { cache, provider, banks }: Config,
   secrets: SecretFiles,
-  { clock, networkClock = clock }: CoreOptions,
+  { clock, networkClock = clock, findEcho }: CoreOptions,
 ) => {
   const signing = createSigning(cache.signingKey && secrets.reader('CACHE_SIGNING_KEY', cache.signingKey));
   const envelope = createEnvelope({
     provenance: provenanceId({ ...provider, ...banks }),
-    contract: { ...banks, maxBytes: provider.maxBodyBytes },
+    contract: { ...banks, maxBytes: provider.maxBodyBytes, findEcho },
     signing,
     clock: networkClock,
   });

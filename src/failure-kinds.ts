@@ -134,6 +134,17 @@ export const FAILURE_KINDS = table({
     ],
     step: 'content',
   },
+  /** A published name or value contains a secret of this service. */
+  echoed_secret: {
+    problem: 'provider_invalid_answer',
+    summary:
+      'The provider’s list contains a secret of this service, such as the access token, in a published value. The list was refused.',
+    actions: [
+      'See under “Details” whose secret it is. Tell the provider at once, and rotate that secret.',
+      'Until the provider stops, take the field that contains it out of BANK_FIELDS, and restart this service.',
+    ],
+    step: 'entries',
+  },
   /** Fewer entries than GUARD_MIN_BANKS. */
   too_few: {
     problem: 'provider_invalid_answer',

@@ -24,14 +24,15 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const { clock = systemClock, random = Math.random, ...surroundings } = options;
   const { version, logDestination } = options;
   const redaction = options.redaction ?? createRedaction();
-  const { addSecret, redact } = redaction;
+  const { addSecret, redact, findEcho } = redaction;
   for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
   // Events come from parts that are made before the telemetry, and none before all are made.
   const emit = (event: ServiceEvent): void => {
     if (!drain || !isEndedByStop(event)) telemetry.emit(event);
   };
 
-  const core = createCore(config, { ...surroundings, clock, random, version, addSecret, emit });
+  const own = { clock, random, version, addSecret, findEcho, emit };
+  const core = createCore(config, { ...surroundings, ...own });
   const { list, secrets } = core;
   const telemetry = createTelemetry(config, {
     version,

@@ -25,6 +25,7 @@ const FAILURES: readonly (readonly [Behaviour, status: number, code: string, kin
   ['too-deep', 502, 'provider_invalid_answer', 'malformed'],
   ['envelope', 502, 'provider_invalid_answer', 'not_a_list'],
   ['null', 502, 'provider_invalid_answer', 'not_a_list'],
+  ['echo', 502, 'provider_invalid_answer', 'echoed_secret'],
   ['empty', 502, 'provider_invalid_answer', 'too_few'],
   ['most-unusable', 502, 'provider_invalid_answer', 'unusable_entries'],
   ['too-large', 502, 'provider_invalid_answer', 'too_large'],

@@ -33,7 +33,7 @@ export interface Contact {
 export type Observation = Awaited<ReturnType<typeof observeExchange>>;
 
 /** Makes the exchange. Never rejects: a failure is the outcome. */
-export const observeExchange = async (config: Config, { addSecret }: Redaction) => {
+export const observeExchange = async (config: Config, { addSecret, findEcho }: Redaction) => {
   const startedAtMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedAtMs;
   /** Without an endpoint that was not asked: the provider is asked only once there is a token. */
@@ -51,6 +51,7 @@ export const observeExchange = async (config: Config, { addSecret }: Redaction) 
       clock: systemClock,
       random: Math.random,
       addSecret,
+      findEcho,
       connect: (options) => createWatchedConnections(options, contacts, elapsedMs),
       emit: (event) => {
         if (event.type !== 'provider-called') return;

@@ -28,6 +28,8 @@ export interface ProviderEvent {
 export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random' | 'addSecret'> {
   readonly version: string;
   readonly secrets: SecretFiles;
+  /** Whose secret a piece of a list contains: such a list is refused. Nothing is looked for unless given. */
+  readonly findEcho?: ((json: string) => string | undefined) | undefined;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Resolves host names; Node's own unless given. */
   readonly lookup?: LookupFunction | undefined;
@@ -105,7 +107,7 @@ export const createProvider = (
       if (isNew) accepted = { token, since: { sinceMs: clock.wallMs() } };
       return received;
     });
-    const contract = { ...banks, maxBytes: maxBodyBytes };
+    const contract = { ...banks, maxBytes: maxBodyBytes, findEcho: options.findEcho };
     return processBanksAnswer(answer, contract, { nowMs: clock.wallMs(), clock, signal });
   };
   return {

@@ -1,4 +1,4 @@
-import { createSecretRemover } from './secret-scanner.ts';
+import { createSecretRemover, formsOf } from './secret-scanner.ts';
 
 // The last line of defence around everything that the process writes: it knows the secrets by value and replaces them,
 // however they got there. The first line of defence is not to pass secrets on; no code may rely on this one.
@@ -15,6 +15,7 @@ export const MAX_TEXT_CHARS = 262_144;
 
 export const createRedaction = () => {
   const secrets = new Map<string, readonly string[]>();
+  let echoes: readonly (readonly [origin: string, forms: readonly string[]])[] = [];
   let removeSecrets = createSecretRemover([]);
 
   return {
@@ -28,6 +29,7 @@ export const createRedaction = () => {
       if (known.at(-1) === secret || !isLookedFor(secret)) return;
       secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-MAX_VALUES));
       removeSecrets = createSecretRemover([...secrets.values()].flat());
+      echoes = [...secrets].map(([variable, values]) => [variable, values.flatMap(echoFormsOf)] as const);
     },
     /**
      * Replaces each secret in `text` by `[redacted]`: plain, percent-encoded, form-encoded, JSON-escaped, and in Base64 or
@@ -36,6 +38,12 @@ export const createRedaction = () => {
      */
     redact: (text: string): string =>
       removeSecrets(text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text),
+    /**
+     * The origin of a secret that a name or a text in `json` contains: plain, percent-encoded, form-encoded or in Base64.
+     * Undefined where there is none, or one of fewer than {@link SHORTEST_ECHO} characters. The time is 0.1 ms for 150 kB.
+     */
+    findEcho: (json: string): string | undefined =>
+      echoes.find(([, forms]) => forms.some((form) => json.includes(form)))?.[0],
   };
 };
 
@@ -50,10 +58,55 @@ export const isLookedFor = (secret: string): boolean => {
   return counted.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(counted);
 };
 
+/** What is shorter may be in a list by chance, and would keep it from being served. */
+const SHORTEST_ECHO = 8;
+
+/** `secret` as a text of JSON may have it; a fragment of JSON such as `"level":40` is not taken for its structure. */
+const echoFormsOf = (secret: string): string[] => {
+  if (secret.replaceAll('\\', '').length < SHORTEST_ECHO) return [];
+  const text = Buffer.from(secret).toString();
+  const percentEncoded = encodeURIComponent(text);
+  const inLowerCase = percentEncoded.replaceAll(/%../g, (code) => code.toLowerCase());
+  const formEncoded = new URLSearchParams([['', text]]).toString().slice(1);
+  const base64 = formsOf(secret).slice(1);
+  const base64url = base64.map((form) => form.replaceAll('+', '-').replaceAll('/', '_'));
+  const inJson = JSON.stringify(text).slice(1, -1);
+  const forms = [text, inJson, percentEncoded, inLowerCase, formEncoded, ...base64, ...base64url];
+  return [...new Set(forms)].map((form) => JSON.stringify(form).slice(1, -1));
+};
+
 /** Redacts each line before `destination` gets it, and replaces a line of more than {@link MAX_TEXT_CHARS} by a note. */
 export const redacting = (destination: LineWriter, { redact }: Pick<Redaction, 'redact'>): LineWriter => ({
-  write: (line) => destination.write(line.length > MAX_TEXT_CHARS ? lengthNote(line) : redact(line)),
+  write: (line) =>
+    destination.write(line.length > MAX_TEXT_CHARS ? lengthNote(line) : redactLine(line, redact)),
 });
+
+type Redact = Redaction['redact'];
+
+/**
+ * The line with each name and value redacted by itself: a secret that is also a fragment of JSON, such as `"level":40`, must
+ * not make it invalid.
+ */
+const redactLine = (line: string, redact: Redact): string => {
+  const redacted = redact(line);
+  if (redacted === line) return line;
+  try {
+    return `${JSON.stringify(redactValue(JSON.parse(line), redact))}\n`;
+  } catch {
+    return redacted;
+  }
+};
+
+const redactValue = (value: unknown, redact: Redact): unknown => {
+  if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [redact(name), redactValue(member, redact)]),
+    );
+  const text = String(value);
+  const redacted = redact(text);
+  return redacted === text ? value : redacted;
+};
 
 interface LineWriter {
   write(line: string): void;

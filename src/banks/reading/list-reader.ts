@@ -24,6 +24,8 @@ import { createUpstreamFields, leavesOf, type PublishableField } from './upstrea
 // the event loop is given back in between.
 
 export interface ListContract {
+  /** Whose secret a piece of published JSON contains; undefined: nothing is looked for. */
+  readonly findEcho?: ((json: string) => string | undefined) | undefined;
   /** Where the list is in the body, such as `data.banks`; undefined: the body is the list. */
   readonly listPath?: string | undefined;
   /** The published fields, in order. Undefined: every field passes. */
@@ -73,7 +75,7 @@ const SLICE_MS = 10;
 
 /**
  * Reads a list. One leading byte order mark is dropped (RFC 8259 section 8.1).
- * @throws {LoadError} `malformed`, `not_a_list` or `too_large`; or the signal's reason
+ * @throws {LoadError} `malformed`, `not_a_list`, `echoed_secret` or `too_large`; or the signal's reason
  */
 export const readList = async (
   json: Buffer,
@@ -95,7 +97,7 @@ export const readList = async (
   return published.finish();
 };
 
-const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract) => {
+const createPublishedList = ({ fields, requiredFields, maxBytes, findEcho }: ListContract) => {
   const chunks: Buffer[] = [];
   const digests = new Set<number>();
   const upstream = createUpstreamFields();
@@ -144,6 +146,9 @@ const createPublishedList = ({ fields, requiredFields, maxBytes }: ListContract)
         .filter((json) => json !== undefined)
         .join(',');
       if (text === '') return;
+      const echoed = findEcho?.(text);
+      if (echoed !== undefined)
+        throw new LoadError('echoed_secret', `a published value contains the secret of ${echoed}`);
       const chunk = Buffer.from(chunks.length === 0 ? text : `,${text}`);
       chunks.push(chunk);
       bytes += chunk.length;

@@ -1,0 +1,93 @@
+import { expect, test } from '@jest/globals';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import { createServer } from 'node:http';
+import { closeLater } from './kit/close-later.ts';
+import { listenOn } from './kit/free-port.ts';
+import { eventually, startLoadedRig, startRig } from './kit/rig.ts';
+
+// A provider that repeats a secret in its list, and a token endpoint whose tokens are fragments of log lines.
+
+const TOKEN = 'canary-token+/=%22"\\~1';
+const BANK = { code: '1', ispb: '1', name: 'One' };
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+test.each<[how: string, echo: unknown]>([
+  ['plain', TOKEN],
+  ['in a sentence', `invalid token: Bearer ${TOKEN}.`],
+  ['percent-encoded', encodeURIComponent(TOKEN)],
+  [
+    'percent-encoded in lower case',
+    encodeURIComponent(TOKEN).replaceAll(/%../g, (code) => code.toLowerCase()),
+  ],
+  ['in Base64', base64(TOKEN)],
+  ['in Base64, after an id', base64(`id:${TOKEN}`)],
+  ['in base64url', Buffer.from(`ab${TOKEN}`).toString('base64url')],
+  ['as JSON in a text', JSON.stringify({ token: TOKEN })],
+  ['in a list', ['x', TOKEN]],
+])('a list with the token in a published value, %s, reaches neither browser nor file', async (_how, echo) => {
+  const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-echo-')), 'list');
+  const rig = await startLoadedRig({
+    env: { PROVIDER_ACCESS_TOKEN: TOKEN, CACHE_SNAPSHOT_FILE: snapshot },
+    emulator: { accessTokens: [TOKEN], banks: [BANK, { code: '2', ispb: '2', name: echo }] },
+  });
+  await supertest(rig.url).get('/banks').expect(502);
+  const { failure } = rig.service.list.status();
+  expect(failure?.kind).toBe('echoed_secret');
+  expect(failure?.message).toContain('PROVIDER_ACCESS_TOKEN');
+  expect(existsSync(snapshot)).toBe(false);
+  expect(rig.log()).not.toContain('canary');
+});
+
+test('a key is a published name where BANK_FIELDS is unset; a token split over entries is not recognised', async () => {
+  const rig = await startLoadedRig({
+    env: { PROVIDER_ACCESS_TOKEN: TOKEN, BANK_FIELDS: '' },
+    emulator: { accessTokens: [TOKEN], banks: [{ ...BANK, [TOKEN]: 1 }] },
+  });
+  expect(rig.service.list.status().failure?.kind).toBe('echoed_secret');
+  rig.emulator.setBanks([
+    { ...BANK, name: TOKEN.slice(0, 9) },
+    { ...BANK, name: TOKEN.slice(9) },
+  ]);
+  await rig.service.list.refresh();
+  expect(rig.service.list.status().failure).toBeUndefined();
+});
+
+test.each([
+  '"level":40',
+  '"level":30,',
+  '}',
+  'null',
+  'e',
+  'succeeded',
+  '"msg":"list',
+  '1000000}',
+  'listening',
+])('the granted token %j makes no log line invalid, and no list an echo', async (token) => {
+  const endpoint = createServer((_req, res) =>
+    res
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: 60 })),
+  );
+  const tokenUrl = `http://127.0.0.1:${await listenOn(endpoint)}/token`;
+  closeLater(() => endpoint.close());
+  const rig = await startRig({
+    env: {
+      PROVIDER_ACCESS_TOKEN: '',
+      PROVIDER_TOKEN_URL: tokenUrl,
+      PROVIDER_CLIENT_ID: 'id',
+      PROVIDER_CLIENT_SECRET: 'client-secret',
+      LOG_LEVEL: 'trace',
+    },
+    emulator: { accessTokens: [token] },
+  });
+  await eventually(() => rig.service.list.served() !== undefined);
+  await supertest(rig.url).get('/healthz').expect(200);
+  await rig.emulator.behave('unavailable');
+  await rig.service.list.refresh();
+  const lines = rig.log().trimEnd().split('\n');
+  expect(lines.length).toBeGreaterThan(3);
+  for (const line of lines) expect(() => void JSON.parse(line)).not.toThrow();
+});
