@@ -53,9 +53,16 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
     request: async ({ signal, ...request }, read) => {
       const way: Way = { variable, isTunnelled: false };
       const dispatcher = await createDispatcher(options, way);
+      const flood = new AbortController();
+      let interim = 0;
+      const onInfo = (): void => {
+        interim += 1;
+        if (interim > MAX_INTERIM) flood.abort(new LoadError('malformed', `${peer} ${INTERIM_FLOOD}`));
+      };
       try {
+        const signals = AbortSignal.any([signal, flood.signal]);
         const response = await dispatcher
-          .request({ ...request, origin: url.origin, signal })
+          .request({ ...request, origin: url.origin, signal: signals, onInfo })
           .catch((error: unknown) => {
             signal.throwIfAborted();
             const proxy = way.isTunnelled ? variable : undefined;
@@ -68,6 +75,10 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
     },
   };
 };
+
+/** A server sends one or two before its answer. undici reads any number, a few microseconds each, until the deadline. */
+const MAX_INTERIM = 20;
+const INTERIM_FLOOD = `sends more than ${MAX_INTERIM} interim responses (1xx)`;
 
 /** The way to one connection. */
 interface Way {

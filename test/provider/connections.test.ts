@@ -55,6 +55,24 @@ const ask = (connections: Connections): Promise<string> =>
     body.text(),
   );
 
+test.each([
+  [20, '[]'],
+  [21, 'malformed: the provider sends more than 20 interim responses (1xx)'],
+  [100_000, 'malformed: the provider sends more than 20 interim responses (1xx)'],
+])('after %d interim responses the outcome is %j', async (count, outcome) => {
+  const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count);
+  const raw = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(`${interim}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]`));
+  });
+  url = new URL(`http://127.0.0.1:${await listenOn(raw)}`);
+  const seen = ask(connect()).catch(
+    (error: unknown) => error instanceof LoadError && `${error.kind}: ${error.message}`,
+  );
+  expect(await seen).toBe(outcome);
+  raw.close();
+});
+
 test('each request has a connection of its own, which is closed after it, also if the server would keep it', async () => {
   // Without this invitation undici closes an idle connection itself, after 4 s.
   answer = (_req, res) => res.setHeader('Keep-Alive', 'timeout=300').end('[]');
