@@ -12,6 +12,7 @@ test.each([
   ['Wed Nov 16 08:49:37 1994', Date.UTC(1994, 10, 16, 8, 49, 37)],
   ['Mon, 29 Feb 2016 23:59:59 GMT', Date.UTC(2016, 1, 29, 23, 59, 59)],
   ['', undefined],
+  [`Sun, 06 Nov 1994 08:49:37 GMT${' '.repeat(40)}`, undefined],
   ['Mon, 06 Nov 1994 08:49:37 GMT', undefined],
   ['Wed, 30 Feb 1994 08:49:37 GMT', undefined],
   ['Sun, 6 Nov 1994 08:49:37 GMT', undefined],

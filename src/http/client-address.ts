@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import type { Config } from '../config/config.ts';
 import type { RequestHead } from './headers.ts';
@@ -31,9 +31,9 @@ const endOfList = (list: string): string => {
   return end.slice(end.indexOf(',') + 1 || end.length);
 };
 
-/** A dozen IPv6 addresses. A client can send 15 kB, and each address costs more than the rest of its request. */
-const MAX_FORWARDED_CHARS = 512;
-const MAX_PROXIES = 12;
+/** Six IPv6 addresses. A client can send 15 kB, and each address costs more than the rest of its request. */
+const MAX_FORWARDED_CHARS = 256;
+const MAX_PROXIES = 5;
 
 /**
  * Whether a connection from `address` comes from a trusted proxy, and so has the requests of many clients. With a number of
@@ -50,7 +50,8 @@ const createIsTrusted = (
 ): ((address: string, hops: number) => boolean) => {
   if (typeof trustProxy === 'number') return (_address, hops) => hops < trustProxy;
   const isInRange = proxyAddr.compile([...trustProxy]);
-  return (address, hops) => hops < MAX_PROXIES && isInRange(address, hops);
+  // proxy-addr throws and catches an error for what is no address, which takes 15 µs.
+  return (address, hops) => hops < MAX_PROXIES && isIP(address) !== 0 && isInRange(address, hops);
 };
 
 /** The client that `address` belongs to: an IPv4 address, or the /64 of an IPv6 one, which is what one customer gets. */
