@@ -1,5 +1,20 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const systemFolder = tmpdir();
+/** The temporary folder of this run: what the tests leave in it goes with it. */
+const folder = mkdtempSync(join(systemFolder, 'banks-bff-test-'));
+// Some programs that the tests start change to another user.
+chmodSync(folder, 0o755);
+// oxlint-disable-next-line node/no-process-env -- the workers inherit it
+process.env.TMPDIR = folder;
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+
 /** @type {import('jest').Config} */
 export default {
+  // Kept from one run to the next.
+  cacheDirectory: join(systemFolder, 'banks-bff-jest'),
   testEnvironment: 'node',
   // Generous: real processes and browsers start slowly on a busy machine, and no test waits without a reason.
   testTimeout: 30_000,

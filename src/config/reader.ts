@@ -27,11 +27,13 @@ export type VariableReader = ReturnType<typeof createReader>;
 
 export const createReader = (env: Environment) => {
   const problems: ConfigProblem[] = [];
+  const reported = new Set<string>();
   /** One mistake is one problem: a further one of variables that all have one already is ignored. */
   const report = (names: string | readonly string[], text: string): void => {
     const variables = [names].flat();
-    const known = problems.flatMap((problem) => problem.variables);
-    if (!variables.every((name) => known.includes(name))) problems.push({ variables, text });
+    if (variables.every((name) => reported.has(name))) return;
+    problems.push({ variables, text });
+    for (const name of variables) reported.add(name);
   };
   /** Whether the variable has a value. An empty one counts as unset. */
   const isSet = (name: VariableName): boolean => Boolean(env[spellingIn(env, name)]);

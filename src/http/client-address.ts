@@ -33,7 +33,7 @@ const endOfList = (list: string): string => {
 
 /** Six IPv6 addresses. A client can send 15 kB, and each address costs more than the rest of its request. */
 const MAX_FORWARDED_CHARS = 256;
-const MAX_PROXIES = 5;
+const MAX_PROXIES = 4;
 
 /**
  * Whether a connection from `address` comes from a trusted proxy, and so has the requests of many clients. With a number of

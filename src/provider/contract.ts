@@ -60,6 +60,8 @@ const parseRetryAfter = (value: string | undefined, nowMs: number): number | und
 
 /** What is wrong with a type. A missing one is forgiven, since the parser has the last word; another names an error page. */
 export const labelProblem = (contentType = 'application/json'): string | undefined => {
+  // Its parameters are looked at one by one, and no label is as long.
+  if (contentType.length > 256) return 'as something other than JSON';
   const [type = '', ...parameters] = contentType.toLowerCase().split(';');
   if (!/^(application\/([\w.-]+\+)?json|text\/json)$/.test(type.trim()))
     return 'as something other than JSON';

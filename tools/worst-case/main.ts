@@ -1,0 +1,20 @@
+import { parseArgs } from 'node:util';
+import { findExcesses, toTable } from './report.ts';
+import { measureRequests } from './service.ts';
+import { measureTexts } from './texts.ts';
+
+// npm run worstcase: what the worst text costs, at every place where text enters from outside. It prints a table and
+// fails where the CPU time exceeds a limit. docs/testing.md explains the method.
+
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
+const write = (text: string): void => void process.stdout.write(`${text}\n`);
+
+const results = [
+  ...(await measureTexts(values.only)),
+  ...(await measureRequests('off', values.only)),
+  ...(await measureRequests('on', values.only)),
+];
+write(toTable(results));
+const excesses = findExcesses(results);
+if (excesses.length > 0) write(`\nBeyond the limits:\n${toTable(excesses)}`);
+process.exitCode = excesses.length > 0 ? 1 : 0;
