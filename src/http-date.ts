@@ -6,7 +6,7 @@
  */
 export const parseHttpDate = (value: string): number | undefined => {
   // Date.parse and the patterns would read all of it.
-  if (value.length > MAX_LENGTH) return undefined;
+  if (value.length > MAX_DATE_CHARS) return undefined;
   const text = value.trim();
   const old = (RFC_850.exec(text) ?? ASCTIME.exec(text))?.groups;
   const fixdate = old
@@ -17,7 +17,7 @@ export const parseHttpDate = (value: string): number | undefined => {
 };
 
 /** The longest form has 33 characters. */
-const MAX_LENGTH = 64;
+const MAX_DATE_CHARS = 64;
 
 /** The two old forms that section 5.6.7 lets nobody send any more and everybody must read. */
 const RFC_850 = /^(?<day>\w{3})\w{3,6}, (?<date>\d\d)-(?<month>\w{3})-(?<year>\d\d) (?<time>[\d:]{8}) GMT$/;
