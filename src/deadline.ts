@@ -20,6 +20,7 @@ export const withDeadline = async <T>(
 ): Promise<T> => {
   signal?.throwIfAborted();
   const controller = new AbortController();
+  const startedAtMs = clock.monotonicMs();
   return new Promise((resolve, reject) => {
     const giveUp = (reason: unknown): void => {
       end();
@@ -33,6 +34,9 @@ export const withDeadline = async <T>(
       cancel();
       signal?.removeEventListener('abort', onAbort);
     };
-    void work(controller.signal).then(resolve, reject).finally(end);
+    // After a pause of the process a result can be handled before the timer that was due long before it.
+    const isLate = (): boolean => clock.monotonicMs() - startedAtMs > limitMs;
+    const settle = (value: T): void => (isLate() ? giveUp(timeoutError()) : resolve(value));
+    void work(controller.signal).then(settle, reject).finally(end);
   });
 };

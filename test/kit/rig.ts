@@ -28,6 +28,10 @@ export interface RigOptions {
   readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
+  /** The clock of Redis; by default the rig's own. */
+  readonly storeClock?: Pick<Clock, 'wallMs'>;
+  /** It gets no messages from Redis. */
+  readonly isDeaf?: boolean;
   /** Resolves the provider's name. */
   readonly lookup?: LookupFunction;
   /** The random numbers for jitter; by default always 0.5. */
@@ -54,7 +58,7 @@ export const openRig = async (options: RigOptions = {}) => {
     clock,
     networkClock: patientClock,
     random: options.random ?? (() => 0.5),
-    loadRedisClient: () => withTimeOf(clock),
+    loadRedisClient: () => withTimeOf(options.storeClock ?? clock, options.isDeaf),
     ...(options.lookup && { lookup: options.lookup }),
   });
   const { publicUrl, operatorsUrl = '' } = await service.start();
@@ -80,7 +84,10 @@ export const openRig = async (options: RigOptions = {}) => {
 };
 
 /** The real client of a Redis of which the clock is moved by the test, as that of the service is. */
-const withTimeOf = async (clock: Pick<Clock, 'wallMs'>): ReturnType<typeof loadRedisClient> => {
+const withTimeOf = async (
+  clock: Pick<Clock, 'wallMs'>,
+  isDeaf = false,
+): ReturnType<typeof loadRedisClient> => {
   const createClient = await loadRedisClient();
   return (options) => {
     const redis = createClient(options);
@@ -90,6 +97,7 @@ const withTimeOf = async (clock: Pick<Clock, 'wallMs'>): ReturnType<typeof loadR
         ...(await redis.look(keys, maxBytes)),
         nowMs: storeTime(clock.wallMs()),
       }),
+      ...(isDeaf && { subscribe: () => Promise.resolve() }),
     };
   };
 };

@@ -1,0 +1,194 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { mkdtempSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Emulator } from '../../emulator/emulator.ts';
+import { wall } from '../../src/clock.ts';
+import type { Environment } from '../../src/config/reader.ts';
+import { makeBanks } from '../kit/banks.ts';
+import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
+import { listenOn } from '../kit/free-port.ts';
+import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
+import { describeWithRedis, redisOfTest, type RedisServer } from '../kit/redis-server.ts';
+import { eventually, openRig, startLoadedRig, type Rig, type RigOptions } from '../kit/rig.ts';
+
+// Which list and which decision goes on, in orders of events that depend on nothing but what Redis took, and when: services
+// with a real Redis on clocks that the test moves.
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+let redis: RedisServer;
+let provider: Emulator;
+let clock: ManualClock;
+
+const envOf = (env: Environment = {}): Environment => ({ CACHE_REDIS_URL: redis.url, ...env });
+const start = ({ env, ...options }: RigOptions = {}): Promise<Rig> =>
+  startLoadedRig({ provider, clock, storeClock: clock, ...options, env: envOf(env) });
+const held = (rig: Rig): number | undefined => rig.service.list.status().held?.count;
+const snapshot = (): string => join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list');
+/** A clock whose wall time differs from that of Redis. */
+const wrongBy = (ms: number): ManualClock => ({ ...clock, wallMs: () => wall(clock.wallMs() + ms) });
+
+/** An address of Redis that can be cut off. */
+const connectionToCut = async () => {
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const front = createServer((client) => {
+    const server = connect(redis.port, '127.0.0.1');
+    for (const socket of [client, server]) sockets.add(socket.on('error', () => undefined));
+    if (isCut) client.destroy();
+    client.pipe(server).pipe(client);
+  });
+  const cut = (): void => {
+    isCut = true;
+    for (const socket of sockets) socket.destroy();
+  };
+  const url = `redis://127.0.0.1:${await listenOn(front)}`;
+  closeLater(() => front.close(), cut);
+  return { url, cut, mend: () => (isCut = false) };
+};
+
+describeWithRedis('with a real Redis', () => {
+  beforeEach(async () => {
+    redis = await redisOfTest();
+    provider = await emulate();
+    clock = createManualClock();
+  });
+
+  test('an expired list of a snapshot refuses no successor', async () => {
+    const env = { CACHE_TTL: '10m', CACHE_MAX_STALE: '1h' };
+    const kept = { ...env, CACHE_SNAPSHOT_FILE: snapshot() };
+    provider.setBanks(makeBanks(100));
+    const first = await openRig({ provider, clock, env: envOf(kept) });
+    await eventually(() => held(first) === 100);
+    await first.close();
+    clock.skip(10 * HOUR);
+    provider.setBanks(makeBanks(70));
+    await start({ env });
+    const again = await start({ env: kept });
+    expect([held(again), again.service.list.status().state]).toEqual([70, 'fresh']);
+  });
+
+  test('a decision that never reached the others is not theirs six days later', async () => {
+    provider.setBanks(makeBanks(100));
+    const connection = await connectionToCut();
+    const kept = { CACHE_SNAPSHOT_FILE: snapshot(), CACHE_REDIS_URL: connection.url };
+    const one = await openRig({ provider, clock, env: kept });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start();
+    connection.cut();
+    provider.setBanks(makeBanks(50));
+    clock.advance(5_000);
+    await one.service.list.refresh(['shrunk'], 'alone');
+    expect([held(one), held(two)]).toEqual([50, 100]);
+    await one.close();
+    provider.setBanks(makeBanks(100));
+    for (let day = 0; day < 6; day += 1) {
+      clock.skip(DAY);
+      await two.service.list.refresh();
+    }
+    connection.mend();
+    expect(held(await start({ env: kept }))).toBe(100);
+    expect(held(two)).toBe(100);
+  });
+
+  test('one Retry-After holds for all, and all know the reason', async () => {
+    const one = await start();
+    const two = await start();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const before = provider.listCalls();
+    await one.service.list.refresh();
+    await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
+    for (const rig of [one, two])
+      expect(Math.round(rig.service.list.status().nextLoadInMs / MINUTE)).toBe(10);
+    for (let seconds = 0; seconds < 120; seconds += 5) {
+      clock.advance(5_000);
+      await clock.turn();
+    }
+    expect(provider.listCalls() - before).toBe(1);
+  });
+
+  test('the life of the key makes no list young', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    clock.skip(50 * MINUTE);
+    for (const key of (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+/g) ?? [])
+      await redis.command(`PEXPIRE ${key} 999999999999`);
+    const late = await start();
+    expect(late.service.list.status()).toMatchObject({ state: 'fresh', ageMs: 50 * MINUTE });
+  });
+
+  test.each([-30_000, 30_000, 2 * DAY, 3_650 * DAY])(
+    'of two decisions the later one stays, and the list its age, where one clock is wrong by %i ms',
+    async (wrongMs) => {
+      provider.setBanks(makeBanks(100));
+      const one = await start({ clock: wrongBy(wrongMs) });
+      await eventually(() => one.service.list.status().isShared === true);
+      const two = await start();
+      expect(two.service.list.status()).toMatchObject({ state: 'fresh', ageMs: 0 });
+      provider.setBanks(makeBanks(50));
+      await one.service.list.refresh(['shrunk'], 'first');
+      await eventually(() => held(two) === 50);
+      clock.advance(10_000);
+      provider.setBanks(makeBanks(30));
+      await two.service.list.refresh(['shrunk'], 'second');
+      await eventually(() => held(one) === 30);
+      provider.setBanks(makeBanks(20));
+      await one.service.list.refresh(['shrunk'], 'third');
+      await eventually(() => held(two) === 20);
+      expect(held(one)).toBe(20);
+    },
+  );
+
+  test('two decisions at one moment: both replicas end with the same list, and one of both is theirs', async () => {
+    provider.setBanks(makeBanks(100));
+    const [one, two] = [await start(), await start()];
+    provider.setBanks(makeBanks(50));
+    const failures = await Promise.all([one, two].map((rig) => rig.service.list.refresh(['shrunk'], 'both')));
+    expect(failures).toEqual([undefined, undefined]);
+    const id = (rig: Rig) => rig.service.list.status().held?.id;
+    await eventually(() => id(one) === id(two));
+    expect(held(one)).toBe(50);
+  });
+
+  test('a replica that gets no messages has an accepted list with the next poll', async () => {
+    provider.setBanks(makeBanks(100));
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const deaf = await start({ isDeaf: true });
+    provider.setBanks(makeBanks(50));
+    await one.service.list.refresh(['shrunk'], 'heard by none');
+    expect(held(deaf)).toBe(100);
+    clock.advance(5_000);
+    await eventually(() => held(deaf) === 50);
+  });
+
+  test('fields that slowly lose their values are refused, as lists that slowly shrink are', async () => {
+    const withNames = (share: number) =>
+      makeBanks(100).map((bank, index) => (index < share * 100 ? bank : { ...bank, name: null }));
+    provider.setBanks(withNames(1));
+    const one = await start();
+    provider.setBanks(withNames(0.85));
+    expect(await one.service.list.refresh()).toBeUndefined();
+    provider.setBanks(withNames(0.7));
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'drifted', fields: ['name'] });
+  });
+
+  test('a Redis that comes back empty gets the list that the replicas have', async () => {
+    provider.setBanks(makeBanks(100));
+    const [one, two] = [await start(), await start()];
+    provider.setBanks(makeBanks(50));
+    await one.service.list.refresh(['shrunk'], 'before the loss');
+    await eventually(() => held(two) === 50);
+    await redis.command('FLUSHALL');
+    clock.advance(5_000);
+    await eventually(() => one.service.list.status().isShared === true);
+    const calls = provider.listCalls();
+    const fresh = await start();
+    expect([held(fresh), provider.listCalls()]).toEqual([50, calls]);
+  });
+});
