@@ -57,10 +57,7 @@ const KINDS: Record<string, Kind> = {
   },
   CACHE_SIGNING_KEY_FILE: {
     good: 'signing-key-of-32-characters-0001',
-    env: () => ({
-      PROVIDER_ACCESS_TOKEN: OLD_TOKEN,
-      CACHE_SNAPSHOT_FILE: join(folder, 'snapshot'),
-    }),
+    env: () => ({ PROVIDER_ACCESS_TOKEN: OLD_TOKEN }),
     consequence: 'lists are neither saved nor restored until it is usable',
   },
 };
@@ -228,7 +225,7 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     await writeFile(file(), 'a-wrong-client-secret');
     const { body: problem } = await refresh().expect(502);
     expect(problem.code).toBe('secrets_not_renewed');
-    expect(problem.detail).toContain('refuses the client (invalid_client)');
+    expect(problem.detail).toContain('invalid_client');
     expect(lastTokenSent()).toBe(renewed);
     expect(rig.service.list.status().failure).toBeUndefined();
   });
