@@ -36,6 +36,13 @@ export function nestFields(banks: readonly unknown[]): unknown[] {
   });
 }
 
+/** The list with another `ispb` in each entry. */
+export function renumber(banks: readonly unknown[]): unknown[] {
+  return banks.map((bank, index) =>
+    mapFields(bank, (name, value) => [[name, name === 'ispb' ? String(90_000_000 + index) : value]]),
+  );
+}
+
 /** The first entry, `count` times. */
 export function repeatFirst(banks: readonly unknown[], count: number): unknown[] {
   return Array.from({ length: count }, () => banks[0]);

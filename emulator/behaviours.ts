@@ -3,6 +3,7 @@ import {
   manyBanks,
   nestFields,
   renameField,
+  renumber,
   repeatFirst,
   replaceWithJunk,
   retypeField,
@@ -170,6 +171,7 @@ export const listBehaviours = {
   shrunk: data('the first half of the entries', ({ banks, sendList }) =>
     sendList(banks.slice(0, Math.floor(banks.length / 2))),
   ),
+  replaced: data('as many other banks', ({ banks, sendList }) => sendList(renumber(banks))),
   'some-unusable': data('about 5 % of the entries are not objects', ({ banks, sendList }) =>
     sendList(replaceWithJunk(banks, (index) => index % 20 === 7)),
   ),

@@ -142,6 +142,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
     logged = { state: 'fresh' };
     if (previous) logChanges(logger, previous, list);
     logRejected(logger, list, previous?.rejected ?? NOTHING_REJECTED);
+    logNextPage(logger, list, previous);
     if (isSuggested || list.publishableFields.length === 0) return;
     isSuggested = true;
     const suggestion = `BANK_FIELDS=${listNames(suggestFields(list.publishableFields)).join(',')}`;
@@ -217,6 +218,13 @@ const logDecision = (logger: Logger, previous: HeldList, list: HeldList): void =
   const { reasons, requestId } = decision;
   const { added, removed } = compareLists(previous, list);
   logger.warn({ reasons, requestId, added, removed, count }, 'list: an operator has accepted it');
+};
+
+const logNextPage = (logger: Logger, { hasNextPage, count }: HeldList, previous?: HeldList): void => {
+  if (hasNextPage === (previous?.hasNextPage ?? false)) return;
+  if (hasNextPage)
+    logger.warn({ count }, 'list: incomplete: the answer names a next page, which is not requested');
+  else logger.info({ count }, 'list: no longer incomplete');
 };
 
 const logRejected = (logger: Logger, { rejected, objectFields }: HeldList, before: RejectedEntries): void => {

@@ -140,6 +140,10 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
       'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
       timeOf(held?.largeChange?.atMs),
     ],
+    banks_list_incomplete: [
+      "1 while the provider's answer named a next page, so that the cached list is probably incomplete",
+      [[{}, Number(held?.hasNextPage ?? false)]],
+    ],
     banks_list_rejected_entries: [
       'Entries of the newest list that were unusable and are not served, by reason',
       forEach('reason', REJECTION_REASONS, (reason) => rejected[reason]),

@@ -54,6 +54,23 @@ test('while retries back off, requests are answered at once, cause no call, and 
   expect(rig.emulator.listCalls()).toBe(1);
 });
 
+test('a list that names a next page is served, and reported as incomplete until one does not', async () => {
+  await start({ before: (emulator) => emulator.behave('paginated') });
+  expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(50);
+  const metric = async (): Promise<string | undefined> =>
+    /^banks_list_incomplete (\d)$/m.exec((await supertest(rig.operatorsUrl).get('/metrics')).text)?.[1];
+  const lines = (): string[] => rig.messages().filter((message) => message.includes('incomplete'));
+  const page = async (): Promise<string> => (await supertest(rig.operatorsUrl).get('/')).text;
+  expect([lines().length, await metric()]).toEqual([1, '1']);
+  expect(await page()).toContain('Users get the current list, which is probably incomplete.');
+  await nextLoad(rig);
+  expect(lines()).toHaveLength(1);
+  await rig.emulator.behave('healthy');
+  await nextLoad(rig);
+  expect([lines().at(-1), await metric()]).toEqual(['list: no longer incomplete', '0']);
+  expect(await page()).not.toContain('probably incomplete');
+});
+
 test('a Retry-After of an hour keeps a service without a list waiting for a minute, and it says how long', async () => {
   await start({ before: (emulator) => emulator.behave('unavailable', { retryAfter: '3600' }) });
   expect(status().nextLoadInMs).toBe(60_000);

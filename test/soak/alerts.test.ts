@@ -24,6 +24,7 @@ const OF_THE_PROVIDER: readonly (readonly [Behaviour, ...alerts: string[]])[] = 
   ['unavailable', 'BanksListNearItsEnd', 'BanksListStale', 'BanksNoList', 'BanksProviderFailing'],
   ['shrunk', 'BanksListRefused', 'BanksListStale'],
   ['renamed-field', 'BanksListRefused', 'BanksListStale'],
+  ['replaced', 'BanksListChanged'],
   ['some-unusable', 'BanksEntriesRejected'],
   ['unauthorized', 'BanksListStale', 'BanksTokenFailing'],
 ];

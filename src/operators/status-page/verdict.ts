@@ -13,6 +13,7 @@ import type { SecretFileState } from '../../secrets/watched-files.ts';
 import type { StoreState } from '../../telemetry/events.ts';
 import { describeUnusableFiles } from './unusable-files.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
+import { noticesOf } from './notices.ts';
 
 // What the service's state means for its users, what is wrong and what to do. Pure; knows no HTML.
 
@@ -61,7 +62,7 @@ export interface DrainTimes {
 
 export const judge = (situation: Situation): PageVerdict => {
   const { drain, nowMs } = situation;
-  const ofList = withLargeChange(judgeList(situation), situation);
+  const ofList = withNotices(judgeList(situation), situation);
   const verdict = withUnusableFiles(withFailingStores(ofList, situation), situation);
   if (!drain) return verdict;
   const connections =
@@ -216,17 +217,17 @@ const REJECTION_TEXTS: Readonly<Record<RejectionReason, string>> = {
   duplicate: 'identical to an earlier entry',
 };
 
-const DAY_MS = 86_400_000;
-
-/** The verdict on the list, with a sentence on a change of the last day that somebody should look at. */
-const withLargeChange = (verdict: PageVerdict, { status, nowMs }: Situation): PageVerdict => {
-  const change = status.held?.largeChange;
-  if (!change || nowMs - change.atMs > DAY_MS) return verdict;
-  const { added, removed } = change;
-  const atMs = notAfter(nowMs, change.atMs);
-  const sentence = `The list changed by more than GUARD_MAX_SHRINK at ${formatTime(atMs, nowMs)}: ${added} entries are new or different, and ${removed} are gone or different. If that is wrong, tell the provider; the list of before comes back with the next load that brings it.`;
-  return { ...verdict, meaning: [...verdict.meaning, sentence] };
-};
+/** The verdict on the list, with what somebody should know of the list besides. */
+const withNotices = (verdict: PageVerdict, { status, nowMs }: Situation): PageVerdict =>
+  noticesOf(status, nowMs).reduce((page, { headline, sentence, action }) => {
+    const isRaised = page.severity === 'ok' && headline !== undefined;
+    return {
+      ...page,
+      ...(isRaised && { severity: 'warning', headline }),
+      meaning: [...page.meaning, sentence],
+      ...(action && { actions: [...(page.actions ?? []), action] }),
+    };
+  }, verdict);
 
 /** The verdict on the list, with what a failing store adds to it. */
 const withFailingStores = (verdict: PageVerdict, { stores, nowMs }: Situation): PageVerdict => {

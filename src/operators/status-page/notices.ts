@@ -1,0 +1,39 @@
+import type { ListStatus } from '../../banks/bank-list.ts';
+import { notAfter } from '../../clock.ts';
+import { formatTime } from './format.ts';
+
+// What somebody should know of a list that is served: it changed a lot, or it is probably incomplete. Pure.
+
+export interface Notice {
+  /** Of the page, if nothing else is wrong; undefined: that of a list that is well. */
+  readonly headline?: string;
+  readonly sentence: string;
+  readonly action?: string;
+}
+
+/** @param nowMs wall-clock milliseconds */
+export const noticesOf = ({ held, state }: ListStatus, nowMs: number): readonly Notice[] => {
+  const change = held?.largeChange;
+  const isRecent = change !== undefined && nowMs - change.atMs <= DAY_MS;
+  return [
+    ...(isRecent ? [{ sentence: describeChange(change, nowMs) }] : []),
+    ...(held?.hasNextPage && state !== 'expired' ? [INCOMPLETE] : []),
+  ];
+};
+
+const DAY_MS = 86_400_000;
+
+const INCOMPLETE: Notice = {
+  headline: 'Users get the current list, which is probably incomplete.',
+  sentence:
+    'The list is probably incomplete: the provider’s answer names a next page, which this service does not request.',
+  action: 'Ask the provider for an address, or a setting, that sends the whole list in one answer.',
+};
+
+const describeChange = (
+  { added, removed, atMs }: NonNullable<NonNullable<ListStatus['held']>['largeChange']>,
+  nowMs: number,
+): string =>
+  `The list changed by more than GUARD_MAX_SHRINK at ${formatTime(notAfter(nowMs, atMs), nowMs)}: ` +
+  `${added} entries are new or different, and ${removed} are gone or different. If that is wrong, tell the provider; ` +
+  'the list of before comes back with the next load that brings it.';
