@@ -111,8 +111,8 @@ test('in an outage health says since when, each state of the list is reported on
   await supertest(rig.url).get('/readyz').expect(503);
   expect(rig.messages().slice(2)).toEqual([
     'list: load failed: the provider fails (503); the cached list is still fresh',
-    'list: load failed: the provider fails (503); the stale list is served',
-    'list: load failed: the provider fails (503); the cached list is too old to be served',
+    'list: not renewed in time; the stale list is served',
+    'list: not renewed in time; the cached list is too old to be served',
   ]);
   await rig.emulator.behave('healthy');
   await nextLoad(rig);

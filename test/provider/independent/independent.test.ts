@@ -1,0 +1,116 @@
+import { expect, test } from '@jest/globals';
+import supertest from 'supertest';
+import { parseConfig } from '../../../src/config/config.ts';
+import type { Environment } from '../../../src/config/reader.ts';
+import { createService } from '../../../src/service.ts';
+import { closeLater } from '../../kit/close-later.ts';
+import { runDoctor } from '../../kit/run-doctor.ts';
+import { CLIENT_ID, CLIENT_SECRET, startClearingHouse } from './clearing-house.ts';
+import { FintechHub, HUB_CLIENT } from './fintech-hub.ts';
+import { openLegacyGateway } from './legacy-gateway.ts';
+
+// Three providers that were written from one paragraph about the provider alone, before the service was read. They share
+// none of the emulator's assumptions; nothing of the emulator is used here.
+
+const BASE: Environment = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  MANAGEMENT_PORT: 'off',
+  PROVIDER_ENVIRONMENT: 'sandbox',
+};
+
+/** What the service publishes. */
+const banksWith = async (env: Environment): Promise<unknown> => {
+  const service = createService(parseConfig({ ...BASE, ...env }), {
+    version: '0.0.0-test',
+    logDestination: { write: () => undefined },
+  });
+  const { publicUrl } = await service.start();
+  closeLater(() => service.stop({ noticeMs: 0 }));
+  return (await supertest(publicUrl).get('/banks')).body;
+};
+
+const doctorOf = (env: Environment) =>
+  runDoctor({ PROVIDER_ACCESS_TOKEN: '', BANK_FIELDS: '', ...BASE, ...env });
+
+test('a clearing house that does not decode Basic, with its numbers in an object', async () => {
+  const provider = await startClearingHouse();
+  closeLater(() => provider.close());
+  const env = {
+    PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
+    PROVIDER_TOKEN_URL: provider.tokenUrl,
+    PROVIDER_CLIENT_ID: CLIENT_ID,
+    PROVIDER_CLIENT_SECRET: CLIENT_SECRET,
+  };
+  const { text } = await doctorOf(env);
+  expect(text).toContain('set PROVIDER_TOKEN_AUTH=basic_plain');
+  expect(text).toContain('BANK_FIELDS=ispb:ids.ispb,compe:ids.compe?,name,active');
+  const found = {
+    PROVIDER_TOKEN_AUTH: 'basic_plain',
+    BANK_FIELDS: 'ispb:ids.ispb,compe:ids.compe?,name',
+  };
+  expect((await doctorOf({ ...env, ...found })).status).toBe(0);
+  expect(await banksWith({ ...env, ...found })).toContainEqual({
+    ispb: '00038121',
+    compe: null,
+    name: 'Selic',
+  });
+});
+
+test('a hub with JSON, 201, no token_type, JSON:API and pages', async () => {
+  const hub = new FintechHub();
+  const baseUrl = await hub.start();
+  closeLater(() => hub.stop());
+  const env = {
+    PROVIDER_SANDBOX_BASE_URL: baseUrl,
+    PROVIDER_TOKEN_URL: `${baseUrl}/v1/authentication`,
+    PROVIDER_CLIENT_ID: HUB_CLIENT.id,
+    PROVIDER_CLIENT_SECRET: HUB_CLIENT.secret,
+  };
+  const { text } = await doctorOf(env);
+  expect(text).toContain('set PROVIDER_TOKEN_FORMAT=json');
+  expect(text).toContain('BANK_LIST=data');
+  const found = {
+    PROVIDER_TOKEN_FORMAT: 'json',
+    BANK_LIST: 'data',
+    BANK_FIELDS:
+      'id,name:attributes.display-name,code:attributes.codes.clearing,products:attributes.products',
+  };
+  const report = await doctorOf({ ...env, ...found });
+  expect(report.text).toContain('3 entries, the first page of more: the answer has a Link header');
+  expect(report.status).toBe(0);
+  expect(await banksWith({ ...env, ...found })).toContainEqual({
+    id: '3',
+    name: 'Banco Três',
+    code: '102',
+    products: ['pix', 'ted'],
+  });
+});
+
+test('a gateway that reads credentials from the form, with a list two objects deep', async () => {
+  const gateway = await openLegacyGateway();
+  closeLater(() => gateway.close());
+  const env = {
+    PROVIDER_SANDBOX_BASE_URL: gateway.apiUrl,
+    PROVIDER_TOKEN_URL: gateway.authUrl,
+    PROVIDER_CLIENT_ID: gateway.clientId,
+    PROVIDER_CLIENT_SECRET: gateway.clientSecret,
+  };
+  const unscoped = await doctorOf({ ...env, PROVIDER_TOKEN_AUTH: 'post' });
+  expect(unscoped.text).toContain('ask the provider for the scope, and set PROVIDER_TOKEN_SCOPE to it');
+  const scoped = { ...env, PROVIDER_TOKEN_SCOPE: gateway.scope };
+  const { text } = await doctorOf(scoped);
+  expect(text).toContain('set PROVIDER_TOKEN_AUTH=post');
+  expect(text).toContain('BANK_LIST=response.body.banks');
+  const found = {
+    PROVIDER_TOKEN_AUTH: 'post',
+    BANK_LIST: 'response.body.banks',
+    BANK_FIELDS: 'code:cod.banco,name:nome.curto,fullName:nome.completo?',
+  };
+  expect((await doctorOf({ ...scoped, ...found })).status).toBe(0);
+  expect(await banksWith({ ...scoped, ...found })).toContainEqual({
+    code: 104,
+    name: 'CAIXA',
+    fullName: null,
+  });
+});
