@@ -40,9 +40,9 @@ export const snapshot = async (file: string, context: ServeContext): Promise<num
   return 0;
 };
 
-/** One load by the service's core. `unwritten` is why the store has not taken the list. */
+/** One load by the service's core. `unwritten` is why the list is not in the file. */
 const loadOnce = async (config: Config, { version, redaction }: ServeContext) => {
-  let unwritten: string | undefined = 'was not written';
+  let unwritten: string | undefined;
   const core = createCore(
     { ...config, cache: { ...config.cache, redisUrl: undefined } },
     {
