@@ -1,7 +1,7 @@
 /* oxlint-disable max-lines-per-function */
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import { wall, type Clock, type MonotonicMs } from '../clock.ts';
+import { wall, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
 import {
   createCachedList,
   MAX_DECISIONS,
@@ -97,13 +97,15 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     return isBack ? [] : waived;
   };
 
+  const receivedAt = (sentAtMs: MonotonicMs): WallMs =>
+    wall(clock.wallMs() - (clock.monotonicMs() - sentAtMs));
+
   /** Encodes `next`, and compares it with `current`, so that it can be held instead. */
   const encode = async (
     next: SavedList & Partial<LoadedList>,
     current: HeldList | undefined,
   ): Promise<HeldList> => {
-    const nowMs = clock.monotonicMs();
-    const receivedAtMs = wall(clock.wallMs() - (nowMs - next.sentAtMs));
+    const receivedAtMs = receivedAt(next.sentAtMs);
     const largeChange = current && (await findLargeChange(current, next, options.guard.maxShrink, clock));
     const encoded = await represent(next.json, current?.representations, compressors);
     const isUnchanged = current?.representations.identity.etag === encoded.identity.etag;
@@ -162,14 +164,15 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         reasons.length > 0
           ? { id: randomUUID(), madeAtMs: sentAtMs, acceptedAtMs: wallMs, reasons, requestId }
           : undefined;
-      const past = current?.decisions ?? [];
+      // What a snapshot says was decided, and no store has confirmed, may be long past.
+      const past = current && !current.isRestored ? current.decisions : [];
       const encoded = await encode(next, current);
       // What an operator accepts is the measure of what follows, whatever was before.
       const forgets = decision !== undefined || !current || !isUsable(current);
       return {
         ...encoded,
         place: current?.place ?? NOWHERE,
-        isRestored: (current?.isRestored ?? false) && !decision,
+        isRestored: false,
         decisions: (decision ? [decision, ...past] : past).slice(0, MAX_DECISIONS),
         earlier: forgets ? [] : remember(current, loaded, remembrance(policy, clock.monotonicMs())),
       };
@@ -188,10 +191,16 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       onEvent({ type: 'list-restored', list, previous, state: cached.state() });
       return true;
     },
-    /** The store has this very list, at this place; or, where the id is another one, it does not take it. */
-    confirm: (place: Position): void => {
+    /**
+     * The store has this very list, at this place; or, where the id is another one, it does not take it.
+     * @param sentAtMs when it was sent, as the store knows it
+     */
+    confirm: (place: Position, sentAtMs?: MonotonicMs): void => {
       const held = cached.get();
-      if (held) cached.set({ ...held, place, isRestored: false });
+      if (!held) return;
+      const times = sentAtMs !== undefined && { sentAtMs, receivedAtMs: receivedAt(sentAtMs) };
+      cached.set({ ...held, place, isRestored: false, ...times });
+      if (times) news.emit('change');
     },
     /** Whether the guard would refuse `next` as the successor of `current`. */
     refuses: (next: SavedList, current: SavedList): boolean => {

@@ -102,7 +102,10 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     const { head, place, moment } = content;
     const ours = cached.get();
     if (ours && place?.id === ours.id) {
-      if (!isSaved(ours) || ours.isRestored) keeper.confirm(place);
+      // A snapshot has its age from the wall clock, which may have been wrong; the store knows better.
+      const theirs = ours.isRestored ? await readTheirs(place) : undefined;
+      if (theirs?.list.id === ours.id) keeper.confirm(place, theirs.list.sentAtMs);
+      else if (!isSaved(ours)) keeper.confirm(place);
       return false;
     }
     if (head && passedOver?.head.equals(head)) {
@@ -222,7 +225,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       await synchronized;
       return cached.get()?.id === list.id;
     },
-    fail: async (kind, failing, failureId, waitMs) => {
+    fail: async ({ kind, retryAfterMs: askedForMs = 0 }, failing, failureId, waitMs) => {
       await synchronize();
       hasClaimed = false;
       // Another replica may have succeeded meanwhile.
@@ -232,7 +235,13 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
         return;
       }
       const failingForMs = Math.max(0, Math.round(clock.wallMs() - failing.sinceMs));
-      await writeLease(waitMs, { id: failureId, kind, attempts: failing.attempts, failingForMs });
+      await writeLease(waitMs, {
+        id: failureId,
+        kind,
+        attempts: failing.attempts,
+        failingForMs,
+        askedForMs,
+      });
     },
   };
   return {

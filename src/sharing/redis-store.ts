@@ -121,7 +121,13 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     const leftMs = saved ? saved.heldUntilMs - moment.storeMs : 0;
     if (!saved || leftMs <= 0 || leftMs > longestLeaseMs) return undefined;
     const { id, owner, failure } = saved;
-    return { id, isOwn: owner === ownId, heldUntilMs: monotonic(moment.nowMs + leftMs), failure };
+    const askedForMs = failure && Math.max(0, failure.askedUntilMs - moment.storeMs);
+    return {
+      id,
+      isOwn: owner === ownId,
+      heldUntilMs: monotonic(moment.nowMs + leftMs),
+      failure: failure && { ...failure, askedForMs: askedForMs ?? 0 },
+    };
   };
 
   return {
@@ -205,7 +211,10 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         id: randomUUID(),
         owner: ownId,
         heldUntilMs: Math.max(0, Math.round(storeMs + forMs)),
-        failure,
+        failure: failure && {
+          ...failure,
+          askedUntilMs: Math.max(0, Math.round(storeMs + failure.askedForMs)),
+        },
       };
       return set(leaseToken, [{ key: lease, value: await writeLease(content) }], longestLeaseMs);
     },
@@ -230,8 +239,13 @@ interface SavedLease {
   readonly owner: string;
   /** Milliseconds since 1970 by the store's clock. */
   readonly heldUntilMs: number;
-  readonly failure?: SharedFailure | undefined;
+  readonly failure?: SavedFailure | undefined;
 }
+
+type SavedFailure = Omit<SharedFailure, 'askedForMs'> & {
+  /** Milliseconds since 1970 by the store's clock. */
+  readonly askedUntilMs: number;
+};
 
 const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs }) | undefined => {
   if (!isJsonObject(value)) return undefined;
@@ -240,15 +254,16 @@ const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs 
   return { id, owner, heldUntilMs: storeTime(heldUntilMs), failure: toFailure(value['failure']) };
 };
 
-const toFailure = (value: unknown): SharedFailure | undefined => {
+const toFailure = (value: unknown): SavedFailure | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, kind, attempts, failingForMs } = value;
-  return isText(64, id) &&
+  const { id, kind, attempts, failingForMs, askedUntilMs } = value;
+  const isFailure =
+    isText(64, id) &&
     isLoadErrorKind(kind) &&
     isWholeUpTo(1e9, attempts) &&
-    isWholeUpTo(MAX_DURATION_MS, failingForMs)
-    ? { id, kind, attempts, failingForMs }
-    : undefined;
+    isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
+    isWholeUpTo(MAX_DURATION_MS, askedUntilMs);
+  return isFailure ? { id, kind, attempts, failingForMs, askedUntilMs } : undefined;
 };
 
 const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>

@@ -1,7 +1,7 @@
 import type { MonotonicMs } from '../../clock.ts';
 import type { HeldList } from '../cached-list.ts';
 import type { ListKeeper } from '../list-keeper.ts';
-import type { LoadErrorKind } from '../load-error.ts';
+import type { LoadError, LoadErrorKind } from '../load-error.ts';
 import type { FailingLoads } from './failures.ts';
 
 // What the renewal needs of the other replicas. None of it ever rejects: without the shared store a replica goes on
@@ -29,7 +29,7 @@ export interface Fleet {
    * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
    * @param failureId another one with each failure
    */
-  fail(kind: LoadErrorKind, failing: FailingLoads, failureId: string, waitMs: number): Promise<void>;
+  fail(error: LoadError, failing: FailingLoads, failureId: string, waitMs: number): Promise<void>;
 }
 
 export interface Lease {
@@ -45,6 +45,8 @@ export interface SharedFailure {
   readonly kind: LoadErrorKind;
   readonly attempts: number;
   readonly failingForMs: number;
+  /** What is left of the provider's `Retry-After`, in milliseconds: each replica bounds it by itself. */
+  readonly askedForMs: number;
 }
 
 /** A replica that has no others beside it. */

@@ -9,7 +9,7 @@ import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
 import type { LoadedList } from '../reading/list-reader.ts';
 import type { Fleet, Lease, SharedFailure } from './fleet.ts';
-import { LONGEST_RETRY_MS, renewalDelayMs, retryDelayMs } from './schedule.ts';
+import { LONGEST_RETRY_AFTER_MS, LONGEST_RETRY_MS, renewalDelayMs, retryDelayMs } from './schedule.ts';
 
 // When the list is loaded: one loop, which waits until a load is due, agrees with the other replicas on who makes it,
 // and makes it.
@@ -136,13 +136,19 @@ export const createRenewal = (options: RenewalOptions) => {
     return servableForMs > 0 ? Infinity : loadTimeoutMs / 2;
   };
 
-  const takeOver = ({ heldUntilMs }: Lease, { id, kind, attempts, failingForMs }: SharedFailure): void => {
+  const takeOver = (
+    { heldUntilMs }: Lease,
+    { id, kind, attempts, failingForMs, askedForMs }: SharedFailure,
+  ): void => {
     failureId = id;
     const error = new LoadError(kind, 'the load of another replica failed');
     failures.addShared(error, attempts, failingForMs);
     const spreadMs = random() * fleet.handoverMs;
     const longestMs = Math.max(cached.servableForMs() + 1, LONGEST_RETRY_MS);
-    const untilMs = Math.min(heldUntilMs, clock.monotonicMs() + longestMs);
+    const nowMs = clock.monotonicMs();
+    const askedMs = Math.min(askedForMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS));
+    // Who has made the attempt may have had nothing to serve, and waits less.
+    const untilMs = Math.min(Math.max(heldUntilMs, nowMs + askedMs), nowMs + longestMs);
     plan = { cause: error, dueAtMs: monotonic(untilMs + spreadMs) };
     keeper.onEvent({ type: 'list-load-failed-elsewhere', error, state: cached.state() });
   };
@@ -194,7 +200,7 @@ export const createRenewal = (options: RenewalOptions) => {
       const { failing } = failures.current();
       failureId = randomUUID();
       const waitMs = Math.max(0, dueInMs() - fleet.handoverMs);
-      if (failing) await fleet.fail(failure.kind, failing, failureId, waitMs);
+      if (failing) await fleet.fail(failure, failing, failureId, waitMs);
       return failure;
     }
   };
