@@ -5,6 +5,7 @@ import { LIMITS } from '../../src/http/server/limits.ts';
 import { closeLater } from '../kit/close-later.ts';
 import { emulate } from '../kit/emulate.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
+import { runProgram } from '../kit/program.ts';
 
 // What clients can make the service hold: every connection that it takes, with each shape of head, held in each way. The built
 // service, with the image's heap, survives it and answers probes; docs/limits.md has the figures that this prints.
@@ -113,4 +114,27 @@ test.each(CASES)('survives %s, %s, %s', async (wayName, shapeName, from) => {
   process.stdout.write(`Node ${process.versions.node}, ${wayName}, ${shapeName}, ${from}: ${figures}\n`);
   expect(service.child.exitCode ?? service.child.signalCode).toBeNull();
   expect(residentMib(service)).toBeLessThan(CONTAINER_MIB);
+});
+
+// The reason of docs/decisions/hot-path.md. If this fails, node:http has learnt to wait, and the server can be smaller.
+test('node:http alone does not survive 20 clients that pipeline 64 kB of requests and do not read', async () => {
+  const bare = runProgram(process.execPath, {
+    args: [
+      '--max-old-space-size=96',
+      '-e',
+      `const body = Buffer.alloc(30_000);
+       const server = require('node:http').createServer((_req, res) => res.end(body));
+       server.listen(0, '127.0.0.1', () => console.log('port ' + server.address().port));`,
+    ],
+  });
+  closeLater(() => bare.end());
+  const [, port] = await bare.says(/port (\d+)/);
+  const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  for (let count = 0; count < 20; count += 1) {
+    const socket = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+    closeLater(() => socket.destroy());
+    socket.pause().write(request.repeat(64_000 / request.length));
+  }
+  expect(await bare.exit).not.toBe(0);
+  expect(bare.output()).toContain('heap out of memory');
 });
