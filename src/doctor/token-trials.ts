@@ -19,7 +19,7 @@ export interface Trial {
 export interface TokenTrials {
   /** What was tried, and how it was answered; empty: nothing was. */
   readonly tried: readonly string[];
-  /** The one that got a token. */
+  /** The one that got a token, or was refused for what comes after the client's authentication. */
   readonly working: Trial | undefined;
 }
 
@@ -51,7 +51,8 @@ export const tryTokenRequests = async (
     const refusal = tokenRefusalOf(observation);
     const lines = linesFor(settings, source);
     tried.push(`${lines.join(' ')}: ${describeAnswer(observation)}`);
-    if (hasToken(observation)) working = { lines, config: changed, observation };
+    if (hasToken(observation) || (refusal && isPastClient(refusal)))
+      working = { lines, config: changed, observation };
     return refusal;
   };
 
@@ -87,6 +88,10 @@ export const tokenRefusalOf = ({ outcome, contacts }: Observation): Refusal | un
 
 export const isAboutClient = ({ status, code }: Refusal): boolean =>
   code === 'invalid_client' || (status === 401 && code === undefined);
+
+/** The client was recognised: what is refused is what it asks for. */
+const isPastClient = ({ code = '' }: Refusal): boolean =>
+  ['invalid_scope', 'unauthorized_client', 'unsupported_grant_type'].includes(code);
 
 /** 415 is; 400 and 422 may be. */
 const isAboutFormat = ({ status, code }: Refusal): boolean =>

@@ -98,6 +98,10 @@ test('a gateway that reads credentials from the form, with a list two objects de
   };
   const unscoped = await doctorOf({ ...env, PROVIDER_TOKEN_AUTH: 'post' });
   expect(unscoped.text).toContain('ask the provider for the scope, and set PROVIDER_TOKEN_SCOPE to it');
+  // The way that is right is found also where something else is still missing.
+  const bare = await doctorOf(env);
+  for (const line of ['set PROVIDER_TOKEN_AUTH=post', 'and set PROVIDER_TOKEN_SCOPE to it'])
+    expect(bare.text).toContain(line);
   const scoped = { ...env, PROVIDER_TOKEN_SCOPE: gateway.scope };
   const { text } = await doctorOf(scoped);
   expect(text).toContain('set PROVIDER_TOKEN_AUTH=post');
