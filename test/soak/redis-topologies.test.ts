@@ -1,0 +1,169 @@
+import { expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { closeLater } from '../kit/close-later.ts';
+import { emulate } from '../kit/emulate.ts';
+import { findFreePort, listenOn } from '../kit/free-port.ts';
+import { startProcess, type ServiceProcess } from '../kit/process.ts';
+import { runProgram } from '../kit/program.ts';
+import { describeWithRedis } from '../kit/redis-server.ts';
+
+// A Redis Cluster of three nodes, and a primary that Sentinel replaces, behind a name that follows it: two replicas share
+// one list, go on while a node is away, and share again.
+
+const OPERATOR = 'operator-token-for-tests';
+
+const startNode = async (port: number, ...more: readonly string[]) => {
+  const folder = mkdtempSync(join(tmpdir(), 'banks-redis-'));
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...more];
+  const program = runProgram('redis-server', { args });
+  closeLater(() => program.end());
+  await program.says(/Ready to accept connections/);
+  return program;
+};
+const cli = (port: number, ...args: readonly string[]): string =>
+  spawnSync('redis-cli', ['-p', String(port), ...args]).stdout.toString();
+const until = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
+  const giveUpAtMs = performance.now() + 60_000;
+  // oxlint-disable-next-line no-await-in-loop -- until it is so
+  while (!(await condition())) {
+    if (performance.now() > giveUpAtMs) throw new Error(`never came true: ${what}`);
+    // oxlint-disable-next-line no-await-in-loop -- see above
+    await setTimeout(100);
+  }
+};
+const countOf = async ({ url }: ServiceProcess): Promise<number> => {
+  const startedAtMs = performance.now();
+  const response = await fetch(`${url}/banks`);
+  expect(response.status).toBe(200);
+  // No request waits for Redis: the time-out of an operation is 500 ms.
+  expect(performance.now() - startedAtMs).toBeLessThan(400);
+  const banks: unknown = await response.json();
+  return Array.isArray(banks) ? banks.length : 0;
+};
+const refresh = async ({ operatorsUrl }: ServiceProcess, query = ''): Promise<number> => {
+  const headers = { Authorization: `Bearer ${OPERATOR}` };
+  return (await fetch(`${operatorsUrl}/refresh${query}`, { method: 'POST', headers })).status;
+};
+const works = async ({ url }: ServiceProcess): Promise<boolean> =>
+  (await (await fetch(`${url}/healthz`)).text()).includes('"works":true');
+
+describeWithRedis('two replicas', () => {
+  test('share through a Cluster, lose the node that has the list, and share again', async () => {
+    const ports = [await findFreePort(), await findFreePort(), await findFreePort()];
+    const [port = 0] = ports;
+    const nodes = await Promise.all(
+      ports.map((each) =>
+        startNode(
+          each,
+          '--cluster-enabled',
+          'yes',
+          '--cluster-require-full-coverage',
+          'no',
+          '--cluster-port',
+          String(each > 32_000 ? each - 20_000 : each + 20_000),
+        ),
+      ),
+    );
+    const addresses = ports.map((each) => `127.0.0.1:${each}`);
+    cli(port, '--cluster', 'create', ...addresses, '--cluster-yes');
+    await until('the Cluster is up', () =>
+      ports.every((each) => cli(each, 'cluster', 'info').includes('cluster_state:ok')),
+    );
+    const emulator = await emulate();
+    const env = {
+      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+      CACHE_REDIS_URL: `redis://127.0.0.1:${port}`,
+      MANAGEMENT_TOKEN: OPERATOR,
+    };
+    const one = await startProcess(env);
+    await until('the list is in the Cluster', () =>
+      ports.some((each) => cli(each, 'keys', '*:list').includes('banks-bff:2')),
+    );
+    const two = await startProcess(env);
+    expect(emulator.listCalls()).toBe(1);
+    const slots = new Set(ports.filter((each) => cli(each, 'keys', 'banks-bff:2:*').includes(':head')));
+    expect(slots.size).toBe(1);
+    await emulator.behave('shrunk');
+    expect(await refresh(one, '?accept=shrunk')).toBe(200);
+    const accepted = await countOf(one);
+    await until('the other has the accepted list', async () => (await countOf(two)) === accepted);
+
+    const [holder = 0] = slots;
+    const node = nodes[ports.indexOf(holder)];
+    node?.stall();
+    await until('the loss is reported', async () => !(await works(one)));
+    expect(await countOf(one)).toBe(accepted);
+    node?.resume();
+    for (const each of [one, two]) await until('sharing resumes', () => works(each));
+    await emulator.behave('healthy');
+    expect(await refresh(two)).toBe(200);
+    const all = await countOf(two);
+    await until('the first has the list of the second', async () => (await countOf(one)) === all);
+  });
+
+  test('share again after Sentinel has replaced the primary behind their name', async () => {
+    const [first, second, sentinel] = [await findFreePort(), await findFreePort(), await findFreePort()];
+    const primary = await startNode(first);
+    await startNode(second, '--replicaof', '127.0.0.1', String(first));
+    const file = join(mkdtempSync(join(tmpdir(), 'banks-sentinel-')), 'sentinel.conf');
+    writeFileSync(
+      file,
+      [
+        `port ${sentinel}`,
+        'bind 127.0.0.1',
+        `sentinel monitor banks 127.0.0.1 ${first} 1`,
+        'sentinel down-after-milliseconds banks 1000',
+        'sentinel failover-timeout banks 3000',
+      ].join('\n'),
+    );
+    const guard = runProgram('redis-server', { args: [file, '--sentinel'] });
+    closeLater(() => guard.end());
+    await guard.says(/monitor master banks/);
+    const primaryPort = (): number =>
+      Number(cli(sentinel, 'sentinel', 'get-master-addr-by-name', 'banks').split('\n')[1]);
+    await until('Sentinel knows the replica', () =>
+      cli(sentinel, 'sentinel', 'replicas', 'banks').includes(String(second)),
+    );
+    // The name that follows the primary.
+    const sockets = new Set<Socket>();
+    const front = createServer((client) => {
+      const server = connect(primaryPort(), '127.0.0.1');
+      for (const socket of [client, server])
+        sockets.add(
+          socket.on('error', () => undefined).on('close', () => (client.destroy(), server.destroy())),
+        );
+      client.pipe(server).pipe(client);
+    });
+    const url = `redis://127.0.0.1:${await listenOn(front)}`;
+    closeLater(
+      () => front.close(),
+      () => sockets.forEach((socket) => socket.destroy()),
+    );
+    const emulator = await emulate();
+    const env = {
+      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+      CACHE_REDIS_URL: url,
+      MANAGEMENT_TOKEN: OPERATOR,
+    };
+    const one = await startProcess(env);
+    await until('the replica of Redis has the list', () =>
+      cli(second, 'keys', '*:list').includes('banks-bff:2'),
+    );
+    const two = await startProcess(env);
+    expect(emulator.listCalls()).toBe(1);
+    primary.stall();
+    await until('the replica is promoted', () => primaryPort() === second);
+    expect(await countOf(one)).toBe(513);
+    for (const each of [one, two]) await until('sharing resumes', () => works(each));
+    await emulator.behave('shrunk');
+    expect(await refresh(one, '?accept=shrunk')).toBe(200);
+    const accepted = await countOf(one);
+    await until('the other has the accepted list', async () => (await countOf(two)) === accepted);
+    expect(emulator.listCalls()).toBe(2);
+  });
+});
