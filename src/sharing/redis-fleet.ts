@@ -234,13 +234,16 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
         await writeLease(0);
         return;
       }
+      // Two replicas may have failed at once: the longer wait counts.
+      const { failure, heldUntilMs = 0 } = content?.lease ?? {};
+      const heldForMs = failure ? heldUntilMs - clock.monotonicMs() : 0;
       const failingForMs = Math.max(0, Math.round(clock.wallMs() - failing.sinceMs));
-      await writeLease(waitMs, {
+      await writeLease(Math.max(waitMs, heldForMs), {
         id: failureId,
         kind,
         attempts: failing.attempts,
         failingForMs,
-        askedForMs,
+        askedForMs: Math.max(askedForMs, failure?.askedForMs ?? 0),
       });
     },
   };

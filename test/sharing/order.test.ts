@@ -178,6 +178,33 @@ describeWithRedis('with a real Redis', () => {
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'drifted', fields: ['name'] });
   });
 
+  test('with a key, nothing that was written to Redis without it is served, or delays a load', async () => {
+    provider.setBanks(makeBanks(60));
+    const key = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
+    // What a service without the key writes, under the names that belong to the key.
+    const forger = await start();
+    await eventually(() => forger.service.list.status().isShared === true);
+    const forged = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+/g) ?? [];
+    provider.setBanks(makeBanks(100));
+    const one = await start({ env: key });
+    await eventually(() => one.service.list.status().isShared === true);
+    const signed = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+\.\S+:head/) ?? [];
+    const prefix = (signed[0] ?? '').replace(/:head$/, '');
+    for (const name of forged)
+      await redis.command(`COPY ${name} ${prefix}:${name.split(':').at(-1)} REPLACE`);
+    await redis.command(
+      `SET ${prefix}:lease {"id":"x","owner":"x","heldUntilMs":${clock.wallMs() + 3_000_000}}`,
+    );
+    const two = await start({ env: key });
+    expect([held(one), held(two)]).toEqual([100, 100]);
+    provider.setBanks(makeBanks(101));
+    const before = provider.listCalls();
+    expect(await one.service.list.refresh()).toBeUndefined();
+    expect(provider.listCalls() - before).toBe(1);
+    clock.advance(5_000);
+    await eventually(() => held(one) === 101 && held(two) === 101);
+  });
+
   test('a Redis that comes back empty gets the list that the replicas have', async () => {
     provider.setBanks(makeBanks(100));
     const [one, two] = [await start(), await start()];

@@ -141,6 +141,8 @@ export const createRenewal = (options: RenewalOptions) => {
     { id, kind, attempts, failingForMs, askedForMs }: SharedFailure,
   ): void => {
     failureId = id;
+    // What this replica's own failure asks for is not shortened by another one's.
+    const ownDueAtMs = failures.current().failure === plan.cause && plan.cause ? plan.dueAtMs : 0;
     const error = new LoadError(kind, 'the load of another replica failed');
     failures.addShared(error, attempts, failingForMs);
     const spreadMs = random() * fleet.handoverMs;
@@ -148,7 +150,7 @@ export const createRenewal = (options: RenewalOptions) => {
     const nowMs = clock.monotonicMs();
     const askedMs = Math.min(askedForMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS));
     // Who has made the attempt may have had nothing to serve, and waits less.
-    const untilMs = Math.min(Math.max(heldUntilMs, nowMs + askedMs), nowMs + longestMs);
+    const untilMs = Math.min(Math.max(heldUntilMs, nowMs + askedMs, ownDueAtMs), nowMs + longestMs);
     plan = { cause: error, dueAtMs: monotonic(untilMs + spreadMs) };
     keeper.onEvent({ type: 'list-load-failed-elsewhere', error, state: cached.state() });
   };
