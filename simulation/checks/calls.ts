@@ -1,0 +1,184 @@
+import type { Call } from '../history.ts';
+import { HOUR, lastAskedMs, longestRetryMs, MINUTE, SECOND, type Check, type Timeline } from './timeline.ts';
+
+// When the provider is called.
+
+const SETTLED_MS = 15 * SECOND;
+
+/** A process gives up a call after PROVIDER_TIMEOUT, also one that goes on. */
+const endOf = ({ endedAtMs = Infinity, askedAtMs, process }: Call): number =>
+  Math.min(endedAtMs, askedAtMs + process.timeoutMs);
+
+const fleets = ({ calls }: Timeline): Call[][] => {
+  const found = new Map<string, Call[]>();
+  for (const call of calls) {
+    const { fields } = call.process;
+    found.set(fields, [...(found.get(fields) ?? []), call]);
+  }
+  return [...found.values()];
+};
+
+export const oneCallAtATime: Check = function* (timeline) {
+  for (const calls of fleets(timeline))
+    for (const [index, call] of calls.entries()) {
+      const { process, askedAtMs } = call;
+      if (timeline.troubled(['sleep'], 'all', askedAtMs - HOUR, askedAtMs)) continue;
+      for (const other of calls.slice(Math.max(0, index - 10), index)) {
+        if (endOf(other) <= askedAtMs) continue;
+        const isShared = [process, other.process].every((each) =>
+          timeline.isConnected(each, other.askedAtMs - SETTLED_MS, askedAtMs),
+        );
+        // With nothing to serve, a replica does not wait for all of another one's call.
+        if (other.process === process || (isShared && call.hadList && !call.isForced && !other.isForced))
+          yield `${timeline.at(askedAtMs, process)} calls while ${timeline.at(other.askedAtMs, other.process)} does`;
+      }
+    }
+};
+
+/** Renewals begin ahead of the expiry, but not before this share of CACHE_TTL. */
+const EARLIEST = 0.7;
+
+export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
+  for (const calls of fleets(timeline))
+    for (const [index, { process, askedAtMs, isForced }] of calls.entries()) {
+      const list = timeline.listAt(process, askedAtMs);
+      if (isForced || !list || !timeline.isAgeKnown(list, askedAtMs)) continue;
+      if (!timeline.everyAnswerDiffers && !timeline.isConnected(process, askedAtMs - HOUR, askedAtMs))
+        continue;
+      const sinceMs = lastAskedMs(list, askedAtMs - 1);
+      const isExcused =
+        timeline.troubled(['clock'], process.index, sinceMs, askedAtMs) ||
+        // A failure that another replica had just before is still to be repeated.
+        calls
+          .slice(0, index)
+          .some((call) => (call.endedAtMs ?? Infinity) >= sinceMs - MINUTE && call.list !== list);
+      if (!isExcused && askedAtMs - sinceMs < EARLIEST * process.ttlMs)
+        yield `${timeline.at(askedAtMs, process)} calls ${askedAtMs - sinceMs} ms after ${timeline.nameOf(list)}`;
+    }
+};
+
+export const aStartTakesTheSharedList: Check = function* (timeline) {
+  if (!timeline.hasRedis || !timeline.everyAnswerDiffers) return;
+  for (const { process, askedAtMs, isForced } of timeline.calls) {
+    if (isForced || timeline.listAt(process, askedAtMs)) continue;
+    if (
+      timeline.troubled(
+        ['redis', 'silent redis', 'sleep'],
+        process.index,
+        process.startedAtMs - SETTLED_MS,
+        askedAtMs,
+      )
+    )
+      continue;
+    const write = timeline.writes.findLast(
+      ({ atMs, call }) => atMs < process.startedAtMs - SETTLED_MS && call.process.fields === process.fields,
+    );
+    if (!write?.call.list || !timeline.isAgeKnown(write.call.list, askedAtMs)) continue;
+    if (timeline.troubled(['redis', 'silent redis'], 'all', write.atMs, askedAtMs)) continue;
+    const ageMs = askedAtMs - write.call.askedAtMs;
+    if (ageMs < EARLIEST * process.ttlMs)
+      yield `${timeline.at(askedAtMs, process)} calls although Redis has a list of ${ageMs} ms`;
+  }
+};
+
+export const aFleetMakesOneCallPerTtl: Check = function* (timeline) {
+  for (const calls of fleets(timeline)) {
+    // Ages of the lists that were renewed without a reason but their age, in CACHE_TTLs.
+    const ages = calls.flatMap(({ process, askedAtMs, isForced }) => {
+      const list = timeline.listAt(process, askedAtMs);
+      return isForced || !list || !timeline.everyAnswerDiffers || !timeline.isAgeKnown(list, askedAtMs)
+        ? []
+        : Math.min(1, (askedAtMs - lastAskedMs(list, askedAtMs - 1)) / process.ttlMs);
+    });
+    const mean = ages.reduce((sum, age) => sum + age, 0) / ages.length;
+    const isCalm = !timeline.troubled(['provider', 'list', 'clock'], 'all', 0, timeline.endedAtMs);
+    if (isCalm && ages.length >= 20 && timeline.refreshes.length === 0 && mean < 1 / 1.1)
+      yield `lists are renewed after ${mean} CACHE_TTL on average`;
+  }
+};
+
+export const retryAfterIsObeyed: Check = function* (timeline) {
+  for (const calls of fleets(timeline))
+    for (const [index, asked] of calls.entries()) {
+      const { retryAfterMs, endedAtMs, process } = asked;
+      if (!retryAfterMs || endedAtMs === undefined || endedAtMs - asked.askedAtMs > process.timeoutMs)
+        continue;
+      for (const call of calls.slice(index + 1)) {
+        if (call.deliveredAtMs !== undefined) break;
+        const isKnown =
+          call.process === process ||
+          [process, call.process].every((each) =>
+            timeline.isConnected(
+              each,
+              Math.min(asked.askedAtMs, call.askedAtMs) - SETTLED_MS,
+              call.askedAtMs,
+            ),
+          );
+        const limitMs = asked.hadList && call.hadList ? Math.max(process.ttlMs, HOUR) : MINUTE;
+        const untilMs = endedAtMs + Math.min(retryAfterMs, limitMs);
+        if (isKnown && !call.isForced && call.askedAtMs > endedAtMs && call.askedAtMs < untilMs - SECOND)
+          yield `${timeline.at(call.askedAtMs, call.process)} calls ${untilMs - call.askedAtMs} ms before Retry-After is over`;
+      }
+    }
+};
+
+/** Waits have full jitter: so many attempts take at least so many of the longest back-offs. It is half of each on average. */
+const PACE = [
+  { attempts: 20, longestRetries: 3 },
+  { attempts: 60, longestRetries: 18 },
+];
+
+export const aFleetBacksOffAsOneClient: Check = function* (timeline) {
+  for (const calls of fleets(timeline)) {
+    let failed: Call[] = [];
+    const isOneClient = (from: Call, to: Call): boolean =>
+      failed.every(({ process }) => process === to.process) ||
+      [...new Set(failed.map(({ process }) => process))].every((process) =>
+        timeline.isConnected(process, from.askedAtMs - SETTLED_MS, to.askedAtMs),
+      );
+    for (const call of calls.filter(({ isForced }) => !isForced)) {
+      failed = call.list ? [] : [...failed, call];
+      for (const { attempts, longestRetries } of PACE) {
+        // The first waits are short.
+        const from = failed.length > attempts + 6 ? failed.at(-attempts - 1) : undefined;
+        if (!from || !isOneClient(failed[0] ?? call, call)) continue;
+        const tookMs = call.askedAtMs - from.askedAtMs;
+        if (tookMs < longestRetries * longestRetryMs(call.process))
+          yield `${timeline.at(call.askedAtMs, call.process)} makes the last of ${attempts} attempts in ${tookMs} ms`;
+      }
+    }
+  }
+};
+
+export const attemptsGoOn: Check = function* (timeline) {
+  for (const calls of fleets(timeline))
+    for (const [index, call] of calls.entries()) {
+      const { process, failure, endedAtMs } = call;
+      if (!failure || endedAtMs === undefined) continue;
+      const fromMs = timeline.leaveAloneUntilMs(call);
+      const dueMs = fromMs + longestRetryMs(process) + 2 * process.timeoutMs + 20 * SECOND;
+      const isShaken = timeline.troubled(
+        ['redis', 'silent redis', 'process', 'sleep'],
+        'all',
+        endedAtMs,
+        dueMs,
+      );
+      const limitMs = dueMs + (isShaken ? MINUTE + 20 * SECOND : 0);
+      if (!timeline.ranThrough(process, call.askedAtMs, limitMs) || limitMs > timeline.endedAtMs) continue;
+      const list = timeline.listAt(process, limitMs);
+      const isFresh = list && limitMs - lastAskedMs(list, limitMs) < process.ttlMs;
+      const next = calls[index + 1]?.askedAtMs ?? Infinity;
+      if (next > limitMs && !isFresh && !others(timeline, calls, call, limitMs))
+        yield `${timeline.at(limitMs, process)} has not called again since ${timeline.at(call.askedAtMs, process)}`;
+    }
+};
+
+/** Whether somebody else's Retry-After is still in force. */
+const others = (timeline: Timeline, calls: readonly Call[], than: Call, atMs: number): boolean =>
+  calls.some(
+    (call) =>
+      call !== than &&
+      call.retryAfterMs !== undefined &&
+      call.askedAtMs < atMs &&
+      timeline.leaveAloneUntilMs(call) > atMs,
+  );

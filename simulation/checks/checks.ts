@@ -1,0 +1,62 @@
+import type { History } from '../history.ts';
+import {
+  aFleetBacksOffAsOneClient,
+  aFleetMakesOneCallPerTtl,
+  aStartTakesTheSharedList,
+  attemptsGoOn,
+  nobodyCallsWhileTheListIsFresh,
+  oneCallAtATime,
+  retryAfterIsObeyed,
+} from './calls.ts';
+import { allServeTheSame, aRefreshIsAnswered, okMeansThatItIsShared } from './fleet.ts';
+import {
+  aKnownFailureIsAnsweredAtOnce,
+  aListIsThereWhenTheProviderIs,
+  failuresAreThoseOfTheProvider,
+  nobodyWaitsTooLong,
+  whatIsServedIsFresh,
+} from './freshness.ts';
+import {
+  agesAreTrue,
+  aRestartServesWhatWasSaved,
+  isServedUntilItIsTooOld,
+  neverBackToWhatWasBefore,
+  nothingTooOldIsServed,
+  theGuardHolds,
+} from './served.ts';
+import { createTimeline, type Check } from './timeline.ts';
+
+/** Every promise that is checked. */
+const CHECKS: Readonly<Record<string, Check>> = {
+  'A list is served until it is older than CACHE_TTL + CACHE_MAX_STALE': isServedUntilItIsTooOld,
+  'A list older than CACHE_TTL + CACHE_MAX_STALE is never served': nothingTooOldIsServed,
+  'The age that users read is true, whatever clocks do': agesAreTrue,
+  'The last decision, then the last question, decides which list is served': neverBackToWhatWasBefore,
+  'A list that shrank or drifted replaces nothing unless an operator accepts it': theGuardHolds,
+  'After a restart what was saved is served': aRestartServesWhatWasSaved,
+  'While the provider is healthy, nothing older than CACHE_TTL plus one fetch is served': whatIsServedIsFresh,
+  'While the provider is healthy, there is a list': aListIsThereWhenTheProviderIs,
+  'A request waits at most PROVIDER_TIMEOUT': nobodyWaitsTooLong,
+  'Requests without a list get the failure of the fleet at once': aKnownFailureIsAnsweredAtOnce,
+  'A failure is one of the provider': failuresAreThoseOfTheProvider,
+  'One call at a time': oneCallAtATime,
+  'Nobody calls while the list is fresh': nobodyCallsWhileTheListIsFresh,
+  'A replica that starts takes the shared list': aStartTakesTheSharedList,
+  'A fleet makes one call per CACHE_TTL': aFleetMakesOneCallPerTtl,
+  'Retry-After is obeyed by all': retryAfterIsObeyed,
+  'A fleet backs off as one client does': aFleetBacksOffAsOneClient,
+  'While loads fail, attempts go on': attemptsGoOn,
+  'All replicas agree within seconds, or a minute after a lost message': allServeTheSame,
+  'ok means that the list of this question, or a later one, is that of the fleet': okMeansThatItIsShared,
+  'A refresh is answered': aRefreshIsAnswered,
+};
+
+/** @returns the first promise that was broken, and how; undefined: none */
+export const check = (history: History, endedAtMs: number): string | undefined => {
+  const [defect] = history.defects;
+  if (defect !== undefined) return defect;
+  const timeline = createTimeline(history, endedAtMs);
+  for (const [promise, broken] of Object.entries(CHECKS))
+    for (const how of broken(timeline)) return `${promise}\n  ${how}`;
+  return undefined;
+};

@@ -1,0 +1,109 @@
+import type { Process } from '../history.ts';
+import { lastAskedMs, longestRetryMs, SECOND, type Check, type Timeline } from './timeline.ts';
+
+// How fresh what is served is, and who waits.
+
+/** Once the provider is healthy, a fresh list is there after the longest back-off, loads and leases, and what it takes to find
+ * out that Redis has gone. */
+const recoveryMs = (process: Process): number =>
+  2 * longestRetryMs(process) + 4 * process.timeoutMs + 20 * SECOND;
+
+const STORE: readonly ['redis', 'silent redis'] = ['redis', 'silent redis'];
+
+/** Whether the guard has a reason to refuse what the provider sends. */
+const mayBeRefused = (timeline: Timeline, process: Process, atMs: number): boolean =>
+  timeline.calls.some(
+    ({ list, process: { fields }, askedAtMs }) =>
+      list !== undefined &&
+      fields === process.fields &&
+      askedAtMs <= atMs &&
+      askedAtMs >= atMs - recoveryMs(process) - process.ttlMs &&
+      timeline.mayGuardRefuse(process, list, atMs),
+  );
+
+export const whatIsServedIsFresh: Check = function* (timeline) {
+  for (const { process, endedAtMs: atMs = 0, list, ageMs = 0 } of timeline.visits) {
+    if (!list) continue;
+    const sinceMs = atMs - recoveryMs(process);
+    // Another replica that is the next to load, and cannot, is given up after its time.
+    const isShaken =
+      timeline.troubled(['process', 'sleep'], 'all', sinceMs, atMs) ||
+      timeline.troubled(STORE, 'all', sinceMs, atMs);
+    const oldest = process.ttlMs + 3 * SECOND + (isShaken ? 2 * process.timeoutMs + 10 * SECOND : 0);
+    const isOld =
+      ageMs > oldest || (timeline.isAgeKnown(list, atMs) && atMs - lastAskedMs(list, atMs) > oldest);
+    if (!isOld || !timeline.ranThrough(process, sinceMs, atMs)) continue;
+    if (!timeline.isHealthy(process, sinceMs, atMs) || mayBeRefused(timeline, process, atMs)) continue;
+    yield `${timeline.at(atMs, process)} serves ${timeline.nameOf(list)}, and says that it is ${ageMs} ms old`;
+  }
+};
+
+export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
+  for (const { process, atMs, failure, endedAtMs = atMs } of timeline.visits) {
+    const sinceMs = atMs - recoveryMs(process);
+    if (!failure || !timeline.isHealthy(process, sinceMs, endedAtMs)) continue;
+    if (timeline.troubled(['sleep'], 'all', sinceMs, endedAtMs) || process.endedAtMs <= endedAtMs) continue;
+    if (timeline.troubled(STORE, 'all', sinceMs, endedAtMs)) continue;
+    const isShaken = timeline.processes.some(
+      (other) => other !== process && other.endedAtMs >= sinceMs && other.endedAtMs <= endedAtMs,
+    );
+    // What has just become too old for a replica is the guard's measure until the next attempt.
+    const isJustOver = timeline.servings.some(
+      ({ list, process: other, untilMs }) =>
+        list !== undefined &&
+        other.fields === process.fields &&
+        untilMs <= atMs &&
+        untilMs > atMs - longestRetryMs(other) - other.timeoutMs - 5 * SECOND &&
+        mayBeRefused(timeline, process, untilMs),
+    );
+    if (isJustOver) continue;
+    if (isShaken || timeline.calls.some(({ list }) => list && list.shape.nameless === list.shape.size))
+      continue;
+    yield `${timeline.at(endedAtMs, process)} answers ${failure}`;
+  }
+};
+
+export const nobodyWaitsTooLong: Check = function* (timeline) {
+  for (const { process, atMs, endedAtMs = Infinity } of timeline.visits) {
+    const limitMs = process.timeoutMs + SECOND;
+    if (endedAtMs - atMs > limitMs && timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs)))
+      yield `${timeline.at(atMs, process)} has not answered after ${limitMs} ms`;
+  }
+};
+
+export const aKnownFailureIsAnsweredAtOnce: Check = function* (timeline) {
+  for (const { process, atMs, endedAtMs = Infinity, failure } of timeline.visits) {
+    if (
+      !failure ||
+      endedAtMs - atMs < SECOND ||
+      !timeline.isConnected(process, atMs - 15 * SECOND, endedAtMs)
+    )
+      continue;
+    const calls = timeline.calls.filter(({ process: { fields } }) => fields === process.fields);
+    const isLoading = calls.some(
+      (call) => call.askedAtMs <= endedAtMs && (call.endedAtMs ?? Infinity) >= atMs - SECOND,
+    );
+    const last = calls.findLast((call) => (call.endedAtMs ?? Infinity) < atMs - 3 * SECOND);
+    const wasTold =
+      last &&
+      timeline.isConnected(last.process, last.askedAtMs - 15 * SECOND, (last.endedAtMs ?? 0) + SECOND);
+    if (!isLoading && wasTold && last.failure && atMs - (last.endedAtMs ?? 0) < 60 * SECOND)
+      yield `${timeline.at(atMs, process)} answers only after ${endedAtMs - atMs} ms what is known: ${failure}`;
+  }
+};
+
+export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
+  for (const { process, endedAtMs = Infinity, failure } of timeline.visits) {
+    if (!failure || process.endedAtMs <= endedAtMs) continue;
+    const calls = timeline.calls.filter(
+      (call) => call.process.fields === process.fields && call.askedAtMs <= endedAtMs,
+    );
+    // What cannot be told from here: whether a load was refused, or ended before its answer.
+    const isExcused =
+      failure === 'timeout' ||
+      (['shrunk', 'drifted', 'missing_field'].includes(failure) &&
+        calls.some(({ list }) => list !== undefined));
+    if (!isExcused && !calls.some((call) => call.failure === failure))
+      yield `${timeline.at(endedAtMs, process)} answers ${failure}`;
+  }
+};

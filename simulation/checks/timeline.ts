@@ -1,0 +1,175 @@
+import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
+import type { Call, History, Process, Refresh, Serving, Trouble } from '../history.ts';
+import { moment } from '../plan.ts';
+
+// What the checks ask of a history.
+
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+
+/** A check is named by the promise that it is about, and yields what broke it. */
+export type Check = (timeline: Timeline) => Iterable<string>;
+
+/** The longest back-off: README, "Retries". */
+export const longestRetryMs = ({ ttlMs }: Process): number => Math.min(ttlMs, MINUTE);
+
+/** What is remembered of the lists before: README, "A list that shrank or drifted". */
+export const windowMs = ({ maxStaleMs }: Process): number => Math.min(7 * 24 * HOUR, maxStaleMs);
+
+/** When the latest call was made that had brought the list by a moment. */
+export const lastAskedMs = ({ askedAtMs, deliveredAtMs }: BankList, byMs: number): number =>
+  askedAtMs[deliveredAtMs.findLastIndex((atMs) => atMs <= byMs)] ?? -Infinity;
+
+/** The last decision that a list is a successor of. */
+export interface Decision {
+  readonly atMs: number;
+  /** Whether the guard would have refused the list without it. */
+  readonly wasNeeded: boolean;
+}
+
+export type Timeline = ReturnType<typeof createTimeline>;
+
+export const createTimeline = (history: History, endedAtMs: number) => {
+  const { processes, servings, calls, refreshes, troubles } = history;
+  const servingsOf = new Map<Process, Serving[]>(processes.map((process) => [process, []]));
+  for (const serving of servings) servingsOf.get(serving.process)?.push(serving);
+  const decisions = new Map<BankList, Decision | undefined>();
+
+  /** What a process served at a moment; undefined: nothing, or it did not run. */
+  const listAt = (process: Process, atMs: number): BankList | undefined =>
+    servingsOf.get(process)?.findLast(({ fromMs }) => fromMs <= atMs)?.list;
+
+  /** Whether something of these kinds was wrong for the replica at some time in the interval. */
+  const troubled = (
+    kinds: readonly Trouble['kind'][],
+    who: Trouble['who'],
+    fromMs: number,
+    untilMs: number,
+  ) =>
+    troubles.some(
+      (trouble) =>
+        kinds.includes(trouble.kind) &&
+        (who === 'all' || trouble.who === 'all' || trouble.who === who) &&
+        trouble.fromMs <= untilMs &&
+        trouble.untilMs >= fromMs,
+    );
+  /** Whether a process ran, awake, for the whole interval. */
+  const ranThrough = (process: Process, fromMs: number, untilMs: number): boolean =>
+    process.readyAtMs <= fromMs &&
+    process.endedAtMs > untilMs &&
+    !troubled(['sleep'], process.index, fromMs, untilMs);
+  /** Whether a process could share lists for the whole interval. */
+  const isConnected = (process: Process, fromMs: number, untilMs: number): boolean =>
+    history.hasRedis &&
+    ranThrough(process, fromMs, untilMs) &&
+    !troubled(['redis', 'silent redis'], process.index, fromMs, untilMs);
+
+  /** Until when the provider wants no calls, and the fleet obeys: README, "Retries". */
+  const leaveAloneUntilMs = ({ endedAtMs: atMs, retryAfterMs = 0, process, hadList }: Call): number =>
+    (atMs ?? Infinity) + Math.min(retryAfterMs, hadList ? Math.max(process.ttlMs, HOUR) : MINUTE);
+  /** Whether the provider answered rightly for the whole interval, and wanted calls. */
+  const isHealthy = (process: Process, fromMs: number, untilMs: number): boolean =>
+    !troubled(['provider'], 'all', fromMs, untilMs) &&
+    !calls.some(
+      (call) =>
+        call.retryAfterMs !== undefined &&
+        call.process.fields === process.fields &&
+        call.askedAtMs <= untilMs &&
+        leaveAloneUntilMs(call) >= fromMs,
+    );
+
+  /** The operator's request that a call was made for. */
+  const acceptanceOf = ({ process, askedAtMs, deliveredAtMs = Infinity }: Call): Refresh | undefined =>
+    refreshes.find(
+      ({ process: asked, accepts, atMs, endedAtMs: answeredAtMs = Infinity }) =>
+        accepts && asked === process && atMs <= askedAtMs && answeredAtMs >= deliveredAtMs,
+    );
+  for (const call of calls) {
+    const { list, process, deliveredAtMs = Infinity } = call;
+    if (!list || decisions.has(list)) continue;
+    const before = servingsOf
+      .get(process)
+      ?.findLast((serving) => serving.fromMs <= deliveredAtMs && serving.list !== list)?.list;
+    const inherited = before && decisions.get(before);
+    decisions.set(
+      list,
+      acceptanceOf(call)
+        ? { atMs: deliveredAtMs, wasNeeded: before !== undefined && mustBeRefused(before.shape, list.shape) }
+        : inherited,
+    );
+  }
+
+  /** A guard that refuses the list has a reason in what any replica of the fleet has served lately. */
+  const mayGuardRefuse = ({ fields, ...process }: Process, list: BankList, atMs: number): boolean => {
+    const memory = windowMs({ fields, ...process });
+    return servings.some(
+      ({ process: other, list: served, fromMs, untilMs }) =>
+        served !== undefined &&
+        other.fields === fields &&
+        untilMs >= atMs - memory &&
+        fromMs <= atMs &&
+        mayBeRefused(served.shape, list.shape),
+    );
+  };
+
+  /**
+   * Whether it can be known how old a list is. A snapshot has only the wall clock: where that was changed between the list and a
+   * start, the process cannot know, and neither can those that have the list from it.
+   */
+  const isAgeKnown = (list: BankList, atMs: number): boolean => {
+    const askedAtMs = lastAskedMs(list, atMs);
+    return !(
+      history.hasSnapshot &&
+      processes.some(
+        ({ index, startedAtMs }) =>
+          startedAtMs > askedAtMs &&
+          startedAtMs <= atMs &&
+          troubled(['clock'], index, askedAtMs, startedAtMs),
+      )
+    );
+  };
+  /**
+   * Whether `a` has precedence over `b`, by the contract's order: a later decision, then a later question. Undefined where they
+   * are too close, or what is known of decisions does not tell.
+   */
+  const isLater = (a: BankList, b: BankList, atMs: number): boolean | undefined => {
+    const [mine, theirs] = [decisions.get(a), decisions.get(b)];
+    if (mine !== theirs) {
+      if (!history.everyAnswerDiffers || mine?.wasNeeded === false || theirs?.wasNeeded === false)
+        return undefined;
+      const apartMs = (mine?.atMs ?? -Infinity) - (theirs?.atMs ?? -Infinity);
+      return Math.abs(apartMs) < 3 * SECOND ? undefined : apartMs > 0;
+    }
+    const apartMs = lastAskedMs(a, atMs) - (b.askedAtMs[0] ?? 0);
+    // Histories that meet are put in order by when the answers came.
+    const slowestMs = Math.max(
+      ...[a, b].map((list) => (list.deliveredAtMs[0] ?? 0) - (list.askedAtMs[0] ?? 0)),
+    );
+    return Math.abs(apartMs) < slowestMs + SECOND ? undefined : apartMs > 0;
+  };
+
+  return {
+    ...history,
+    isAgeKnown,
+    isLater,
+    endedAtMs,
+    servingsOf: (process: Process): readonly Serving[] => servingsOf.get(process) ?? [],
+    othersOf: (process: Process): Process[] =>
+      processes.filter((other) => other !== process && other.fields === process.fields),
+    listAt,
+    troubled,
+    ranThrough,
+    isConnected,
+    isHealthy,
+    leaveAloneUntilMs,
+    mayGuardRefuse,
+    decisionOf: (list: BankList): Decision | undefined => decisions.get(list),
+    at: (atMs: number, { name }: Process): string => `${moment(atMs)} ${name}`,
+    /** How a list is named in what is reported. */
+    nameOf: (list: BankList | undefined): string =>
+      list
+        ? `the list of ${list.askedAtMs.map(moment).slice(-2).join(' and ')} (${JSON.stringify(list.shape)})`
+        : 'none',
+  };
+};

@@ -1,0 +1,103 @@
+import type { LoadErrorKind } from '../src/banks/load-error.ts';
+import type { BankList, Fields } from './bank-lists.ts';
+
+// What really happened in a run, in true time (milliseconds since its beginning) and in the simulator's own order: recorded
+// while it runs, and checked afterwards by simulation/checks/. Nothing here was written by the service, except what its users
+// and operators read.
+
+/** One run of a replica's process. */
+export interface Process {
+  readonly name: string;
+  /** Of its replica. */
+  readonly index: number;
+  readonly fields: Fields;
+  readonly ttlMs: number;
+  readonly maxStaleMs: number;
+  readonly timeoutMs: number;
+  readonly startedAtMs: number;
+  /** From here on it may be asked for the list. */
+  readyAtMs: number;
+  /** When it was killed or told to stop. */
+  endedAtMs: number;
+}
+
+/** A call to the provider. */
+export interface Call {
+  readonly number: number;
+  readonly process: Process;
+  readonly askedAtMs: number;
+  /** An operator is waiting for its result. */
+  readonly isForced: boolean;
+  /** Whether its replica had a list to serve. */
+  readonly hadList: boolean;
+  /** When a usable list had arrived completely, and which. */
+  deliveredAtMs?: number;
+  list?: BankList;
+  /** What the provider did instead. */
+  failure?: LoadErrorKind;
+  /** As the provider said. */
+  retryAfterMs?: number | undefined;
+  endedAtMs?: number;
+}
+
+/** From `fromMs` until `untilMs` a process served this list; undefined: none. */
+export interface Serving {
+  readonly process: Process;
+  readonly fromMs: number;
+  untilMs: number;
+  readonly list: BankList | undefined;
+}
+
+/** A browser's request for the list. */
+export interface Visit {
+  readonly process: Process;
+  readonly atMs: number;
+  endedAtMs?: number;
+  list?: BankList;
+  /** The list's age as the browser reads it. */
+  ageMs?: number;
+  failure?: LoadErrorKind;
+}
+
+/** An operator's refresh. */
+export interface Refresh {
+  readonly process: Process;
+  readonly atMs: number;
+  /** Whether it accepts what the guard refuses. */
+  readonly accepts: boolean;
+  endedAtMs?: number;
+  /** What the operator was told. */
+  answer?: 'ok' | 'not shared' | LoadErrorKind;
+}
+
+/** Something that is wrong, or was done from outside. */
+export interface Trouble {
+  readonly kind: 'provider' | 'list' | 'redis' | 'silent redis' | 'disk' | 'process' | 'sleep' | 'clock';
+  /** The replica, or all of them. */
+  readonly who: number | 'all';
+  readonly fromMs: number;
+  untilMs: number;
+}
+
+/** A list was written to Redis. */
+export interface Write {
+  readonly atMs: number;
+  /** Which had brought it. */
+  readonly call: Call;
+}
+
+export interface History {
+  /** Whether each answer of the provider can be told from every other one. */
+  readonly everyAnswerDiffers: boolean;
+  readonly hasRedis: boolean;
+  readonly hasSnapshot: boolean;
+  readonly processes: Process[];
+  readonly calls: Call[];
+  readonly servings: Serving[];
+  readonly visits: Visit[];
+  readonly refreshes: Refresh[];
+  readonly troubles: Trouble[];
+  readonly writes: Write[];
+  /** What happened that may never happen. */
+  readonly defects: string[];
+}

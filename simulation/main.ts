@@ -1,0 +1,44 @@
+import { fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { options } from './options.ts';
+import type { Message } from './worker.ts';
+
+// npm run simulate: fleets of the real core in a simulated world; see docs/testing.md. Exit status 1 if a promise was broken, which
+// is then printed with the fewest events that break it.
+
+const worker = fileURLToPath(new URL('./worker.js', import.meta.url));
+const workers = options.only === undefined ? availableParallelism() : 1;
+const total = { runs: 0, days: 0, events: 0, steps: 0, calls: 0 };
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Runs a worker to its end. What it has to say arrives before that. */
+const work = (index: number): Promise<void> =>
+  new Promise((resolve) => {
+    const args = [...process.argv.slice(2), '--seed', String(options.seed), '--worker', String(index)];
+    const child = fork(worker, args, { execArgv: ['--max-semi-space-size=64'] });
+    child.on('message', ({ text, isBroken, done }: Message) => {
+      if (text !== undefined) print(text);
+      if (isBroken) process.exitCode = 1;
+      for (const [name, count] of Object.entries(done ?? {})) total[name as keyof typeof total] += count;
+      if (total.days >= options.days || total.runs >= options.runs || process.exitCode === 1) stopAll();
+    });
+    child.once('close', (status) => {
+      if (status !== 0) process.exitCode = 1;
+      running.delete(child);
+      resolve();
+    });
+    running.add(child);
+  });
+const running = new Set<ReturnType<typeof fork>>();
+/** Each finishes the run that it is in. */
+const stopAll = (): void => {
+  for (const child of running) if (child.connected) child.send('enough');
+};
+
+print(`seed ${options.seed}, mode ${options.mode}`);
+await Promise.all(Array.from({ length: workers }, (_, index) => work(index)));
+print(
+  `${total.days.toFixed(1)} fleet-days in ${total.runs} runs: ${total.events} events, ${total.steps} steps, ` +
+    `${total.calls} calls to the provider`,
+);

@@ -1,0 +1,189 @@
+import * as fc from 'fast-check';
+import { BEHAVIOURS, LIST_CHANGES, type BehaviourName, type ListChange } from './provider.ts';
+import { REDIS_FAULTS, type RedisFault } from './redis.ts';
+
+// What happens to a fleet, as a list of events that a person can read: fast-check makes it up and shrinks it.
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+const DAY = 24 * HOUR;
+
+/** Durations from some milliseconds on: as many in each power of ten. */
+const lasting = (longestMs: number): fc.Arbitrary<number> =>
+  fc.nat({ max: 60 }).map((step) => Math.round(20 * (longestMs / 20) ** (step / 60)));
+const keys = <K extends string>(record: Readonly<Record<K, unknown>>): fc.Arbitrary<K> =>
+  fc.constantFrom(...(Object.keys(record) as K[]));
+
+/** Errors of a wall clock: by parts of a second, by days, by years. */
+const clockErrorMs = fc.constantFrom(
+  -700,
+  400,
+  -50 * SECOND,
+  90 * SECOND,
+  -8 * DAY,
+  8 * DAY,
+  3_650 * DAY,
+  -3_650 * DAY,
+);
+
+/** What can happen: how often, and with what. `isForAll`: to all replicas, or to that of the event. */
+const ACTIONS = {
+  refresh: { weight: 2, having: {} },
+  /** An operator accepts the provider's list where a replica refuses it. */
+  accept: { weight: 4, having: {} },
+  visit: { weight: 1, having: {} },
+  kill: { weight: 2, having: { downMs: lasting(HOUR) } },
+  stop: { weight: 2, having: { downMs: lasting(HOUR) } },
+  /** The machine is suspended, or only the process is. */
+  sleep: { weight: 2, having: { forMs: lasting(4 * HOUR), isMachine: fc.boolean() } },
+  'wall clock': {
+    weight: 3,
+    having: { to: fc.oneof(clockErrorMs, fc.constantFrom(0, 0, 'it stands still' as const)) },
+  },
+  disk: { weight: 1, having: { fails: fc.boolean(), slowMs: lasting(5 * SECOND), forMs: lasting(HOUR) } },
+  provider: {
+    weight: 5,
+    having: {
+      behaviour: keys<BehaviourName>(BEHAVIOURS),
+      retryAfterS: fc.constantFrom(undefined, undefined, 3, 120, 600, 20_000),
+      forMs: lasting(HOUR),
+      isForAll: fc.constantFrom(true, true, true, false),
+    },
+  },
+  'provider slow': {
+    weight: 2,
+    having: {
+      ms: fc.constantFrom(300, 1_500, 1_900, 2_500, 4_500),
+      isDeaf: fc.boolean(),
+      forMs: lasting(HOUR / 2),
+    },
+  },
+  list: {
+    weight: 5,
+    having: { change: keys<ListChange>(LIST_CHANGES), isEachTime: fc.constantFrom(false, false, true) },
+  },
+  redis: {
+    weight: 5,
+    having: {
+      fault: fc.constantFrom<RedisFault[]>(...REDIS_FAULTS),
+      forMs: lasting(HOUR / 2),
+      isForAll: fc.boolean(),
+    },
+  },
+  'redis connections': {
+    weight: 1,
+    having: { become: fc.constantFrom('cut', 'half-open'), isForAll: fc.boolean() },
+  },
+  /** Another server takes over, with older data; after a long time, with none. */
+  'redis fail-over': { weight: 2, having: { lostMs: lasting(DAY) } },
+  'redis emptied': { weight: 1, having: {} },
+  /** Somebody without the key changes what it has; only where there is a key. */
+  'redis spoilt': { weight: 1, having: {} },
+};
+type Made<T> = { readonly [K in keyof T]: T[K] extends fc.Arbitrary<infer V> ? V : never };
+export type Action = {
+  [T in keyof typeof ACTIONS]: { readonly type: T } & Made<(typeof ACTIONS)[T]['having']>;
+}[keyof typeof ACTIONS];
+
+const anyAction = fc.oneof(
+  ...Object.entries(ACTIONS).map(([type, { weight, having }]) => ({
+    weight,
+    arbitrary: fc.record({ type: fc.constant(type), ...having }),
+  })),
+) as fc.Arbitrary<Action>;
+
+/** Moments that are worth hitting, by the beginning of what happens then. */
+const MOMENTS = [
+  'provider is asked',
+  'provider answers',
+  'redis gets look',
+  'redis answers look',
+  'redis gets compareAndSet',
+  'redis answers compareAndSet',
+  'a message arrives',
+  'compressed',
+  'the disk writes',
+] as const;
+
+const anyEvent = (fromMs: number, toMs: number) =>
+  fc.record({
+    atMs: fc.integer({ min: fromMs, max: toMs - 1 }),
+    /** Not before this happens the next time. */
+    when: fc.option(fc.constantFrom(...MOMENTS), { nil: undefined, freq: 3 }),
+    plusMs: fc.constantFrom(0, 0, 1, 3, 10, 60, 400, 4_000),
+    /** The replica, counted from 0. */
+    who: fc.nat({ max: 4 }),
+    action: anyAction,
+  });
+
+/**
+ * Kinds of run. `day`: at least one event in each hour of a day. `rush`: up to 40 events in six minutes. `liveness`: up to
+ * 20 in three minutes, after which all is healed but what remains for good. `quiet`: days, or two months, in which next to
+ * nothing happens.
+ */
+export const PACES = ['day', 'rush', 'liveness', 'quiet'] as const;
+export type Pace = (typeof PACES)[number];
+
+const HOURS = { day: 24, rush: 0.1, liveness: 0.05, quiet: 72 } satisfies Record<Pace, number>;
+/** The longest is longer than the longest timer of Node. The shortest are below PROVIDER_TIMEOUT. */
+const TTLS = {
+  day: [HOUR, HOUR / 2, 6 * HOUR],
+  rush: [SECOND, 4 * SECOND, 20 * SECOND, 60 * SECOND, HOUR],
+  liveness: [SECOND, 4 * SECOND, 20 * SECOND, 60 * SECOND, HOUR],
+  quiet: [HOUR, 6 * HOUR, 30 * DAY],
+} satisfies Record<Pace, number[]>;
+
+const setup = (pace: Pace, replicas: number | undefined) =>
+  fc
+    .record({
+      seed: fc.nat(),
+      replicas: replicas === undefined ? fc.integer({ min: 1, max: 5 }) : fc.constant(replicas),
+      ttlMs: fc.constantFrom(...TTLS[pace]),
+      otherTtl: fc.constantFrom(1, 1, 1, 0.5),
+      maxStaleMs: fc.constantFrom(7 * DAY, pace === 'day' ? 2 * HOUR : 40 * SECOND),
+      timeoutMs: fc.constantFrom(2 * SECOND, 4 * SECOND),
+      hasRedis: fc.constantFrom(true, true, true, true, false),
+      hasSnapshot: fc.boolean(),
+      isSigned: fc.boolean(),
+      /** Every other replica publishes other fields, and shares nothing with the rest. */
+      hasTwoFleets: fc.constantFrom(false, false, false, true),
+      everyAnswerDiffers: fc.constantFrom(true, true, false),
+      wallErrorsMs: fc.array(fc.oneof(fc.constant(0), clockErrorMs), { maxLength: 5 }),
+      /** What is wrong with Redis for good. */
+      remains: pace === 'liveness' ? fc.constantFrom(undefined, ...REDIS_FAULTS) : fc.constant(undefined),
+    })
+    .map(({ otherTtl, ...made }) => ({
+      ...made,
+      otherTtlMs: made.ttlMs * otherTtl,
+      hours: made.ttlMs > DAY ? 62 * 24 : HOURS[pace],
+    }));
+
+export const plan = (pace: Pace, replicas?: number) => {
+  const hours = HOURS[pace];
+  const ofHour = (hour: number) =>
+    fc.array(anyEvent(hour * HOUR, (hour + 1) * HOUR), { minLength: 1, maxLength: 3, size: 'max' });
+  const few = { rush: 40, liveness: 20, quiet: 2, day: 0 }[pace];
+  const events =
+    pace === 'day'
+      ? fc.tuple(...Array.from({ length: hours }, (_, hour) => ofHour(hour))).map((found) => found.flat())
+      : fc.array(anyEvent(0, hours * HOUR), { maxLength: few, size: 'max' });
+  return fc.record({ setup: setup(pace, replicas), events });
+};
+
+export type Plan = ReturnType<typeof plan> extends fc.Arbitrary<infer P> ? P : never;
+export type Setup = Plan['setup'];
+export type Event = Plan['events'][number];
+
+export const moment = (ms: number): string => {
+  const days = Math.floor(ms / DAY);
+  return `${days > 0 ? `day ${days} ` : ''}${new Date(ms).toISOString().slice(11, 23)}`;
+};
+
+/** One line for the fleet, and one for each event. */
+export const describe = ({ setup: fleet, events }: Plan): string[] => [
+  `fleet: ${JSON.stringify(fleet)}`,
+  ...events.map(({ atMs, when, plusMs, who, action }) => {
+    const whenever = when === undefined ? '' : ` when ${when}`;
+    return `${moment(atMs)}${whenever} + ${plusMs} ms: replica ${who}: ${JSON.stringify(action)}`;
+  }),
+];

@@ -1,0 +1,205 @@
+import { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { LoadError, type LoadErrorKind } from '../src/banks/load-error.ts';
+import type { Connections } from '../src/provider/connections.ts';
+import {
+  toEntries,
+  toPublished,
+  toShape,
+  USUAL,
+  type BankList,
+  type Fields,
+  type Shape,
+} from './bank-lists.ts';
+import type { Call, History, Process } from './history.ts';
+import type { Owner, World } from './world.ts';
+
+// The provider, at the interface of src/provider/connections.ts. It records in the history each call and what it was answered.
+
+/** A process that calls the provider. */
+export interface Caller extends Owner {
+  readonly process: Process;
+  /** Refreshes that an operator waits for. */
+  readonly refreshes: number;
+  hasList(): boolean;
+  onUse(what: string): void;
+}
+
+interface Behaviour {
+  /** The kind of failure that it causes; undefined: the answer is a usable list. */
+  readonly kind?: LoadErrorKind;
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: (entries: readonly unknown[]) => string;
+  /** What becomes of the answer where it does not arrive whole. */
+  readonly course?: 'refuse' | 'never' | 'stall' | 'cut';
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+/** Entries that are not published; six in twenty-six are more than GUARD_MAX_SHRINK allows. */
+const UNUSABLE = [null, [], { code: ' ' }, { name: 'no code' }, 7, 'x'];
+
+/** The failures of the README, and answers that are usable though odd. */
+export const BEHAVIOURS = {
+  healthy: {},
+  'some-unusable': { body: (entries) => JSON.stringify([...entries.slice(0, 1), ...entries, null]) },
+  refuse: { kind: 'unreachable', course: 'refuse' },
+  hang: { kind: 'timeout', course: 'never' },
+  stall: { kind: 'timeout', course: 'stall' },
+  'cut-short': { kind: 'malformed', course: 'cut' },
+  unauthorized: { kind: 'unauthorized', status: 401 },
+  'rate-limited': { kind: 'rate_limited', status: 429 },
+  unavailable: { kind: 'unavailable', status: 503 },
+  forbidden: { kind: 'unexpected_status', status: 403 },
+  redirect: { kind: 'unexpected_status', status: 302, headers: { location: 'http://elsewhere.example/' } },
+  html: { kind: 'malformed', headers: { 'content-type': 'text/html' }, body: () => '<p>later' },
+  'not-a-list': { kind: 'not_a_list', body: () => 'null' },
+  empty: { kind: 'too_few', body: () => '[]' },
+  'most-unusable': {
+    kind: 'unusable_entries',
+    body: (entries) => JSON.stringify([...entries, ...UNUSABLE, ...UNUSABLE, ...UNUSABLE]),
+  },
+} as const satisfies Record<string, Behaviour>;
+export type BehaviourName = keyof typeof BEHAVIOURS;
+
+/** How the list goes on. */
+export const LIST_CHANGES = {
+  'one bank renamed': ({ renames }) => ({ renames: renames + 1 }),
+  'as usual': () => USUAL,
+  'half of it gone': ({ size }) => ({ size: Math.ceil(size / 2) }),
+  'twice as many': ({ size }) => ({ size: Math.min(60, 2 * size) }),
+  'three without a name': ({ nameless }) => ({ nameless: nameless + 3 }),
+  'half without a name': ({ size }) => ({ nameless: Math.ceil(size / 2) }),
+  'three codes are numbers': ({ numeric }) => ({ numeric: numeric + 3 }),
+  'all codes are numbers': ({ size }) => ({ numeric: size }),
+} satisfies Record<string, (shape: Shape) => Partial<Shape>>;
+export type ListChange = keyof typeof LIST_CHANGES;
+
+export type ProviderWorld = ReturnType<typeof createProviderWorld>;
+
+export const createProviderWorld = (world: World, history: History) => {
+  const behaviours = new Map<number | 'all', { name: BehaviourName; retryAfterS: number | undefined }>();
+  let shape = USUAL;
+  /** Applied once more at each call. */
+  let trend: ListChange | undefined;
+  let slowMs = 0;
+  let isDeaf = false;
+
+  const published: Readonly<Record<Fields, Map<string, BankList>>> = {
+    'code,ispb,name': new Map(),
+    'code,name': new Map(),
+  };
+  /** From here on a replica may have the list. */
+  const record = (call: Call, sent: Shape, entries: ReturnType<typeof toEntries>): void => {
+    call.deliveredAtMs = world.nowMs();
+    const { fields } = call.process;
+    const json = toPublished(entries, fields);
+    const list = published[fields].get(json) ?? { shape: sent, askedAtMs: [], deliveredAtMs: [] };
+    published[fields].set(json, list);
+    list.askedAtMs.push(Math.max(call.askedAtMs, list.askedAtMs.at(-1) ?? 0));
+    list.deliveredAtMs.push(world.nowMs());
+    call.list = list;
+  };
+
+  /** Answers one call. What it returns is fed piece by piece, and ends with the whole, with an error or never. */
+  const answer = (call: Call, life: Caller, signal: AbortSignal): Promise<Dispatcher.ResponseData> =>
+    new Promise((resolve, reject) => {
+      const lag = (): number => Math.floor(world.luck(`lag ${life.name}`) ** 4 * 120) + 1;
+      const later = (delayMs: number, what: string, run: () => void): void =>
+        void world.later(
+          delayMs,
+          life,
+          `provider ${what}`,
+          () => void (call.endedAtMs === undefined && run()),
+        );
+      let body: Readable | undefined;
+      signal.addEventListener('abort', () => {
+        if (isDeaf) return;
+        reject(signal.reason);
+        body?.destroy(new Error('aborted'));
+      });
+      later(lag(), 'is asked', () => {
+        if (trend) shape = toShape({ ...shape, ...LIST_CHANGES[trend](shape) });
+        const { name, retryAfterS } = behaviours.get(life.process.index) ?? behaviours.get('all') ?? STEADY;
+        const behaviour: Behaviour = BEHAVIOURS[name];
+        const { kind, status = 200, headers = JSON_TYPE, course = 'whole' } = behaviour;
+        const asked = status === 429 || status === 503 ? retryAfterS : undefined;
+        if (course === 'refuse') {
+          call.failure = 'unreachable';
+          reject(new LoadError('unreachable', 'no connection'));
+          return;
+        }
+        if (course === 'never') return;
+        const entries = toEntries(shape, history.everyAnswerDiffers ? call.number : 0);
+        const sent = shape;
+        const bytes = Buffer.from((behaviour.body ?? JSON.stringify)(entries));
+        later(slowMs + lag(), 'answers', () => {
+          if (kind) call.failure = kind;
+          call.retryAfterMs = asked === undefined ? undefined : asked * 1_000;
+          body = new Readable({ read: () => undefined });
+          const stream = Object.assign(body, { dump: () => dumped(stream) });
+          stream.on('error', () => undefined);
+          const all = asked === undefined ? headers : { ...headers, 'retry-after': String(asked) };
+          const response = { statusCode: status, headers: all, body: stream };
+          resolve(response as unknown as Dispatcher.ResponseData);
+          stream.push(bytes.subarray(0, bytes.length >> 1));
+          if (course === 'cut') later(lag(), 'breaks off', () => stream.destroy(new Error('cut')));
+          if (course !== 'whole') return;
+          later(slowMs > 0 ? lag() : 0, 'ends its answer', () => {
+            if (!kind && !signal.aborted) record(call, sent, entries);
+            stream.push(bytes.subarray(bytes.length >> 1));
+            stream.push(null);
+          });
+        });
+      });
+    });
+
+  return {
+    /** The connections of one replica. */
+    connect: (life: Caller): Connections => ({
+      request: async ({ signal }, read) => {
+        signal.throwIfAborted();
+        life.onUse('the provider');
+        const call: Call = {
+          number: history.calls.length + 1,
+          process: life.process,
+          askedAtMs: world.nowMs(),
+          isForced: life.refreshes > 0,
+          hadList: life.hasList(),
+        };
+        history.calls.push(call);
+        try {
+          return await read(await answer(call, life, signal));
+        } finally {
+          call.endedAtMs = world.nowMs();
+          if (!call.list) call.failure ??= 'timeout';
+        }
+      },
+    }),
+    /** The list that is published so; undefined: the provider has never sent it. */
+    find: (fields: Fields, json: string): BankList | undefined => published[fields].get(json),
+    behave: (who: number | 'all', name: BehaviourName, retryAfterS?: number): void => {
+      if (name === 'healthy') behaviours.delete(who);
+      else behaviours.set(who, { name, retryAfterS });
+    },
+    change: (change: ListChange, isTrend: boolean): void => {
+      shape = toShape({ ...shape, ...LIST_CHANGES[change](shape) });
+      trend = isTrend ? change : undefined;
+    },
+    /** The list stays as it is. */
+    steady: (): void => void (trend = undefined),
+    /** @param isDeafToo whether a call that its replica has given up goes on */
+    slow: (ms: number, isDeafToo: boolean): void => {
+      slowMs = ms;
+      isDeaf = isDeafToo;
+    },
+  };
+};
+
+const STEADY = { name: 'healthy', retryAfterS: undefined } as const;
+
+/** Resolves like undici's dump(), at the body's end whatever it is. */
+const dumped = (body: Readable): Promise<void> =>
+  new Promise((resolve) => {
+    body.once('close', resolve).once('end', resolve).resume();
+  });

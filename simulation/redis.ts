@@ -1,0 +1,273 @@
+import { storeTime } from '../src/clock.ts';
+import { TOKEN_BYTES, type CreateRedisClient } from '../src/sharing/redis-client.ts';
+import { mutate } from '../test/kit/random.ts';
+import type { Process } from './history.ts';
+import { newOwner, type Owner, type World } from './world.ts';
+
+// The Redis server that replicas share, and their connections to it, at the interface of src/sharing/redis-client.ts. Commands
+// of one connection arrive in order, as on TCP. What has been sent takes effect even if its sender gives up.
+
+/** What can be wrong on the way of one replica or of all, for a while. */
+export const REDIS_FAULTS = [
+  'refuses connections',
+  'answers nothing',
+  'hangs on writes',
+  'is read-only',
+  'is full',
+  'is loading',
+  'is slow',
+  'loses replies',
+  'loses messages',
+  'doubles messages',
+  'delays messages',
+] as const;
+export type RedisFault = (typeof REDIS_FAULTS)[number];
+
+/** A process with connections. */
+export interface RedisUser extends Owner {
+  readonly process: Process;
+  onUse(what: string): void;
+}
+
+interface Value {
+  readonly bytes: Buffer;
+  /** By the server's clock. */
+  readonly expiresAtMs: number;
+}
+
+const NONE = Buffer.alloc(0);
+type Values = ReadonlyMap<string, Value>;
+
+const newConnection = (owner: RedisUser, onError: (error: unknown) => void) => ({
+  owner,
+  onError,
+  listeners: new Map<string, (message: string) => void>(),
+  rejectAll: new Set<(error: Error) => void>(),
+  state: 'new' as 'new' | 'open' | 'closed',
+  /** Nothing arrives any more, and neither side learns of it. */
+  isHalfOpen: false,
+  /** Nothing arrives before what was sent earlier. */
+  lastArrivalMs: 0,
+  lastReplyMs: 0,
+});
+type Connection = ReturnType<typeof newConnection>;
+
+export type RedisWorld = ReturnType<typeof createRedisWorld>;
+
+/** @param onWrite is called when another value is stored */
+export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void) => {
+  const server = newOwner('redis');
+  const connections = new Set<Connection>();
+  const faults = new Map<number | 'all', Set<RedisFault>>();
+  /** What it had, oldest first: a fail-over may bring back some of it. The last is what it has. */
+  const states: { readonly atMs: number; readonly values: Values }[] = [{ atMs: 0, values: new Map() }];
+  /** Its clock is wrong by days, and by a little more after each fail-over. */
+  let clockErrorMs = Math.floor((world.luck('redis clock') - 0.5) * 1e10);
+  let troubledAtMs = -Infinity;
+  const wakers = new Set<() => void>();
+
+  const timeMs = (): number => Math.floor(world.dateMs() + clockErrorMs);
+  const now = (): Values => states.at(-1)?.values ?? new Map();
+  const get = (key: string): Buffer | undefined => {
+    const value = now().get(key);
+    return value && value.expiresAtMs > timeMs() ? value.bytes : undefined;
+  };
+  const become = (values: Values): void => {
+    states.push({ atMs: world.nowMs(), values });
+    if (states.length > 200) states.shift();
+  };
+  const has = ({ owner }: Connection, fault: RedisFault): boolean =>
+    (faults.get('all')?.has(fault) ?? false) || (faults.get(owner.process.index)?.has(fault) ?? false);
+  const lag = (connection: Connection): number =>
+    Math.floor(world.luck(`redis ${connection.owner.name}`) ** 4 * 30) +
+    (has(connection, 'is slow') ? world.luck('slow redis') * 600 : 0);
+
+  const drop = (connection: Connection, error: Error): void => {
+    if (connection.state === 'closed') return;
+    connection.state = 'closed';
+    connections.delete(connection);
+    for (const reject of connection.rejectAll) reject(error);
+  };
+  const refusal = (connection: Connection, isWrite: boolean): Error | undefined => {
+    if (has(connection, 'is loading')) return new Error('LOADING Redis is loading the dataset in memory');
+    if (isWrite && has(connection, 'is read-only'))
+      return new Error("READONLY You can't write against a read only replica.");
+    if (isWrite && has(connection, 'is full')) return new Error('OOM command not allowed');
+    return undefined;
+  };
+
+  const send = <T>(connection: Connection, name: string, isWrite: boolean, effect: () => T): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const { owner } = connection;
+      owner.onUse('Redis');
+      if (connection.state !== 'open') {
+        reject(new Error('The client is closed'));
+        return;
+      }
+      const rejectOnce = (error: Error): void => {
+        connection.rejectAll.delete(rejectOnce);
+        reject(error);
+      };
+      connection.rejectAll.add(rejectOnce);
+      const reply = (answer: () => void): void => {
+        connection.lastReplyMs = Math.max(world.nowMs() + lag(connection), connection.lastReplyMs);
+        world.later(connection.lastReplyMs - world.nowMs(), owner, `redis answers ${name}`, () => {
+          if (connection.state === 'open' && connection.rejectAll.delete(rejectOnce)) answer();
+        });
+      };
+      connection.lastArrivalMs = Math.max(world.nowMs() + lag(connection), connection.lastArrivalMs);
+      world.later(connection.lastArrivalMs - world.nowMs(), server, `redis gets ${name}`, () => {
+        if (connection.isHalfOpen || has(connection, 'answers nothing')) return;
+        if (has(connection, 'refuses connections') || (isWrite && has(connection, 'hangs on writes'))) return;
+        const error = refusal(connection, isWrite);
+        if (error) {
+          reply(() => reject(error));
+          return;
+        }
+        const result = effect();
+        if (!has(connection, 'loses replies')) reply(() => resolve(result));
+      });
+    });
+
+  const publish = (channel: string, message: string): void => {
+    for (const connection of connections) {
+      const listener = connection.listeners.get(channel);
+      if (!listener || connection.isHalfOpen || has(connection, 'loses messages')) continue;
+      if (has(connection, 'answers nothing')) continue;
+      const times = has(connection, 'doubles messages') ? 2 : 1;
+      for (let time = 0; time < times; time += 1) {
+        const delayMs = has(connection, 'delays messages') ? world.luck('message') * 20_000 : 0;
+        world.later(lag(connection) + delayMs, connection.owner, 'a message arrives', () => {
+          if (connection.state === 'open') listener(message);
+        });
+      }
+    }
+  };
+
+  const connect = (connection: Connection): Promise<void> =>
+    new Promise((resolve, reject) => {
+      connection.owner.onUse('Redis');
+      connections.add(connection);
+      connection.rejectAll.add(reject);
+      world.later(lag(connection), connection.owner, 'redis is connected to', () => {
+        if (connection.state === 'closed' || has(connection, 'answers nothing')) return;
+        connection.rejectAll.delete(reject);
+        if (has(connection, 'refuses connections')) {
+          const error = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+          connections.delete(connection);
+          connection.onError(error);
+          reject(error);
+        } else {
+          connection.state = 'open';
+          resolve();
+        }
+      });
+    });
+
+  /** For one process. */
+  const createClient =
+    (owner: RedisUser): CreateRedisClient =>
+    ({ onError }) => {
+      const connection = newConnection(owner, onError);
+      return {
+        connect: () => connect(connection),
+        destroy: () => drop(connection, new Error('The client is closed')),
+        look: (keys, maxBytes) =>
+          send(connection, 'look', false, () => ({
+            nowMs: storeTime(timeMs()),
+            values: keys.map((key) => get(key)?.subarray(0, maxBytes)),
+          })),
+        compareAndSet: (expected, entries, lifeMs) =>
+          send(connection, 'compareAndSet', true, () => {
+            // Compared by their beginning.
+            const found = get(entries[0]?.key ?? '')?.subarray(0, TOKEN_BYTES) ?? NONE;
+            if (!found.equals(expected?.subarray(0, TOKEN_BYTES) ?? NONE)) return false;
+            const values = new Map(now());
+            for (const { key, value } of entries) {
+              values.set(key, { bytes: value, expiresAtMs: timeMs() + lifeMs });
+              onWrite(value);
+            }
+            become(values);
+            return true;
+          }),
+        publish: (channel, message) => send(connection, 'publish', true, () => publish(channel, message)),
+        subscribe: (channel, onMessage) =>
+          send(connection, 'subscribe', false, () => void connection.listeners.set(channel, onMessage)),
+      };
+    };
+
+  const cut = (isCut: (connection: Connection) => boolean): void => {
+    for (const connection of [...connections].filter(isCut)) {
+      if (connection.state !== 'open') continue;
+      drop(connection, new Error('Socket closed unexpectedly'));
+      connection.onError(new Error('Socket closed unexpectedly'));
+    }
+  };
+  /** What sleeps until something is wrong wakes up. */
+  const troubling = (change: () => void): void => {
+    troubledAtMs = world.nowMs();
+    for (const wake of wakers) wake();
+    wakers.clear();
+    change();
+  };
+  return {
+    createClient,
+    fault: (who: number | 'all', fault: RedisFault, isOn: boolean): void =>
+      troubling(() => {
+        const found = faults.get(who) ?? new Set();
+        faults.set(who, found);
+        if (isOn) found.add(fault);
+        else found.delete(fault);
+        if (isOn && fault === 'refuses connections') cut((connection) => has(connection, fault));
+      }),
+    heal: (): void =>
+      troubling(() => {
+        faults.clear();
+        // A half-open connection is found by its next ping.
+      }),
+    /** @param who the replica whose connections end, or those of all */
+    cut: (who: number | 'all'): void =>
+      troubling(() => cut(({ owner }) => who === 'all' || owner.process.index === who)),
+    halfOpen: (who: number | 'all'): void =>
+      troubling(() => {
+        for (const connection of connections)
+          if (who === 'all' || connection.owner.process.index === who) connection.isHalfOpen = true;
+      }),
+    /** Another server takes over, whose data are so old, or which has none. */
+    failOver: (lostMs: number): void =>
+      troubling(() => {
+        const untilMs = world.nowMs() - lostMs;
+        become(states.findLast(({ atMs }) => atMs <= untilMs)?.values ?? new Map());
+        clockErrorMs += Math.floor((world.luck('redis clock') - 0.5) * 400);
+        cut(() => true);
+      }),
+    /** Somebody deletes everything; connections stay. */
+    empty: (): void => troubling(() => become(new Map())),
+    /** Somebody writes into each value at random. */
+    spoil: (): void =>
+      troubling(() => {
+        const spoilt = (bytes: Buffer): Buffer =>
+          Buffer.from(
+            mutate(bytes.toString('latin1'), () => world.luck('garbage'), ['}', '\n', '0']),
+            'latin1',
+          );
+        const entries = [...now()].map(
+          ([key, value]) => [key, { ...value, bytes: spoilt(value.bytes) }] as const,
+        );
+        become(new Map(entries));
+      }),
+    /** What the process that has ended had open. */
+    forget: (owner: Owner): void => {
+      for (const connection of connections)
+        if (connection.owner === owner) {
+          connection.state = 'closed';
+          connections.delete(connection);
+        }
+    },
+    /** How long nothing has been wrong with it. */
+    calmForMs: (): number =>
+      [...faults.values()].some(({ size }) => size > 0) ? 0 : world.nowMs() - troubledAtMs,
+    /** Calls `wake` at the next trouble. */
+    onTrouble: (wake: () => void): void => void wakers.add(wake),
+  };
+};

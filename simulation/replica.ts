@@ -1,0 +1,274 @@
+import { createSystemClock, type Clock } from '../src/clock.ts';
+import { parseConfig, type Config } from '../src/config/config.ts';
+import { createCore, type Core } from '../src/core.ts';
+import type { Files } from '../src/sharing/snapshot-file.ts';
+import type { Fields } from './bank-lists.ts';
+import type { History, Process, Refresh, Visit } from './history.ts';
+import type { Setup } from './plan.ts';
+import type { Caller, ProviderWorld } from './provider.ts';
+import type { RedisUser, RedisWorld } from './redis.ts';
+import { newOwner, type World } from './world.ts';
+
+// A replica: a machine with a clock and a disk of its own, and the real core in it. It is started, stopped and killed many
+// times; the disk, and what is wrong with the clock, survive that. Its users and operators are here too.
+
+export interface Machine {
+  readonly name: string;
+  readonly index: number;
+  readonly fields: Fields;
+  readonly config: Config;
+  /** What its wall clock is wrong by, or the moment at which it stands still. */
+  wall: { readonly errorMs: number } | { readonly stoppedAtMs: number };
+  /** How long it has slept; one of its clocks does not count that. */
+  sleptMs: number;
+  readonly disk: { content: Buffer | undefined; slowMs: number; fails: boolean };
+  life: Life | undefined;
+}
+
+/** One run of the process. */
+export interface Life extends Caller, RedisUser {
+  readonly machine: Machine;
+  readonly core: Core;
+  state: 'restoring' | 'running' | 'stopping' | 'stopped' | 'killed';
+  refreshes: number;
+}
+
+export const newMachine = (setup: Setup, index: number): Machine => {
+  const fields = setup.hasTwoFleets && index % 2 > 0 ? 'code,name' : 'code,ispb,name';
+  return {
+    name: `replica ${index}`,
+    index,
+    fields,
+    config: toConfig(setup, index % 2 > 0 ? setup.otherTtlMs : setup.ttlMs, fields),
+    wall: { errorMs: setup.wallErrorsMs[index] ?? 0 },
+    sleptMs: 0,
+    disk: { content: undefined, slowMs: 5, fails: false },
+    life: undefined,
+  };
+};
+
+const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
+  parseConfig({
+    PROVIDER_ENVIRONMENT: 'sandbox',
+    PROVIDER_SANDBOX_BASE_URL: 'http://provider.example',
+    PROVIDER_ACCESS_TOKEN: 'simulated',
+    PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
+    PROVIDER_MAX_BODY: '64kb',
+    BANK_FIELDS: fields,
+    BANK_REQUIRED_FIELDS: 'code',
+    CACHE_TTL: `${ttlMs}ms`,
+    CACHE_MAX_STALE: `${setup.maxStaleMs}ms`,
+    ...(setup.hasSnapshot && { CACHE_SNAPSHOT_FILE: '/snapshot' }),
+    ...(setup.hasRedis && { CACHE_REDIS_URL: 'redis://redis.example' }),
+    ...(setup.isSigned && { CACHE_SIGNING_KEY: 'the key of all of these replicas' }),
+  });
+
+/** Between two looks at Redis; see `after` below. No other wait of the simulated fleets has this length. */
+const POLL_MS = 5_000;
+const CALM_MS = 20_000;
+/** More uses than this in a second are a loop. */
+const MOST_USES = 300;
+
+export interface Surroundings {
+  readonly world: World;
+  readonly history: History;
+  readonly provider: ProviderWorld;
+  readonly redis: RedisWorld;
+}
+
+const createClock = (
+  { world, redis }: Surroundings,
+  machine: Machine,
+  life: RedisUser,
+  nextLoadInMs: () => number,
+): Clock => {
+  const bootMs = 1_000 + Math.floor(world.luck(`boot ${machine.name}`) * 1e6);
+  const system = createSystemClock({
+    running: () => world.nowMs() - machine.sleptMs + bootMs,
+    wall: () => {
+      const { wall } = machine;
+      return Math.floor('errorMs' in wall ? world.dateMs() + wall.errorMs : wall.stoppedAtMs);
+    },
+    uptime: () => (world.nowMs() + bootMs) / 1_000,
+    setTimer: () => () => {},
+  });
+  const after = (delayMs: number, task: () => void): (() => void) => {
+    life.onUse('a timer');
+    // Looks at a Redis in which nothing happens would be most of the work: those until the next load are left out.
+    const looks = Math.floor(nextLoadInMs() / POLL_MS);
+    if (delayMs !== POLL_MS || looks < 2 || redis.calmForMs() < CALM_MS)
+      return world.later(delayMs, life, 'timer', task);
+    const fromMs = world.nowMs();
+    let isOver = false;
+    const once = (): void => {
+      if (!isOver) task();
+      isOver = true;
+    };
+    const cancel = world.later(looks * POLL_MS, life, 'timer', once);
+    redis.onTrouble(() => {
+      const passedMs = (world.nowMs() - fromMs) % POLL_MS;
+      if (!isOver) world.later(POLL_MS - passedMs, life, 'timer', once);
+    });
+    return () => {
+      isOver = true;
+      cancel();
+    };
+  };
+  return {
+    ...system,
+    after,
+    turn: () => new Promise((resolve) => void world.later(0, life, 'turn', resolve)),
+  };
+};
+
+const createFiles = ({ world }: Surroundings, { disk, name }: Machine, life: RedisUser): Files => {
+  const wait = (what: string): Promise<void> =>
+    new Promise((resolve) => {
+      life.onUse('the disk');
+      world.later(1 + world.luck(`disk ${name}`) * disk.slowMs, life, what, resolve);
+    });
+  const fail = (code: string): never => {
+    throw Object.assign(new Error(code), { code });
+  };
+  return {
+    read: async () => {
+      await wait('the disk reads');
+      if (disk.fails) fail('EIO');
+      return disk.content ?? fail('ENOENT');
+    },
+    replace: async (_path, content) => {
+      await wait('the disk writes');
+      if (disk.fails) fail('ENOSPC');
+      disk.content = content;
+      await wait('the disk has written');
+    },
+    removeAbandoned: () => wait('the disk is cleared'),
+  };
+};
+
+/** Starts the process of a replica. */
+export const start = (surroundings: Surroundings, machine: Machine): void => {
+  const { world, history, provider, redis } = surroundings;
+  const { config, name, index, fields } = machine;
+  const { ttlMs, maxStaleMs } = config.cache;
+  const { timeoutMs } = config.provider;
+  const nowMs = world.nowMs();
+  const span = { startedAtMs: nowMs, readyAtMs: Infinity, endedAtMs: Infinity };
+  const process: Process = { name, index, fields, ttlMs, maxStaleMs, timeoutMs, ...span };
+  let [second, uses] = [0, 0];
+  const onUse = (what: string): void => {
+    if (life.state === 'stopped') history.defects.push(`${name} uses ${what} after it has stopped`);
+    const now = Math.floor(world.nowMs() / 1_000);
+    uses = now === second ? uses + 1 : 0;
+    second = now;
+    if (uses === MOST_USES) history.defects.push(`${name} uses timers and stores ${uses} times in a second`);
+  };
+  // The core uses its surroundings while it is made.
+  const life = {
+    ...newOwner(name),
+    machine,
+    process,
+    state: 'restoring' as Life['state'],
+    refreshes: 0,
+    onUse,
+    hasList: (): boolean => core.list.served() !== undefined,
+  };
+  const compress = (bytes: Buffer): Promise<Buffer> =>
+    new Promise((resolve) => {
+      const delayMs = Math.floor(world.luck(`compress ${name}`) ** 4 * 200);
+      world.later(delayMs, life, 'compressed', () => resolve(bytes));
+    });
+  const core = createCore(config, {
+    version: 'simulation',
+    clock: createClock(surroundings, machine, life, () => machine.life?.core.list.status().nextLoadInMs ?? 0),
+    random: () => world.luck(`jitter ${name}`),
+    addSecret: () => undefined,
+    emit: () => undefined,
+    connect: () => provider.connect(life),
+    loadRedisClient: () => Promise.resolve(redis.createClient(life)),
+    files: createFiles(surroundings, machine, life),
+    compressors: { gzip: compress, br: compress },
+  });
+  machine.life = Object.assign(life, { core });
+  history.processes.push(process);
+  const begin = async (): Promise<void> => {
+    await core.restore();
+    if (life.state !== 'restoring') return;
+    life.state = 'running';
+    process.readyAtMs = world.nowMs();
+    core.start();
+  };
+  void begin();
+};
+
+/** As by SIGKILL. */
+export const kill = ({ world, redis }: Surroundings, machine: Machine): void => {
+  const { life } = machine;
+  if (!life) return;
+  life.state = 'killed';
+  life.isAlive = false;
+  life.process.endedAtMs = Math.min(life.process.endedAtMs, world.nowMs());
+  redis.forget(life);
+  machine.life = undefined;
+};
+
+/** Longest time in which a stop ends: that of its stores. */
+const STOP_MS = 10_000;
+
+/** As by SIGTERM. */
+export const stop = async ({ world, history }: Surroundings, { life, disk }: Machine): Promise<void> => {
+  if (life?.state !== 'running') return;
+  life.state = 'stopping';
+  const nowMs = world.nowMs();
+  life.process.endedAtMs = nowMs;
+  const limitMs = STOP_MS + 3 * disk.slowMs;
+  world.later(limitMs, life, 'stop is checked', () => {
+    if (life.state === 'stopping') history.defects.push(`${life.name} has not stopped after ${limitMs} ms`);
+  });
+  await life.core.stop();
+  if (life.isAlive) life.state = 'stopped';
+};
+
+/** A browser asks for the list. */
+export const visit = async ({ world, history, provider }: Surroundings, life: Life): Promise<void> => {
+  const { core, process } = life;
+  const atMs = world.nowMs();
+  const found: Visit = { process, atMs };
+  history.visits.push(found);
+  try {
+    const { list, freshForMs } = core.list.served() ?? (await core.list.arrival());
+    const known = provider.find(process.fields, list.json.toString());
+    if (known) found.list = known;
+    else history.defects.push(`${life.name} serves a list that the provider never had`);
+    found.ageMs = process.ttlMs - freshForMs;
+  } catch (error) {
+    found.failure = kindOf(error);
+  }
+  found.endedAtMs = world.nowMs();
+};
+
+/** An operator asks for a refresh. */
+export const refresh = async (
+  { world, history }: Surroundings,
+  life: Life,
+  accepts: boolean,
+): Promise<void> => {
+  const made: Refresh = { process: life.process, atMs: world.nowMs(), accepts };
+  history.refreshes.push(made);
+  life.refreshes += 1;
+  const failure = await life.core.list.refresh(accepts ? ['shrunk', 'drifted'] : []);
+  life.refreshes -= 1;
+  made.endedAtMs = world.nowMs();
+  made.answer = failure?.kind ?? (life.core.list.status().isShared === false ? 'not shared' : 'ok');
+};
+
+/** What an operator reads on the status page: the guard refuses the provider's list. */
+export const isRefused = ({ core }: Life): boolean => {
+  const { failure } = core.list.status();
+  return failure?.kind === 'shrunk' || failure?.kind === 'drifted';
+};
+
+const kindOf = (error: unknown): NonNullable<Visit['failure']> =>
+  typeof error === 'object' && error !== null && 'kind' in error
+    ? (error.kind as NonNullable<Visit['failure']>)
+    : 'internal';

@@ -1,0 +1,278 @@
+/* oxlint-disable no-await-in-loop -- one step after the other is what a simulation is */
+import { serialIn } from './bank-lists.ts';
+import type { History, Serving, Trouble } from './history.ts';
+import type { Action, Event, Plan } from './plan.ts';
+import { createProviderWorld } from './provider.ts';
+import { createRedisWorld } from './redis.ts';
+import {
+  isRefused,
+  kill,
+  newMachine,
+  refresh,
+  start,
+  stop,
+  visit,
+  type Life,
+  type Machine,
+} from './replica.ts';
+import { createWorld, newOwner, type Owner } from './world.ts';
+
+// One run of a plan: a fleet is started, what is planned happens to it, and everything is healed. The result is the history.
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+const DISK_WORKS = { fails: false, slowMs: 5 };
+
+/** @param onStep is called with what happens */
+export const run = async (
+  { setup, events }: Plan,
+  onStep: (atMs: number, what: string, owner: Owner) => void = () => {},
+): Promise<{ readonly history: History; readonly steps: number; readonly endedAtMs: number }> => {
+  const { hasRedis, hasSnapshot, everyAnswerDiffers } = setup;
+  const history: History = {
+    everyAnswerDiffers,
+    hasRedis,
+    hasSnapshot,
+    processes: [],
+    calls: [],
+    servings: [],
+    visits: [],
+    refreshes: [],
+    troubles: [],
+    writes: [],
+    defects: [],
+  };
+  let steps = 0;
+  const waiting = new Set<Event>();
+  const world = createWorld(setup.seed, (what, owner) => {
+    steps += 1;
+    onStep(world.nowMs(), what, owner);
+    for (const event of waiting)
+      if (event.when !== undefined && what.startsWith(event.when)) {
+        waiting.delete(event);
+        performLater(event);
+      }
+  });
+  /** To whom what is planned happens, and whatever else comes from outside. */
+  const director = newOwner('director');
+  const provider = createProviderWorld(world, history);
+  const redis = createRedisWorld(world, (bytes) => {
+    const call = history.calls[serialIn(bytes.toString('latin1')) - 1];
+    if (call) history.writes.push({ atMs: world.nowMs(), call });
+  });
+  const surroundings = { world, history, provider, redis };
+  const machines = Array.from({ length: setup.replicas }, (_, index) => newMachine(setup, index));
+  const lives = (): Life[] => machines.flatMap(({ life }) => life ?? []);
+  const isAwake = ({ state, asleepUntilMs }: Life): boolean =>
+    state === 'running' && asleepUntilMs <= world.nowMs();
+
+  // What is switched on until its time is over, or until something else takes its place.
+  const lasting = new Map<string, symbol>();
+  const record = (kind: Trouble['kind'], who: Trouble['who'], untilMs = world.nowMs()): Trouble => {
+    const trouble = { kind, who, fromMs: world.nowMs(), untilMs };
+    history.troubles.push(trouble);
+    return trouble;
+  };
+  const during = (name: string, trouble: Trouble, set: (isOn: boolean) => void): void => {
+    const mine = Symbol(name);
+    lasting.set(name, mine);
+    set(true);
+    world.later(trouble.untilMs - world.nowMs(), director, `end of ${name}`, () => {
+      if (lasting.get(name) === mine) set(false);
+    });
+  };
+  const until = (forMs: number): number => world.nowMs() + forMs;
+
+  const startLater = (machine: Machine, downMs: number): void => {
+    const { life } = machine;
+    world.later(downMs, director, 'start', () => {
+      // What heals everything has started it. A process that is stopping ends at the latest now.
+      if (isHealed || machine.life !== life) return;
+      kill(surroundings, machine);
+      record('process', machine.index);
+      start(surroundings, machine);
+    });
+  };
+  const perform: {
+    readonly [T in Action['type']]: (action: Extract<Action, { type: T }>, machine: Machine) => unknown;
+  } = {
+    refresh: (_action, { life }) => life && isAwake(life) && refresh(surroundings, life, false),
+    accept: (_action, { life }) =>
+      life && isAwake(life) && isRefused(life) && refresh(surroundings, life, true),
+    visit: (_action, { life }) => life && isAwake(life) && visit(surroundings, life),
+    kill: ({ downMs }, machine) => {
+      record('process', machine.index, until(downMs));
+      kill(surroundings, machine);
+      startLater(machine, downMs);
+    },
+    stop: ({ downMs }, machine) => {
+      record('process', machine.index, until(downMs));
+      void stop(surroundings, machine);
+      startLater(machine, downMs);
+    },
+    sleep: ({ forMs: wantedMs, isMachine }, machine) => {
+      const { life } = machine;
+      if (!life || life.asleepUntilMs > world.nowMs()) return;
+      const forMs = Math.min(wantedMs, setup.hours * HOUR - world.nowMs());
+      record('sleep', machine.index, until(forMs));
+      life.asleepUntilMs = until(forMs);
+      if (isMachine) machine.sleptMs += forMs;
+    },
+    'wall clock': ({ to }, machine) => {
+      for (const trouble of history.troubles)
+        if (trouble.kind === 'clock' && trouble.who === machine.index)
+          trouble.untilMs = Math.min(trouble.untilMs, world.nowMs());
+      record('clock', machine.index, to === 'it stands still' ? Infinity : undefined);
+      machine.wall = to === 'it stands still' ? { stoppedAtMs: world.dateMs() } : { errorMs: to };
+    },
+    disk: ({ forMs, ...faults }, { name, index, disk }) =>
+      during(`disk of ${name}`, record('disk', index, until(forMs)), (isOn) =>
+        Object.assign(disk, isOn ? faults : DISK_WORKS),
+      ),
+    provider: ({ behaviour, retryAfterS, forMs, isForAll }, { index }) => {
+      const who = isForAll ? 'all' : index;
+      during(`provider for ${who}`, record('provider', who, until(forMs)), (isOn) =>
+        provider.behave(who, isOn ? behaviour : 'healthy', retryAfterS),
+      );
+    },
+    'provider slow': ({ ms, isDeaf, forMs }) =>
+      during('slowness', record('provider', 'all', until(forMs)), (isOn) =>
+        provider.slow(isOn ? ms : 0, isOn && isDeaf),
+      ),
+    list: ({ change, isEachTime }) => {
+      record('list', 'all');
+      provider.change(change, isEachTime);
+    },
+    redis: ({ fault, forMs, isForAll }, { index }) => {
+      const who = isForAll ? 'all' : index;
+      const kind = fault.endsWith('messages') ? 'silent redis' : 'redis';
+      during(`redis ${fault} for ${who}`, record(kind, who, until(forMs)), (isOn) =>
+        redis.fault(who, fault, isOn),
+      );
+    },
+    'redis connections': ({ become, isForAll }, { index }) => {
+      const who = isForAll ? 'all' : index;
+      record('redis', who);
+      if (become === 'cut') redis.cut(who);
+      else redis.halfOpen(who);
+    },
+    'redis fail-over': ({ lostMs }) => {
+      record('redis', 'all');
+      redis.failOver(lostMs);
+    },
+    'redis emptied': () => {
+      record('silent redis', 'all');
+      redis.empty();
+    },
+    'redis spoilt': () => {
+      if (!setup.isSigned) return;
+      record('silent redis', 'all');
+      redis.spoil();
+    },
+  };
+  let isHealed = false;
+  const performLater = ({ plusMs, who, action }: Event): void =>
+    void world.later(plusMs, director, action.type, () => {
+      const machine = machines[who % machines.length];
+      if (!isHealed && machine) perform[action.type](action as never, machine);
+    });
+  for (const event of events)
+    world.later(event.atMs, director, 'planned', () => {
+      if (event.when === undefined) performLater(event);
+      else waiting.add(event);
+    });
+
+  // Which list each process serves is looked up after each step in which it may have changed.
+  const newest = new Map<Life, { readonly list: unknown; readonly serving: Serving }>();
+  const observe = (life: Life): void => {
+    if (life.state !== 'running' && life.state !== 'restoring') return;
+    const before = newest.get(life);
+    const served = life.core.list.served()?.list;
+    if (before) before.serving.untilMs = world.nowMs();
+    if (before && before.list === served) return;
+    const list = served && provider.find(life.process.fields, served.json.toString());
+    if (served && !list) history.defects.push(`${life.name} serves a list that the provider never had`);
+    if (before && before.serving.list === list) {
+      newest.set(life, { list: served, serving: before.serving });
+      return;
+    }
+    const serving = { process: life.process, fromMs: world.nowMs(), untilMs: world.nowMs(), list };
+    history.servings.push(serving);
+    newest.set(life, { list: served, serving });
+    // Somebody looks when it has just become too old.
+    const leftMs = list
+      ? life.process.ttlMs + life.process.maxStaleMs - (world.nowMs() - (list.askedAtMs.at(-1) ?? 0))
+      : 0;
+    if (leftMs > 0)
+      world.later(
+        leftMs + 500,
+        life,
+        'a browser comes',
+        () => life.state === 'running' && void visit(surroundings, life),
+      );
+  };
+  const runUntil = async (untilMs: number): Promise<void> => {
+    while (history.defects.length === 0) {
+      const owner = await world.step(untilMs);
+      if (!owner) break;
+      for (const life of lives()) if (owner === life || owner === director) observe(life);
+    }
+  };
+
+  const tickMs = setup.hours < 1 ? 5 * SECOND : 900 * SECOND;
+  const tick = (): void => {
+    for (const life of lives()) if (isAwake(life)) void visit(surroundings, life);
+    world.later(tickMs, director, 'tick', tick);
+  };
+  const heal = (): void => {
+    isHealed = true;
+    waiting.clear();
+    lasting.clear();
+    for (const trouble of history.troubles)
+      if (trouble.kind !== 'clock') trouble.untilMs = Math.min(trouble.untilMs, world.nowMs());
+    for (const who of ['all', ...machines.keys()] as const) provider.behave(who, 'healthy');
+    provider.slow(0, false);
+    provider.steady();
+    redis.heal();
+    record('redis', 'all');
+    if (setup.remains) {
+      redis.fault('all', setup.remains, true);
+      record(setup.remains.endsWith('messages') ? 'silent redis' : 'redis', 'all', Infinity);
+    }
+    for (const machine of machines) {
+      Object.assign(machine.disk, DISK_WORKS);
+      const { life } = machine;
+      if (life) life.asleepUntilMs = 0;
+      if (life && life.state !== 'running' && life.state !== 'restoring') kill(surroundings, machine);
+      if (machine.life) continue;
+      record('process', machine.index);
+      start(surroundings, machine);
+    }
+  };
+  /** An operator visits each replica and accepts where the provider's list is refused. */
+  const acceptEverywhere = (): void => {
+    machines.forEach((machine, index) =>
+      world.later(index * 15 * SECOND, director, 'an operator comes', () => {
+        const { life } = machine;
+        if (life && isRefused(life)) void refresh(surroundings, life, true);
+      }),
+    );
+  };
+
+  for (const machine of machines)
+    world.later(world.luck('start') * 400, director, 'start', () => {
+      record('process', machine.index);
+      if (!machine.life) start(surroundings, machine);
+    });
+  tick();
+  await runUntil(setup.hours * HOUR);
+  world.later(0, director, 'all is healed', heal);
+  await runUntil(until(150 * SECOND));
+  world.later(0, director, 'operators look', acceptEverywhere);
+  await runUntil(until(150 * SECOND + 1.2 * Math.min(setup.ttlMs, 6 * HOUR)));
+  for (const life of lives()) observe(life);
+  for (const machine of machines) world.later(0, director, 'stop', () => void stop(surroundings, machine));
+  const endedAtMs = world.nowMs();
+  await runUntil(until(30 * SECOND));
+  return { history, steps, endedAtMs };
+};

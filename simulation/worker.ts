@@ -1,0 +1,78 @@
+/* oxlint-disable no-await-in-loop -- one run after the other */
+import * as fc from 'fast-check';
+import { createHash } from 'node:crypto';
+import { check } from './checks/checks.ts';
+import { options } from './options.ts';
+import { describe, moment, plan, type Pace, type Plan } from './plan.ts';
+import { run } from './run.ts';
+
+// One process of the simulation: runs plan after plan until one of them breaks a promise, which fast-check then shrinks.
+
+/** What it tells the first process: a text to print, or what it has done since. */
+export interface Message {
+  readonly text?: string;
+  /** A promise was broken. */
+  readonly isBroken?: boolean;
+  readonly done?: Readonly<Record<'runs' | 'days' | 'events' | 'steps' | 'calls', number>>;
+}
+
+const SHRINK_MS = 90_000;
+const DAY_MS = 86_400_000;
+const { paces, seed, replicas, only, path, worker, isTraced } = options;
+
+const tell = (message: Message): Promise<void> =>
+  new Promise((resolve) => void process.send?.(message, () => resolve()));
+
+/** Independent of those of all other runs, however near their numbers are. */
+const seedOf = (index: number): number =>
+  createHash('sha256').update(`${seed} ${worker} ${index}`).digest().readInt32BE();
+
+const enough = new AbortController();
+process.on('message', () => enough.abort());
+
+const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
+  let isFirst = true;
+  let isFound = false;
+  const trace: string[] = [];
+  const property = fc.asyncProperty(plan(pace, replicas), async (made: Plan) => {
+    const note = (atMs: number, what: string, { name }: { readonly name: string }): void =>
+      void trace.push(`${moment(atMs)} ${name}: ${what}`);
+    const { history, steps, endedAtMs } = await run(made, isTraced && isFirst ? note : undefined);
+    // Next to nothing happens in quiet days.
+    const days = pace === 'quiet' ? 0 : endedAtMs / DAY_MS;
+    const done = { runs: 1, days, events: made.events.length, steps, calls: history.calls.length };
+    if (isFirst) await tell({ done });
+    isFirst = false;
+    const broken = check(history, endedAtMs);
+    if (broken === undefined) return;
+    if (!isFound)
+      await tell({ isBroken: true, text: `seed ${runSeed}, ${pace}: looks for the fewest events` });
+    isFound = true;
+    throw new Error(broken);
+  });
+  const result = await fc.check(property, {
+    seed: runSeed,
+    numRuns: 1,
+    ...(path === undefined ? { interruptAfterTimeLimit: SHRINK_MS } : { path, endOnFailure: true }),
+  });
+  if (isTraced) await tell({ text: trace.join('\n') });
+  if (!result.failed || !result.counterexample) return false;
+  const [smallest] = result.counterexample;
+  const fleet = replicas === undefined ? '' : ` --replicas ${replicas}`;
+  const text = [
+    '',
+    result.errorInstance instanceof Error ? result.errorInstance.message : String(result.errorInstance),
+    ...describe(smallest).map((line) => `  ${line}`),
+    `Repeat: npm run simulate -- --mode ${pace}${fleet} --only ${runSeed} --path ${result.counterexamplePath} --trace`,
+  ];
+  await tell({ text: text.join('\n') });
+  return true;
+};
+
+// Nobody reads where the errors of a good run were made, and it takes a tenth of the time.
+Error.stackTraceLimit = 0;
+for (let index = 0; !enough.signal.aborted; index += 1) {
+  const pace = paces[index % paces.length] ?? 'day';
+  if ((await perform(pace, only ?? seedOf(index))) || only !== undefined) break;
+}
+process.disconnect();
