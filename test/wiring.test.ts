@@ -89,6 +89,7 @@ describeWithRedis('every variable', () => {
       PROVIDER_CLIENT_SECRET: 'clientSecret0815',
       PROVIDER_TOKEN_SCOPE: 'banks:read',
       PROVIDER_TOKEN_FORMAT: 'json',
+      PROVIDER_TOKEN_AUTH: 'post',
       PROVIDER_TLS_CA_FILE: authority.certFile,
       PROVIDER_TLS_CERT_FILE: client.certFile,
       PROVIDER_TLS_KEY_FILE: client.keyFile,
@@ -145,9 +146,15 @@ describeWithRedis('every variable', () => {
   });
 
   test('of the way to the token and to the list', () => {
-    const client = Buffer.from('aClient:clientSecret0815').toString('base64');
-    expect(grants[0]?.client).toBe(`Basic ${client}`);
-    expect(grants[0]?.body).toEqual({ grant_type: 'client_credentials', scope: 'banks:read' });
+    expect(grants[0]).toEqual({
+      client: undefined,
+      body: {
+        grant_type: 'client_credentials',
+        scope: 'banks:read',
+        client_id: 'aClient',
+        client_secret: 'clientSecret0815',
+      },
+    });
     expect(emulator.calls[0]?.headers.authorization).toBe(`Bearer ${TOKEN}`);
     expect(front.clients[0]).toBe('the service');
     expect(tunnels.https).toEqual([`localhost:${front.port}`]);

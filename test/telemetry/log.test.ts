@@ -85,7 +85,7 @@ test('escape sequences and bidirectional characters of the provider do not reach
 
 test('a forged client address is cut', async () => {
   const { url, log } = await startLoadedRig({ env: { TRUST_PROXY: '1' } });
-  await fetch(`${url}/banks`, { headers: { 'x-forwarded-for': '\\'.repeat(400) } });
+  await fetch(`${url}/banks`, { headers: { 'x-forwarded-for': '\\'.repeat(200) } });
   await eventually(() => log().includes('"request"'));
   expect(log()).toMatch(/"ip":"(?:\\\\){64}"/);
 });
