@@ -15,13 +15,14 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 /** Runs a worker to its end. What it has to say arrives before that. */
 const work = (index: number): Promise<void> =>
   new Promise((resolve) => {
-    const args = [...process.argv.slice(2), '--seed', String(options.seed), '--worker', String(index)];
+    const part = ['--worker', String(index), '--workers', String(workers)];
+    const args = [...process.argv.slice(2), '--seed', String(options.seed), ...part];
     const child = fork(worker, args, { execArgv: ['--max-semi-space-size=64'] });
     child.on('message', ({ text, isBroken, done }: Message) => {
       if (text !== undefined) print(text);
       if (isBroken) process.exitCode = 1;
       for (const [name, count] of Object.entries(done ?? {})) total[name as keyof typeof total] += count;
-      if (total.days >= options.days || total.runs >= options.runs || process.exitCode === 1) stopAll();
+      if (total.days >= options.days || process.exitCode === 1) stopAll();
     });
     child.once('close', (status) => {
       if (status !== 0) process.exitCode = 1;

@@ -16,8 +16,9 @@ const { values } = parseArgs({
     path: { type: 'string' },
     /** A line for each step of it. */
     trace: { type: 'boolean', default: false },
-    /** Which of the processes this one is; they are started by the first. */
+    /** Which of how many processes this one is; they are started by the first. */
     worker: { type: 'string', default: '0' },
+    workers: { type: 'string', default: '1' },
   },
 });
 
@@ -25,7 +26,7 @@ const fail = (problem: string): never => {
   process.stderr.write(`${problem}\n`);
   process.exit(2);
 };
-const number = (name: 'days' | 'runs' | 'seed' | 'replicas' | 'only' | 'worker'): number => {
+const number = (name: 'days' | 'runs' | 'seed' | 'replicas' | 'only' | 'worker' | 'workers'): number => {
   const value = Number(values[name]);
   return Number.isInteger(value) ? value : fail(`--${name} is a number`);
 };
@@ -52,4 +53,5 @@ export const options = {
   path,
   isTraced: trace,
   worker: number('worker'),
+  workers: number('workers'),
 };

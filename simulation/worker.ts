@@ -18,14 +18,14 @@ export interface Message {
 
 const SHRINK_MS = 90_000;
 const DAY_MS = 86_400_000;
-const { paces, seed, replicas, only, path, worker, isTraced } = options;
+const { paces, seed, runs, replicas, only, path, worker, workers, isTraced } = options;
 
 const tell = (message: Message): Promise<void> =>
   new Promise((resolve) => void process.send?.(message, () => resolve()));
 
 /** Independent of those of all other runs, however near their numbers are. */
 const seedOf = (index: number): number =>
-  createHash('sha256').update(`${seed} ${worker} ${index}`).digest().readInt32BE();
+  createHash('sha256').update(`${seed} ${index}`).digest().readInt32BE();
 
 const enough = new AbortController();
 process.on('message', () => enough.abort());
@@ -71,7 +71,7 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
 
 // Nobody reads where the errors of a good run were made, and it takes a tenth of the time.
 Error.stackTraceLimit = 0;
-for (let index = 0; !enough.signal.aborted; index += 1) {
+for (let index = worker; index < runs && !enough.signal.aborted; index += workers) {
   const pace = paces[index % paces.length] ?? 'day';
   if ((await perform(pace, only ?? seedOf(index))) || only !== undefined) break;
 }
