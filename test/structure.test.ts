@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 // The shape of src/: names with one meaning, and imports that run one way. (The linter finds circles of imports, and long
 // files and functions.)
 
-/** The rooms from the lowest to the highest, each with the rooms and packages that it may import. */
+/** The modules from the lowest to the highest, each with the modules and packages that it may import. */
 const MAY_IMPORT: Readonly<Record<string, string>> = {
   secrets: '',
   config: 'secrets proxy-addr',
@@ -27,23 +27,23 @@ const entries = readdirSync('src', { withFileTypes: true, recursive: true }).fil
   entry.isFile(),
 );
 const paths = entries.map((entry) => relative('src', join(entry.parentPath, entry.name)));
-const modules = paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
+const files = paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
 const textOf = (path: string): string => readFileSync(join('src', path), 'utf8');
-/** `shared` for the single files that every room may use. */
-const roomOf = (path: string): string => {
-  const [room = ''] = path.split('/');
-  return room.endsWith('.ts') && !Object.hasOwn(MAY_IMPORT, room) ? 'shared' : room;
+/** `shared` for the single files that every module may use. */
+const moduleOf = (path: string): string => {
+  const [module = ''] = path.split('/');
+  return module.endsWith('.ts') && !Object.hasOwn(MAY_IMPORT, module) ? 'shared' : module;
 };
 
-/** The rooms and packages that `path` imports or re-exports from, types included, statically or with `import()`. */
+/** The modules and packages that `path` imports or re-exports from, types included, statically or with `import()`. */
 const importsOf = (path: string): string[] =>
   [...textOf(path).matchAll(/(?:\bfrom|\bimport|\bimport\()\s*'([^'\s]+)'/g)].map(([, specifier = '']) =>
-    specifier.startsWith('.') ? roomOf(join(dirname(path), specifier)) : specifier,
+    specifier.startsWith('.') ? moduleOf(join(dirname(path), specifier)) : specifier,
   );
 
 test('the core has its time from clock.ts, but for a pause and the age of a file', () => {
   const REAL_TIME = /\b(?:performance\.now|Date\.now|new Date\(\)|setImmediate|setTimeout|setInterval)\b/;
-  const core = modules.filter((path) => ['banks', 'provider', 'sharing'].includes(roomOf(path)));
+  const core = files.filter((path) => ['banks', 'provider', 'sharing'].includes(moduleOf(path)));
   const real = core.filter((path) => REAL_TIME.test(textOf(path)));
   expect(real.toSorted()).toEqual(['provider/answer.ts', 'sharing/replace-file.ts']);
 });
@@ -51,22 +51,22 @@ test('the core has its time from clock.ts, but for a pause and the age of a file
 test('a name is defined in one file, and shadows no global', () => {
   const DEFINITION = /^(?:export )?(?:const|let|function|class|interface|type) (\w+)/gm;
   const places = new Map<string, Set<string>>();
-  for (const path of modules)
+  for (const path of files)
     for (const [, name = ''] of textOf(path).matchAll(DEFINITION))
       places.set(name, (places.get(name) ?? new Set()).add(path));
-  expect([...places].filter(([name, files]) => files.size > 1 || name in globalThis)).toEqual([]);
+  expect([...places].filter(([name, definedIn]) => definedIn.size > 1 || name in globalThis)).toEqual([]);
 });
 
-test('every room has its borders, imports stay within them, and none is from a room above', () => {
+test('every module is listed, and imports only what the list allows, never from a module above', () => {
   const order = Object.keys(MAY_IMPORT);
-  expect(new Set(modules.map(roomOf))).toEqual(new Set(['shared', ...order]));
-  const isForbidden = (room: string, target: string): boolean =>
-    !['shared', room, ...(MAY_IMPORT[room] ?? '').split(' ')].includes(target) ||
-    order.indexOf(target) > order.indexOf(room);
-  const forbidden = modules.flatMap((path) =>
+  expect(new Set(files.map(moduleOf))).toEqual(new Set(['shared', ...order]));
+  const isForbidden = (module: string, target: string): boolean =>
+    !['shared', module, ...(MAY_IMPORT[module] ?? '').split(' ')].includes(target) ||
+    order.indexOf(target) > order.indexOf(module);
+  const forbidden = files.flatMap((path) =>
     importsOf(path)
       .filter((target) => target === 'node:http' || !target.startsWith('node:'))
-      .filter((target) => isForbidden(roomOf(path), target))
+      .filter((target) => isForbidden(moduleOf(path), target))
       .map((target) => `${path} imports ${target}`),
   );
   expect(forbidden).toEqual([]);
