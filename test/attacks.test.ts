@@ -11,6 +11,7 @@ import { closeLater } from './kit/close-later.ts';
 import { emulate } from './kit/emulate.ts';
 import { LISTENING, runService, startProcess } from './kit/process.ts';
 import { eventually } from './kit/rig.ts';
+import { waitUntil } from './kit/wait-until.ts';
 
 // What an attacker, a wrong variable or a wrong provider could do to the built process.
 
@@ -132,8 +133,9 @@ test('the right management token is accepted while eight other addresses try wro
   const { operatorsUrl, refresh } = await start();
   const wrong = 'POST /refresh HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer wrong\r\n\r\n';
   for (let count = 0; count < 32; count += 1) send(operatorsUrl, `127.0.1.${1 + (count % 8)}`, wrong);
-  let metrics = '';
-  while (!metrics.includes('banks_management_refusals_total{reason="wrong_token"} 32'))
-    metrics = await (await fetch(`${operatorsUrl}/metrics`)).text();
+  const metrics = async (): Promise<string> => (await fetch(`${operatorsUrl}/metrics`)).text();
+  await waitUntil('32 refused tokens', metrics, (text) =>
+    text.includes('banks_management_refusals_total{reason="wrong_token"} 32'),
+  );
   expect((await refresh())[0]).toBe(200);
 });

@@ -15,6 +15,7 @@ import { findFreePort, listenOn } from './kit/free-port.ts';
 import { LISTENING, runService, startProcess } from './kit/process.ts';
 import type { Program } from './kit/program.ts';
 import { eventually } from './kit/rig.ts';
+import { waitUntil } from './kit/wait-until.ts';
 
 // The built process as an operator sees it: exit status, real signals, and what it writes to a real standard output.
 
@@ -202,7 +203,8 @@ test('a closed log, SIGUSR1 and SIGUSR2 change nothing; a second SIGTERM ends it
 
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
-  while ((await fetch(`${url}/readyz`)).status === 200);
+  const readiness = async (): Promise<number> => (await fetch(`${url}/readyz`)).status;
+  await waitUntil('the begin of the drain', readiness, (status) => status !== 200);
   child.kill('SIGTERM');
   expect(await exited).toEqual([1, null]);
 });

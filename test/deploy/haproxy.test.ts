@@ -3,6 +3,7 @@ import { get } from 'node:http';
 import { closeLater } from '../kit/close-later.ts';
 import { describeWithHaproxy, startHaproxy } from '../kit/haproxy.ts';
 import { startRig } from '../kit/rig.ts';
+import { waitUntil } from '../kit/wait-until.ts';
 
 // The shipped load balancer in front of one replica. What clients get in an outage: soak/load-balancer.test.ts.
 
@@ -12,7 +13,8 @@ describeWithHaproxy('the load balancer', () => {
     const rig = await startRig({ env: { TRUST_PROXY: '1' } });
     const haproxy = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));
     closeLater(() => haproxy.close());
-    while ((await fetch(`${haproxy.url}/banks`)).status !== 200);
+    const status = async (): Promise<number> => (await fetch(`${haproxy.url}/banks`)).status;
+    await waitUntil('a replica that is ready', status, (seen) => seen === 200);
     const lastRequest = (): unknown => {
       const lines = rig.log().split('\n');
       return JSON.parse(lines.findLast((line) => line.includes('"/banks"')) ?? '');

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { sendRaw } from '../kit/raw-http.ts';
 import { startLoadedRig, type Rig } from '../kit/rig.ts';
+import { waitUntil } from '../kit/wait-until.ts';
 
 // Which pages of other origins may read what. That the hot path answers alike: hot-path.test.ts.
 
@@ -121,6 +122,6 @@ test.each(['on', 'off'])('pages of other origins are counted, with HOT_PATH=%s',
     return text.match(/(?<=^banks_cors_refusals_total){.*/gm) ?? [];
   };
   const wanted = ['{kind="preflight"} 1', '{kind="request"} 2'];
-  while ((await refusals()).join() !== wanted.join());
-  expect(await refusals()).toEqual(wanted);
+  const isWanted = (seen: readonly unknown[]): boolean => seen.join() === wanted.join();
+  expect(await waitUntil('the counted refusals', refusals, isWanted)).toEqual(wanted);
 });

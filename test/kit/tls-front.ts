@@ -34,6 +34,11 @@ export const startTlsFront = async (options: TlsFrontOptions) => {
     }),
     ...(version && { minVersion: version, maxVersion: version, ciphers: 'DEFAULT:@SECLEVEL=0' }),
   });
+  // Also those whose handshake never ends, which close() would wait for.
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
   server.on('secureConnection', (socket: TLSSocket) => {
     const { subject } = socket.getPeerCertificate();
     clients.push(String(subject?.CN ?? 'none'));

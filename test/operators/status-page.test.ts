@@ -10,6 +10,7 @@ import { emulate } from '../kit/emulate.ts';
 import { findFreePort } from '../kit/free-port.ts';
 import { eventually, nextLoad, startLoadedRig, startRig, type Rig } from '../kit/rig.ts';
 import { PRODUCTION } from '../kit/sandbox.ts';
+import { waitUntil } from '../kit/wait-until.ts';
 
 // What the status page says in each state of the service, and /healthz of the stores. Every rig starts at 00:16:40 on
 // 1 January, and renews its list at 01:16:18.
@@ -268,7 +269,9 @@ test('stores that fail are told with their consequences, and without their addre
   // It fails again, and still since then.
   await rig.service.list.refresh();
   const metrics = async () => (await supertest(rig.operatorsUrl).get('/metrics')).text;
-  while (!(await metrics()).includes('banks_store_failures_total{store="snapshot"} 2'));
+  await waitUntil('two failed writes', metrics, (text) =>
+    text.includes('banks_store_failures_total{store="snapshot"} 2'),
+  );
   expect(await health()).toMatchObject({
     status: 'warn',
     list: { state: 'fresh' },

@@ -11,6 +11,7 @@ import { findFreePort } from '../kit/free-port.ts';
 import { startProcess } from '../kit/process.ts';
 import { ALERT_RULES, describeWithPrometheus, startPrometheus } from '../kit/prometheus.ts';
 import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
+import { waitUntil } from '../kit/wait-until.ts';
 
 // The rehearsal of all alerts: a real Prometheus with the deployed rules scrapes the built service
 // while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window of the token alert, and
@@ -68,7 +69,7 @@ describeWithPrometheus('Prometheus', () =>
         }
         expect([...seen].toSorted()).toEqual(alerts);
         await end();
-        while ((await prometheus.firing()).length > 0) await setTimeout(100);
+        await waitUntil('no alert', prometheus.firing, (firing) => firing.length === 0, PATIENCE_MS);
         for (const name of alerts) rehearsed.add(name);
       };
 

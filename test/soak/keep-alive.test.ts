@@ -7,6 +7,7 @@ import { emulate } from '../kit/emulate.ts';
 import { findFreePort } from '../kit/free-port.ts';
 import { startHaproxy } from '../kit/haproxy.ts';
 import { startProcess } from '../kit/process.ts';
+import { waitUntil } from '../kit/wait-until.ts';
 
 // Idle connections between a load balancer and the service. Whoever closes one may meet a request that is on its way: a 502,
 // unless the load balancer sends it again. So KEEP_ALIVE_TIMEOUT must be the longer one; and where it is not, the shipped
@@ -54,7 +55,7 @@ test.each([
     });
   closeLater(() => agent.destroy());
   // Until there is a list, and the load balancer knows it.
-  while ((await ask()) !== 200) await wait(50);
+  await waitUntil('the first list through the load balancer', ask, (status) => status === 200);
   const answers: unknown[] = [];
   for (let wave = 0; wave < WAVES; wave += 1) {
     answers.push(...(await Promise.all(Array.from({ length: CONNECTIONS }, ask))));

@@ -12,6 +12,7 @@ import { emulate } from '../kit/emulate.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { runProgram } from '../kit/program.ts';
 import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
+import { waitUntil } from '../kit/wait-until.ts';
 
 // As many clients as the service takes, each of which costs it as much memory as one can, and the largest and the worst lists:
 // the built service, with its container's heap, fits the container, answers others, and its event loop is never blocked for long
@@ -41,7 +42,11 @@ const start = async (env: Environment = {}): Promise<void> => {
     MANAGEMENT_TOKEN: OPERATOR.authorization.replace('Bearer ', ''),
     ...env,
   });
-  while ((await statusOf('/readyz')) !== 200);
+  await waitUntil(
+    'a service that is ready',
+    () => statusOf('/readyz'),
+    (status) => status === 200,
+  );
 };
 
 /** The connection is not kept: the service would close it to make room, and a later request might still use it. */

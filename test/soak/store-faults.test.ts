@@ -13,6 +13,7 @@ import { startPrometheus, type Prometheus } from '../kit/prometheus.ts';
 import { describeWithPromtool } from '../kit/promtool.ts';
 import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
 import { runDoctor } from '../kit/run-doctor.ts';
+import { waitUntil } from '../kit/wait-until.ts';
 
 // What an operator is told of a store or a port that cannot be used: a real service, and all that can tell, printed as a
 // table. Some of it keeps the service from starting: then only the process and the doctor can tell.
@@ -74,11 +75,15 @@ describeWithPromtool('told with Prometheus', () =>
       const name = STORES[store];
       const env = { [name]: value, MANAGEMENT_PORT: String(await findFreePort()) };
       const { url, operatorsUrl, written } = await startProcess({ ...provider, ...env });
-      while (!/"state":"fresh".*"works":false/.test(await textOf(`${url}/healthz`))) await setTimeout(50);
+      await waitUntil(
+        'a failing store in /healthz',
+        () => textOf(`${url}/healthz`),
+        (text) => /"state":"fresh".*"works":false/.test(text),
+      );
       // That of the fault before clears because its service was killed.
-      while ((await storeAlert()) !== '') await setTimeout(100);
+      await waitUntil('no alert on a store', storeAlert, (alert) => alert === '', 30_000);
       await prometheus.setTargets([`127.0.0.1:${env.MANAGEMENT_PORT}`]);
-      while ((await storeAlert()) === '') await setTimeout(100);
+      await waitUntil('an alert on a store', storeAlert, (alert) => alert !== '', 30_000);
       const page = (await textOf(operatorsUrl)).replaceAll(/(?:<[^>]*>|[\s\u00A0])+/g, ' ');
       const metrics = await textOf(`${operatorsUrl}/metrics`);
       const health = await textOf(`${url}/healthz`);

@@ -5,6 +5,7 @@ import { wall } from '../../../src/clock.ts';
 import { createChooseAnswer, type Found } from '../../../src/http/banks/answers.ts';
 import { createManualClock } from '../../kit/manual-clock.ts';
 import { startRig, type Rig } from '../../kit/rig.ts';
+import { waitUntil } from '../../kit/wait-until.ts';
 
 // Requests that find no list wait for the load, and Cache-Status and a metric tell of it; and what tells of a changed list.
 
@@ -16,7 +17,7 @@ const holdCalls = (emulator: Emulator) => emulator.respondWith((_req, res) => vo
 const waitForTwo = async (answerCall: (res: ServerResponse) => void): Promise<Response[]> => {
   const waiting = [fetch(`${rig.url}/banks`), fetch(`${rig.url}/banks`)];
   // They wait once later requests have been answered.
-  while (calls.length === 0) await fetch(`${rig.url}/healthz`);
+  await waitUntil('a call to the provider', () => calls.length, Boolean);
   for (let others = 0; others < 3; others += 1) await fetch(`${rig.url}/healthz`);
   expect(calls).toHaveLength(1);
   for (const res of calls.splice(0)) answerCall(res);
@@ -32,7 +33,12 @@ const waits = async (): Promise<number[]> => {
   );
 };
 const expectWaits = async (served: number, failed: number): Promise<void> => {
-  while ((await waits()).join() !== `${served},${failed}`);
+  const wanted = `${served},${failed}`;
+  await waitUntil(
+    'the counted waits',
+    async () => (await waits()).join(),
+    (seen) => seen === wanted,
+  );
 };
 
 test('requests that wait for a list say so and whether they share a load, and are counted', async () => {
@@ -63,7 +69,7 @@ test('an answer follows the clock to the second, and names the last failure once
     expect(headers.get('vary')).toBe('Accept-Encoding, Origin');
     return headers.get('cache-status')?.replace('banks-bff; hit; ', '');
   };
-  while ((await told()) !== 'ttl=3600');
+  await waitUntil('a fresh list', told, (seen) => seen === 'ttl=3600');
   rig.clock.skip(1_000);
   expect(await told()).toBe('ttl=3599');
   rig.clock.skip(5_399_000);

@@ -5,6 +5,7 @@ import { startServer, type ServerRig } from '../../kit/bounded-server.ts';
 import { openRaw } from '../../kit/raw-http.ts';
 import { eventually } from '../../kit/rig.ts';
 import { connectionsOf } from '../../kit/server-sockets.ts';
+import { waitUntil } from '../../kit/wait-until.ts';
 
 // Who has a connection when there are more than places. All of 127.0.0.0/8 is this machine, so clients can have addresses
 // of their own.
@@ -106,8 +107,8 @@ test('a connection just opened keeps its place until its request has had time to
   const arriving = await open(url);
   expect(await (await open(url)).ask('/hot')).toBe('over capacity');
   expect(arriving.isOpen()).toBe(true);
-  let answer = '';
-  while (answer !== 'hot') answer = await (await open(url)).ask('/hot');
+  const newcomer = async (): Promise<string> => (await open(url)).ask('/hot');
+  await waitUntil('a place for a newcomer', newcomer, (answer) => answer === 'hot');
   await eventually(() => !arriving.isOpen());
 });
 

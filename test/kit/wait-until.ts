@@ -1,0 +1,24 @@
+import { setTimeout } from 'node:timers/promises';
+
+/**
+ * Reads a value again and again until it is the wanted one, and returns it.
+ * @param awaited what is awaited, for the error message
+ * @throws {Error} with the last value, after `limitMs`
+ */
+export const waitUntil = async <T>(
+  awaited: string,
+  read: () => T | Promise<T>,
+  isWanted: (value: T) => boolean,
+  limitMs = 20_000,
+): Promise<T> => {
+  const giveUpAtMs = performance.now() + limitMs;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one reading after the other
+    const value = await read();
+    if (isWanted(value)) return value;
+    if (performance.now() > giveUpAtMs)
+      throw new Error(`${awaited}: not within ${limitMs} ms; last seen: ${JSON.stringify(value)}`);
+    // oxlint-disable-next-line no-await-in-loop
+    await setTimeout(5);
+  }
+};
