@@ -94,15 +94,17 @@ export const theGuardHolds: Check = function* (timeline) {
             ({ accepts, atMs: acceptedAtMs, process: { fields } }) =>
               accepts && fields === process.fields && acceptedAtMs <= atMs && acceptedAtMs >= sinceMs,
           );
-    /** Whether it was held before, here or where it was loaded. */
-    const isBack =
-      earlier.some(({ list, untilMs }) => list === after && untilMs >= sinceMs) ||
-      timeline.calls.some(
-        ({ list, process: loader, deliveredAtMs = Infinity }) =>
-          list === after &&
-          deliveredAtMs <= atMs &&
-          timeline.servingsOf(loader).some((held) => held.list === after && held.fromMs < deliveredAtMs),
-      );
+    /** Whether the fleet held this very list before; what a replica remembers, others and restarts know. */
+    const isBack = timeline.servings.some(
+      (held) =>
+        held.list === after &&
+        held.process.fields === process.fields &&
+        held.untilMs >= sinceMs &&
+        timeline.calls.some(
+          ({ list, deliveredAtMs = 0 }) =>
+            list === after && deliveredAtMs > held.fromMs && deliveredAtMs <= atMs,
+        ),
+    );
     if (isBack) continue;
     // Where two histories meet, and the guard would refuse either list beside the other, the youngest goes on.
     const isLoadedHere = timeline.calls.some(
