@@ -102,7 +102,8 @@ export const createTimeline = (history: History, endedAtMs: number) => {
 
   /** A guard that refuses the list has a reason in what any replica of the fleet has served lately. */
   const mayGuardRefuse = ({ fields, ...process }: Process, list: BankList, atMs: number): boolean => {
-    const memory = windowMs({ fields, ...process });
+    // What is remembered is kept in parts of the window, and forgotten by the part.
+    const memory = 1.2 * windowMs({ fields, ...process });
     return servings.some(
       ({ process: other, list: served, fromMs, untilMs }) =>
         served !== undefined &&
