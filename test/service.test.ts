@@ -14,12 +14,19 @@ test('a defect is a 500 that says nothing about it, and is in the log', async ()
       throw new Error('a defect');
     },
   });
-  const { body, text } = await supertest(rig.url).get('/healthz').expect(500);
+  const request = supertest(rig.url).get('/healthz?from=a-client').set('Cookie', 'of=a-client');
+  const { body, text, headers } = await request.expect(500);
   Object.assign(rig.service.list, { status });
   expect(body).toMatchObject({ code: 'internal_error' });
   expect(text).not.toContain('defect');
-  expect(rig.messages()).toContain('unexpected error in a request');
-  expect(rig.log()).toContain('a defect');
+  const lines = rig.log().split('\n');
+  const line = lines.find((one) => one.includes('unexpected error in a request'));
+  expect(JSON.parse(line ?? '{}')).toMatchObject({
+    requestId: headers['x-request-id'],
+    err: { message: 'a defect' },
+  });
+  // Nothing of a request's headers or query is ever logged.
+  expect(rig.log()).not.toContain('a-client');
 });
 
 test('while draining, every answer says that its connection ends', async () => {

@@ -131,11 +131,11 @@ const ALLOWED = 'GET, HEAD, OPTIONS';
 /** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any other error is a defect. */
 const createFail =
   (requestLog: RequestLog) =>
-  (error: unknown, _req: IncomingMessage, res: ServerResponse, giveUp: (error: unknown) => void): void => {
+  (error: unknown, req: IncomingMessage, res: ServerResponse, giveUp: (error: unknown) => void): void => {
     // Part of the response has been sent: only closing the connection can tell the client.
     if (res.headersSent) return giveUp(error);
     const isClientError =
       typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
-    if (!isClientError) requestLog.loggerFor(res).error({ err: error }, 'unexpected error in a request');
+    if (!isClientError) requestLog.loggerFor(req, res).error({ err: error }, 'unexpected error in a request');
     sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
   };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv4 } from 'node:net';
 import type { DestinationStream, Logger } from 'pino';
+import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { toDate } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
@@ -34,6 +35,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
   /** Of the requests that node:http has in work: their handlers complete them by `note`. */
   const notesOf = new WeakMap<IncomingMessage, Notes>();
   const isoTime = createIsoTime();
+  const giveLogger = createGiveLogger(logger);
 
   /** Reads what is gone at the end: Express rewrites the path, and the socket loses its address. */
   const createRecord = (head: RequestHead, requestId: string) => {
@@ -88,8 +90,11 @@ export const createRequestLog = (options: RequestLogOptions) => {
       });
       next();
     },
-    /** A logger for more than the request's own line: its lines have the request's identifier. */
-    loggerFor: (res: ServerResponse): Logger => logger.child({ requestId: res.getHeader('X-Request-Id') }),
+    /** The request's own logger, for more than the line above: what it logs has `requestId`. */
+    loggerFor: (req: IncomingMessage, res: ServerResponse): Logger => {
+      giveLogger(req, res);
+      return req.log;
+    },
     /**
      * For handlers: the route that answers, a constant of the code; the state of the list that was served or could not be; and
      * whether the request waited for it.
@@ -119,6 +124,21 @@ export const createRequestLog = (options: RequestLogOptions) => {
 
 /** What a request's event says besides what is read from its head. */
 type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited'>;
+
+/**
+ * Gives a request a logger of its own, `req.log`. Making one takes longer than everything else that
+ * is logged of a request, so only a request that needs it gets one.
+ */
+const createGiveLogger = (logger: Logger) =>
+  pinoHttp({
+    logger,
+    genReqId: (_req, res) => String(res.getHeader('X-Request-Id')),
+    customAttributeKeys: { reqId: 'requestId' },
+    // No lines of its own, and neither the request nor the response in ours: both have all headers.
+    autoLogging: false,
+    quietReqLogger: true,
+    quietResLogger: true,
+  });
 
 /** An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can be anything. */
 const MAX_ADDRESS_CHARS = 64;
