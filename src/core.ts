@@ -89,7 +89,8 @@ export const createCore = (config: Config, options: CoreOptions) => {
     tokenVariable: provider.tokenVariable,
     tokenAccepted: provider.tokenAccepted,
     /**
-     * Reads all secret files again, and requests a new token where tokens are granted; what is in use stays if that fails.
+     * Reads all secret files again, requests a new token where tokens are granted, and connects to Redis anew where a
+     * file has its address; what is in use stays if that fails.
      * @returns what is wrong, a sentence each; none: the next load uses what was read
      */
     renewSecrets: async (): Promise<readonly string[]> => {
@@ -97,6 +98,11 @@ export const createCore = (config: Config, options: CoreOptions) => {
       const problems = files.map(
         ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,
       );
+      const { redisUrl } = config.cache;
+      if (replicas && redisUrl && 'path' in redisUrl) {
+        const problem = await replicas.renewConnection();
+        if (problem) problems.push(`CACHE_REDIS_URL_FILE: Redis ${problem}`);
+      }
       try {
         await provider.renewToken();
       } catch (error) {

@@ -8,7 +8,7 @@ import { loadRedisClient, type CreateRedisClient, type RedisClient } from './red
 // One connection to Redis at a time, which is replaced after every failure. Reconnecting is done here, with a
 // new client each time: the address is read anew, so that a rotated password takes effect; a connection counts only after
 // a handshake; and while there is none every operation fails at once instead of waiting in a queue. The library's errors
-// end here: they may quote the address or the user.
+// end here: they may quote the address or the user. A rotated address is tried before the connection in use is closed.
 
 export interface RedisConnectionOptions {
   /** The address to connect to, asked for before each attempt. @throws an error whose message may be logged */
@@ -47,7 +47,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
 
   const goOffline = (error: unknown): void => {
     if (closing.signal.aborted) return;
-    whyOffline = describeRedisError(error);
+    whyOffline = `${reasonOf(error)}; ${CONSEQUENCE}`;
     report.isBad(whyOffline);
     connected?.destroy();
     connected = undefined;
@@ -56,17 +56,26 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
     failedAttempts += 1;
   };
 
+  /** Makes a connection and uses it from then on. */
+  const replaceConnection = async (): Promise<void> => {
+    // Outside the deadline: on a busy machine the library alone may take as long.
+    const createClient = await loadClient();
+    const fresh = await within(CONNECT_MS, (signal) =>
+      establish(options, createClient, signal, (redis, error) => {
+        if (connected === redis) goOffline(error);
+      }),
+    );
+    if (connected) retire(connected, clock, closing.signal);
+    connected = fresh;
+    cancelNext();
+  };
+
   const connect = async (): Promise<void> => {
     try {
-      // Outside the deadline: on a busy machine the library alone may take as long.
-      const createClient = await loadClient();
-      connected = await within(CONNECT_MS, (signal) =>
-        establish(options, createClient, signal, (redis, error) => {
-          if (connected === redis) goOffline(error);
-        }),
-      );
+      await replaceConnection();
     } catch (error) {
-      goOffline(error);
+      // Unless `renew` has made one meanwhile.
+      if (!connected) goOffline(error);
       return;
     }
     onReady();
@@ -86,6 +95,19 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       whyOffline = 'is closed';
     },
     isOpen: (): boolean => connected !== undefined,
+    /**
+     * Connects anew, with the address as it is now, and then closes the connection that was in use, which stays if
+     * that fails. @returns why it failed
+     */
+    renew: async (): Promise<string | undefined> => {
+      try {
+        await replaceConnection();
+      } catch (error) {
+        return `${reasonOf(error)}; ${connected ? 'the connection in use stays' : CONSEQUENCE}`;
+      }
+      onReady();
+      return undefined;
+    },
     /** The connection has lasted, which ends the back-off: one may be accepted and closed again and again. */
     hasLasted: (): void => {
       failedAttempts = 0;
@@ -105,7 +127,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       } catch (error) {
         // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
         if (connected === used) goOffline(error);
-        throw new StoreError(describeRedisError(error));
+        throw new StoreError(`${reasonOf(error)}; ${CONSEQUENCE}`);
       }
     },
   };
@@ -136,6 +158,15 @@ const establish = async (
   }
 };
 
+/** Closes a connection that was replaced, once the operations on it have ended, or when `closing` aborts. */
+const retire = (redis: RedisClient, clock: Clock, closing: AbortSignal): void => {
+  const cancel = clock.after(OPERATION_MS, () => redis.destroy());
+  closing.addEventListener('abort', () => {
+    cancel();
+    redis.destroy();
+  });
+};
+
 /** The delay before the next attempt, after `failedAttempts` others since a connection last lasted; `random` is in [0, 1). */
 const reconnectDelayMs = (failedAttempts: number, random: number): number =>
   Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);
@@ -143,15 +174,15 @@ const reconnectDelayMs = (failedAttempts: number, random: number): number =>
 // What went wrong with Redis, in our words, with the code of Redis, Node or OpenSSL. Their messages are never repeated:
 // they may quote the address, the user or a command.
 
-const tooLate = (): Error => new StoreError(`does not answer in time; ${CONSEQUENCE}`);
+const tooLate = (): Error => new StoreError('does not answer in time');
 
-/** For example `refuses the user or the password (WRONGPASS); the service continues without it`. */
-const describeRedisError = (error: unknown): string => {
+/** For example `refuses the user or the password (WRONGPASS)`. */
+const reasonOf = (error: unknown): string => {
   if (error instanceof StoreError) return error.message;
-  if (error instanceof SecretFileError) return `cannot be used: ${error.message}; ${CONSEQUENCE}`;
+  if (error instanceof SecretFileError) return `cannot be used: ${error.message}`;
   const code = codeOf(error) || replyCodeOf(error);
-  if (code === 'NOPERM') return `denies this user ${deniedTo(error)} (NOPERM); ${CONSEQUENCE}`;
-  return `${REASONS[code] ?? 'cannot be used'} (${code || 'connection lost'}); ${CONSEQUENCE}`;
+  if (code === 'NOPERM') return `denies this user ${deniedTo(error)} (NOPERM)`;
+  return `${REASONS[code] ?? 'cannot be used'} (${code || 'connection lost'})`;
 };
 
 const CONSEQUENCE = 'the service continues without it';

@@ -251,6 +251,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     ...fleet,
     /** Starts connecting. Calls `onNews` when another replica may have written something. */
     open: store.open,
+    renewConnection: store.renewConnection,
     /** Ends the lease, if this replica has it, and closes the connection. */
     stop: async (): Promise<void> => {
       if (hasClaimed) await synchronize();

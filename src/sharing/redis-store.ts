@@ -138,6 +138,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     },
     close: connection.close,
     isConnected: connection.isOpen,
+    /** Connects anew, with the address as it is now. @returns why the connection in use stays, if it does */
+    renewConnection: connection.renew,
     /** @throws {StoreError | SecretFileError} */
     look: async (): Promise<StoreContent> => {
       const { head, lease } = await names();

@@ -64,6 +64,14 @@ const keyOfList = async (): Promise<string> => {
     if (performance.now() > giveUpAtMs) throw new Error('no list came to be in Redis');
   }
 };
+/** Waits for what has to be asked for. */
+const becomes = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
+  const giveUpAtMs = performance.now() + 20_000;
+  while (!(await isSo())) {
+    clock.advance(500);
+    if (performance.now() > giveUpAtMs) throw new Error(`never came to be: ${what}`);
+  }
+};
 /** A number that Redis counts, such as `total_net_output_bytes:`. */
 const counted = async (section: string, name: string): Promise<number> =>
   Number(new RegExp(`${name}(\\d+)`).exec(await redis.command(`INFO ${section}`))?.[1]);
@@ -186,6 +194,62 @@ describeWithRedis('replicas that share Redis', () => {
     const right = await start({ env: { CACHE_REDIS_URL: `redis://:right-password@127.0.0.1:${port}` } });
     expect(aboutRedis(right)).toEqual(['CACHE_REDIS_URL: no saved list yet']);
     for (const each of rigs) expect(each.log()).not.toMatch(/canary-user|wrong|right-password/);
+  });
+
+  test('a refresh connects with a rotated address before it gives up the connection in use', async () => {
+    const urlWith = (password: string, port = redis.port): string =>
+      `redis://app:${password}@127.0.0.1:${port}`;
+    await redis.command('ACL SETUSER app on >first-password allkeys allchannels +@all');
+    const { file, env } = fromFile(urlWith('first-password'));
+    const rig = await start({ env });
+    const clients = async () => {
+      const lines = (await redis.command('CLIENT LIST')).split('\n');
+      return lines.filter((line) => line.includes('user=app')).map((line) => /id=(\d+)/.exec(line)?.[1]);
+    };
+    const [before] = await clients();
+    await redis.command('ACL SETUSER app >second-password');
+
+    writeFileSync(file, urlWith('wrong-password'));
+    const { body: wrong } = await refresh(rig).expect(502);
+    expect(wrong.code).toBe('secrets_not_renewed');
+    expect(wrong.detail).toContain(
+      'CACHE_REDIS_URL_FILE: Redis refuses the user or the password (WRONGPASS); the connection in use stays',
+    );
+    writeFileSync(file, urlWith('second-password', 1));
+    const { body: nobody } = await refresh(rig).expect(502);
+    expect(nobody.detail).toContain(
+      'CACHE_REDIS_URL_FILE: Redis refuses the connection (ECONNREFUSED); the connection in use stays',
+    );
+    expect(await clients()).toEqual([before]);
+
+    writeFileSync(file, urlWith('second-password'));
+    const { body } = await refresh(rig).expect(200);
+    expect(body.secretFiles).toContain('CACHE_REDIS_URL_FILE');
+    // The replaced connection ends by itself.
+    await becomes('one new connection', async () => {
+      const ids = await clients();
+      return ids.length === 1 && ids[0] !== before;
+    });
+    // Revoking the old password changes nothing.
+    await redis.command('ACL SETUSER app <first-password');
+    const writes = await counted('commandstats', 'cmdstat_set:calls=');
+    await refresh(rig).expect(200);
+    await becomes('a write', async () => (await counted('commandstats', 'cmdstat_set:calls=')) > writes);
+    expect(aboutRedis(rig)).toEqual(['CACHE_REDIS_URL: no saved list yet']);
+    expect(rig.log() + JSON.stringify([wrong, nobody])).not.toContain('-password');
+  });
+
+  test('a password that the server changes for all is rotated without a failure', async () => {
+    await redis.command('CONFIG SET requirepass first-password');
+    const urlWith = (password: string): string => `redis://:${password}@127.0.0.1:${redis.port}`;
+    const { file, env } = fromFile(urlWith('first-password'));
+    const rig = await start({ env });
+    await redis.command('AUTH first-password\r\nCONFIG SET requirepass second-password');
+    const { body } = await refresh(rig).expect(502);
+    expect(body.detail).toContain('CACHE_REDIS_URL_FILE: Redis refuses the user or the password (WRONGPASS)');
+    writeFileSync(file, urlWith('second-password'));
+    await refresh(rig).expect(200);
+    expect(aboutRedis(rig).filter((message) => message.includes('refuses'))).toEqual([]);
   });
 
   test('an address from a file is read at each connection, so a rotated password takes effect', async () => {
