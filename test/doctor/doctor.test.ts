@@ -187,6 +187,7 @@ test.each<Row>([
     /ids of BANK_FIELDS is an object, or a list of objects: it has ids.code, ids.ispb/,
     { BANK_FIELDS: 'ids' },
   ],
+  ['echo', 'entries', /PROVIDER_ACCESS_TOKEN/],
   ['large-head', 'content', /the headers of the answer have more than 16 KiB/],
   ['null', 'list', /another resource/],
   ['empty', 'entries', /shorter than GUARD_MIN_BANKS/],
