@@ -35,9 +35,9 @@ export interface CoreOptions extends Omit<ProviderOptions, 'onEvent' | 'secrets'
 export type Core = ReturnType<typeof createCore>;
 
 export const createCore = (config: Config, options: CoreOptions) => {
-  const { clock, random, compressors, addSecret, emit } = options;
+  const { clock, networkClock: ioClock = clock, random, compressors, addSecret, emit } = options;
   const problemOf = secretCheckIn(config.provider.environment);
-  const secrets = createSecretFiles({ problemOf, addSecret, clock, onEvent: emit });
+  const secrets = createSecretFiles({ problemOf, addSecret, clock, ioClock, onEvent: emit });
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
   const saving = createSaving(config, secrets, options);
   const snapshot = createSnapshot(config, saving, options);

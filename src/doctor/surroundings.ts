@@ -43,6 +43,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
     problemOf,
     addSecret,
     clock: systemClock,
+    ioClock: systemClock,
     onEvent: () => undefined,
   });
   const url = await createRedisUrl(source, secrets)().catch(() => undefined);

@@ -35,9 +35,7 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
   let problem: string | undefined;
 
   const read = async (last: Usable | undefined): Promise<Reading<Usable>> => {
-    let reading = await readTlsFiles(files, clock.wallMs(), last);
-    // Between two reads a rotation may have replaced one file of the pair: the second attempt sees both new ones.
-    if (!reading.value) reading = await readTlsFiles(files, clock.wallMs(), last);
+    const reading = await readTlsFiles(files, clock.wallMs(), last);
     const { value, problems } = reading;
     problem = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ') || undefined;
     if (value && value !== last) {

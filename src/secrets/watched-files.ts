@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { withDeadline } from '../deadline.ts';
 
 // The life cycle of files that the service reads while it runs. They are read at each use, twice a second and by POST /refresh,
 // so that rotation and swapped symbolic links need no notification by the file system, which not every volume supports. A
@@ -51,14 +52,22 @@ interface FileGroup<T> {
 /** A change is reported within a second, also by a busy service. A withdrawn secret is refused at its next use already. */
 const LOOK_EVERY_MS = 500;
 
+/** A file that is written in place is empty for some milliseconds. */
+const CONFIRM_AFTER_MS = 100;
+/** A file on a network may take long, or for ever. */
+const LONGEST_READ_MS = 2_000;
+const TOO_SLOW = `cannot be read within ${LONGEST_READ_MS} ms; check the file system that it is on`;
+
 export interface WatchedFilesOptions {
   readonly clock: Clock;
+  /** Measures the deadlines of real input and output. */
+  readonly ioClock: Clock;
   readonly onEvent: (event: SecretFileEvent) => void;
 }
 
 export type WatchedFiles = ReturnType<typeof createWatchedFiles>;
 
-export const createWatchedFiles = ({ clock, onEvent }: WatchedFilesOptions) => {
+export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOptions) => {
   const rereads: (() => Promise<void>)[] = [];
   const states = new Map<string, SecretFileState>();
   let isWatching = false;
@@ -87,10 +96,17 @@ export const createWatchedFiles = ({ clock, onEvent }: WatchedFilesOptions) => {
     let why = '';
     let started = 0;
     let newest = 0;
+    const readWithin = createBoundedRead(variables, read, ioClock);
+    const isReported = (): boolean => variables.some((variable) => states.get(variable)?.unusable);
     const reread = async (): Promise<void> => {
       started += 1;
       const turn = started;
-      const { value, problems } = await read(last);
+      let reading = await readWithin(last);
+      if (reading.value === undefined && last !== undefined && !isReported()) {
+        await new Promise<void>((resolve) => void ioClock.after(CONFIRM_AFTER_MS, resolve));
+        reading = await readWithin(last);
+      }
+      const { value, problems } = reading;
       // One that was overtaken has read an older state of the files.
       if (turn < newest) return;
       newest = turn;
@@ -138,5 +154,31 @@ export const createWatchedFiles = ({ clock, onEvent }: WatchedFilesOptions) => {
       isWatching = false;
       cancelNext();
     },
+  };
+};
+
+/**
+ * `read` with a deadline. While a read hangs no other is begun, because each one holds one of the four threads that Node
+ * has for files.
+ */
+const createBoundedRead = <T>(
+  variables: readonly string[],
+  read: FileGroup<T>['read'],
+  clock: Clock,
+): FileGroup<T>['read'] => {
+  const tooSlow = { problems: variables.map((variable) => ({ variable, text: TOO_SLOW })) };
+  let isHanging = false;
+  return async (last) => {
+    if (isHanging) return tooSlow;
+    const reading = read(last);
+    return withDeadline(() => reading, {
+      limitMs: LONGEST_READ_MS,
+      clock,
+      timeoutError: () => new Error(TOO_SLOW),
+    }).catch(() => {
+      isHanging = true;
+      void reading.then(() => (isHanging = false));
+      return tooSlow;
+    });
   };
 };

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import { systemClock, type Clock } from '../../src/clock.ts';
 import { secretCheckIn } from '../../src/config/config.ts';
 import { createSecretFiles, type SecretFiles } from '../../src/secrets/secret-files.ts';
 
@@ -11,5 +11,6 @@ export const createTestSecrets = (
     problemOf: secretCheckIn('sandbox'),
     addSecret,
     clock,
+    ioClock: systemClock,
     onEvent: () => undefined,
   });

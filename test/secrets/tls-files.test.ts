@@ -79,20 +79,23 @@ describe('while the service runs', () => {
     await expect(source.current()).resolves.toBeDefined();
   });
 
-  test('a rotation that is half done is read again at once', async () => {
-    const cert = file('rotated.pem', other.cert);
+  test('a rotation that is half done is read again before it is reported', async () => {
+    const cert = file('rotated.pem', pair.cert);
     const key = file('rotated.key', pair.key);
     let reads = 0;
     const wallMs = (): WallMs => {
       reads += 1;
-      if (reads === 2) file('rotated.key', other.key);
+      if (reads === 3) file('rotated.key', other.key);
       return NOW_MS;
     };
     const source = createTlsContextSource(pairOf({ certFile: cert, keyFile: key }), {
       ...options,
       clock: { wallMs },
     });
-    await expect(source.current()).resolves.toBeDefined();
+    const before = await source.current();
+    file('rotated.pem', other.cert);
+    expect(await source.current()).not.toBe(before);
+    expect(reads).toBe(3);
     expect(source.problem()).toBeUndefined();
   });
 
