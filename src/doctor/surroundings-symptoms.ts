@@ -30,9 +30,8 @@ export const REDIS_SYMPTOMS: Symptoms<{ readonly host: string }> = [
   },
   {
     symptoms: ['READONLY', 'MOVED', 'CROSSSLOT'],
-    likely:
-      'this is a replica, which cannot be written, or a part of a Redis Cluster, which this service does not support',
-    next: 'set CACHE_REDIS_URL to the primary of a single Redis or Valkey, or to the address that follows it',
+    likely: 'this is a replica, which cannot be written',
+    next: 'set CACHE_REDIS_URL to the primary of a single Redis or Valkey, to the address that follows it, or to any node of a Cluster',
   },
   {
     symptoms: ['OOM', 'MISCONF'],
