@@ -5,6 +5,7 @@ import {
   HELD_BYTES_PER_HEADER,
   HELD_BYTES_PER_READ,
   HELD_BYTES_PER_REQUEST,
+  HELD_BYTES_PER_STREAM,
   HELD_PER_HEAD_BYTE,
   HELD_PER_TEXT_CHAR,
   MAX_HEADER_BYTES,
@@ -35,6 +36,8 @@ export interface Connection extends Place, Holder {
   searched: number;
   /** The client has closed its side after `received`. */
   hasEnded: boolean;
+  /** Where node:http takes the requests of this connection; without one in work, for a second. */
+  stream: RequestStream | undefined;
   /** The request that node:http has in work. */
   exchange: Exchange | undefined;
   /** The next request waits until the client has taken what it was sent. */
@@ -49,7 +52,6 @@ export interface Connection extends Place, Holder {
 }
 
 interface Exchange {
-  readonly stream: RequestStream;
   readonly headBytes: number;
   response: ServerResponse | undefined;
 }
@@ -88,6 +90,7 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     received: NOTHING,
     searched: 0,
     hasEnded: false,
+    stream: undefined,
     exchange: undefined,
     awaitsClient: false,
     heldBytes: 0,
@@ -187,37 +190,45 @@ const waitForNext = (connection: Connection): void => {
 
 /** Counts what the connection holds now, which is progress. */
 const hold = (connection: Connection): void => {
-  const { socket, shared, received, exchange } = connection;
-  let bytes = 0;
+  const { socket, shared, received, stream, exchange } = connection;
+  let bytes = stream ? HELD_BYTES_PER_STREAM : 0;
   if (received.length > 0) bytes += received.buffer.byteLength;
   // A paused socket has read once more than it has passed on.
   if (socket.isPaused()) bytes += HELD_BYTES_PER_READ;
   if (exchange) {
-    const { headBytes, response, stream } = exchange;
+    const { headBytes, response } = exchange;
     const headers = (response?.req.rawHeaders.length ?? 0) / 2;
     bytes += HELD_BYTES_PER_REQUEST + HELD_BYTES_PER_HEADER * headers;
-    bytes += HELD_PER_HEAD_BYTE * headBytes + HELD_PER_TEXT_CHAR * stream.textLength;
+    bytes += HELD_PER_HEAD_BYTE * headBytes + HELD_PER_TEXT_CHAR * (stream?.textLength ?? 0);
   }
   shared.memory.hold(connection, bytes);
 };
 
 const giveToNode = (connection: Connection, head: Buffer): void => {
+  const stream = (connection.stream ??= connectToNode(connection));
+  const exchange: Exchange = { headBytes: head.length, response: undefined };
+  connection.exchange = exchange;
+  stream.textLength = 0;
+  stream.push(head);
+  if (exchange.response) return;
+  // A new stream is read in the next tick. What node:http takes neither for a request nor for an
+  // error, such as the preface of HTTP/2, is refused.
+  setImmediate(() => {
+    if (connection.exchange === exchange && !exchange.response) refuse(connection, 'bad_request');
+  });
+};
+
+const connectToNode = (connection: Connection): RequestStream => {
   const { socket, shared } = connection;
   const stream = new RequestStream(socket, {
     destroyed: () => {
       // node:http or the application gives up.
-      if (connection.exchange?.stream === stream) socket.destroy();
+      if (connection.stream === stream) socket.destroy();
     },
     untaken: () => hold(connection),
   });
-  const exchange: Exchange = { stream, headBytes: head.length, response: undefined };
-  connection.exchange = exchange;
   shared.connectNode(stream, connection);
-  stream.push(head);
-  // What node:http takes neither for a request nor for an error, such as the preface of HTTP/2.
-  setImmediate(() => {
-    if (connection.exchange === exchange && !exchange.response) refuse(connection, 'bad_request');
-  });
+  return stream;
 };
 
 /** To be called with each response that node:http begins, before the application gets it. */
@@ -234,19 +245,28 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
   // The last answer of a connection ends its stream before.
   response.once('close', () => {
     if (connection.exchange !== exchange) return;
-    if (connection.state === 'last' || exchange.stream.writableEnded) close(connection);
+    if (connection.state === 'last' || connection.stream?.writableEnded) close(connection);
     else {
-      releaseExchange(connection);
+      connection.exchange = undefined;
       connection.sinceMs = performance.now();
       settle(connection);
     }
   });
 };
 
-const releaseExchange = (connection: Connection): void => {
-  const { exchange } = connection;
-  connection.exchange = undefined;
-  exchange?.stream.destroy();
+/** Ends what node:http keeps for the connection. */
+export const releaseStream = (connection: Connection): void => {
+  const { stream } = connection;
+  if (!stream) return;
+  connection.stream = connection.exchange = undefined;
+  stream.destroy();
+  hold(connection);
+};
+
+/** Gives up what the connection holds, for the bound on memory. */
+export const relieve = (connection: Connection): void => {
+  if (connection.exchange || connection.received.length > 0) refuse(connection, 'overloaded');
+  else releaseStream(connection);
 };
 
 /** Answers that no request could be taken or finished, and closes the connection. */
@@ -276,7 +296,7 @@ const close = (connection: Connection): void => {
 const dropWork = (connection: Connection, state: Connection['state']): void => {
   connection.state = state;
   connection.received = NOTHING;
-  releaseExchange(connection);
+  releaseStream(connection);
   connection.shared.memory.hold(connection, 0);
 };
 

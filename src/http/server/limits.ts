@@ -36,8 +36,10 @@ export const LIMITS = {
 
 // What is counted for it. Each is what the worst shape takes, on Node 20 and 26 (test/soak/memory.test.ts measures it).
 
+/** Of a connection that node:http knows: its stream, and its parser. */
+export const HELD_BYTES_PER_STREAM = 8 * 1024;
 /** Of a request in work: the objects of node:http and of the application. */
-export const HELD_BYTES_PER_REQUEST = 18 * 1024;
+export const HELD_BYTES_PER_REQUEST = 10 * 1024;
 /** The same, for each header and for each byte of the head: headers with different long names take most. */
 export const HELD_BYTES_PER_HEADER = 128;
 export const HELD_PER_HEAD_BYTE = 3;

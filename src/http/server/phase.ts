@@ -1,4 +1,4 @@
-import { refuse, type Connection } from './connection.ts';
+import { refuse, releaseStream, type Connection } from './connection.ts';
 import { KEEP_ALIVE_MARGIN_MS, LINGER_MS } from './limits.ts';
 
 // What a connection is doing, and for how long it may.
@@ -32,6 +32,8 @@ export const endOverdue = (connection: Connection, nowMs: number): void => {
   }
   const passedMs = nowMs - connection.sinceMs;
   const phase = phaseOf(connection);
+  // Idle connections keep nothing of node:http.
+  if (phase !== 'answering') releaseStream(connection);
   if (phase === 'closing') {
     if (passedMs >= LINGER_MS) socket.destroy();
   } else if (phase === 'idle' && hasHadRequest) {

@@ -10,6 +10,7 @@ import {
   openConnection,
   proceed,
   refuse,
+  relieve,
   type Connection,
   type HotPath,
   type Shared,
@@ -64,7 +65,7 @@ export const createBoundedServer = ({
     hotPath,
     limits,
     turns: createTurns(PIPELINE_SLICE_MS, proceed),
-    memory: createMemory<Connection>(limits.heldBytes, (connection) => refuse(connection, 'overloaded')),
+    memory: createMemory<Connection>(limits.heldBytes, relieve),
     connectNode: (stream, connection) => {
       byStream.set(stream, connection);
       nodeServer.emit('connection', stream);
