@@ -18,7 +18,7 @@ export const runService = (
     // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),
     ...options,
-    args: ['--import', `data:text/javascript,${encodeURIComponent(preload)}`],
+    args: [...(options.args ?? []), '--import', `data:text/javascript,${encodeURIComponent(preload)}`],
     env: { ...SANDBOX, ...env },
   });
   closeLater(() => program.child.kill('SIGKILL'));
@@ -28,9 +28,9 @@ export const runService = (
 /** In the log line of a service that listens: its address, and that of its management port unless it is off. */
 export const LISTENING = /"url":"([^"]+)"(?:,"operatorsUrl":"([^"]+)")?/;
 
-/** Starts it; resolves when it listens. `preload` as for {@link runService}. */
-export const startProcess = async (env: Environment, preload = '') => {
-  const { child, end, output, says } = runService(env, { preload });
+/** Starts it; resolves when it listens. `preload` as for {@link runService}; `args` are Node's. */
+export const startProcess = async (env: Environment, preload = '', args: readonly string[] = []) => {
+  const { child, end, output, says } = runService(env, { preload, args });
   const [, url = '', operatorsUrl = ''] = await says(LISTENING);
   return { child, end, url, operatorsUrl, /** Everything that it has written so far. */ written: output };
 };

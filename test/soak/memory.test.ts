@@ -4,17 +4,16 @@ import { connect } from 'node:net';
 import { LIMITS } from '../../src/http/server/limits.ts';
 import { closeLater } from '../kit/close-later.ts';
 import { emulate } from '../kit/emulate.ts';
+import { imageOptions } from '../kit/image.ts';
 import { startProcess, type ServiceProcess } from '../kit/process.ts';
 import { runProgram } from '../kit/program.ts';
 
 // What clients can make the service hold: every connection that it takes, with each shape of head, held in each way. The built
-// service, with the image's heap, survives it and answers probes; docs/limits.md has the figures that this prints.
+// service, with the image's heap, survives it and answers probes; docs/limits.md has the figures that this prints. They are
+// those of all cases (MEMORY_CASES=all, ten minutes); without it, each way is tried with the shape that takes most.
 
 /** As in the Dockerfile. */
-const ENV = {
-  NODE_OPTIONS: '--max-old-space-size=96 --max-semi-space-size=2',
-  MALLOC_ARENA_MAX: '1',
-};
+const ENV = { MALLOC_ARENA_MAX: '1' };
 const CONTAINER_MIB = 256;
 const PROBES = 5;
 /** Some are left for probes. */
@@ -85,9 +84,12 @@ const bodyOf = async (url: string): Promise<string> => {
 const residentMib = ({ child }: ServiceProcess): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1_024;
 
+const isComplete = process.env['MEMORY_CASES'] === 'all';
 const CASES = Object.keys(WAYS).flatMap((way) =>
-  Object.keys(SHAPES).flatMap((shape) =>
-    [['1'], []].map(([trustProxy]) => [way, shape, trustProxy ? 'TRUST_PROXY=1' : 'two addresses'] as const),
+  (isComplete ? Object.keys(SHAPES) : ['96 long different names']).flatMap((shape) =>
+    (isComplete ? ['TRUST_PROXY=1', 'two addresses'] : ['TRUST_PROXY=1']).map(
+      (from) => [way, shape, from] as const,
+    ),
   ),
 );
 
@@ -97,12 +99,13 @@ test.each(CASES)('survives %s, %s, %s', async (wayName, shapeName, from) => {
   const provider = await emulate();
   if (way.isWaiting) provider.respondWith(() => undefined);
   const isOneAddress = from === 'TRUST_PROXY=1';
-  const service = await startProcess({
+  const env = {
     ...ENV,
     PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
     PROVIDER_TIMEOUT: '60s',
     ...(isOneAddress && { TRUST_PROXY: '1' }),
-  });
+  };
+  const service = await startProcess(env, '', imageOptions());
   await fill(service.url, isOneAddress ? ['127.0.0.1'] : ['127.0.0.2', '127.0.0.3'], way, shape);
   let heapMb = 0;
   for (let probe = 0; probe < PROBES; probe += 1) {
