@@ -84,6 +84,7 @@ const bodyOf = async (url: string): Promise<string> => {
 const residentMib = ({ child }: ServiceProcess): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1_024;
 
+// oxlint-disable-next-line node/no-process-env -- an option of this file
 const isComplete = process.env['MEMORY_CASES'] === 'all';
 const CASES = Object.keys(WAYS).flatMap((way) =>
   (isComplete ? Object.keys(SHAPES) : ['96 long different names']).flatMap((shape) =>

@@ -1,19 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ProblemCode } from '../problems.ts';
-import {
-  HELD_BYTES_PER_HEADER,
-  HELD_BYTES_PER_READ,
-  HELD_BYTES_PER_REQUEST,
-  HELD_BYTES_PER_STREAM,
-  HELD_PER_HEAD_BYTE,
-  HELD_PER_TEXT_CHAR,
-  MAX_HEADER_BYTES,
-  type Limits,
-} from './limits.ts';
+import { readHeadLength, skipEmptyLines } from './head.ts';
+import { heldBy } from './held.ts';
+import type { Limits } from './limits.ts';
 import type { Holder } from './memory.ts';
 import { RequestStream } from './node-http.ts';
-import { hasContent, isLongTarget } from './refusals.ts';
+import { hasContent } from './refusals.ts';
 
 // One connection, from its first byte to its last. It has one request in work at a time, as in nginx and Go's net/http: the next
 // is taken once the client has taken the answer to the one before. A request is taken when its head is whole, by the hot path or,
@@ -132,22 +125,16 @@ const isInWork = ({ exchange, shared, socket }: Connection): boolean =>
   exchange !== undefined || shared.isHeld || socket.writableLength > 0 || socket.destroyed;
 
 const takeRequest = (connection: Connection): void => {
-  const { socket, shared, isOverCapacity } = connection;
-  skipEmptyLines(connection);
-  const { received, searched } = connection;
+  const { socket, shared, isOverCapacity, searched } = connection;
+  const received = (connection.received = skipEmptyLines(connection.received));
   if (received.length === 0) return;
-  const end = received.indexOf(END_OF_HEAD, Math.max(0, searched + 1 - END_OF_HEAD.length));
-  const length = end < 0 ? received.length : end + END_OF_HEAD.length;
-  if (length > MAX_HEADER_BYTES)
-    return refuse(connection, isLongTarget(received) ? 'uri_too_long' : 'headers_too_large');
-  if (end < 0) {
-    // For these no end is worth waiting for: TLS, and lines that end with LF alone.
-    if (!isUpperCase(received[0]) || received.includes('\n\n') || connection.hasEnded)
-      return refuse(connection, 'bad_request');
+  const length = readHeadLength(received, searched);
+  if (length === undefined && !connection.hasEnded) {
     if (searched === 0) connection.sinceMs = performance.now();
     connection.searched = received.length;
     return;
   }
+  if (typeof length !== 'number') return refuse(connection, length ?? 'bad_request');
   const head = length < received.length ? received.subarray(0, length) : received;
   connection.received = length < received.length ? received.subarray(length) : NOTHING;
   connection.searched = 0;
@@ -157,16 +144,6 @@ const takeRequest = (connection: Connection): void => {
   if (!answered) giveToNode(connection, head);
   else if (answered.isLast) close(connection);
 };
-
-/** RFC 9112 section 2.2: empty lines before a request are ignored. */
-const skipEmptyLines = (connection: Connection): void => {
-  const { received } = connection;
-  let start = 0;
-  while (received[start] === 0x0d || received[start] === 0x0a) start += 1;
-  if (start > 0) connection.received = received.subarray(start);
-};
-
-const isUpperCase = (byte = 0): boolean => byte >= 0x41 && byte <= 0x5a;
 
 /** Reads on, unless whole requests may be waiting: then it arranges that the next one is taken. */
 const waitForNext = (connection: Connection): void => {
@@ -189,20 +166,7 @@ const waitForNext = (connection: Connection): void => {
 };
 
 /** Counts what the connection holds now, which is progress. */
-const hold = (connection: Connection): void => {
-  const { socket, shared, received, stream, exchange } = connection;
-  let bytes = stream ? HELD_BYTES_PER_STREAM : 0;
-  if (received.length > 0) bytes += received.buffer.byteLength;
-  // A paused socket has read once more than it has passed on.
-  if (socket.isPaused()) bytes += HELD_BYTES_PER_READ;
-  if (exchange) {
-    const { headBytes, response } = exchange;
-    const headers = (response?.req.rawHeaders.length ?? 0) / 2;
-    bytes += HELD_BYTES_PER_REQUEST + HELD_BYTES_PER_HEADER * headers;
-    bytes += HELD_PER_HEAD_BYTE * headBytes + HELD_PER_TEXT_CHAR * (stream?.textLength ?? 0);
-  }
-  shared.memory.hold(connection, bytes);
-};
+const hold = (connection: Connection): void => connection.shared.memory.hold(connection, heldBy(connection));
 
 const giveToNode = (connection: Connection, head: Buffer): void => {
   const stream = (connection.stream ??= connectToNode(connection));
@@ -309,4 +273,3 @@ const join = (first: Buffer, second: Buffer): Buffer => {
 };
 
 const NOTHING = Buffer.alloc(0);
-const END_OF_HEAD = Buffer.from('\r\n\r\n');

@@ -34,20 +34,6 @@ export const LIMITS = {
   heldBytes: 32 * 1024 * 1024,
 };
 
-// What is counted for it. Each is what the worst shape takes, on Node 20 and 26 (test/soak/memory.test.ts measures it).
-
-/** Of a connection that node:http knows: its stream, and its parser. */
-export const HELD_BYTES_PER_STREAM = 8 * 1024;
-/** Of a request in work: the objects of node:http and of the application. */
-export const HELD_BYTES_PER_REQUEST = 10 * 1024;
-/** The same, for each header and for each byte of the head: headers with different long names take most. */
-export const HELD_BYTES_PER_HEADER = 128;
-export const HELD_PER_HEAD_BYTE = 3;
-/** Of a response that the client has not taken: the text, and the copy that is being written. */
-export const HELD_PER_TEXT_CHAR = 2;
-/** Of a connection that is not read: the largest read of Node waits in the socket. */
-export const HELD_BYTES_PER_READ = 64 * 1024;
-
 /** Tests replace them by smaller ones. */
 export type Limits = Readonly<typeof LIMITS>;
 

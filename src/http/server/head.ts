@@ -1,0 +1,31 @@
+import type { ProblemCode } from '../problems.ts';
+import { MAX_HEADER_BYTES } from './limits.ts';
+import { isLongTarget } from './refusals.ts';
+
+// Where a request's head ends in what a client has sent.
+
+/** RFC 9112 section 2.2: empty lines before a request are ignored. */
+export const skipEmptyLines = (received: Buffer): Buffer => {
+  let start = 0;
+  while (isLineEnd(received[start])) start += 1;
+  return start > 0 ? received.subarray(start) : received;
+};
+
+/**
+ * Gives the length of the head that `received` begins with; undefined if its end is still to come;
+ * or why its end is not worth waiting for. Its first `searched` bytes contain no end.
+ */
+export const readHeadLength = (received: Buffer, searched: number): number | ProblemCode | undefined => {
+  const end = received.indexOf(END_OF_HEAD, Math.max(0, searched + 1 - END_OF_HEAD.length));
+  const length = end < 0 ? received.length : end + END_OF_HEAD.length;
+  if (length > MAX_HEADER_BYTES) return isLongTarget(received) ? 'uri_too_long' : 'headers_too_large';
+  if (end >= 0) return length;
+  // TLS, and lines that end with LF alone.
+  const isHttp = isUpperCase(received[0]) && !received.includes('\n\n');
+  return isHttp ? undefined : 'bad_request';
+};
+
+const isLineEnd = (byte = 0): boolean => byte === 0x0d || byte === 0x0a;
+const isUpperCase = (byte = 0): boolean => byte >= 0x41 && byte <= 0x5a;
+
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
