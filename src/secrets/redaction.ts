@@ -1,4 +1,4 @@
-import { createSecretRemover, formsOf } from './secret-scanner.ts';
+import { encodedForms } from './encoded-forms.ts';
 
 // The last line of defence around everything that the process writes: it knows the secrets by value and replaces them,
 // however they got there. The first line of defence is not to pass secrets on; no code may rely on this one.
@@ -16,7 +16,7 @@ export const MAX_TEXT_CHARS = 262_144;
 export const createRedaction = () => {
   const secrets = new Map<string, readonly string[]>();
   let echoes: readonly (readonly [origin: string, forms: readonly string[]])[] = [];
-  let removeSecrets = createSecretRemover([]);
+  let removeSecrets = (text: string): string => text;
 
   return {
     /**
@@ -28,19 +28,17 @@ export const createRedaction = () => {
       const known = secrets.get(origin) ?? [];
       if (known.at(-1) === secret || !isLookedFor(secret)) return;
       secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-MAX_VALUES));
-      removeSecrets = createSecretRemover([...secrets.values()].flat());
+      removeSecrets = createRemover([...secrets.values()].flat().flatMap(encodedForms));
       echoes = [...secrets].map(([variable, values]) => [variable, values.flatMap(echoFormsOf)] as const);
     },
     /**
-     * Replaces each secret in `text` by `[redacted]`: plain, percent-encoded, form-encoded, JSON-escaped, and in Base64 or
-     * base64url; not where letters and digits are encoded one by one. Never throws. A text longer than
+     * Replaces each secret in `text` by `[redacted]`, in any of its {@link encodedForms}. Never throws. A text longer than
      * {@link MAX_TEXT_CHARS} is cut there.
      */
     redact: (text: string): string =>
       removeSecrets(text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text),
     /**
-     * The origin of a secret that a name or a text in `json` contains: plain, percent-encoded, form-encoded or in Base64.
-     * Undefined where there is none, or one of fewer than {@link SHORTEST_ECHO} characters. The time is 0.1 ms for 150 kB.
+     * The origin of a secret that a name or a text in `json` contains, in any of its {@link encodedForms}. Undefined where there is none, or one of fewer than {@link SHORTEST_ECHO} characters. The time is 0.1 ms for 150 kB.
      */
     findEcho: (json: string): string | undefined =>
       echoes.find(([, forms]) => forms.some((form) => json.includes(form)))?.[0],
@@ -61,19 +59,30 @@ export const isLookedFor = (secret: string): boolean => {
 /** What is shorter may be in a list by chance, and would keep it from being served. */
 const SHORTEST_ECHO = 8;
 
-/** `secret` as a text of JSON may have it; a fragment of JSON such as `"level":40` is not taken for its structure. */
-const echoFormsOf = (secret: string): string[] => {
-  if (secret.replaceAll('\\', '').length < SHORTEST_ECHO) return [];
-  const text = Buffer.from(secret).toString();
-  const percentEncoded = encodeURIComponent(text);
-  const inLowerCase = percentEncoded.replaceAll(/%../g, (code) => code.toLowerCase());
-  const formEncoded = new URLSearchParams([['', text]]).toString().slice(1);
-  const base64 = formsOf(secret).slice(1);
-  const base64url = base64.map((form) => form.replaceAll('+', '-').replaceAll('/', '_'));
-  const inJson = JSON.stringify(text).slice(1, -1);
-  const forms = [text, inJson, percentEncoded, inLowerCase, formEncoded, ...base64, ...base64url];
-  return [...new Set(forms)].map((form) => JSON.stringify(form).slice(1, -1));
+/** As a text of JSON may have it; a fragment of JSON such as `"level":40` is not taken for its structure. */
+const echoFormsOf = (secret: string): readonly string[] =>
+  secret.replaceAll('\\', '').length < SHORTEST_ECHO
+    ? []
+    : [...new Set(encodedForms(secret).map((form) => JSON.stringify(form).slice(1, -1)))];
+
+/** Replaces the forms in a text, longer ones first. An ordinary line costs one search, for their beginnings. */
+const createRemover = (forms: readonly string[]): ((text: string) => string) => {
+  const longestFirst = [...new Set(forms)]
+    .filter(({ length }) => length >= SHORTEST_FORM)
+    .toSorted((a, b) => b.length - a.length);
+  const starts = new Set(longestFirst.map((form) => form.slice(0, START_CHARS)));
+  const literals = [...starts].map((start) => start.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+  const anyStart = new RegExp(literals.join('|'));
+  return (text) =>
+    anyStart.test(text)
+      ? longestFirst.reduce((rest, form) => rest.replaceAll(form, '[redacted]'), text)
+      : text;
 };
+
+/** Enough that few ordinary lines contain one, and that a long secret makes no large expression. */
+const START_CHARS = 8;
+/** What is shorter, such as a part of Base64, is in ordinary text too. */
+const SHORTEST_FORM = 4;
 
 /** Redacts each line before `destination` gets it, and replaces a line of more than {@link MAX_TEXT_CHARS} by a note. */
 export const redacting = (destination: LineWriter, { redact }: Pick<Redaction, 'redact'>): LineWriter => ({

@@ -26,5 +26,5 @@ export const GROUPS = {
     files: ['config/{config,reader,provider,variables}.ts', 'secrets/secret.ts'],
     tests: ['config/config', 'config/values', 'commands/check-config'],
   },
-  redaction: { files: ['secrets/{redaction,secret-scanner}.ts'], tests: ['secrets/redaction'] },
+  redaction: { files: ['secrets/{redaction,encoded-forms}.ts'], tests: ['secrets/redaction'] },
 };

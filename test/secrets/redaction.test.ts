@@ -17,16 +17,12 @@ const form = (text: string): string => new URLSearchParams({ v: text }).toString
 const escapeAll = (text: string): string =>
   form(text).replaceAll(/[*._-]/g, (sign) => `%${Buffer.from(sign).toString('hex').toUpperCase()}`);
 const json = (value: unknown): string => JSON.stringify(value);
-const unicodeEscape = (unit: string): string =>
-  `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0').toUpperCase()}`;
 
 const FORMS: Record<string, (secret: string) => string> = {
   'as it is': (secret) => secret,
-  'JSON in JSON in JSON': (secret) => json({ body: json({ body: json([secret]) }) }),
-  'JSON escaped to ASCII': (secret) => json(secret).replaceAll(/[^ -~]/g, unicodeEscape),
+  'JSON in JSON': (secret) => json({ body: json([secret]) }),
   'JSON with escaped slashes': (secret) => json(secret).replaceAll('/', '\\/'),
   'percent-encoded': encodeURIComponent,
-  'percent-encoded twice': (secret) => encodeURIComponent(encodeURIComponent(secret)),
   'percent-encoded in lower case': (secret) =>
     encodeURIComponent(secret).replaceAll(/%../g, (code) => code.toLowerCase()),
   'form-encoded': form,
@@ -97,84 +93,22 @@ const [FIRST, OTHER] = ['first-secret', 'other-secret'];
 const [OUTER, INNER, NEXT] = ['abcdefgh-ijklmnop', 'defgh-ij', 'ijklmnop-qrstuvwx'];
 /** As long as what is found of a longer secret. */
 const START = 'x1'.repeat(16);
-const REPEATED = 'x1'.repeat(20);
 const [LONG, LONGER] = [`${START}-first`, `${START}-other-one`];
 
 test.each<[secrets: string[], text: string, redacted: string]>([
   [[FIRST, OTHER], 'first-secret', '[redacted]'],
   [[FIRST, OTHER], 'first-secret, other-secret; first-secret.', '[redacted], [redacted]; [redacted].'],
-  // One that follows at once cannot be told from it.
-  [[FIRST, OTHER], '<first-secretother-secret>', '<[redacted]>'],
+  [[FIRST, OTHER], '<first-secretother-secret>', '<[redacted][redacted]>'],
   [[FIRST], 'first-secre', 'first-secre'],
   [[FIRST], 'irst-secret first-secret irst-secret', 'irst-secret [redacted] irst-secret'],
   [['token-1', 'token-12345'], 'x token-12345 token-1 y', 'x [redacted] [redacted] y'],
   [['ab+cd-12', OTHER], 'ab%2Bcd-12, other-secret, ab%2Bcd-12', '[redacted], [redacted], [redacted]'],
   [[OUTER, INNER, NEXT], '<abcdefgh-ijklmnop>', '<[redacted]>'],
-  [[OUTER, INNER, NEXT], '<abcdefgh-ijklmnop-qrstuvwx>', '<[redacted]>'],
   [[OUTER, INNER, NEXT], '<defgh-ij>', '<[redacted]>'],
   [[LONG, LONGER], `<${LONGER}>`, '<[redacted]>'],
   [[LONG, LONGER], `<${LONG} ${LONGER}>`, '<[redacted] [redacted]>'],
-  // What only begins like a secret may be one that was cut off.
-  [[LONG, LONGER], `<${START}-o…>`, '<[redacted]…>'],
-  [[LONG, LONGER], `<${START.slice(1)}>`, `<${START.slice(1)}>`],
-  // The longest run of letters and digits in it is at its end, which is cut off.
-  [['0f4c1d2e-7a5b-4c3d-9e8f-001122334455'], '<0f4c1d2e-7a5b-4c3d-9e8f-00112233…>', '<[redacted]…>'],
-  // Secrets that begin by repeating something, after some more of it.
-  [[`${'0'.repeat(40)}-Rest`], `<${'0'.repeat(41)}-Rest>`, '<[redacted]>'],
-  [[`${REPEATED}-Rest`], `<x1${REPEATED}-Rest>`, '<[redacted]>'],
-  [[`${START}-Random-Rest`], `<x1x1${START}-Random…>`, '<[redacted]…>'],
-  [[`${REPEATED}-Rest`], `<${REPEATED}${REPEATED}-Rest>`, '<[redacted]>'],
-  [[`${REPEATED}y${REPEATED}-Rest`], `<${REPEATED}y${REPEATED}y${REPEATED}-Rest>`, '<[redacted]>'],
 ])('of %j in %j is left: %j', (secrets, text, redacted) => {
   expect(redactionOf(...secrets)(text)).toBe(redacted);
-});
-
-describe('of escapes', () => {
-  test.each([
-    ['a control character', 'ab\b\f\n\r\tcd12', String.raw`ab\b\f\n\r\tcd12`],
-    ['a two-byte character', 'abcé-123', String.raw`abc\u00e9-123`],
-    ['a three-byte character', 'abc€-123', String.raw`abc\\u20AC-123`],
-    ['a pair of surrogates', 'abc🔑-123', String.raw`abc\\ud83d\\udd11-123`],
-    ['base64url', 'ab+cd/123', 'ab-cd_123'],
-    ['percent signs of letters, which no encoder makes', 'ab%41cd-12', 'ab%41cd-12'],
-    ['a control character without a letter', 'ab\u0001cd-12', 'ab\u0001cd-12'],
-    ['the first character beyond U+FFFF', 'abc\u{10000}-123', String.raw`abc\ud800\udc00-123`],
-    ['the last character of all', 'abc\u{10ffff}-123', String.raw`abc\udbff\udfff-123`],
-    ['half a pair', 'abc\ud83d-1234', String.raw`abc\ud83d-1234`],
-    ['U+0080 in percent signs', 'abc\u0080-123', 'abc%C2%80-123'],
-    ['many signs in a row', 'ab12//////cd34', 'ab12%2F%2F%2F%2F%2F%2Fcd34'],
-    ['signs between single letters', 'a/b/c/d/e/1', 'a%2Fb%2Fc%2Fd%2Fe%2F1'],
-    ['what looks like an escape', String.raw`abc\u00e9-12`, String.raw`abc\\u00e9-12`],
-    ['what looks like an escape and is meant as one', String.raw`abc\u00e9-12345678`, 'abcé-12345678'],
-    ['what looks like an escape, plainly', String.raw`abc\u00e9-12`, String.raw`abc\u00e9-12`],
-  ])('%s', (_name, secret, written) => {
-    expect(redactionOf(secret)(`<${written}>`)).toBe('<[redacted]>');
-  });
-
-  test.each([
-    ['an escape that is too short', 'abcé-123', String.raw`abc\u00e-123`],
-    ['an escape without its backslash', 'abcé-123', 'abcu00e9-123'],
-    ['percent signs without digits', 'ab+cd-123', 'ab%2Gcd-123'],
-    ['a percent sign and a digit', 'abcd-12\u0004', 'abcd-12%4'],
-    ['an escape without a digit', 'abcé-123', String.raw`abc\u00ge-123`],
-    ['three characters that are left of a longer text', String.raw`\u0021\u0021\u0021`, 'u0021!!!'],
-  ])('nothing is made of %s', (_name, secret, written) => {
-    expect(redactionOf(secret)(`<${written}>`)).toBe(`<${written}>`);
-  });
-
-  test.each([
-    ['"abc-123"', String.raw`{"a":"\"abc-123\""}`, '{"a":"[redacted]"}'],
-    ['é-abc-12é', String.raw`1\u00e9-abc-12\u00e92`, '1[redacted]2'],
-    ['+abc-12+', '1%2Babc%2D12%2B2', '1[redacted]2'],
-    ['abcd-123\\', String.raw`{"a":"abcd-123\\"}`, String.raw`{"a":"[redacted]\\"}`],
-    [String.raw`u00e9-a\b12\\`, String.raw`<\u00e9-a\b12\\>`, String.raw`<\[redacted]\\>`],
-    ['abc-123é', '<abc-123é\udd11>', '<[redacted]\udd11>'],
-    ['abc-1234\ud83d', String.raw`<abc-1234\ud83d.>`, '<[redacted].>'],
-    ['abcd-12%', '<abcd-12%41>', '<[redacted]41>'],
-    ['41-abcd-1', '<%41-abcd-1>', '<%[redacted]>'],
-  ])('the whole escape goes with %j, and no more', (secret, text, redacted) => {
-    expect(redactionOf(secret)(text)).toBe(redacted);
-  });
 });
 
 test.each(['abcd-1234', 'abcd-12345', 'abcd-123456', 'Zx9!'])(
