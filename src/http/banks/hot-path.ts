@@ -86,6 +86,7 @@ const createSendsCache = ({ keepAliveTimeoutMs }: HotPathOptions) => {
  * later answers are sent in two pieces: until the next second, for which other answers are made.
  */
 export const makeSend = (beforeId: string, afterId: string, afterIdLast: string, body: Buffer): Send => {
+  /** Changed only while `isJoinable`: then no socket has any of it left to write. */
   let joined: Buffer | undefined;
   let isJoinable = body.length <= LARGEST_JOINED;
   return (socket, requestId, isLast, isWithoutBody) => {
