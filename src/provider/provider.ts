@@ -10,7 +10,7 @@ import { createConnections, type Connections, type ConnectionsOptions } from './
 import { processBanksAnswer } from './contract.ts';
 import type { TokenEvent, TokenOptions } from './token-endpoint.ts';
 
-// The provider as the other rooms see it: a function that loads a list.
+// The provider as the other modules see it: a function that loads a list.
 
 /** That the provider has accepted a token. */
 export interface TokenAcceptance {
