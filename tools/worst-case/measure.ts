@@ -7,8 +7,8 @@ export type Cost = () => Promise<number> | number;
 export interface Measured {
   /** CPU relative to a plain text of the same length. */
   readonly ratio: number;
-  /** CPU relative to half the length. */
-  readonly growth: number;
+  /** CPU relative to half the length; undefined where half of it is answered in another way. */
+  readonly growth: number | undefined;
   /** Of one repetition, in microseconds. */
   readonly us: number;
 }
@@ -18,7 +18,7 @@ export const LIMITS = { ratio: 3, growth: 2.5 } as const;
 export interface Compared {
   readonly worst: Cost;
   readonly plain: Cost;
-  readonly half: Cost;
+  readonly half: Cost | undefined;
 }
 
 const ROUNDS = 2;
@@ -29,19 +29,19 @@ export const compare = async ({ worst, plain, half }: Compared): Promise<Measure
   const least = { worst: Infinity, plain: Infinity, half: Infinity };
   const figures = (): Measured => ({
     ratio: least.worst / least.plain,
-    growth: least.worst / least.half,
+    growth: half && least.worst / least.half,
     us: least.worst,
   });
   for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && exceeds(figures())); round += 1) {
     least.worst = Math.min(least.worst, await worst());
     least.plain = Math.min(least.plain, await plain());
-    least.half = Math.min(least.half, await half());
+    if (half) least.half = Math.min(least.half, await half());
   }
   return figures();
 };
 
 export const exceeds = ({ ratio, growth }: Measured): boolean =>
-  ratio > LIMITS.ratio || growth > LIMITS.growth;
+  ratio > LIMITS.ratio || (growth ?? 0) > LIMITS.growth;
 
 /** The CPU time of this process for each call of `use`, which is called for a few milliseconds. */
 export const costHere = (use: () => unknown): Cost => {

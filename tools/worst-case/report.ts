@@ -15,13 +15,13 @@ export const toTable = (results: readonly Result[]): string => {
   const rows = places.map((place) => {
     const texts = results.filter((result) => result.place === place);
     const worst = texts.reduce((a, b) => (b.ratio > a.ratio ? b : a));
-    const growth = Math.max(...texts.map((text) => text.growth));
+    const growths = texts.flatMap(({ growth }) => growth ?? []);
     return [
       place,
       `${worst.shape}, ${worst.length}`,
       worst.us.toFixed(1),
       worst.ratio.toFixed(2),
-      growth.toFixed(2),
+      growths.length > 0 ? Math.max(...growths).toFixed(2) : 'not measured',
     ];
   });
   const lines = [

@@ -19,8 +19,11 @@ import type { Result } from './report.ts';
 const PARTS = [1 / 80, 1];
 const HOT_PATH_HEAD = 8_000;
 
-/** Measures every place whose name contains `only`. With the hot path, only the requests that it answers. */
-export const measureRequests = async (hotPath: 'on' | 'off', only: string): Promise<readonly Result[]> => {
+/** Measures every place that is wanted. With the hot path, only the requests that it answers. */
+export const measureRequests = async (
+  hotPath: 'on' | 'off',
+  isWanted: (place: string) => boolean,
+): Promise<readonly Result[]> => {
   const emulator = await startEmulator();
   const [port, managementPort] = [await freePort(), await freePort()];
   const service = await start(
@@ -51,9 +54,7 @@ export const measureRequests = async (hotPath: 'on' | 'off', only: string): Prom
       return (await countHot(managementPort)) > before;
     };
     const results: Result[] = [];
-    for (const place of REQUEST_PLACES.filter(({ name }) =>
-      name.toLowerCase().includes(only.toLowerCase()),
-    )) {
+    for (const place of REQUEST_PLACES.filter(({ name }) => isWanted(name))) {
       if (hotPath === 'on' && (place.port === 'management' || place.longest === 0)) continue;
       const own = createSender(ports[place.port], service);
       results.push(...(await measurePlace(place, hotPath, own, answeredHot)));
@@ -82,7 +83,7 @@ const measurePlace = async (
     if (hotPath === 'on' && !(await answeredHot(place.request(shape.text(longest))))) continue;
     for (const part of PARTS) {
       const length = Math.floor(longest * part);
-      const measured = await compare(await compared(place, shape, length, sender));
+      const measured = await compare(await compared(place, shape, length, length === longest, sender));
       results.push({
         place: `${place.name}${hotPath === 'on' ? ', hot path' : ''}`,
         shape: shape.name,
@@ -99,17 +100,18 @@ const compared = async (
   place: RequestPlace,
   shape: Shape,
   length: number,
+  isLongest: boolean,
   sender: Sender,
 ): Promise<Compared> => {
   const bytes = place.request(shape.text(length));
   const halfBytes = place.request(shape.text(Math.floor(length / 2)));
   const isLast = await sender.isLast(bytes);
   // Growth says nothing of two requests that are answered in different ways.
-  const isSameWay = length === place.longest && isLast === (await sender.isLast(halfBytes));
+  const isSameWay = isLongest && isLast === (await sender.isLast(halfBytes));
   return {
     worst: sender.costOf(bytes, isLast),
     plain: sender.costOf(plainRequest(place, bytes.length, isLast), isLast),
-    half: isSameWay ? sender.costOf(halfBytes, isLast) : () => Infinity,
+    half: isSameWay ? sender.costOf(halfBytes, isLast) : undefined,
   };
 };
 

@@ -163,8 +163,8 @@ const placesIn = (directory: string, search: (query: string) => unknown): readon
   { name: "the bank picker's query", longest: 10_000, plain: PLAIN_QUERY, shapes: SHAPES, read: search },
 ];
 
-/** Measures every place whose name contains `only`. */
-export const measureTexts = async (only: string): Promise<readonly Result[]> => {
+/** Measures every place that is wanted. */
+export const measureTexts = async (isWanted: (place: string) => boolean): Promise<readonly Result[]> => {
   const directory = mkdtempSync(join(tmpdir(), 'banks-bff-worst-case-'));
   const before = process.cwd();
   const search = await loadSearch();
@@ -172,7 +172,7 @@ export const measureTexts = async (only: string): Promise<readonly Result[]> => 
   try {
     const results: Result[] = [];
     for (const place of placesIn(directory, search))
-      if (place.name.toLowerCase().includes(only.toLowerCase())) results.push(...(await measurePlace(place)));
+      if (isWanted(place.name)) results.push(...(await measurePlace(place)));
     return results;
   } finally {
     process.chdir(before);
