@@ -4,7 +4,10 @@ import { spawnSync } from 'node:child_process';
 // The simulation of the core (docs/testing.md).
 
 const simulate = (...args: readonly string[]) =>
-  spawnSync(process.execPath, ['dist/simulation/main.js', ...args], { encoding: 'utf8', maxBuffer: 1e8 });
+  spawnSync(process.execPath, ['dist/tools/simulation/main.js', ...args], {
+    encoding: 'utf8',
+    maxBuffer: 1e8,
+  });
 
 test('whatever happens in whatever order, no promise is broken', () => {
   const { status, stdout, stderr } = simulate('--mode', 'quick', '--runs', '14', '--seed', '3');

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { LoadError, type LoadErrorKind } from '../src/banks/load-error.ts';
-import type { Connections } from '../src/provider/connections.ts';
+import { LoadError, type LoadErrorKind } from '../../src/banks/load-error.ts';
+import type { Connections } from '../../src/provider/connections.ts';
 import {
   toEntries,
   toPublished,

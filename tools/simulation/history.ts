@@ -1,8 +1,8 @@
-import type { LoadErrorKind } from '../src/banks/load-error.ts';
+import type { LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { BankList, Fields } from './bank-lists.ts';
 
 // What really happened in a run, in true time (milliseconds since its beginning) and in the simulator's own order: recorded
-// while it runs, and checked afterwards by simulation/checks/. Nothing here was written by the service, except what its users
+// while it runs, and checked afterwards by tools/simulation/checks/. Nothing here was written by the service, except what its users
 // and operators read.
 
 /** One run of a replica's process. */

@@ -1,7 +1,7 @@
-import { createSystemClock, type Clock } from '../src/clock.ts';
-import { parseConfig, type Config } from '../src/config/config.ts';
-import { createCore, type Core } from '../src/core.ts';
-import type { Files } from '../src/sharing/snapshot-file.ts';
+import { createSystemClock, type Clock } from '../../src/clock.ts';
+import { parseConfig, type Config } from '../../src/config/config.ts';
+import { createCore, type Core } from '../../src/core.ts';
+import type { Files } from '../../src/sharing/snapshot-file.ts';
 import type { Fields } from './bank-lists.ts';
 import type { History, Process, Refresh, Visit } from './history.ts';
 import type { Setup } from './plan.ts';
