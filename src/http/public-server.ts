@@ -37,6 +37,7 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
       list,
       cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
       variesByOrigin: cors.varies,
+      clock,
     }),
   };
   const server = createBoundedServer({

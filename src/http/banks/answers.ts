@@ -5,7 +5,7 @@ import type { BankList } from '../../banks/bank-list.ts';
 import type { HeldList, ServedList } from '../../banks/cached-list.ts';
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
-import { toDate } from '../../clock.ts';
+import { notAfter, toDate, type Clock } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
 import { evaluatePreconditions, type AnswerValidators } from './preconditions.ts';
 
@@ -38,10 +38,11 @@ export interface ChooseAnswerOptions {
   readonly cachePolicy: CachePolicy;
   /** Whether answers differ by origin (see cors.ts). */
   readonly variesByOrigin: boolean;
+  readonly clock: Pick<Clock, 'wallMs'>;
 }
 
 export const createChooseAnswer = (options: ChooseAnswerOptions): ChooseAnswer => {
-  const { list, cachePolicy, variesByOrigin } = options;
+  const { list, cachePolicy, variesByOrigin, clock } = options;
   const negotiate = createNegotiate();
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';
   let newest: Prepared | undefined;
@@ -68,7 +69,12 @@ export const createChooseAnswer = (options: ChooseAnswerOptions): ChooseAnswer =
     let answer = answers.get(representation);
     if (!answer) {
       const listState = served.freshForMs < 0 ? 'stale' : 'fresh';
-      answer = { ...prepareAnswer(representation, changedAtMs, vary, changing), listState };
+      // RFC 9110 section 8.8.2.1: never later than Date. Conditions compare the time that is never clamped:
+      // changes within one second differ in it.
+      const lastModified = toDate(notAfter(clock.wallMs(), changedAtMs)).toUTCString();
+      const validators = { etag: representation.etag, lastModifiedMs: changedAtMs };
+      const prepared = prepareAnswer(representation, lastModified, vary, changing);
+      answer = { ...prepared, validators, listState };
       answers.set(representation, answer);
     }
     return { answer, status: evaluatePreconditions(headers, answer.validators) };
@@ -88,14 +94,13 @@ interface Prepared {
 
 const prepareAnswer = (
   { encoding, body, etag }: Representation,
-  lastModifiedMs: number,
+  lastModified: string,
   vary: string,
   changing: FlatHeaders,
-): Omit<PreparedAnswer, 'listState'> => {
+): Omit<PreparedAnswer, 'listState' | 'validators'> => {
   const validating = ['ETag', etag, ...changing];
   return {
     body,
-    validators: { etag, lastModifiedMs },
     // Vary comes first: it replaces the one that Express's way has set for every answer, and stays in its place.
     notModifiedHeaders: ['Vary', vary, ...validating],
     headers: [
@@ -107,7 +112,7 @@ const prepareAnswer = (
       'Content-Length',
       String(body.length),
       'Last-Modified',
-      toDate(lastModifiedMs).toUTCString(),
+      lastModified,
       ...validating,
     ],
   };

@@ -23,8 +23,8 @@ const waitForTwo = async (answerCall: (res: ServerResponse) => void): Promise<Re
   for (const res of calls.splice(0)) answerCall(res);
   return Promise.all(waiting);
 };
-const sendList = (res: ServerResponse) =>
-  res.setHeader('content-type', 'application/json').end('[{"code":"1","ispb":"2","name":"A"}]');
+const sendList = (res: ServerResponse, name = 'A') =>
+  res.setHeader('content-type', 'application/json').end(JSON.stringify([{ code: '1', ispb: '2', name }]));
 /** The requests that have waited: for a list, and in vain. */
 const waits = async (): Promise<number[]> => {
   const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
@@ -93,7 +93,7 @@ test('an answer is made once for each list, second, failure, encoding and way to
   const { list } = rig.service;
   await list.arrival();
   const cachePolicy = { ttlMs: 3_600_000, maxStaleMs: 3_600_000, browserMaxAgeMs: 60_000 };
-  const choose = createChooseAnswer({ list, cachePolicy, variesByOrigin: false });
+  const choose = createChooseAnswer({ list, cachePolicy, variesByOrigin: false, clock: rig.clock });
   const choice = (acceptEncoding = 'br', found: Found = 'hit') => {
     const served = list.served();
     if (!served) throw new Error('no list');
@@ -115,7 +115,7 @@ test('an answer is made once for each list, second, failure, encoding and way to
   expect(choice()).not.toBe(stale);
 });
 
-test('Last-Modified goes on with each change after the wall clock was set back, and conditions follow it', async () => {
+test('Last-Modified is never later than now, also after changes in one second or a clock that was set back', async () => {
   const clock = createManualClock();
   let setBackMs = 0;
   const wallMs = () => wall(Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs);
@@ -130,8 +130,33 @@ test('Last-Modified goes on with each change after the wall clock was set back, 
   setBackMs = 3_600_000;
   rig.emulator.respondWith((_req, res) => void sendList(res));
   await rig.service.list.refresh();
+  const inWholeSeconds = () => Math.floor(wallMs() / 1_000) * 1_000;
+  const expectNow = async (date: string) => {
+    expect(Date.parse(date)).toBe(inWholeSeconds());
+    const health = await (await fetch(`${rig.url}/healthz`)).json();
+    expect(Date.parse(health.list.lastChanged)).toBeLessThanOrEqual(wallMs());
+  };
   const changed = await getSince(first);
   expect(changed.status).toBe(200);
-  expect(Date.parse(changed.date) - Date.parse(first)).toBe(1_000);
-  expect((await getSince(changed.date)).status).toBe(304);
+  await expectNow(changed.date);
+  // The date was clamped: a client that has only this date gets the list again, never a 304 for other content.
+  expect((await getSince(changed.date)).status).toBe(200);
+
+  setBackMs = 0;
+  rig.clock.skip(10_000);
+  const dates: string[] = [];
+  for (const name of ['B', 'C', 'D']) {
+    rig.emulator.respondWith((_req, res) => void sendList(res, name));
+    // oxlint-disable no-await-in-loop -- one change after the other
+    await rig.service.list.refresh();
+    const answer = await getSince(dates.at(-1) ?? first);
+    expect(answer.status).toBe(200);
+    await expectNow(answer.date);
+    dates.push(answer.date);
+    // oxlint-enable no-await-in-loop
+  }
+  rig.clock.skip(5_000);
+  const last = await getSince(dates.at(-1) ?? '');
+  expect(Date.parse(last.date)).toBeLessThanOrEqual(wallMs());
+  expect((await getSince(last.date)).status).toBe(304);
 });
