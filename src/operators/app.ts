@@ -103,6 +103,7 @@ const file = (name: string, type: string): RequestHandler => {
  * `POST /refresh`: renews the secrets and loads with them now. `?accept=shrunk` takes this one list even if the guard would
  * refuse it for its size, `?accept=drifted` even if published fields changed, and `?accept=shrunk,drifted` both; none for
  * any other reason. It fails unless every secret file is usable, a new token was granted, and the list was renewed.
+ * `shared` is false while Redis cannot be reached: the other replicas get the list once it can.
  */
 const createRefresh =
   ({ list, core, secretFiles }: RefreshOptions): RequestHandler =>
@@ -128,12 +129,14 @@ const createRefresh =
       sendProblem(res, 'secrets_not_renewed', { detail: [...problems, 'The list was renewed'].join('. ') });
       return;
     }
-    const { held } = list.status();
+    const { held, isShared } = list.status();
     const accepted = core.tokenAccepted();
     const answer = {
       outcome: held?.representations === before ? 'unchanged' : 'changed',
       count: held?.count,
       rejected: held && countRejected(held.rejected),
+      // Undefined, and so left out, where there is no Redis to share it through.
+      shared: isShared,
       token: {
         from: core.tokenVariable,
         isNew: accepted !== acceptedBefore,
