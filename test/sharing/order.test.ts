@@ -96,6 +96,37 @@ describeWithRedis('with a real Redis', () => {
     expect(held(two)).toBe(100);
   });
 
+  test('a restored list is renewed by its age in Redis, not by a clock that was set back', async () => {
+    const connection = await connectionToCut();
+    const kept = { CACHE_TTL: '1h', CACHE_SNAPSHOT_FILE: snapshot(), CACHE_REDIS_URL: connection.url };
+    const one = await openRig({ provider, clock, storeClock: clock, env: kept });
+    await eventually(() => one.service.list.status().isShared === true);
+    await one.close();
+    clock.skip(50 * MINUTE);
+    connection.cut();
+    const again = await start({ env: kept, clock: wrongBy(-50 * MINUTE) });
+    expect(again.service.list.status().nextLoadInMs).toBeGreaterThan(55 * MINUTE);
+    connection.mend();
+    const nextLoadInMs = (): number => again.service.list.status().nextLoadInMs;
+    await eventually(() => nextLoadInMs() > 0 && nextLoadInMs() < 11 * MINUTE);
+  });
+
+  test('POST /refresh says whether Redis has the list', async () => {
+    const connection = await connectionToCut();
+    const MANAGEMENT_TOKEN = 'operator-token-for-tests';
+    const { service, operatorsUrl } = await start({
+      env: { CACHE_REDIS_URL: connection.url, MANAGEMENT_TOKEN },
+    });
+    await eventually(() => service.list.status().isShared === true);
+    const refresh = async (): Promise<unknown> => {
+      const headers = { Authorization: `Bearer ${MANAGEMENT_TOKEN}` };
+      return (await fetch(`${operatorsUrl}/refresh`, { method: 'POST', headers })).json();
+    };
+    expect(await refresh()).toMatchObject({ shared: true });
+    connection.cut();
+    expect(await refresh()).toMatchObject({ shared: false });
+  });
+
   test('one Retry-After holds for all, and all know the reason', async () => {
     const one = await start();
     const two = await start();

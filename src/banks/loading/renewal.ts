@@ -36,9 +36,9 @@ interface ForcedLoad {
   readonly ends: ((failure: LoadError | undefined) => void)[];
 }
 
-/** When the next load is due, for as long as its cause is the same failure, or else the same list. */
+/** When the next load is due, for as long as its cause is the same failure, or a list of the same age. */
 interface Plan {
-  readonly cause: LoadError | string | undefined;
+  readonly cause: LoadError | MonotonicMs | undefined;
   readonly dueAtMs: MonotonicMs;
 }
 
@@ -101,7 +101,8 @@ export const createRenewal = (options: RenewalOptions) => {
   /** Milliseconds until a load is due. */
   const dueInMs = (): number => {
     const { failure, failing } = failures.current();
-    const cause = failure ?? cached.get()?.id;
+    // A restored list may turn out to be older than its snapshot says.
+    const cause = failure ?? cached.get()?.sentAtMs;
     if (cause !== plan.cause) {
       const delayMs = failure
         ? retryDelayMs(
