@@ -34,7 +34,8 @@ const work = (index: number): Promise<void> =>
 const running = new Set<ReturnType<typeof fork>>();
 /** Each finishes the run that it is in. */
 const stopAll = (): void => {
-  for (const child of running) if (child.connected) child.send('enough');
+  // One that has just ended by itself cannot be written to, and need not be.
+  for (const child of running) if (child.connected) child.send('enough', () => {});
 };
 
 print(`seed ${options.seed}, mode ${options.mode}`);

@@ -17,6 +17,7 @@ export interface Message {
 }
 
 const SHRINK_MS = 90_000;
+const SHRINKING = 'Looks for the fewest events that break it, for at most a minute and a half.';
 const DAY_MS = 86_400_000;
 const { paces, seed, runs, replicas, only, path, worker, workers, isTraced } = options;
 
@@ -46,7 +47,7 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
     const broken = check(history, endedAtMs);
     if (broken === undefined) return;
     if (!isFound)
-      await tell({ isBroken: true, text: `seed ${runSeed}, ${pace}: looks for the fewest events` });
+      await tell({ isBroken: true, text: `seed ${runSeed}, ${pace}: ${broken}\n${SHRINKING}` });
     isFound = true;
     throw new Error(broken);
   });
