@@ -46,8 +46,7 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
     isFirst = false;
     const broken = check(history, endedAtMs);
     if (broken === undefined) return;
-    if (!isFound)
-      await tell({ isBroken: true, text: `seed ${runSeed}, ${pace}: ${broken}\n${SHRINKING}` });
+    if (!isFound) await tell({ isBroken: true, text: `seed ${runSeed}, ${pace}: ${broken}\n${SHRINKING}` });
     isFound = true;
     throw new Error(broken);
   });
