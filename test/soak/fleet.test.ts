@@ -82,35 +82,28 @@ describeWithRedis('eight replicas', () => {
     ['with three wrong clocks', WRONG_CLOCKS],
   ])('%s make one call for each TTL, and go on by themselves while Redis is away', async (name, clocks) => {
     const { redis, watch } = await startFleet(clocks);
-    const health = await watch(20_000);
-    print(`${name}, in health`, health, 20_000);
+    const health = await watch(10_000);
+    print(`${name}, in health`, health, 10_000);
     expectServed(health);
-    expect(health.calls).toBeGreaterThanOrEqual(9);
-    expect(health.calls).toBeLessThanOrEqual(11);
-
-    redis.stall();
-    const stalled = watch(6_000);
-    await setTimeout(3_000);
-    redis.resume();
-    print(`${name}, Redis stalled for 3 s`, await stalled, 6_000);
-    expectServed(await stalled);
+    expect(health.calls).toBeGreaterThanOrEqual(4);
+    expect(health.calls).toBeLessThanOrEqual(6);
 
     await redis.kill();
-    const killed = await watch(6_000);
-    print(`${name}, Redis killed`, killed, 6_000);
+    const killed = await watch(4_000);
+    print(`${name}, Redis killed`, killed, 4_000);
     expectServed(killed);
     // At most one call per replica and TTL.
-    expect(killed.calls).toBeLessThanOrEqual((REPLICAS * 6_000) / TTL_MS + REPLICAS);
+    expect(killed.calls).toBeLessThanOrEqual((REPLICAS * 4_000) / TTL_MS + REPLICAS);
     await redis.revive();
     // Sharing resumes within the longest pause between two attempts to connect.
     print(`${name}, Redis empty`, await watch(4_000), 4_000);
-    const again = await watch(10_000);
-    print(`${name}, sharing again`, again, 10_000);
+    const again = await watch(6_000);
+    print(`${name}, sharing again`, again, 6_000);
     expectServed(again);
-    expect(again.calls).toBeLessThanOrEqual(6);
+    expect(again.calls).toBeLessThanOrEqual(4);
   });
 
-  test('outlive an owner of the lease that stops, and a Redis that sleeps', async () => {
+  test('outlive a replica that stops and a Redis that sleeps or stalls, and fail as one client', async () => {
     const { redis, emulator, replicas, watch } = await startFleet();
     // The owner is the replica whose call the provider holds back.
     await emulator.behave('slow');
@@ -129,20 +122,24 @@ describeWithRedis('eight replicas', () => {
     const asleep = await watch(6_000);
     print('DEBUG SLEEP 2', asleep, 6_000);
     expectServed(asleep);
-  });
+    redis.stall();
+    const stalled = watch(4_000);
+    await setTimeout(3_000);
+    redis.resume();
+    print('Redis stalled for 3 s', await stalled, 4_000);
+    expectServed(await stalled);
+    await watch(4_000);
 
-  test('make one attempt for each step of the back-off, and obey one Retry-After', async () => {
-    const { emulator, watch } = await startFleet();
     await emulator.behave('unavailable');
-    const failing = await watch(20_000);
-    print('503', failing, 20_000);
+    const failing = await watch(10_000);
+    print('503', failing, 10_000);
     expectServed(failing);
     // The back-off is capped by the TTL: 2 s.
-    expect(failing.calls).toBeLessThanOrEqual(20_000 / TTL_MS + 2);
+    expect(failing.calls).toBeLessThanOrEqual(10_000 / TTL_MS + 2);
     await emulator.behave('unavailable', { retryAfter: '60' });
     await watch(3_000);
-    const waiting = await watch(30_000);
-    print('503 with Retry-After: 60', waiting, 30_000);
+    const waiting = await watch(10_000);
+    print('503 with Retry-After: 60', waiting, 10_000);
     expectServed(waiting);
     expect(waiting.calls).toBe(0);
   });
