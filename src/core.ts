@@ -188,6 +188,7 @@ const createReplicas = (
     // A token file is this replica's own; a token endpoint is the same for all.
     ownFailures: provider.token.kind === 'client-credentials' ? ['internal'] : OWN_FAILURES,
     clock,
+    networkClock,
     report,
   });
 };

@@ -6,6 +6,7 @@ import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Fleet } from '../banks/loading/fleet.ts';
 import { isSaved, whichGoesOn, type Ordered, type Position } from '../banks/order.ts';
 import type { Clock } from '../clock.ts';
+import { createListAppeal } from './list-appeal.ts';
 import { describeStoreFailure, StoreError, type StoreReport } from './list-store.ts';
 import type { RedisStore, StoreContent } from './redis-store.ts';
 
@@ -21,6 +22,8 @@ export interface RedisFleetOptions {
   /** Failures that say nothing of the other replicas: they are not shared. */
   readonly ownFailures: readonly LoadErrorKind[];
   readonly clock: Clock;
+  /** Measures how long an answer of other replicas is waited for. */
+  readonly networkClock: Clock;
   readonly report: StoreReport;
 }
 
@@ -34,7 +37,7 @@ const HANDOVER_MS = 200;
 const MAX_ROUNDS = 8;
 
 export const createRedisFleet = (options: RedisFleetOptions) => {
-  const { store, keeper, loadTimeoutMs, ownFailures, clock, report } = options;
+  const { store, keeper, loadTimeoutMs, ownFailures, clock, networkClock, report } = options;
   const { cached } = keeper;
   /** What the store had at the last look; undefined while it cannot be reached. */
   let content: StoreContent | undefined;
@@ -48,6 +51,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   let problem: string | undefined;
   /** The head of a list that is not used here, and is not replaced either: it need not be read again. */
   let passedOver: { readonly head: Buffer; readonly problem: string | undefined } | undefined;
+  const appeal = createListAppeal(store, networkClock);
   /** Whether this replica may have the lease. */
   let hasClaimed = false;
   /** What exchanges lists with the store, or writes one, does so one after the other. */
@@ -72,7 +76,11 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   /** The list in the store. One that cannot be used counts as none, and is reported. */
   const readTheirs = async (place: Position | undefined) => {
     try {
-      if (content?.head) return await store.readList();
+      if (content?.head) {
+        const found = await store.readList();
+        if (found) appeal.isAnswered();
+        return found;
+      }
       // An upgrade: the version of this service before may have saved a list.
       const list = place || cached.served() ? undefined : await store.readListBefore();
       return list && { list, head: undefined };
@@ -101,11 +109,9 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     content = await store.look();
     const { head, place, moment } = content;
     const ours = cached.get();
-    if (ours && place?.id === ours.id) {
-      // A snapshot has its age from the wall clock, which may have been wrong; the store knows better.
-      const theirs = ours.isRestored ? await readTheirs(place) : undefined;
-      if (theirs?.list.id === ours.id) keeper.confirm(place, theirs.list.sentAtMs);
-      else if (!isSaved(ours)) keeper.confirm(place);
+    const isSame = ours !== undefined && place?.id === ours.id;
+    if (isSame && !ours.isRestored) {
+      if (!isSaved(ours)) keeper.confirm(place);
       return false;
     }
     if (head && passedOver?.head.equals(head)) {
@@ -114,6 +120,11 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     }
     const theirs = await readTheirs(place);
     if (theirs?.head && head && !theirs.head.equals(head)) return true;
+    if (isSame && theirs) {
+      // A snapshot has its age from the wall clock, which may have been wrong; the store knows better.
+      keeper.confirm(place, theirs.list.sentAtMs);
+      return false;
+    }
     if (!isKnown && !head && !theirs) report.isEmpty();
     isKnown = true;
     if (theirs?.list.id === ours?.id && ours && !theirs?.head) return false;
@@ -132,7 +143,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
         return theirs.head === undefined && cached.served() !== undefined && problem === undefined;
       }
     }
-    if (!isOursUsable || !ours) return false;
+    if (!isOursUsable || !ours) return head !== undefined && !theirs && appeal.make(head);
     const next = placeAfter(theirs?.head ? theirs.list.place : undefined, ours);
     const isWritten = await store.write(ours, next, head, moment, cached.freshForMs() > 0);
     if (isWritten && cached.get()?.id === ours.id) keeper.confirm(next);
@@ -144,10 +155,13 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     while (isWanted && !stopping.signal.aborted) {
       isWanted = false;
       try {
-        problem = undefined;
-        for (let round = 0; round < MAX_ROUNDS && (await inTurn(exchange)); round += 1);
+        let isDone = false;
+        for (let round = 0; round < MAX_ROUNDS && !isDone; round += 1) {
+          problem = undefined;
+          isDone = !(await inTurn(exchange));
+          if (problem !== undefined) report.isBad(problem);
+        }
         if (problem === undefined) report.works();
-        else report.isBad(problem);
       } catch (error) {
         content = undefined;
         // The connection has reported its own failures.
@@ -250,7 +264,11 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   return {
     ...fleet,
     /** Starts connecting. Calls `onNews` when another replica may have written something. */
-    open: store.open,
+    open: (onNews: () => void): void =>
+      store.open(() => {
+        appeal.onNews();
+        onNews();
+      }),
     renewConnection: store.renewConnection,
     /** Ends the lease, if this replica has it, and closes the connection. */
     stop: async (): Promise<void> => {

@@ -18,7 +18,8 @@ import type { Signing } from './signing.ts';
 // The list that replicas share in Redis or Valkey, 6 or newer (RESP3 carries commands and messages on one connection), and
 // the lease. There are three values, all in one slot of a Cluster:
 //
-//     head   register:version:id of the list; the list is written by compare-and-set over the head
+//     head   register:version:id of the list; the list is written by compare-and-set over the head.
+//            '-' sets aside a list that could not be used, until a replica writes one
 //     list   the envelope
 //     lease  who may make the next request, and until when; written by compare-and-set over itself
 //
@@ -164,7 +165,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         look(redis, [head, list], envelope.maxBytes + 1),
       );
       const [headBytes, bytes] = values;
-      if (!headBytes || !bytes) return undefined;
+      if (!headBytes || !bytes || headBytes.equals(SET_ASIDE)) return undefined;
       const saved = await envelope.open(bytes, moment, ttlMs);
       const place = readHead(headBytes.subarray(0, MAX_TOKEN_BYTES));
       if (place?.id !== saved.id || place.version !== saved.place.version)
@@ -201,6 +202,11 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       if (endsLease) entries.push({ key: keys.lease, value: await writeLease(ended) });
       return set(expected, entries, lifeMs);
     },
+    /** Takes the list out of use, and tells the other replicas, if the head is still `expected`. */
+    setAside: async (expected: Buffer): Promise<boolean> => {
+      const { head } = await names();
+      return set(expected, [{ key: head, value: SET_ASIDE }], lifeMs);
+    },
     /** Writes a lease for `forMs`, or ends it, if it is still `expected`. */
     writeLease: async (
       forMs: number,
@@ -224,6 +230,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
 };
 
 const PROBE_LIFE_MS = 1_000;
+/** Instead of a head. */
+const SET_ASIDE = Buffer.from('-');
 
 const writeHead = ({ register, version, id }: Position): Buffer =>
   Buffer.from(`${register}:${version}:${id}`);

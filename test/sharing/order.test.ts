@@ -249,4 +249,56 @@ describeWithRedis('with a real Redis', () => {
     const fresh = await start();
     expect([held(fresh), provider.listCalls()]).toEqual([50, calls]);
   });
+
+  test.each([
+    ['a spoilt list', (key: string) => `SETRANGE ${key}:list 200 spoilt`],
+    ['a lost list', (key: string) => `DEL ${key}:list`],
+    ['a list with a spoilt head', (key: string) => `SET ${key}:head spoilt`],
+  ])('%s is written again, and no start puts a smaller one in its place', async (_, spoil) => {
+    provider.setBanks(makeBanks(40));
+    const env = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
+    const one = await start({ env });
+    await eventually(() => one.service.list.status().isShared === true);
+    const [key = ''] = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
+    provider.setBanks(makeBanks(20));
+    const calls = provider.listCalls();
+    await redis.command(spoil(key));
+    // The first one has nothing to serve, and asks; the second one finds the list as it was.
+    for (const rig of [await start({ env }), await start({ env })]) {
+      expect([held(one), held(rig), provider.listCalls()]).toEqual([40, 40, calls]);
+      expect(rig.service.list.status().isShared).toBe(true);
+    }
+  });
+
+  test('a list restored from a snapshot is written over a spoilt one in Redis', async () => {
+    provider.setBanks(makeBanks(40));
+    const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
+    const one = await openRig({ provider, clock, env: envOf(kept) });
+    await eventually(() => one.service.list.status().isShared === true);
+    await one.close();
+    const [key] = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+:list/) ?? [];
+    await redis.command(`SETRANGE ${key} 200 spoilt`);
+    const again = await start({ env: kept });
+    await eventually(() => again.service.list.status().isShared === true);
+    provider.setBanks(makeBanks(20));
+    const calls = provider.listCalls();
+    expect([held(await start()), provider.listCalls()]).toEqual([40, calls]);
+  });
+
+  test('a spoilt list that nobody has is loaded anew, after a second', async () => {
+    const one = await openRig({ provider, clock, env: envOf() });
+    await eventually(() => one.service.list.status().isShared === true);
+    await one.close();
+    const [key] = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+:list/) ?? [];
+    await redis.command(`SETRANGE ${key} 200 spoilt`);
+    provider.setBanks(makeBanks(20));
+    const again = await start();
+    await eventually(() => again.service.list.status().isShared === true);
+    const messages = again.messages().filter((message) => /CACHE_REDIS_URL/.test(message));
+    expect(messages).toEqual([
+      'CACHE_REDIS_URL: contains a damaged list; ignored',
+      'CACHE_REDIS_URL: works again',
+    ]);
+    expect(held(again)).toBe(20);
+  });
 });
