@@ -243,10 +243,10 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       await synchronize();
       hasClaimed = false;
       // Another replica may have succeeded meanwhile.
-      if (!keeper.failures.current().failure) return;
+      if (!keeper.failures.current().failure) return 0;
       if (ownFailures.includes(kind)) {
         await writeLease(0);
-        return;
+        return 0;
       }
       // Two replicas may have failed at once: the longer wait counts.
       const { failure, heldUntilMs = 0 } = content?.lease ?? {};
@@ -259,6 +259,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
         failingForMs,
         askedForMs: Math.max(askedForMs, failure?.askedForMs ?? 0),
       });
+      return failure?.askedForMs ?? 0;
     },
   };
   return {

@@ -143,6 +143,20 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls() - before).toBe(1);
   });
 
+  test('a Retry-After that comes while another replica loads holds for that one too', async () => {
+    const [one, two] = [await start(), await start()];
+    await eventually(() => two.service.list.status().isShared === true);
+    await provider.behave('stall');
+    const before = provider.listCalls();
+    const stalled = two.service.list.refresh();
+    await eventually(() => provider.listCalls() > before);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.advance(15_000);
+    expect(await stalled).toMatchObject({ kind: 'timeout' });
+    await eventually(() => two.service.list.status().nextLoadInMs > 9 * MINUTE);
+  });
+
   test('the life of the key makes no list young', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);

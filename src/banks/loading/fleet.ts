@@ -28,8 +28,9 @@ export interface Fleet {
   /**
    * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
    * @param failureId another one with each failure
+   * @returns what is left of the `Retry-After` that another replica got meanwhile, in milliseconds
    */
-  fail(error: LoadError, failing: FailingLoads, failureId: string, waitMs: number): Promise<void>;
+  fail(error: LoadError, failing: FailingLoads, failureId: string, waitMs: number): Promise<number>;
 }
 
 export interface Lease {
@@ -57,5 +58,5 @@ export const createSoleReplica = ({ hold }: ListKeeper): Fleet => ({
   leaseOfOthers: () => undefined,
   claim: () => Promise.resolve(true),
   commit: (list, over) => Promise.resolve(hold(list, over)),
-  fail: () => Promise.resolve(),
+  fail: () => Promise.resolve(0),
 });

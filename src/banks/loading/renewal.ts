@@ -156,6 +156,16 @@ export const createRenewal = (options: RenewalOptions) => {
     keeper.onEvent({ type: 'list-load-failed-elsewhere', error, state: cached.state() });
   };
 
+  /** Another replica's `Retry-After` counts for this one too, as far as its own would. */
+  const postpone = (cause: LoadError, askedForMs: number): void => {
+    const longestMs = Math.min(
+      Math.max(ttlMs, LONGEST_RETRY_AFTER_MS),
+      Math.max(cached.servableForMs() + 1, LONGEST_RETRY_MS),
+    );
+    const untilMs = clock.monotonicMs() + Math.min(askedForMs, longestMs);
+    if (plan.cause === cause && untilMs > plan.dueAtMs) plan = { cause, dueAtMs: monotonic(untilMs) };
+  };
+
   const loadFor = async ({ request, ends }: ForcedLoad): Promise<void> => {
     const failure = await loadOnce(request, true);
     for (const end of ends) end(failure);
@@ -203,7 +213,7 @@ export const createRenewal = (options: RenewalOptions) => {
       const { failing } = failures.current();
       failureId = randomUUID();
       const waitMs = Math.max(0, dueInMs() - fleet.handoverMs);
-      if (failing) await fleet.fail(failure, failing, failureId, waitMs);
+      if (failing) postpone(failure, await fleet.fail(failure, failing, failureId, waitMs));
       return failure;
     }
   };
