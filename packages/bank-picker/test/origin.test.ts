@@ -7,7 +7,7 @@ import { createStage } from '../../../test/kit/stage.ts';
 const TOKEN = 'emulator-access-token';
 describeInBrowser('the bank picker, on another origin than the service', () => {
   const stage = createStage();
-  const requestsServed = (): string[] => stage.rig.log().match(/"path":"\/banks","status":\d+/g) ?? [];
+  const requestsServed = (): string[] => stage.rig.log().match(/"path":"\/banks","statusCode":\d+/g) ?? [];
   const code = () => stage.ask<string | null>('picker.bank && picker.bank.code');
   const failure = () => stage.page.getByRole('alert');
   const outdated = () => stage.page.locator('#outdated');
@@ -31,7 +31,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     // Within max-age the browser has it already.
     await stage.page.reload();
     await stage.settled('loaded');
-    expect(requestsServed()).toEqual(['"path":"/banks","status":200']);
+    expect(requestsServed()).toEqual(['"path":"/banks","statusCode":200']);
 
     await stage.find('itau');
     await stage.options().first().click();
