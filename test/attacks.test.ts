@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
-import { makeBanks } from './kit/banks.ts';
-import { closeLater } from './kit/close-later.ts';
-import { emulate } from './kit/emulate.ts';
-import { LISTENING, runService, startProcess } from './kit/process.ts';
-import { eventually } from './kit/rig.ts';
-import { waitUntil } from './kit/wait-until.ts';
+import { makeBanks } from './helpers/banks.ts';
+import { closeLater } from './helpers/close-later.ts';
+import { emulate } from './helpers/emulate.ts';
+import { LISTENING, runService, startProcess } from './helpers/process.ts';
+import { eventually } from './helpers/rig.ts';
+import { waitUntil } from './helpers/wait-until.ts';
 
 // What an attacker, a wrong variable or a wrong provider could do to the built process.
 

@@ -3,8 +3,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSystemClock } from '../src/clock.ts';
-import { emulate } from './kit/emulate.ts';
-import { startProcess } from './kit/process.ts';
+import { emulate } from './helpers/emulate.ts';
+import { startProcess } from './helpers/process.ts';
 
 // The built process on a machine whose clock is set to anything.
 

@@ -7,15 +7,15 @@ import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import type { Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
-import { createAuthority } from './kit/authority.ts';
-import { closeLater } from './kit/close-later.ts';
-import { emulate } from './kit/emulate.ts';
-import { listenOn } from './kit/free-port.ts';
-import { leaksIn } from './kit/leaks.ts';
-import { startProcess, type ServiceProcess } from './kit/process.ts';
-import { eventually } from './kit/rig.ts';
-import { startTlsFront, type TlsFront } from './kit/tls-front.ts';
-import { createTunnels } from './kit/tunnel.ts';
+import { createAuthority } from './helpers/authority.ts';
+import { closeLater } from './helpers/close-later.ts';
+import { emulate } from './helpers/emulate.ts';
+import { listenOn } from './helpers/free-port.ts';
+import { leaksIn } from './helpers/leaks.ts';
+import { startProcess, type ServiceProcess } from './helpers/process.ts';
+import { eventually } from './helpers/rig.ts';
+import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
+import { createTunnels } from './helpers/tunnel.ts';
 
 // The custody of secrets, where only the built process can show it: what Node itself reads from the environment, what is left
 // there, and every byte that the process writes and sends until its last words. What each failure of the provider says:

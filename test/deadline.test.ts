@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { withDeadline } from '../src/deadline.ts';
-import { createManualClock } from './kit/manual-clock.ts';
+import { createManualClock } from './helpers/manual-clock.ts';
 
 const never = (): Promise<string> => new Promise(() => undefined);
 const timeoutError = (): Error => new Error('too late');

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Environment } from '../src/config/reader.ts';
-import { closeLater } from './kit/close-later.ts';
-import { listenOn } from './kit/free-port.ts';
-import { runNode } from './kit/program.ts';
+import { closeLater } from './helpers/close-later.ts';
+import { listenOn } from './helpers/free-port.ts';
+import { runNode } from './helpers/program.ts';
 
 // The built demo, used only through what it prints.
 

@@ -8,8 +8,8 @@ import { FAILURE_KINDS } from '../src/failure-kinds.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { problemOf } from '../src/http/problems.ts';
-import { read } from './kit/repository.ts';
-import { eventually, startLoadedRig, type Rig } from './kit/rig.ts';
+import { read } from './helpers/repository.ts';
+import { eventually, startLoadedRig, type Rig } from './helpers/rig.ts';
 
 // What the documents name exists, what their curl commands print is what the service answers, and what they repeat of the
 // code is complete.

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { createServer } from 'node:http';
-import { closeLater } from './kit/close-later.ts';
-import { listenOn } from './kit/free-port.ts';
-import { eventually, startLoadedRig, startRig } from './kit/rig.ts';
+import { closeLater } from './helpers/close-later.ts';
+import { listenOn } from './helpers/free-port.ts';
+import { eventually, startLoadedRig, startRig } from './helpers/rig.ts';
 
 // A provider that repeats a secret in its list, and a token endpoint whose tokens are fragments of log lines.
 

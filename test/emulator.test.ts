@@ -3,8 +3,8 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import { listBehaviours } from '../emulator/behaviours.ts';
 import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../emulator/emulator.ts';
-import { emulate } from './kit/emulate.ts';
-import { runNode } from './kit/program.ts';
+import { emulate } from './helpers/emulate.ts';
+import { runNode } from './helpers/program.ts';
 
 // The emulator over real HTTP, as those use it who develop without credentials. That its failures are what they are called
 // is seen by what the service makes of them: failures.test.ts, provider/access-token.test.ts.

@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
-import { listenOn } from './kit/free-port.ts';
-import { eventually, startRig, type Rig } from './kit/rig.ts';
+import { listenOn } from './helpers/free-port.ts';
+import { eventually, startRig, type Rig } from './helpers/rig.ts';
 
 // The failure table, row by row: what users get while the provider fails, with and without a cached list.
 

@@ -3,9 +3,9 @@ import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { openBanks } from '../examples/look-up/banks.ts';
-import { needProgram } from './kit/needs.ts';
-import { runProgram, type Program, type ProgramOptions } from './kit/program.ts';
-import { eventually, openRig } from './kit/rig.ts';
+import { needProgram } from './helpers/needs.ts';
+import { runProgram, type Program, type ProgramOptions } from './helpers/program.ts';
+import { eventually, openRig } from './helpers/rig.ts';
 
 // The recipes of examples/look-up/, in each language: a service of somebody else's that keeps its list current.
 

@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
-import { closeLater } from './kit/close-later.ts';
-import { emulate } from './kit/emulate.ts';
-import { findFreePort, listenOn } from './kit/free-port.ts';
-import { LISTENING, runService, startProcess } from './kit/process.ts';
-import type { Program } from './kit/program.ts';
-import { eventually } from './kit/rig.ts';
-import { waitUntil } from './kit/wait-until.ts';
+import { closeLater } from './helpers/close-later.ts';
+import { emulate } from './helpers/emulate.ts';
+import { findFreePort, listenOn } from './helpers/free-port.ts';
+import { LISTENING, runService, startProcess } from './helpers/process.ts';
+import type { Program } from './helpers/program.ts';
+import { eventually } from './helpers/rig.ts';
+import { waitUntil } from './helpers/wait-until.ts';
 
 // The built process as an operator sees it: exit status, real signals, and what it writes to a real standard output.
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
-import { startLoadedRig } from './kit/rig.ts';
+import { startLoadedRig } from './helpers/rig.ts';
 
 // What an upstream response reveals: its status code to operators, the kind of a failure to everyone, and nothing of its
 // text.

@@ -10,12 +10,12 @@ import supertest from 'supertest';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
 import { VARIABLE_NAMES } from '../src/config/variables.ts';
-import { createAuthority } from './kit/authority.ts';
-import { findFreePort, listenOn } from './kit/free-port.ts';
-import { describeWithRedis, startRedis, type RedisServer } from './kit/redis-server.ts';
-import { eventually, openRig, type Rig } from './kit/rig.ts';
-import { startTlsFront, type TlsFront } from './kit/tls-front.ts';
-import { createTunnels } from './kit/tunnel.ts';
+import { createAuthority } from './helpers/authority.ts';
+import { findFreePort, listenOn } from './helpers/free-port.ts';
+import { describeWithRedis, startRedis, type RedisServer } from './helpers/redis-server.ts';
+import { eventually, openRig, type Rig } from './helpers/rig.ts';
+import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
+import { createTunnels } from './helpers/tunnel.ts';
 
 // Every variable at once, each with a value that is neither its default nor another one's, and each seen from outside: a
 // value that the composition drops, or hands to the wrong part, fails here. Values in files, and NO_PROXY, are in the tests of

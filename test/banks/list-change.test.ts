@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { compareLists, findLargeChange } from '../../src/banks/list-change.ts';
-import { createManualClock } from '../kit/manual-clock.ts';
-import { readBanks } from '../kit/read-banks.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
+import { readBanks } from '../helpers/read-banks.ts';
 
 interface Bank {
   readonly code: string;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
-import { makeBanks } from '../kit/banks.ts';
-import { nextLoad, startLoadedRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { makeBanks } from '../helpers/banks.ts';
+import { nextLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
 // How fresh, and who waits: the whole service on a clock that the tests move.
 

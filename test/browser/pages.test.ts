@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { createStage } from '../kit/stage.ts';
-import { describeInBrowser } from '../kit/browser.ts';
-import { eventually } from '../kit/rig.ts';
+import { createStage } from '../helpers/stage.ts';
+import { describeInBrowser } from '../helpers/browser.ts';
+import { eventually } from '../helpers/rig.ts';
 
 // What a page in Chromium can do with a service on another origin (docs/api.md).
 

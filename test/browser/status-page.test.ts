@@ -3,10 +3,10 @@ import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import type { BrowserContextOptions } from 'playwright-core';
 import type { Behaviour } from '../../emulator/behaviours.ts';
-import { createStage } from '../kit/stage.ts';
-import { describeInBrowser } from '../kit/browser.ts';
-import { eventually, nextLoad, type RigOptions } from '../kit/rig.ts';
-import { PRODUCTION } from '../kit/sandbox.ts';
+import { createStage } from '../helpers/stage.ts';
+import { describeInBrowser } from '../helpers/browser.ts';
+import { eventually, nextLoad, type RigOptions } from '../helpers/rig.ts';
+import { PRODUCTION } from '../helpers/sandbox.ts';
 
 // The status page as a person sees it, in each state of the service.
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { printConfig } from '../../src/commands/check-config.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { VARIABLE_NAMES } from '../../src/config/variables.ts';
-import { runCommand } from '../kit/run-command.ts';
+import { runCommand } from '../helpers/run-command.ts';
 
 // check-config: the effective configuration, and no secret in it.
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { parseCommandLine } from '../../src/commands/command-line.ts';
-import { runNode } from '../kit/program.ts';
+import { runNode } from '../helpers/program.ts';
 
 // The arguments of the program, and what the built one answers to them.
 

@@ -5,10 +5,10 @@ import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { emulate } from '../kit/emulate.ts';
-import { runNode } from '../kit/program.ts';
-import { startRig } from '../kit/rig.ts';
-import { SANDBOX } from '../kit/sandbox.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { runNode } from '../helpers/program.ts';
+import { startRig } from '../helpers/rig.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
 
 // `banks-bff snapshot FILE`, the built program: a list for a service that starts while the provider is down.
 

@@ -3,7 +3,7 @@ import { parseEnv } from 'node:util';
 import { ConfigError, describeProblem, parseConfig, secretsOf } from '../../src/config/config.ts';
 import type { ConfigProblem, Environment } from '../../src/config/reader.ts';
 import { VARIABLE_NAMES, VARIABLES } from '../../src/config/variables.ts';
-import { read } from '../kit/repository.ts';
+import { read } from '../helpers/repository.ts';
 
 // Where each variable ends up, and what is said of those that are wrong, alone or together.
 

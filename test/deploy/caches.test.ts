@@ -1,7 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { describeWithNginx, describeWithVarnish, startNginx, startVarnish } from '../kit/caching-proxy.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { startLoadedRig } from '../kit/rig.ts';
+import {
+  describeWithNginx,
+  describeWithVarnish,
+  startNginx,
+  startVarnish,
+} from '../helpers/caching-proxy.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { startLoadedRig } from '../helpers/rig.ts';
 
 // Real caches in front of the service: what docs/deployment.md says of them, and of CDNs that work alike.
 

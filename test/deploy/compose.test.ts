@@ -4,9 +4,9 @@ import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { SECRET_VARIABLES } from '../../src/config/variables.ts';
 import { demoProblem } from '../../src/secrets/secret.ts';
-import { runProgram } from '../kit/program.ts';
-import { read } from '../kit/repository.ts';
-import { openRig } from '../kit/rig.ts';
+import { runProgram } from '../helpers/program.ts';
+import { read } from '../helpers/repository.ts';
+import { openRig } from '../helpers/rig.ts';
 
 // What the compose files and the image say, held against the code. Kubernetes: kubernetes.test.ts.
 

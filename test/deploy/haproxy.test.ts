@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { get } from 'node:http';
-import { closeLater } from '../kit/close-later.ts';
-import { describeWithHaproxy, startHaproxy } from '../kit/haproxy.ts';
-import { startRig } from '../kit/rig.ts';
-import { waitUntil } from '../kit/wait-until.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { describeWithHaproxy, startHaproxy } from '../helpers/haproxy.ts';
+import { startRig } from '../helpers/rig.ts';
+import { waitUntil } from '../helpers/wait-until.ts';
 
 // The shipped load balancer in front of one replica. What clients get in an outage: soak/load-balancer.test.ts.
 

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startEmulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { layOutImage } from '../kit/image.ts';
-import { LISTENING, startProcess } from '../kit/process.ts';
-import { runProgram, type Program } from '../kit/program.ts';
-import { read } from '../kit/repository.ts';
-import { SANDBOX } from '../kit/sandbox.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { layOutImage } from '../helpers/image.ts';
+import { LISTENING, startProcess } from '../helpers/process.ts';
+import { runProgram, type Program } from '../helpers/program.ts';
+import { read } from '../helpers/repository.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
 
 // The service as it is deployed: production dependencies only, in the image's file layout, started by its command.
 

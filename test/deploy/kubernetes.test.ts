@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseConfig } from '../../src/config/config.ts';
 import { SECRET_VARIABLES, VARIABLES } from '../../src/config/variables.ts';
-import { read } from '../kit/repository.ts';
-import { startRig } from '../kit/rig.ts';
+import { read } from '../helpers/repository.ts';
+import { startRig } from '../helpers/rig.ts';
 
 // The Kubernetes manifests, held against the code: a renamed variable, a moved port or a probe of a path that is gone
 // fails here and not in a cluster.
@@ -111,7 +111,7 @@ test('Prometheus scrapes the management port, by either way, and has the alerts 
   expect(specOf('PodMonitor').podMetricsEndpoints).toMatchObject([{ port: 'management', path: '/metrics' }]);
   const annotations = { 'prometheus.io/port': '3001', 'prometheus.io/path': '/metrics' };
   expect(metadata.annotations).toMatchObject(annotations);
-  // When it fails: node test/kit/write-prometheus-rule.js
+  // When it fails: node test/helpers/write-prometheus-rule.js
   expect(specOf('PrometheusRule')).toEqual(parse(read('deploy/prometheus/banks-bff.rules.yml')));
 });
 

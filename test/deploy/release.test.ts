@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { closeLater } from '../kit/close-later.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { runNode } from '../kit/program.ts';
-import { read } from '../kit/repository.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { runNode } from '../helpers/program.ts';
+import { read } from '../helpers/repository.ts';
 
 // What a release is made with: the workflows, the SBOM and the audit.
 

@@ -3,14 +3,14 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { needProgram } from '../kit/needs.ts';
-import { LISTENING } from '../kit/process.ts';
-import { runProgram } from '../kit/program.ts';
-import { read } from '../kit/repository.ts';
-import { eventually } from '../kit/rig.ts';
-import { SANDBOX } from '../kit/sandbox.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { needProgram } from '../helpers/needs.ts';
+import { LISTENING } from '../helpers/process.ts';
+import { runProgram } from '../helpers/program.ts';
+import { read } from '../helpers/repository.ts';
+import { eventually } from '../helpers/rig.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
 
 // The unit for systemd: what systemd itself says of it, and the release's archive, unpacked where nothing can be written and
 // run by the unit's command line with the unit's variables: as user nobody where the tests are root's, otherwise as their own

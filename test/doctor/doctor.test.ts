@@ -7,14 +7,14 @@ import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { signOfPages } from '../../src/doctor/survey.ts';
-import { createAuthority } from '../kit/authority.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { runService } from '../kit/process.ts';
-import { clientCredentialsEnv } from '../kit/rig.ts';
-import { emulate } from '../kit/emulate.ts';
-import { runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
-import { startTlsFront } from '../kit/tls-front.ts';
+import { createAuthority } from '../helpers/authority.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { runService } from '../helpers/process.ts';
+import { clientCredentialsEnv } from '../helpers/rig.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
+import { startTlsFront } from '../helpers/tls-front.ts';
 
 // The doctor against the emulator, for each way in which an exchange can fail.
 

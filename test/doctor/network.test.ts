@@ -1,14 +1,14 @@
 import { expect, test } from '@jest/globals';
 import type { Environment } from '../../src/config/reader.ts';
-import { emulate } from '../kit/emulate.ts';
-import { runDoctor } from '../kit/run-doctor.ts';
-import { startAlertingServer } from '../kit/alerting-server.ts';
-import { createAuthority, type Pair } from '../kit/authority.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { describeWithProxy, startForwardProxy, type ForwardProxyOptions } from '../kit/forward-proxy.ts';
-import { describeWithHaproxy } from '../kit/haproxy.ts';
-import { leaksIn } from '../kit/leaks.ts';
-import { startTlsFront } from '../kit/tls-front.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { runDoctor } from '../helpers/run-doctor.ts';
+import { startAlertingServer } from '../helpers/alerting-server.ts';
+import { createAuthority, type Pair } from '../helpers/authority.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { describeWithProxy, startForwardProxy, type ForwardProxyOptions } from '../helpers/forward-proxy.ts';
+import { describeWithHaproxy } from '../helpers/haproxy.ts';
+import { leaksIn } from '../helpers/leaks.ts';
+import { startTlsFront } from '../helpers/tls-front.ts';
 
 // The doctor about what stands between the service and the provider: proxies, mutual TLS, private authorities.
 

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { runDoctor, type DoctorReport } from '../kit/run-doctor.ts';
-import { findFreePort, listenOn } from '../kit/free-port.ts';
-import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
-import { eventually, openRig, startRig } from '../kit/rig.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
+import { findFreePort, listenOn } from '../helpers/free-port.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { eventually, openRig, startRig } from '../helpers/rig.ts';
 
 // The doctor about what the service uses besides the provider: stores, ports and the clock.
 

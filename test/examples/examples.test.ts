@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { describeInBrowser } from '../kit/browser.ts';
-import { createStage } from '../kit/stage.ts';
+import { describeInBrowser } from '../helpers/browser.ts';
+import { createStage } from '../helpers/stage.ts';
 
 describeInBrowser('the example in', () => {
   const stage = createStage();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
-import { startLoadedRig } from '../kit/rig.ts';
+import { startLoadedRig } from '../helpers/rig.ts';
 
 // What a TypeScript frontend gets from /openapi.json by the README's command: types that it can rely on.
 

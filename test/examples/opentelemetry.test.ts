@@ -7,11 +7,11 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import express from 'express';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { runService } from '../kit/process.ts';
-import { eventually } from '../kit/rig.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { runService } from '../helpers/process.ts';
+import { eventually } from '../helpers/rig.ts';
 
 // The recipe of docs/apm.md: a real OpenTelemetry SDK in the service, and a collector that takes what it exports.
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { sendRaw } from '../kit/raw-http.ts';
-import { startLoadedRig, type Rig } from '../kit/rig.ts';
-import { waitUntil } from '../kit/wait-until.ts';
+import { sendRaw } from '../helpers/raw-http.ts';
+import { startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { waitUntil } from '../helpers/wait-until.ts';
 
 // Which pages of other origins may read what. That the hot path answers alike: hot-path.test.ts.
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { startLoadedRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
 // What /openapi.json promises is what the service answers. That it is valid OpenAPI: npm run lint:openapi.
 

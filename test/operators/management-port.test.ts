@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import supertest from 'supertest';
 import type { Environment } from '../../src/config/reader.ts';
-import { makeBanks } from '../kit/banks.ts';
-import { sendRaw, type RawAnswer } from '../kit/raw-http.ts';
-import { eventually, nextLoad, startLoadedRig, type Rig } from '../kit/rig.ts';
+import { makeBanks } from '../helpers/banks.ts';
+import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
+import { eventually, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 
 // The management port: a forced refresh, what it accepts, and who may ask for it; pages of other origins, DNS rebinding, guessed
 // tokens and broken clients.

@@ -12,7 +12,7 @@ import {
   startRig,
   type Rig,
   type RigOptions,
-} from '../kit/rig.ts';
+} from '../helpers/rig.ts';
 
 // The three ways to a token, seen from both ends: what clients get, and what the provider is asked.
 

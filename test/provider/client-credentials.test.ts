@@ -3,10 +3,10 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createAccessToken, type AccessToken } from '../../src/provider/access-token.ts';
 import { createConnections } from '../../src/provider/connections.ts';
 import { createTlsContextSource } from '../../src/secrets/tls-files.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
-import { eventually } from '../kit/rig.ts';
-import { createTestSecrets } from '../kit/secret-files.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
+import { eventually } from '../helpers/rig.ts';
+import { createTestSecrets } from '../helpers/secret-files.ts';
 
 // When the token endpoint is asked, and what a token is used for, on a clock that the tests move.
 

@@ -10,10 +10,10 @@ import {
   type ConnectionsOptions,
 } from '../../src/provider/connections.ts';
 import { createProvider } from '../../src/provider/provider.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { createManualClock } from '../kit/manual-clock.ts';
-import { eventually } from '../kit/rig.ts';
-import { createTestSecrets } from '../kit/secret-files.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
+import { eventually } from '../helpers/rig.ts';
+import { createTestSecrets } from '../helpers/secret-files.ts';
 
 // What a request leaves behind, whatever the server does: no connection.
 

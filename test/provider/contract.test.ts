@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { processBanksAnswer } from '../../src/provider/contract.ts';
-import { EVERY_FIELD } from '../kit/read-banks.ts';
+import { EVERY_FIELD } from '../helpers/read-banks.ts';
 
 // What an answer's status, Retry-After and label mean; what counts as a list is in test/banks/reading.
 

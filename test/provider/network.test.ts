@@ -6,22 +6,22 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { startAlertingServer } from '../kit/alerting-server.ts';
-import { createAuthority, type Pair } from '../kit/authority.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
+import { startAlertingServer } from '../helpers/alerting-server.ts';
+import { createAuthority, type Pair } from '../helpers/authority.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
 import {
   describeWithProxy,
   startForwardProxy,
   type ForwardProxy,
   type ForwardProxyOptions,
-} from '../kit/forward-proxy.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { describeWithHaproxy } from '../kit/haproxy.ts';
-import { leaksIn } from '../kit/leaks.ts';
-import { clientCredentialsEnv, eventually, nextLoad, startRig, type Rig } from '../kit/rig.ts';
-import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../kit/tls-front.ts';
-import { createTunnels, type TunnelOptions } from '../kit/tunnel.ts';
+} from '../helpers/forward-proxy.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { describeWithHaproxy } from '../helpers/haproxy.ts';
+import { leaksIn } from '../helpers/leaks.ts';
+import { clientCredentialsEnv, eventually, nextLoad, startRig, type Rig } from '../helpers/rig.ts';
+import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
+import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
 
 // What stands between the service and a provider that speaks TLS: a private authority, client certificates and their
 // rotation, and a forward proxy, a real one. What is wrong with a certificate of the provider is in test/doctor.

@@ -5,9 +5,16 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { createAuthority } from '../kit/authority.ts';
-import { emulate } from '../kit/emulate.ts';
-import { clientCredentialsEnv, eventually, nextLoad, openRig, startLoadedRig, type Rig } from '../kit/rig.ts';
+import { createAuthority } from '../helpers/authority.ts';
+import { emulate } from '../helpers/emulate.ts';
+import {
+  clientCredentialsEnv,
+  eventually,
+  nextLoad,
+  openRig,
+  startLoadedRig,
+  type Rig,
+} from '../helpers/rig.ts';
 
 // The life of each secret in a file: rotated, spoiled in every way, lost and restored, while the service runs and at its start.
 

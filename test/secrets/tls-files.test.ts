@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { wall, type WallMs } from '../../src/clock.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 import { checkTlsFiles, createTlsContextSource, type TlsFiles } from '../../src/secrets/tls-files.ts';
-import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../kit/authority.ts';
-import { createManualClock } from '../kit/manual-clock.ts';
-import { createTestSecrets } from '../kit/secret-files.ts';
+import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../helpers/authority.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
+import { createTestSecrets } from '../helpers/secret-files.ts';
 
 // The files of mutual TLS: what is said about those that cannot be used, and what is done while they cannot.
 

@@ -7,7 +7,7 @@ import { monotonic, wall } from '../../src/clock.ts';
 import { createEnvelope, provenanceId } from '../../src/sharing/envelope.ts';
 import { StoreError } from '../../src/sharing/list-store.ts';
 import { createSigning } from '../../src/sharing/signing.ts';
-import { readBanks } from '../kit/read-banks.ts';
+import { readBanks } from '../helpers/read-banks.ts';
 
 // The format of a saved list, byte by byte. What a service makes of a saved list is in snapshot-file.test.ts.
 

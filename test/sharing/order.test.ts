@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { wall } from '../../src/clock.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { makeBanks } from '../kit/banks.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
-import { describeWithRedis, redisOfTest, type RedisServer } from '../kit/redis-server.ts';
-import { eventually, openRig, startLoadedRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { makeBanks } from '../helpers/banks.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
+import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
+import { eventually, openRig, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
 // Which list and which decision goes on, in orders of events that depend on nothing but what Redis took, and when: services
 // with a real Redis on clocks that the test moves.

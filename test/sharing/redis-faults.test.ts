@@ -7,15 +7,15 @@ import { once } from 'node:events';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { listenOn } from '../kit/free-port.ts';
-import { startProcess } from '../kit/process.ts';
-import { describeWithRedis, redisOfTest, type RedisServer } from '../kit/redis-server.ts';
-import { createManualClock, type ManualClock } from '../kit/manual-clock.ts';
-import { createAuthority } from '../kit/authority.ts';
-import { startTlsFront } from '../kit/tls-front.ts';
-import { eventually, nextLoad, startLoadedRig, type Rig, type RigOptions } from '../kit/rig.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { startProcess } from '../helpers/process.ts';
+import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
+import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
+import { createAuthority } from '../helpers/authority.ts';
+import { startTlsFront } from '../helpers/tls-front.ts';
+import { eventually, nextLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
 // Replicas that share a real Redis: what one brings to the others, and what each does while Redis is bad.
 

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { removeAbandoned, replaceFile } from '../../src/sharing/replace-file.ts';
-import { runProgram } from '../kit/program.ts';
+import { runProgram } from '../helpers/program.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Behaviour } from '../../emulator/behaviours.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { findFreePort } from '../kit/free-port.ts';
-import { startProcess } from '../kit/process.ts';
-import { ALERT_RULES, describeWithPrometheus, startPrometheus } from '../kit/prometheus.ts';
-import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
-import { waitUntil } from '../kit/wait-until.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { findFreePort } from '../helpers/free-port.ts';
+import { startProcess } from '../helpers/process.ts';
+import { ALERT_RULES, describeWithPrometheus, startPrometheus } from '../helpers/prometheus.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { waitUntil } from '../helpers/wait-until.ts';
 
 // The rehearsal of all alerts: a real Prometheus with the deployed rules scrapes the built service
 // while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window of the token alert, and

@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { startProcess, type ServiceProcess } from '../kit/process.ts';
-import { describeWithRedis, redisOfTest, type RedisServer } from '../kit/redis-server.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { startProcess, type ServiceProcess } from '../helpers/process.ts';
+import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 
 // Eight replicas as processes of their own, with a real Redis: how often the provider is called, and what requests get, in
 // health, with each fault of Redis, with clocks that are wrong by minutes and years, and while the provider fails.

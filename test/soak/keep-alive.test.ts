@@ -1,13 +1,13 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { startNginx, type CachingProxy } from '../kit/caching-proxy.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { findFreePort } from '../kit/free-port.ts';
-import { startHaproxy } from '../kit/haproxy.ts';
-import { startProcess } from '../kit/process.ts';
-import { waitUntil } from '../kit/wait-until.ts';
+import { startNginx, type CachingProxy } from '../helpers/caching-proxy.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { findFreePort } from '../helpers/free-port.ts';
+import { startHaproxy } from '../helpers/haproxy.ts';
+import { startProcess } from '../helpers/process.ts';
+import { waitUntil } from '../helpers/wait-until.ts';
 
 // Idle connections between a load balancer and the service. Whoever closes one may meet a request that is on its way: a 502,
 // unless the load balancer sends it again. So KEEP_ALIVE_TIMEOUT must be the longer one; and where it is not, the shipped

@@ -7,12 +7,12 @@ import { Readable } from 'node:stream';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { LIMITS } from '../../src/http/server/limits.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { startProcess, type ServiceProcess } from '../kit/process.ts';
-import { runProgram } from '../kit/program.ts';
-import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
-import { waitUntil } from '../kit/wait-until.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { startProcess, type ServiceProcess } from '../helpers/process.ts';
+import { runProgram } from '../helpers/program.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { waitUntil } from '../helpers/wait-until.ts';
 
 // As many clients as the service takes, each of which costs it as much memory as one can, and the largest and the worst lists:
 // the built service, with its container's heap, fits the container, answers others, and its event loop is never blocked for long

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { findFreePort } from '../kit/free-port.ts';
-import { describeWithHaproxy, startHaproxy } from '../kit/haproxy.ts';
-import { startProcess } from '../kit/process.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { findFreePort } from '../helpers/free-port.ts';
+import { describeWithHaproxy, startHaproxy } from '../helpers/haproxy.ts';
+import { startProcess } from '../helpers/process.ts';
 
 // Processes of the built service behind HAProxy with the shipped configuration: what a client sees when replicas end. What
 // pages of other origins can read: deploy/haproxy.test.ts.

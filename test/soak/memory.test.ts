@@ -2,11 +2,11 @@ import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { LIMITS } from '../../src/http/server/limits.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { imageOptions } from '../kit/image.ts';
-import { startProcess, type ServiceProcess } from '../kit/process.ts';
-import { runProgram } from '../kit/program.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { imageOptions } from '../helpers/image.ts';
+import { startProcess, type ServiceProcess } from '../helpers/process.ts';
+import { runProgram } from '../helpers/program.ts';
 
 // What clients can make the service hold: every connection that it takes, with each shape of head, held in each way. The built
 // service, with the image's heap, survives it and answers probes; docs/limits.md has the figures that this prints. They are

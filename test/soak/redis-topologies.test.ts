@@ -5,12 +5,12 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { closeLater } from '../kit/close-later.ts';
-import { emulate } from '../kit/emulate.ts';
-import { findFreePort, listenOn } from '../kit/free-port.ts';
-import { startProcess, type ServiceProcess } from '../kit/process.ts';
-import { runProgram } from '../kit/program.ts';
-import { describeWithRedis } from '../kit/redis-server.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { findFreePort, listenOn } from '../helpers/free-port.ts';
+import { startProcess, type ServiceProcess } from '../helpers/process.ts';
+import { runProgram } from '../helpers/program.ts';
+import { describeWithRedis } from '../helpers/redis-server.ts';
 
 // A Redis Cluster of three nodes, and a primary that Sentinel replaces, behind a name that follows it: two replicas share
 // one list, go on while a node is away, and share again.

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { closeLater } from '../kit/close-later.ts';
-import { findFreePort, listenOn } from '../kit/free-port.ts';
-import { runService, startProcess } from '../kit/process.ts';
-import { startPrometheus, type Prometheus } from '../kit/prometheus.ts';
-import { describeWithPromtool } from '../kit/promtool.ts';
-import { describeWithRedis, redisOfTest } from '../kit/redis-server.ts';
-import { runDoctor } from '../kit/run-doctor.ts';
-import { waitUntil } from '../kit/wait-until.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { findFreePort, listenOn } from '../helpers/free-port.ts';
+import { runService, startProcess } from '../helpers/process.ts';
+import { startPrometheus, type Prometheus } from '../helpers/prometheus.ts';
+import { describeWithPromtool } from '../helpers/promtool.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { runDoctor } from '../helpers/run-doctor.ts';
+import { waitUntil } from '../helpers/wait-until.ts';
 
 // What an operator is told of a store or a port that cannot be used: a real service, and all that can tell, printed as a
 // table. Some of it keeps the service from starting: then only the process and the doctor can tell.

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import supertest from 'supertest';
-import { makeBanks } from '../kit/banks.ts';
-import { describeWithPromtool, promtool } from '../kit/promtool.ts';
-import { clientCredentialsEnv, eventually, nextLoad, startLoadedRig, type Rig } from '../kit/rig.ts';
+import { makeBanks } from '../helpers/banks.ts';
+import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
+import { clientCredentialsEnv, eventually, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 
 // What Prometheus scrapes, and what stands on it: the alert rules and the dashboard name what is really there.
 

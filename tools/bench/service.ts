@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../../emulator/emulator.ts';
-import { imageOptions } from '../../test/kit/image.ts';
+import { imageOptions } from '../../test/helpers/image.ts';
 import { inspect } from './load.ts';
 import { start, type Running } from './processes.ts';
 import { CHROME } from './scenarios.ts';

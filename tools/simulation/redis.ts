@@ -1,6 +1,6 @@
 import { storeTime } from '../../src/clock.ts';
 import { TOKEN_BYTES, type CreateRedisClient } from '../../src/sharing/redis-client.ts';
-import { mutate } from '../../test/kit/random.ts';
+import { mutate } from '../../test/helpers/random.ts';
 import type { Process } from './history.ts';
 import { newOwner, type Owner, type World } from './world.ts';
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { createRandom } from '../../test/kit/random.ts';
+import { createRandom } from '../../test/helpers/random.ts';
 
 // Simulated time, and the one ordered list of everything that is pending: a timer, a message on its way, a write to disk, a
 // client's call. Nothing happens but by `step`, which takes the next entry and lets the code react until it waits again. Entries

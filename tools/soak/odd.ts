@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
-import { sendRaw, type RawAnswer } from '../../test/kit/raw-http.ts';
-import { ANSWERED, REFUSED } from '../../test/kit/raw-requests.ts';
+import { sendRaw, type RawAnswer } from '../../test/helpers/raw-http.ts';
+import { ANSWERED, REFUSED } from '../../test/helpers/raw-requests.ts';
 import { pause, type Gate } from './gate.ts';
 import type { Answer } from './oracle.ts';
 import type { Soak } from './policy.ts';

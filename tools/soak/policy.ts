@@ -1,4 +1,4 @@
-import type { RedisServer } from '../../test/kit/redis-process.ts';
+import type { RedisServer } from '../../test/helpers/redis-process.ts';
 import type { Findings } from './findings.ts';
 import type { Lateness } from './lateness.ts';
 import type { Oracle } from './oracle.ts';

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { imageOptions } from '../../test/kit/image.ts';
+import { imageOptions } from '../../test/helpers/image.ts';
 import { pause } from './gate.ts';
 
 // The built service as a process of its own, its log, and what it uses of the machine.

@@ -1,7 +1,7 @@
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../../emulator/emulator.ts';
 import { ALL_CPUS, freePort, start } from '../bench/processes.ts';
 import { waitUntilReady } from '../bench/service.ts';
-import { imageOptions } from '../../test/kit/image.ts';
+import { imageOptions } from '../../test/helpers/image.ts';
 import { compare, type Compared } from './measure.ts';
 import {
   createSender,

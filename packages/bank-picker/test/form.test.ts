@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { describeInBrowser } from '../../../test/kit/browser.ts';
-import { eventually } from '../../../test/kit/rig.ts';
-import { createStage } from '../../../test/kit/stage.ts';
+import { describeInBrowser } from '../../../test/helpers/browser.ts';
+import { eventually } from '../../../test/helpers/rig.ts';
+import { createStage } from '../../../test/helpers/stage.ts';
 
 describeInBrowser('the bank picker, as a field of a form', () => {
   const stage = createStage();

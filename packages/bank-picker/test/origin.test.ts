@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Route } from 'playwright-core';
-import { describeInBrowser } from '../../../test/kit/browser.ts';
-import { createStage } from '../../../test/kit/stage.ts';
+import { describeInBrowser } from '../../../test/helpers/browser.ts';
+import { createStage } from '../../../test/helpers/stage.ts';
 
 const TOKEN = 'emulator-access-token';
 describeInBrowser('the bank picker, on another origin than the service', () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { describeInBrowser } from '../../../test/kit/browser.ts';
-import { createStage } from '../../../test/kit/stage.ts';
+import { describeInBrowser } from '../../../test/helpers/browser.ts';
+import { createStage } from '../../../test/helpers/stage.ts';
 
 describeInBrowser('the bank picker, in use', () => {
   const stage = createStage();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { findDrift, percent } from '../../../src/banks/guard/drift.ts';
-import { readBanks } from '../../kit/read-banks.ts';
+import { readBanks } from '../../helpers/read-banks.ts';
 
 const filled = (count: number, value: unknown): unknown[] => Array.from({ length: count }, () => value);
 

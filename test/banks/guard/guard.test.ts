@@ -4,7 +4,7 @@ import { guard, type Acceptance, type NewList, type GuardPolicy } from '../../..
 import { LoadError } from '../../../src/banks/load-error.ts';
 import { NOTHING_REJECTED, type FieldRule } from '../../../src/banks/reading/entry.ts';
 import { readList, type ReadList } from '../../../src/banks/reading/list-reader.ts';
-import { readBanks } from '../../kit/read-banks.ts';
+import { readBanks } from '../../helpers/read-banks.ts';
 
 const POLICY: GuardPolicy = { minBanks: 2, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
 

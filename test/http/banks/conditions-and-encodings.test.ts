@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ENCODINGS } from '../../../src/banks/representation.ts';
-import { startBothPaths, type BothPaths } from '../../kit/both-paths.ts';
+import { startBothPaths, type BothPaths } from '../../helpers/both-paths.ts';
 
 // What RFC 9110 decides about a request for /banks, on both paths. Each case names the section. In a header's value, {identity},
 // {gzip} and {br} stand for the entity tag of that encoding, and {modified±N} for the date of the list's last change, N seconds off.

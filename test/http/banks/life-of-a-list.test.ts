@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
 import { wall } from '../../../src/clock.ts';
 import { createChooseAnswer, type Found } from '../../../src/http/banks/answers.ts';
-import { createManualClock } from '../../kit/manual-clock.ts';
-import { startRig, type Rig } from '../../kit/rig.ts';
-import { waitUntil } from '../../kit/wait-until.ts';
+import { createManualClock } from '../../helpers/manual-clock.ts';
+import { startRig, type Rig } from '../../helpers/rig.ts';
+import { waitUntil } from '../../helpers/wait-until.ts';
 
 // Requests that find no list wait for the load, and Cache-Status and a metric tell of it; and what tells of a changed list.
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { startProcess } from '../../kit/process.ts';
-import { sendRaw } from '../../kit/raw-http.ts';
-import { eventually, startLoadedRig, startRig, type Rig } from '../../kit/rig.ts';
+import { startProcess } from '../../helpers/process.ts';
+import { sendRaw } from '../../helpers/raw-http.ts';
+import { eventually, startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
 
 // Which requests operators see in the log, and at which level.
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
-import { openRaw } from '../../kit/raw-http.ts';
-import { eventually, startLoadedRig } from '../../kit/rig.ts';
+import { openRaw } from '../../helpers/raw-http.ts';
+import { eventually, startLoadedRig } from '../../helpers/rig.ts';
 
 // Connections of the whole service: how long an idle one stays open, and one whose client goes away.
 

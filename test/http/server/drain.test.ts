@@ -2,11 +2,11 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Limits } from '../../../src/http/server/limits.ts';
-import { startServer, type ServerRig } from '../../kit/bounded-server.ts';
-import { openRaw, sendRaw, type RawClient } from '../../kit/raw-http.ts';
-import { eventually } from '../../kit/rig.ts';
-import { connectionsOf } from '../../kit/server-sockets.ts';
-import { expectNoTimersOf } from '../../kit/timers.ts';
+import { startServer, type ServerRig } from '../../helpers/bounded-server.ts';
+import { openRaw, sendRaw, type RawClient } from '../../helpers/raw-http.ts';
+import { eventually } from '../../helpers/rig.ts';
+import { connectionsOf } from '../../helpers/server-sockets.ts';
+import { expectNoTimersOf } from '../../helpers/timers.ts';
 
 // A drain answers every request that a client has sent, and waits for nothing else.
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ENCODINGS } from '../../../src/banks/representation.ts';
 import { MAX_HEADER_BYTES } from '../../../src/http/server/limits.ts';
-import { startBothPaths, type BothPaths } from '../../kit/both-paths.ts';
-import { openRaw, sendRaw } from '../../kit/raw-http.ts';
-import { eventually, type Rig } from '../../kit/rig.ts';
+import { startBothPaths, type BothPaths } from '../../helpers/both-paths.ts';
+import { openRaw, sendRaw } from '../../helpers/raw-http.ts';
+import { eventually, type Rig } from '../../helpers/rig.ts';
 
 // Which requests the hot path answers, and that nobody can tell: with HOT_PATH=on and off the answers have the same bytes, and
 // the lines of the log the same text. What it must leave to node:http is also in raw-requests.test.ts, for both paths.

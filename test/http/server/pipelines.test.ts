@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { HotPath } from '../../../src/http/server/connection.ts';
-import { hotPath, startServer } from '../../kit/bounded-server.ts';
-import { closeLater } from '../../kit/close-later.ts';
-import { listenOn } from '../../kit/free-port.ts';
-import { createRandom } from '../../kit/random.ts';
-import { openRaw, sendRaw, type RawClient } from '../../kit/raw-http.ts';
-import { eventually } from '../../kit/rig.ts';
+import { hotPath, startServer } from '../../helpers/bounded-server.ts';
+import { closeLater } from '../../helpers/close-later.ts';
+import { listenOn } from '../../helpers/free-port.ts';
+import { createRandom } from '../../helpers/random.ts';
+import { openRaw, sendRaw, type RawClient } from '../../helpers/raw-http.ts';
+import { eventually } from '../../helpers/rig.ts';
 
 // Clients that send more requests than they have answers for: all are answered in order, one at a time, and a client that
 // does not read costs nothing but its own connection.

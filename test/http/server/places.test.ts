@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Limits } from '../../../src/http/server/limits.ts';
-import { startServer, type ServerRig } from '../../kit/bounded-server.ts';
-import { openRaw } from '../../kit/raw-http.ts';
-import { eventually } from '../../kit/rig.ts';
-import { connectionsOf } from '../../kit/server-sockets.ts';
-import { waitUntil } from '../../kit/wait-until.ts';
+import { startServer, type ServerRig } from '../../helpers/bounded-server.ts';
+import { openRaw } from '../../helpers/raw-http.ts';
+import { eventually } from '../../helpers/rig.ts';
+import { connectionsOf } from '../../helpers/server-sockets.ts';
+import { waitUntil } from '../../helpers/wait-until.ts';
 
 // Who has a connection when there are more than places. All of 127.0.0.0/8 is this machine, so clients can have addresses
 // of their own.

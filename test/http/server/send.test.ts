@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { createServer, type Socket } from 'node:net';
 import { makeSend } from '../../../src/http/banks/hot-path.ts';
-import { listenOn } from '../../kit/free-port.ts';
-import { openRaw } from '../../kit/raw-http.ts';
-import { eventually } from '../../kit/rig.ts';
+import { listenOn } from '../../helpers/free-port.ts';
+import { openRaw } from '../../helpers/raw-http.ts';
+import { eventually } from '../../helpers/rig.ts';
 
 // One prepared response on real connections, also on one whose client does not read.
 

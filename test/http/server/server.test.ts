@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { HotPath } from '../../../src/http/server/connection.ts';
-import { hotPath, startServer, type ServerRig } from '../../kit/bounded-server.ts';
-import { openRaw, sendRaw } from '../../kit/raw-http.ts';
-import { eventually } from '../../kit/rig.ts';
-import { connectionsOf } from '../../kit/server-sockets.ts';
+import { hotPath, startServer, type ServerRig } from '../../helpers/bounded-server.ts';
+import { openRaw, sendRaw } from '../../helpers/raw-http.ts';
+import { eventually } from '../../helpers/rig.ts';
+import { connectionsOf } from '../../helpers/server-sockets.ts';
 
 // The listener by itself: whose request is whose, and its time-outs, with limits that pass while a test looks on.
 

@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { listenOn } from '../../kit/free-port.ts';
+import { listenOn } from '../../helpers/free-port.ts';
 
 export const CLIENT_ID = '5f6c1f0e-6d1b-4b0a-9a35-0f4f1b8f2c11';
 export const CLIENT_SECRET = 'kP9~x.R_2-v%41+Zq';

@@ -13,7 +13,7 @@
  */
 import * as http from 'node:http';
 import * as zlib from 'node:zlib';
-import { listenOn } from '../../kit/free-port.ts';
+import { listenOn } from '../../helpers/free-port.ts';
 
 const MAINFRAME_ROWS = [
   { 'cod.banco': 1, nome: { curto: 'BB', completo: 'Banco do Brasil S.A.' }, sit: 'A' },
