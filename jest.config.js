@@ -30,7 +30,10 @@ export default {
   transform: {
     '\\.ts$': [
       '@swc/jest',
-      { module: { type: 'es6' }, jsc: { target: 'es2022', experimental: { keepImportAttributes: true } } },
+      {
+        module: { type: 'es6' },
+        jsc: { target: 'es2022', experimental: { keepImportAttributes: true } },
+      },
     ],
   },
 };

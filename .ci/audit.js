@@ -25,12 +25,16 @@ const report = parse(stdout);
 const counts = report?.metadata?.vulnerabilities;
 if (counts === undefined) {
   const reason = report?.message ?? report?.error?.summary ?? stderr;
-  process.stdout.write(`not checked, the registry gave no answer: ${String(reason).trim().split('\n')[0]}\n`);
+  process.stdout.write(
+    `not checked, the registry gave no answer: ${String(reason).trim().split('\n')[0]}\n`,
+  );
 } else {
   for (const { name, severity, via, range } of Object.values(report.vulnerabilities)) {
     const titles = via.map((cause) => cause.title ?? cause).join('; ');
     process.stdout.write(`${severity}: ${name} ${range}: ${titles}\n`);
   }
-  process.stdout.write(`${counts.high + counts.critical} high or critical of ${counts.total} known\n`);
+  process.stdout.write(
+    `${counts.high + counts.critical} high or critical of ${counts.total} known\n`,
+  );
   if (counts.high + counts.critical > 0) process.exitCode = 1;
 }

@@ -6,10 +6,14 @@ import { readFileSync } from 'node:fs';
 // what is kept.
 
 const sbom = JSON.parse(
-  execFileSync('npm', ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only'], {
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  }),
+  execFileSync(
+    'npm',
+    ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application', '--package-lock-only'],
+    {
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  ),
 );
 const { name, packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
 
@@ -25,7 +29,8 @@ const components = sbom.components
   // npm describes a package at two places once, and perhaps the one that is for development.
   .map((component) => ({ ...component, scope: 'required', properties: [] }));
 const missing = refs.size - components.length;
-if (missing !== 0) throw new Error(`npm sbom does not describe ${missing} packages of the lock file`);
+if (missing !== 0)
+  throw new Error(`npm sbom does not describe ${missing} packages of the lock file`);
 
 refs.add(sbom.metadata.component['bom-ref']);
 const dependencies = sbom.dependencies

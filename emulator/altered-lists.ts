@@ -9,11 +9,16 @@ export function renameField(banks: readonly unknown[], from: string, to: string)
   );
 }
 
-/** The list with the field `name` as a number where it is a string of digits: `"001"` becomes `1`. */
+/**
+ * The list with the field `name` as a number where it is a string of digits: `"001"` becomes `1`.
+ */
 export function retypeField(banks: readonly unknown[], name: string): unknown[] {
   return banks.map((bank) =>
     mapFields(bank, (key, value) => [
-      [key, key === name && typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value],
+      [
+        key,
+        key === name && typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value,
+      ],
     ]),
   );
 }
@@ -28,7 +33,10 @@ export function thinOutField(banks: readonly unknown[], name: string): unknown[]
   );
 }
 
-/** The list with the fields `code` and `ispb` inside an object `ids`, and `name` inside `names`, beside a list of objects. */
+/**
+ * The list with the fields `code` and `ispb` inside an object `ids`, and `name` inside `names`,
+ * beside a list of objects.
+ */
 export function nestFields(banks: readonly unknown[]): unknown[] {
   return banks.map((bank) => {
     const { code, ispb, name, ...rest } = Object.fromEntries(fieldsOf(bank));
@@ -39,7 +47,9 @@ export function nestFields(banks: readonly unknown[]): unknown[] {
 /** The list with another `ispb` in each entry. */
 export function renumber(banks: readonly unknown[]): unknown[] {
   return banks.map((bank, index) =>
-    mapFields(bank, (name, value) => [[name, name === 'ispb' ? String(90_000_000 + index) : value]]),
+    mapFields(bank, (name, value) => [
+      [name, name === 'ispb' ? String(90_000_000 + index) : value],
+    ]),
   );
 }
 
@@ -54,7 +64,9 @@ export function replaceWithJunk(
   isReplaced: (index: number) => boolean,
 ): unknown[] {
   const junk: readonly unknown[] = [null, 42, INTERNAL_DETAIL, ['001', 'BCO DO BRASIL S.A.'], true];
-  return banks.map((bank, index) => (isReplaced(index) ? junk[Math.floor(index / 2) % junk.length] : bank));
+  return banks.map((bank, index) =>
+    isReplaced(index) ? junk[Math.floor(index / 2) % junk.length] : bank,
+  );
 }
 
 /** 70,000 valid entries, more than 6 MiB as JSON. */
@@ -79,7 +91,10 @@ function fieldsOf(bank: unknown): Field[] {
   return typeof bank === 'object' && bank !== null ? Object.entries(bank) : [];
 }
 
-function mapFields(bank: unknown, map: (name: string, value: unknown) => readonly Field[]): unknown {
+function mapFields(
+  bank: unknown,
+  map: (name: string, value: unknown) => readonly Field[],
+): unknown {
   if (typeof bank !== 'object' || bank === null) return bank;
   return Object.fromEntries(Object.entries(bank).flatMap(([name, value]) => map(name, value)));
 }

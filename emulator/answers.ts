@@ -1,10 +1,14 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { constants, createBrotliCompress, gzipSync } from 'node:zlib';
 
-// The responses that the emulator sends. Error responses leak on purpose: they contain a marker and echo the
-// credentials of the request, so that tests can prove that the service passes neither to a browser or a log.
+// The responses that the emulator sends. Error responses leak on purpose: they contain a marker and
+// echo the credentials of the request, so that tests can prove that the service passes neither to a
+// browser or a log.
 
-/** The marker in every error response; it must never appear in anything that the service writes or sends. */
+/**
+ * The marker in every error response; it must never appear in anything that the service writes or
+ * sends.
+ */
 export const INTERNAL_DETAIL = 'emulator-internal-detail';
 
 /** Sends a complete response with a Content-Length. */
@@ -16,7 +20,11 @@ export function send(
   headers: OutgoingHttpHeaders = {},
 ): void {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  res.writeHead(status, { 'content-type': contentType, 'content-length': bytes.length, ...headers });
+  res.writeHead(status, {
+    'content-type': contentType,
+    'content-length': bytes.length,
+    ...headers,
+  });
   res.end(bytes);
 }
 
@@ -43,7 +51,11 @@ export function sendFailure(
 }
 
 /** Sends the HTML maintenance page of a proxy, with status 200 and the given Content-Type. */
-export function sendMaintenancePage(req: IncomingMessage, res: ServerResponse, contentType: string): void {
+export function sendMaintenancePage(
+  req: IncomingMessage,
+  res: ServerResponse,
+  contentType: string,
+): void {
   const page =
     '<!doctype html><title>maintenance</title><h1>Down for maintenance</h1>' +
     `<!-- ${INTERNAL_DETAIL} authorization: ${req.headers.authorization ?? 'none'} -->`;
@@ -74,7 +86,8 @@ export function brotliBomb(): Promise<Buffer> {
 }
 
 async function compressBomb(): Promise<Buffer> {
-  // Brotli streams cannot be concatenated; at the fastest setting, compressing 1 GiB takes about 0.2 s.
+  // Brotli streams cannot be concatenated; at the fastest setting, compressing 1 GiB takes about
+  // 0.2 s.
   const compressor = createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
   const chunks: Buffer[] = [];
   compressor.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -12,11 +12,15 @@ import {
 } from './altered-lists.ts';
 import { brotliBomb, gzipBomb, send, sendFailure, sendMaintenancePage } from './answers.ts';
 
-// All behaviours of the emulated provider, good and bad: one table for the bank list, one for the token endpoint.
-// The types of their names are derived from the tables. Behaviours that send bank data require a valid token;
-// behaviours that fail do so with any token or none. A behaviour keeps no state.
+// All behaviours of the emulated provider, good and bad: one table for the bank list, one for the
+// token endpoint. The types of their names are derived from the tables. Behaviours that send bank
+// data require a valid token; behaviours that fail do so with any token or none. A behaviour keeps
+// no state.
 
-/** Parameters of a behaviour: `retryAfter` is sent unchanged as Retry-After, `delayMs` is used by `slow`. */
+/**
+ * Parameters of a behaviour: `retryAfter` is sent unchanged as Retry-After, `delayMs` is used by
+ * `slow`.
+ */
 export interface BehaviourDetails {
   readonly retryAfter?: string | undefined;
   readonly delayMs?: number | undefined;
@@ -46,9 +50,15 @@ export interface Grant {
   readonly expires_in?: number | string | null;
 }
 
-/** One behaviour of the token endpoint: it fails, or it grants a token that the list accepts or rejects. */
+/**
+ * One behaviour of the token endpoint: it fails, or it grants a token that the list accepts or
+ * rejects.
+ */
 export type TokenBehaviourRow =
-  | { readonly description: string; readonly fail: (req: IncomingMessage, res: ServerResponse) => void }
+  | {
+      readonly description: string;
+      readonly fail: (req: IncomingMessage, res: ServerResponse) => void;
+    }
   | {
       readonly description: string;
       readonly grant: (grant: Grant) => object;
@@ -95,9 +105,12 @@ export const listBehaviours = {
   refuse: failure('connections are refused and open ones destroyed', ({ req }) => reset(req)),
   reset: failure('the connection is reset before a response', ({ req }) => reset(req)),
   hang: failure('the request is accepted and never answered', () => undefined),
-  stall: data('headers and half of the list, then nothing more', ({ res, banks }) => writeHalf(res, banks)),
-  'cut-short': data('half of the Content-Length, then the connection closes', ({ req, res, banks }) =>
-    writeHalf(res, banks, () => req.socket.destroy()),
+  stall: data('headers and half of the list, then nothing more', ({ res, banks }) =>
+    writeHalf(res, banks),
+  ),
+  'cut-short': data(
+    'half of the Content-Length, then the connection closes',
+    ({ req, res, banks }) => writeHalf(res, banks, () => req.socket.destroy()),
   ),
   drip: data('headers, then one space every 20 ms without end', ({ res }) => {
     res.writeHead(200, { 'content-type': JSON_TYPE });
@@ -133,13 +146,23 @@ export const listBehaviours = {
     send(res, 200, JSON_TYPE, '{"banks": ['),
   ),
   'not-utf8': data('the bank list in ISO-8859-1', ({ res, banks }) =>
-    send(res, 200, JSON_TYPE, toLatin1Json([...banks, { code: '998', ispb: '99999998', name: 'CRÉDITO é' }])),
+    send(
+      res,
+      200,
+      JSON_TYPE,
+      toLatin1Json([...banks, { code: '998', ispb: '99999998', name: 'CRÉDITO é' }]),
+    ),
   ),
-  envelope: data('the bank list inside {"data": ...}', ({ banks, sendList }) => sendList({ data: banks })),
+  envelope: data('the bank list inside {"data": ...}', ({ banks, sendList }) =>
+    sendList({ data: banks }),
+  ),
   'deep-envelope': data(
     'the first 50 entries inside {"data": {"banks": ...}}, beside members of pages',
     ({ banks, sendList }) =>
-      sendList({ meta: { total: banks.length, page: 1 }, data: { banks: banks.slice(0, 50), errors: [] } }),
+      sendList({
+        meta: { total: banks.length, page: 1 },
+        data: { banks: banks.slice(0, 50), errors: [] },
+      }),
   ),
   nested: data('codes and names inside objects, with a list of objects', ({ banks, sendList }) =>
     sendList(nestFields(banks)),
@@ -191,7 +214,9 @@ export const listBehaviours = {
     'the field name is null in 30 % of the entries, missing in 20 %',
     ({ banks, sendList }) => sendList(thinOutField(banks, 'name')),
   ),
-  duplicates: data('the first entry 200 times', ({ banks, sendList }) => sendList(repeatFirst(banks, 200))),
+  duplicates: data('the first entry 200 times', ({ banks, sendList }) =>
+    sendList(repeatFirst(banks, 200)),
+  ),
   paginated: data('the first 50 entries, with a Link to the next page', ({ banks, sendList }) =>
     sendList(banks.slice(0, 50), { link: '</api/v1/banks?page=2>; rel="next"' }),
   ),
@@ -230,7 +255,12 @@ export const tokenBehaviours = {
     grant: ({ access_token, expires_in }) => ({ access_token, expires_in }),
     accepted: true,
   },
-  created: { description: 'the grant has status 201', grant: unchanged, accepted: true, status: 201 },
+  created: {
+    description: 'the grant has status 201',
+    grant: unchanged,
+    accepted: true,
+    status: 201,
+  },
   'camel-case': {
     description: 'the token is in accessToken',
     grant: ({ access_token }) => ({ accessToken: access_token, expiresAt: '2030-01-01' }),
@@ -274,14 +304,23 @@ export const tokenBehaviours = {
     accepted: true,
     format: 'json',
   },
-  'rejected-token': { description: 'a token that the list rejects', grant: unchanged, accepted: false },
+  'rejected-token': {
+    description: 'a token that the list rejects',
+    grant: unchanged,
+    accepted: false,
+  },
   reset: { description: 'the connection is reset before a response', fail: (req) => reset(req) },
   hang: { description: 'the request is accepted and never answered', fail: () => undefined },
-  'server-error': { description: '500', fail: (req, res) => sendFailure(req, res, 500, 'server_error') },
+  'server-error': {
+    description: '500',
+    fail: (req, res) => sendFailure(req, res, 500, 'server_error'),
+  },
   'invalid-client': {
     description: '401 invalid_client, even with correct credentials',
     fail: (req, res) =>
-      sendFailure(req, res, 401, 'invalid_client', { 'www-authenticate': 'Basic realm="emulator"' }),
+      sendFailure(req, res, 401, 'invalid_client', {
+        'www-authenticate': 'Basic realm="emulator"',
+      }),
   },
   'unknown-refusal': {
     description: '401 without an error code',

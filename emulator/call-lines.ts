@@ -5,10 +5,13 @@ import type { Call } from './calls.ts';
 const MAX_LINES_PER_SECOND = 5;
 
 /**
- * Returns a function that writes one line for each call. After five lines within a second it only counts further
- * calls; the count is written before the next line.
+ * Returns a function that writes one line for each call. After five lines within a second it only
+ * counts further calls; the count is written before the next line.
  */
-export function createCallLines(write: (line: string) => void, now: () => number): (call: Call) => void {
+export function createCallLines(
+  write: (line: string) => void,
+  now: () => number,
+): (call: Call) => void {
   let second = 0;
   let linesThisSecond = 0;
   let omitted = 0;

@@ -10,7 +10,9 @@ type ProviderPath = typeof LIST_PATH | typeof TOKEN_PATH;
 export interface Call {
   readonly method: string;
   readonly path: string;
-  /** All request headers, including Authorization: the emulator only ever sees made-up credentials. */
+  /**
+   * All request headers, including Authorization: the emulator only ever sees made-up credentials.
+   */
   readonly headers: IncomingHttpHeaders;
   /** The response status; undefined until it is sent, and if it never is. */
   readonly status: number | undefined;
@@ -29,7 +31,10 @@ export interface CallRecord {
 
 const MAX_RECENT_CALLS = 10_000;
 
-/** Creates an empty record. `onEnd` is called once for each call, when its response has been sent or cut off. */
+/**
+ * Creates an empty record. `onEnd` is called once for each call, when its response has been sent or
+ * cut off.
+ */
 export function createCallRecord(onEnd: (call: Call) => void = () => undefined): CallRecord {
   const recent: Call[] = [];
   // Only these two paths: anything else that a client asks for must not make this grow.
@@ -54,7 +59,8 @@ export function createCallRecord(onEnd: (call: Call) => void = () => undefined):
 function toCall(req: IncomingMessage, res: ServerResponse): Call {
   let response: ServerResponse | undefined = res;
   let finalStatus: number | undefined;
-  const status = (): number | undefined => (response?.headersSent ? response.statusCode : finalStatus);
+  const status = (): number | undefined =>
+    response?.headersSent ? response.statusCode : finalStatus;
   // Keep only the status of a closed response, not the response itself.
   res.once('close', () => {
     finalStatus = status();

@@ -3,9 +3,10 @@ import { sendJson } from './answers.ts';
 import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from './behaviours.ts';
 import type { Behaviour, BehaviourDetails, TokenBehaviour } from './behaviours.ts';
 
-// The emulator's control API: it shows the current behaviours and the number of calls, and switches behaviours.
-// It shows no credentials and requires none, so it belongs on the loopback interface. Web pages of other origins
-// cannot switch anything: PUT needs a CORS preflight, which is not answered.
+// The emulator's control API: it shows the current behaviours and the number of calls, and switches
+// behaviours. It shows no credentials and requires none, so it belongs on the loopback interface.
+// Web pages of other origins cannot switch anything: PUT needs a CORS preflight, which is not
+// answered.
 
 /** What the control API uses of an emulator. */
 interface Controlled {
@@ -71,7 +72,9 @@ function state(emulator: Controlled): object {
 type Described = Readonly<Record<string, { readonly description: string }>>;
 
 function describe(table: Described): Record<string, string> {
-  return Object.fromEntries(Object.entries(table).map(([name, { description }]) => [name, description]));
+  return Object.fromEntries(
+    Object.entries(table).map(([name, { description }]) => [name, description]),
+  );
 }
 
 function sendUnknown(res: ServerResponse, table: Described): void {

@@ -8,17 +8,24 @@ import { createCallLines } from './call-lines.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator, type Emulator } from './emulator.ts';
 import { openListener } from './listener.ts';
 
-// The service, the emulator and the bank picker in one process, without credentials or configuration. A newcomer
-// starts this first. It prints where everything is and how to break it. Ctrl-C stops all of it.
+// The service, the emulator and the bank picker in one process, without credentials or
+// configuration. A newcomer starts this first. It prints where everything is and how to break it.
+// Ctrl-C stops all of it.
 
 const HOST = '127.0.0.1';
 const MANAGEMENT_PORT = 3001;
 const CONTROL_PORT = 4001;
 
-/** Where Vite shows a page while it is written, and after it was built: the examples run as they are. */
+/**
+ * Where Vite shows a page while it is written, and after it was built: the examples run as they
+ * are.
+ */
 const VITE_ORIGINS = ['http://localhost:5173', 'http://localhost:4173'];
 
-/** The demo reads five variables. It ignores PROVIDER_*: real credentials must not be sent to the emulator. */
+/**
+ * The demo reads five variables. It ignores PROVIDER_*: real credentials must not be sent to the
+ * emulator.
+ */
 // oxlint-disable-next-line node/no-process-env -- a program of its own
 const { env } = process;
 const PORT = env['PORT'] || '3000';
@@ -27,7 +34,8 @@ const CACHE_TTL = env['CACHE_TTL'] || '15s';
 const run = async (): Promise<void> => {
   const write = (text: string): void => void process.stdout.write(text);
   const emulator = await startDemoEmulator(createCallLines(write, Date.now));
-  // The configuration needs the page's origin, and the page needs the address of the service, which starts last.
+  // The configuration needs the page's origin, and the page needs the address of the service, which
+  // starts last.
   let banksUrl = '';
   const picker = await startDemoPage({ banksUrl: () => banksUrl });
   const config = parseConfig({
@@ -46,7 +54,9 @@ const run = async (): Promise<void> => {
   const service = createService(config, {
     version: readVersion(),
     // By default only changes of state are shown; with LOG_LEVEL set, everything at that level.
-    logDestination: env['LOG_LEVEL'] ? log : { write: (line) => void (isRoutine(line) || log.write(line)) },
+    logDestination: env['LOG_LEVEL']
+      ? log
+      : { write: (line) => void (isRoutine(line) || log.write(line)) },
   });
 
   const { publicUrl, operatorsUrl } = await service.start();
@@ -66,13 +76,21 @@ const run = async (): Promise<void> => {
   banksUrl = `${publicUrl}/banks`;
   write(
     guide(
-      { publicUrl, managementUrl: operatorsUrl, pickerUrl: picker.url, controlUrl: emulator.controlUrl },
+      {
+        publicUrl,
+        managementUrl: operatorsUrl,
+        pickerUrl: picker.url,
+        controlUrl: emulator.controlUrl,
+      },
       config,
     ),
   );
 };
 
-/** Starts the emulator with its control API on the documented port, or on a free one if that is in use. */
+/**
+ * Starts the emulator with its control API on the documented port, or on a free one if that is in
+ * use.
+ */
 const startDemoEmulator = (onCallEnd: ReturnType<typeof createCallLines>): Promise<Emulator> =>
   startEmulator({ controlPort: CONTROL_PORT, onCallEnd }).catch((error: unknown) => {
     if (listenError(error)?.code !== 'EADDRINUSE') throw error;
@@ -106,7 +124,9 @@ const isRoutine = (line: string): boolean =>
 
 const readVersion = (): string => {
   const manifest: unknown = createRequire(import.meta.url)('#package.json');
-  return typeof manifest === 'object' && manifest && 'version' in manifest ? String(manifest.version) : '';
+  return typeof manifest === 'object' && manifest && 'version' in manifest
+    ? String(manifest.version)
+    : '';
 };
 
 interface Urls {
@@ -117,7 +137,10 @@ interface Urls {
 }
 
 /** The text printed at start. Lines indented by four spaces can be pasted into a shell. */
-const guide = ({ publicUrl, managementUrl, pickerUrl, controlUrl }: Urls, { cache }: Config): string => {
+const guide = (
+  { publicUrl, managementUrl, pickerUrl, controlUrl }: Urls,
+  { cache }: Config,
+): string => {
   const retryWithin = cache.ttlMs > 60_000 ? '1m' : CACHE_TTL;
   const management =
     managementUrl === undefined

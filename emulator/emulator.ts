@@ -1,4 +1,9 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
 import { createRequire } from 'node:module';
 import { sendFailure } from './answers.ts';
 import { listBehaviours } from './behaviours.ts';
@@ -11,10 +16,10 @@ import { openListener } from './listener.ts';
 import { createTokens } from './tokens.ts';
 import type { Tokens } from './tokens.ts';
 
-// The emulator: a banking provider on this machine whose behaviour can be changed while it runs. It has two
-// listeners: the provider itself and the control API, which stays reachable while the provider refuses
-// connections. A new behaviour applies to requests that start after the change; requests in progress finish
-// under the old one. Use it with made-up credentials only.
+// The emulator: a banking provider on this machine whose behaviour can be changed while it runs. It
+// has two listeners: the provider itself and the control API, which stays reachable while the
+// provider refuses connections. A new behaviour applies to requests that start after the change;
+// requests in progress finish under the old one. Use it with made-up credentials only.
 
 /** Answers a request for the list in place of the current behaviour. */
 type Script = (req: IncomingMessage, res: ServerResponse) => void;
@@ -29,7 +34,10 @@ export interface EmulatorOptions {
   readonly accessTokens?: readonly string[];
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** Lifetime of issued tokens in seconds; `null`: they never expire and the grant has no expires_in. */
+  /**
+   * Lifetime of issued tokens in seconds; `null`: they never expire and the grant has no
+   * expires_in.
+   */
   readonly tokenLifetimeSeconds?: number | null;
   /** The encoding of the list for clients that accept it. */
   readonly compress?: 'gzip' | 'br' | undefined;
@@ -47,8 +55,8 @@ export interface Emulator {
   readonly behaviour: Behaviour;
   readonly tokenBehaviour: TokenBehaviour;
   /**
-   * Sets the list's behaviour. Resolves when it is in effect, which takes time only for changes to and from `refuse`.
-   * Rejects with a RangeError if the details are invalid.
+   * Sets the list's behaviour. Resolves when it is in effect, which takes time only for changes to
+   * and from `refuse`. Rejects with a RangeError if the details are invalid.
    */
   behave(name: Behaviour, details?: BehaviourDetails): Promise<void>;
   /** Sets the token endpoint's behaviour. */
@@ -76,14 +84,18 @@ export interface Emulator {
 /** The fixed token that an emulator accepts by default. */
 export const DEFAULT_ACCESS_TOKEN = 'emulator-access-token';
 
-/** Starts an emulator. Both listeners are open when the promise resolves; rejects with EADDRINUSE and the like. */
+/**
+ * Starts an emulator. Both listeners are open when the promise resolves; rejects with EADDRINUSE
+ * and the like.
+ */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const { host = '127.0.0.1', now = Date.now } = options;
   const tokens = createTokens({
     clientId: options.clientId ?? 'emulator-client',
     clientSecret: options.clientSecret ?? 'emulator-secret',
     fixedTokens: options.accessTokens ?? [DEFAULT_ACCESS_TOKEN],
-    lifetimeSeconds: options.tokenLifetimeSeconds === undefined ? 3600 : options.tokenLifetimeSeconds,
+    lifetimeSeconds:
+      options.tokenLifetimeSeconds === undefined ? 3600 : options.tokenLifetimeSeconds,
     now,
   });
   const calls = createCallRecord(options.onCallEnd);
@@ -192,7 +204,8 @@ function createProvider({ state, tokens, calls, sendList }: ProviderOptions): Re
     const { method, path } = calls.add(req, res);
     const allowed = path === LIST_PATH ? 'GET' : path === TOKEN_PATH ? 'POST' : undefined;
     if (allowed === undefined) return sendFailure(req, res, 404, 'not_found');
-    if (method !== allowed) return sendFailure(req, res, 405, 'method_not_allowed', { allow: allowed });
+    if (method !== allowed)
+      return sendFailure(req, res, 405, 'method_not_allowed', { allow: allowed });
     if (path === LIST_PATH) return answerList(req, res);
     // Reading the form fails only if the client has disconnected.
     tokens.answer(req, res, state.tokenBehaviour).catch(() => req.socket.destroy());
@@ -201,7 +214,8 @@ function createProvider({ state, tokens, calls, sendList }: ProviderOptions): Re
 }
 
 function loadBanks(): readonly unknown[] {
-  // Resolved through package.json, so that the same line works from emulator/ and from dist/emulator/.
+  // Resolved through package.json, so that the same line works from emulator/ and from
+  // dist/emulator/.
   const loaded: unknown = createRequire(import.meta.url)('#emulator-banks.json');
   if (!isList(loaded)) throw new TypeError('emulator/banks.json does not contain a list');
   return loaded;

@@ -21,7 +21,10 @@ export const createSendList =
     if (compress === undefined || !accepts(req.headers['accept-encoding'], compress))
       return send(res, 200, 'application/json', body, headers);
     const compressed = compress === 'gzip' ? gzipSync(body) : brotliCompressSync(body);
-    return send(res, 200, 'application/json', compressed, { ...headers, 'content-encoding': compress });
+    return send(res, 200, 'application/json', compressed, {
+      ...headers,
+      'content-encoding': compress,
+    });
   };
 
 function accepts(acceptEncoding: string | string[] | undefined, encoding: string): boolean {
@@ -30,6 +33,8 @@ function accepts(acceptEncoding: string | string[] | undefined, encoding: string
     .split(',')
     .some((item) => {
       const [name, ...parameters] = item.split(';').map((part) => part.trim());
-      return (name === encoding || name === '*') && !parameters.some((part) => /^q=0(\.0*)?$/.test(part));
+      return (
+        (name === encoding || name === '*') && !parameters.some((part) => /^q=0(\.0*)?$/.test(part))
+      );
     });
 }

@@ -1,8 +1,9 @@
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from './emulator.ts';
 import type { Emulator } from './emulator.ts';
 
-// Runs the emulator as a program, configured by EMULATOR_* variables. It refuses to start in a production environment,
-// where it could only be mistaken for the provider. SIGINT and SIGTERM stop it at once, with exit status 0.
+// Runs the emulator as a program, configured by EMULATOR_* variables. It refuses to start in a
+// production environment, where it could only be mistaken for the provider. SIGINT and SIGTERM stop
+// it at once, with exit status 0.
 
 // Only this program reads the environment; startEmulator() takes options.
 // oxlint-disable-next-line node/no-process-env
@@ -15,13 +16,16 @@ function setting(name: string, fallback: string): string {
 function portSetting(name: string, fallback: number): number {
   const text = setting(name, String(fallback));
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(port <= 65_535)) throw new RangeError(`${name} must be a port from 0 to 65535, not "${text}"`);
+  if (!(port <= 65_535))
+    throw new RangeError(`${name} must be a port from 0 to 65535, not "${text}"`);
   return port;
 }
 
 function start(): Promise<Emulator> {
   if (setting('PROVIDER_ENVIRONMENT', '').toLowerCase() === 'production') {
-    throw new Error('PROVIDER_ENVIRONMENT is production; the emulator is for development and tests only');
+    throw new Error(
+      'PROVIDER_ENVIRONMENT is production; the emulator is for development and tests only',
+    );
   }
   return startEmulator({
     host: setting('EMULATOR_HOST', '127.0.0.1'),

@@ -4,11 +4,15 @@ import { INTERNAL_DETAIL, sendFailure, sendJson } from './answers.ts';
 import { tokenBehaviours } from './behaviours.ts';
 import type { Grant, TokenBehaviour, TokenBehaviourRow } from './behaviours.ts';
 
-// The emulated provider's tokens: which ones the list accepts, and the endpoint that issues them. The endpoint is an
-// assumption, because the provider documents none: the client credentials grant of RFC 6749 (section 4.4), with client
-// authentication by HTTP Basic unless a behaviour wants another. An issued token is rejected once it has expired.
+// The emulated provider's tokens: which ones the list accepts, and the endpoint that issues them.
+// The endpoint is an assumption, because the provider documents none: the client credentials grant
+// of RFC 6749 (section 4.4), with client authentication by HTTP Basic unless a behaviour wants
+// another. An issued token is rejected once it has expired.
 
-/** Settings of the tokens. With a lifetime of `null` tokens never expire and the grant has no expires_in. */
+/**
+ * Settings of the tokens. With a lifetime of `null` tokens never expire and the grant has no
+ * expires_in.
+ */
 export interface TokenSettings {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -55,12 +59,21 @@ export function createTokens(settings: TokenSettings): Tokens {
     return fixed.has(token) || (issued.get(token) ?? Number.NEGATIVE_INFINITY) > now();
   }
 
-  async function answer(req: IncomingMessage, res: ServerResponse, behaviour: TokenBehaviour): Promise<void> {
+  async function answer(
+    req: IncomingMessage,
+    res: ServerResponse,
+    behaviour: TokenBehaviour,
+  ): Promise<void> {
     const row: TokenBehaviourRow = tokenBehaviours[behaviour];
     if ('fail' in row) return row.fail(req, res);
 
     const refuse = (status: number, error: string, description: string): void =>
-      sendJson(res, status, { error, error_description: `${description} (${INTERNAL_DETAIL})` }, NO_STORE);
+      sendJson(
+        res,
+        status,
+        { error, error_description: `${description} (${INTERNAL_DETAIL})` },
+        NO_STORE,
+      );
 
     const form = await readForm(req, row.format);
     const client = clientOf(req.headers.authorization, form, row.auth);
@@ -111,7 +124,8 @@ function clientOf(
   form: URLSearchParams | undefined,
   auth: 'basic' | 'basic_plain' | 'post' = 'basic',
 ): Client | undefined {
-  if (auth !== 'post') return basicCredentials(authorization, auth === 'basic' ? formDecode : String);
+  if (auth !== 'post')
+    return basicCredentials(authorization, auth === 'basic' ? formDecode : String);
   const [id, secret] = [form?.get('client_id'), form?.get('client_secret')];
   return authorization === undefined && id && secret ? { id, secret } : undefined;
 }
@@ -146,11 +160,13 @@ async function readForm(
   for await (const chunk of req) {
     if (!(chunk instanceof Uint8Array)) continue;
     length += chunk.length;
-    // Read a body that is too large to its end, so that the client still gets the response, but do not keep it.
+    // Read a body that is too large to its end, so that the client still gets the response, but do
+    // not keep it.
     if (length <= MAX_FORM_BYTES) chunks.push(chunk);
   }
   const type = req.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== (format === 'json' ? JSON_TYPE : FORM_TYPE) || length > MAX_FORM_BYTES) return undefined;
+  if (type !== (format === 'json' ? JSON_TYPE : FORM_TYPE) || length > MAX_FORM_BYTES)
+    return undefined;
   const text = Buffer.concat(chunks).toString();
   return format === 'json' ? parseMembers(text) : new URLSearchParams(text);
 }

@@ -3,14 +3,18 @@ import { setImmediate } from 'node:timers/promises';
 
 // The clock for everything that waits or measures ages. Tests pass one that they move by hand.
 //
-// There are three kinds of time, and each has its own type, so that the compiler keeps them apart: the
-// difference of two times of one kind is a number of milliseconds; two kinds have no difference.
+// There are three kinds of time, and each has its own type, so that the compiler keeps them apart:
+// the difference of two times of one kind is a number of milliseconds; two kinds have no
+// difference.
 
 declare const kind: unique symbol;
 
 /** Milliseconds of this process, which never go back and go on while the machine sleeps. */
 export type MonotonicMs = number & { readonly [kind]: 'monotonic' };
-/** Milliseconds since 1970 by this machine's clock, which may be wrong, and may be corrected at any time. */
+/**
+ * Milliseconds since 1970 by this machine's clock, which may be wrong, and may be corrected at any
+ * time.
+ */
 export type WallMs = number & { readonly [kind]: 'wall' };
 /** Milliseconds since 1970 by the clock of the shared store. */
 export type StoreMs = number & { readonly [kind]: 'store' };
@@ -34,7 +38,10 @@ export interface Clock {
   monotonicMs(): MonotonicMs;
   /** For display and for what is saved outside the process. */
   wallMs(): WallMs;
-  /** Runs `task` once after `delayMs` and returns a function that cancels it. Never keeps the process alive. */
+  /**
+   * Runs `task` once after `delayMs` and returns a function that cancels it. Never keeps the
+   * process alive.
+   */
   after(delayMs: number, task: () => void): () => void;
   /** Lets other work of the event loop have its turn: for long work, in slices. */
   turn(): Promise<void>;
@@ -51,18 +58,26 @@ export interface TimeSources {
   readonly setTimer: (delayMs: number, task: () => void) => () => void;
 }
 
-/** Below this, a difference between two clocks is rounding: macOS and Windows count the uptime in seconds. */
+/**
+ * Below this, a difference between two clocks is rounding: macOS and Windows count the uptime in
+ * seconds.
+ */
 const SLEEP_MS = 1_500;
-/** The wall clock and the running clock part by at least this before the uptime is read, which costs a system call. */
+/**
+ * The wall clock and the running clock part by at least this before the uptime is read, which costs
+ * a system call.
+ */
 const SUSPECT_MS = 1_000;
-/** A timer stands still while the machine sleeps, so a long wait is made of waits of this length. */
+/**
+ * A timer stands still while the machine sleeps, so a long wait is made of waits of this length.
+ */
 const TIMER_SLICE_MS = 1_000;
 
 /**
- * A clock that goes on while the machine sleeps. On Linux `performance.now()` is CLOCK_MONOTONIC, which
- * does not, and libuv has no other; `os.uptime()` does (CLOCK_BOOTTIME on Linux, the time since
- * `kern.boottime` on macOS, GetTickCount64 on Windows). It is read where the wall clock has moved
- * against the running one. A corrected wall clock alone adds nothing.
+ * A clock that goes on while the machine sleeps. On Linux `performance.now()` is CLOCK_MONOTONIC,
+ * which does not, and libuv has no other; `os.uptime()` does (CLOCK_BOOTTIME on Linux, the time
+ * since `kern.boottime` on macOS, GetTickCount64 on Windows). It is read where the wall clock has
+ * moved against the running one. A corrected wall clock alone adds nothing.
  */
 export const createSystemClock = ({
   running,
@@ -108,7 +123,8 @@ export const systemClock: Clock = createSystemClock({
   wall: () => Date.now(),
   uptime,
   setTimer: (delayMs, task) => {
-    // Node's timers ignore fractions, but the first one costs all compiled code that uses timers: V8 drops it.
+    // Node's timers ignore fractions, but the first one costs all compiled code that uses timers:
+    // V8 drops it.
     const timer = setTimeout(task, Math.ceil(delayMs)).unref();
     return () => clearTimeout(timer);
   },
@@ -117,13 +133,16 @@ export const systemClock: Clock = createSystemClock({
 /** The longest wait a Node timer can hold (2^31 - 1 ms); a longer one would fire at once. */
 export const LONGEST_TIMER_MS = 2_147_483_647;
 
-/** The date of a wall-clock time. A clock, or a saved time, can be beyond the years that a Date can hold: then the last one. */
+/**
+ * The date of a wall-clock time. A clock, or a saved time, can be beyond the years that a Date can
+ * hold: then the last one.
+ */
 export const toDate = (wallMs: number): Date =>
   new Date(Math.max(-LARGEST_DATE_MS, Math.min(LARGEST_DATE_MS, wallMs)));
 
 /**
- * A moment in the past, as it may be shown at `nowMs`, both in wall-clock milliseconds: a clock that was set back would put
- * it into the future.
+ * A moment in the past, as it may be shown at `nowMs`, both in wall-clock milliseconds: a clock
+ * that was set back would put it into the future.
  */
 export const notAfter = (nowMs: number, wallMs: number): number => Math.min(wallMs, nowMs);
 

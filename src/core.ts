@@ -18,12 +18,15 @@ import { createSigning } from './sharing/signing.ts';
 import { createSnapshotFile, type Files } from './sharing/snapshot-file.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 
-// The cached list with all that keeps it: the provider that it is loaded from, the stores that it is saved in, the replicas
-// that it is shared with. Everything but HTTP towards clients. What surrounds it can be handed in, so that a simulation
-// can decide when each thing happens.
+// The cached list with all that keeps it: the provider that it is loaded from, the stores that it
+// is saved in, the replicas that it is shared with. Everything but HTTP towards clients. What
+// surrounds it can be handed in, so that a simulation can decide when each thing happens.
 
 export interface CoreOptions extends Omit<ProviderOptions, 'onEvent' | 'secrets'> {
-  /** Measures the deadlines of a real network, where `clock` is moved by hand, which a real network does not follow. */
+  /**
+   * Measures the deadlines of a real network, where `clock` is moved by hand, which a real network
+   * does not follow.
+   */
   readonly networkClock?: Clock | undefined;
   readonly emit: (event: ServiceEvent) => void;
   // What stands for Redis, disk and compression; the real ones unless given.
@@ -72,7 +75,8 @@ export const createCore = (config: Config, options: CoreOptions) => {
   const restore = async (): Promise<StoreName | undefined> => {
     replicas?.open(renewal.onNews);
     const saved = await snapshot?.read();
-    if (saved) await keeper.restore(saved, undefined).catch((error: unknown) => snapshot?.refuse(error));
+    if (saved)
+      await keeper.restore(saved, undefined).catch((error: unknown) => snapshot?.refuse(error));
     await replicas?.synchronize();
     const held = keeper.cached.get();
     if (!held) return undefined;
@@ -89,8 +93,8 @@ export const createCore = (config: Config, options: CoreOptions) => {
     tokenVariable: provider.tokenVariable,
     tokenAccepted: provider.tokenAccepted,
     /**
-     * Reads all secret files again, requests a new token where tokens are granted, and connects to Redis anew where a
-     * file has its address; what is in use stays if that fails.
+     * Reads all secret files again, requests a new token where tokens are granted, and connects to
+     * Redis anew where a file has its address; what is in use stays if that fails.
      * @returns what is wrong, a sentence each; none: the next load uses what was read
      */
     renewSecrets: async (): Promise<readonly string[]> => {
@@ -110,7 +114,10 @@ export const createCore = (config: Config, options: CoreOptions) => {
       }
       return problems;
     },
-    /** Connects to the other replicas and restores the last good list. @returns the store that had it */
+    /**
+     * Connects to the other replicas and restores the last good list. @returns the store that had
+     * it
+     */
     restore: (): Promise<StoreName | undefined> => (restoring = restore()),
     /** Loads the list unless a fresh one was restored, and keeps renewing it. */
     start: renewal.start,
@@ -136,7 +143,9 @@ const createSaving = (
   secrets: SecretFiles,
   { clock, networkClock = clock, findEcho }: CoreOptions,
 ) => {
-  const signing = createSigning(cache.signingKey && secrets.reader('CACHE_SIGNING_KEY', cache.signingKey));
+  const signing = createSigning(
+    cache.signingKey && secrets.reader('CACHE_SIGNING_KEY', cache.signingKey),
+  );
   const envelope = createEnvelope({
     provenance: provenanceId({ ...provider, ...banks }),
     contract: { ...banks, maxBytes: provider.maxBodyBytes, findEcho },
@@ -174,7 +183,8 @@ const createReplicas = (
     signing,
     lifeMs: cache.ttlMs + cache.maxStaleMs,
     ttlMs: cache.ttlMs,
-    longestLeaseMs: Math.max(cache.ttlMs, LONGEST_RETRY_AFTER_MS, provider.timeoutMs) + LEASE_MARGIN_MS,
+    longestLeaseMs:
+      Math.max(cache.ttlMs, LONGEST_RETRY_AFTER_MS, provider.timeoutMs) + LEASE_MARGIN_MS,
     clock: networkClock,
     listClock: clock,
     random,

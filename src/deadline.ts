@@ -10,8 +10,8 @@ export interface Deadline {
 }
 
 /**
- * Runs `work` and gives up on it after `limitMs` or when `signal` aborts, whether it obeys its own signal or not. Work is not
- * begun for a signal that has aborted already.
+ * Runs `work` and gives up on it after `limitMs` or when `signal` aborts, whether it obeys its own
+ * signal or not. Work is not begun for a signal that has aborted already.
  * @throws what `work` rejects with, `timeoutError()`, or the reason of `signal`
  */
 export const withDeadline = async <T>(
@@ -34,7 +34,8 @@ export const withDeadline = async <T>(
       cancel();
       signal?.removeEventListener('abort', onAbort);
     };
-    // After a pause of the process a result can be handled before the timer that was due long before it.
+    // After a pause of the process a result can be handled before the timer that was due long
+    // before it.
     const isLate = (): boolean => clock.monotonicMs() - startedAtMs > limitMs;
     const settle = (value: T): void => (isLate() ? giveUp(timeoutError()) : resolve(value));
     void work(controller.signal).then(settle, reject).finally(end);

@@ -2,8 +2,12 @@
 export const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
-/** The stacks of an error and its causes. Never their other properties: HTTP clients keep whole requests in them. */
-export const stackOf = (error: unknown): string => stacksOf(error).join('\ncaused by ') || 'unknown error';
+/**
+ * The stacks of an error and its causes. Never their other properties: HTTP clients keep whole
+ * requests in them.
+ */
+export const stackOf = (error: unknown): string =>
+  stacksOf(error).join('\ncaused by ') || 'unknown error';
 
 const stacksOf = (error: unknown, depth = 0): string[] => {
   if (typeof error !== 'object' || error === null || depth > MAX_CAUSES) return [];

@@ -1,6 +1,6 @@
-// The kinds of failed loads, in one table: what is wrong, what to do, at which step of the exchange, and what clients get
-// without a list to serve. The error, the metrics, the answers, the status page and the doctor use it, and a test compares
-// the documents with it.
+// The kinds of failed loads, in one table: what is wrong, what to do, at which step of the
+// exchange, and what clients get without a list to serve. The error, the metrics, the answers, the
+// status page and the doctor use it, and a test compares the documents with it.
 
 export interface FailureKind {
   /** What is wrong, for somebody who has just been woken. */
@@ -19,14 +19,24 @@ export type Action = string | { readonly text: string; readonly command: ShellCo
 export type ShellCommand = 'doctor' | 'accept-shrunk' | 'accept-drifted';
 
 /** The steps in the order in which an exchange takes them. */
-export const EXCHANGE_STEPS = ['token', 'address', 'TLS', 'status', 'content', 'list', 'entries'] as const;
+export const EXCHANGE_STEPS = [
+  'token',
+  'address',
+  'TLS',
+  'status',
+  'content',
+  'list',
+  'entries',
+] as const;
 
 export type ExchangeStep = (typeof EXCHANGE_STEPS)[number];
 
 export const RETRIES =
   'The next attempt is made automatically, at the time that is shown. POST /refresh makes one now.';
 const withDoctor = (text: string): Action => ({ text, command: 'doctor' });
-const RUN_DOCTOR = withDoctor('The doctor makes one request to the provider and reports each step:');
+const RUN_DOCTOR = withDoctor(
+  'The doctor makes one request to the provider and reports each step:',
+);
 
 /** Makes the names of the kinds a closed set, and checks each row. */
 const table = <Kind extends string>(kinds: Readonly<Record<Kind, FailureKind>>) => kinds;
@@ -39,7 +49,9 @@ export const FAILURE_KINDS = table({
       'The provider cannot be reached. It is down, or something in between is: DNS, network, proxy or TLS.',
     actions: [RETRIES, RUN_DOCTOR],
   },
-  /** The proxy in HTTPS_PROXY or HTTP_PROXY: no connection to it, or it opened no tunnel in time. */
+  /**
+   * The proxy in HTTPS_PROXY or HTTP_PROXY: no connection to it, or it opened no tunnel in time.
+   */
   proxy_unreachable: {
     problem: 'provider_unavailable',
     summary:
@@ -100,7 +112,8 @@ export const FAILURE_KINDS = table({
   /** There is no token to send: its file cannot be read, or the token endpoint gives none. */
   no_token: {
     problem: 'provider_invalid_answer',
-    summary: 'There is no access token: the token file is unusable, or the token endpoint issues none.',
+    summary:
+      'There is no access token: the token file is unusable, or the token endpoint issues none.',
     actions: [
       'Check the token file, or the token endpoint’s address and the client credentials.',
       RUN_DOCTOR,
@@ -115,7 +128,8 @@ export const FAILURE_KINDS = table({
   /** Not JSON, not UTF-8, cut short, labelled as something else, or nested too deep. */
   malformed: {
     problem: 'provider_invalid_answer',
-    summary: 'The provider’s answer is not valid JSON. Often it is the error page of something in between.',
+    summary:
+      'The provider’s answer is not valid JSON. Often it is the error page of something in between.',
     actions: [RUN_DOCTOR, 'If the answer is the provider’s own, tell the provider.'],
   },
   /** JSON, but not a list. */
@@ -161,11 +175,16 @@ export const FAILURE_KINDS = table({
     summary:
       'More of the provider’s entries are unusable than GUARD_MAX_SHRINK allows, so the list was refused.',
     actions: [
-      withDoctor('Compare BANK_FIELDS and BANK_REQUIRED_FIELDS with the fields that the doctor finds:'),
+      withDoctor(
+        'Compare BANK_FIELDS and BANK_REQUIRED_FIELDS with the fields that the doctor finds:',
+      ),
     ],
     step: 'entries',
   },
-  /** No entry has a field of BANK_FIELDS that is not optional, and no list is cached to compare with. */
+  /**
+   * No entry has a field of BANK_FIELDS that is not optional, and no list is cached to compare
+   * with.
+   */
   missing_field: {
     problem: 'provider_invalid_answer',
     summary:
@@ -176,7 +195,10 @@ export const FAILURE_KINDS = table({
     ],
     step: 'entries',
   },
-  /** The list lost more than GUARD_MAX_SHRINK of the cached one's entries, or of the largest one's of the last days. */
+  /**
+   * The list lost more than GUARD_MAX_SHRINK of the cached one's entries, or of the largest one's
+   * of the last days.
+   */
   shrunk: {
     problem: 'provider_invalid_answer',
     summary: 'The provider’s list lost more banks than GUARD_MAX_SHRINK allows, so it was refused.',

@@ -2,7 +2,8 @@
 import { constants } from 'node:os';
 import type { ProgramCommand, ServeContext, StopSignal } from './commands/command-line.ts';
 
-// The process: its arguments, environment, signals, output and exit status. Nothing else touches these.
+// The process: its arguments, environment, signals, output and exit status. Nothing else touches
+// these.
 
 /** The first signal that asks the process to stop. A second one means now. */
 const stopSignal = new Promise<StopSignal>((resolve) => {
@@ -16,14 +17,17 @@ const stopSignal = new Promise<StopSignal>((resolve) => {
 });
 // Without a listener Node would open its debugger on port 9229, for anybody who can connect to it.
 process.on('SIGUSR1', () => undefined);
-// It means nothing here, but would end the process. SIGQUIT does so, with a core dump where those are allowed.
+// It means nothing here, but would end the process. SIGQUIT does so, with a core dump where those
+// are allowed.
 process.on('SIGUSR2', () => undefined);
 
-// Loaded only now: as process 1 of a container the process does not even get a signal that it does not listen for.
+// Loaded only now: as process 1 of a container the process does not even get a signal that it does
+// not listen for.
 const { LAST_LINES_MS, parseCommandLine, USAGE } = await import('./commands/command-line.ts');
 const { stackOf } = await import('./error-code.ts');
 const { createRedaction } = await import('./secrets/redaction.ts');
-const { createLogDestination, openNonBlocking, writeWithin } = await import('./telemetry/log-stream.ts');
+const { createLogDestination, openNonBlocking, writeWithin } =
+  await import('./telemetry/log-stream.ts');
 const { pretty } = await import('./telemetry/pretty.ts');
 const { readVersion } = await import('./version.ts');
 
@@ -76,9 +80,12 @@ if (request === 'help') {
   process.exitCode = 2;
 } else {
   const { command, argument } = request;
-  // Only the service stops in an orderly way. The status is that of a shell for a program that a signal ended.
-  if (command !== 'serve') void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
+  // Only the service stops in an orderly way. The status is that of a shell for a program that a
+  // signal ended.
+  if (command !== 'serve')
+    void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
   process.exitCode = await RUN[command](argument);
-  // What could not be closed in time must not keep the service running. Other commands end once their output is read.
+  // What could not be closed in time must not keep the service running. Other commands end once
+  // their output is read.
   if (command === 'serve') process.exit();
 }

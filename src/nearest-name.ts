@@ -1,6 +1,9 @@
 // Which of the known names a name probably means. Pure.
 
-/** Words for the same thing, in English, Portuguese and Spanish. The first one stands for all of them. */
+/**
+ * Words for the same thing, in English, Portuguese and Spanish. The first one stands for all of
+ * them.
+ */
 const SYNONYMS = [
   ['code', 'codigo', 'cod', 'compe', 'number', 'numero'],
   ['name', 'nome', 'nombre'],
@@ -20,7 +23,10 @@ const STANDARD_WORD: ReadonlyMap<string, string> = new Map(
   SYNONYMS.flatMap(([standard, ...others]) => others.map((word) => [word, standard] as const)),
 );
 
-/** The one of the provider's field names `candidates` that `name` probably means; undefined where none resembles it. */
+/**
+ * The one of the provider's field names `candidates` that `name` probably means; undefined where
+ * none resembles it.
+ */
 export const nearestName = (name: string, candidates: readonly string[]): string | undefined =>
   closest(candidates, (candidate) => distance(name, candidate));
 
@@ -36,7 +42,10 @@ export const closest = <C extends string>(
   return nearest?.candidate;
 };
 
-/** How many letters must be added, removed or replaced to make `a` into `b` (the Levenshtein distance). */
+/**
+ * How many letters must be added, removed or replaced to make `a` into `b` (the Levenshtein
+ * distance).
+ */
 export const lettersApart = (a: string, b: string): number => {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row += 1) {
@@ -50,7 +59,10 @@ export const lettersApart = (a: string, b: string): number => {
   return above[b.length] ?? 0;
 };
 
-/** 0: differs in case, accents or separators only; 1: a translation; then by letters; then by a common word. */
+/**
+ * 0: differs in case, accents or separators only; 1: a translation; then by letters; then by a
+ * common word.
+ */
 const distance = (name: string, candidate: string): number => {
   const [words, others] = [wordsOf(name), wordsOf(candidate)];
   const [plain, other] = [words.join(''), others.join('')];
@@ -69,7 +81,10 @@ const sorted = (text: string): string => Array.from(text).toSorted().join('');
 /** More than any two names are apart. */
 const MOST_LETTERS = 1_000;
 
-/** Lower-case words without accents: `nomeCompleto`, `nome_completo` and `NOME-COMPLETO` have the same ones. */
+/**
+ * Lower-case words without accents: `nomeCompleto`, `nome_completo` and `NOME-COMPLETO` have the
+ * same ones.
+ */
 const wordsOf = (name: string): readonly string[] =>
   name
     .normalize('NFD')

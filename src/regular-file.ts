@@ -4,26 +4,33 @@ import { dirname, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { codeOf } from './error-code.ts';
 
-// Reads files that an operator names. Only regular files are read: reading a pipe can block forever, and takes its content
-// away from the process that it was meant for.
+// Reads files that an operator names. Only regular files are read: reading a pipe can block
+// forever, and takes its content away from the process that it was meant for.
 
-/** The file exists, but the service does not read it. The message leaves the path out; the caller knows it. */
+/**
+ * The file exists, but the service does not read it. The message leaves the path out; the caller
+ * knows it.
+ */
 class UnusableFile extends Error {
   override readonly name = 'UnusableFile';
 }
 
 /**
  * The content of the regular file at `path`, links followed.
- * @throws what {@link describeReadError} explains: it is not a regular file, has more than `maxBytes`, or cannot be read
+ * @throws what {@link describeReadError} explains: it is not a regular file, has more than
+ *   `maxBytes`, or cannot be read
  */
 export const readRegularFile = async (path: string, maxBytes: number): Promise<Buffer> => {
-  // One byte more than is allowed, whatever size the file reports: it may grow, and files in /proc report 0.
+  // One byte more than is allowed, whatever size the file reports: it may grow, and files in /proc
+  // report 0.
   const content = await readStart(path, maxBytes + 1);
   if (content.length > maxBytes) throw new UnusableFile(`more than ${maxBytes} bytes`);
   return content;
 };
 
-/** The first `bytes` of a regular file, or all of a shorter one. @throws as {@link readRegularFile} */
+/**
+ * The first `bytes` of a regular file, or all of a shorter one. @throws as {@link readRegularFile}
+ */
 export const readStart = async (path: string, bytes: number): Promise<Buffer> => {
   const file = await open(path, OPEN_FLAGS);
   try {
@@ -46,7 +53,8 @@ export const targetOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
   } catch (error) {
-    const link = codeOf(error) === 'ENOENT' ? await readlink(path).catch(() => undefined) : undefined;
+    const link =
+      codeOf(error) === 'ENOENT' ? await readlink(path).catch(() => undefined) : undefined;
     return link === undefined ? path : targetOf(resolve(await realpath(dirname(path)), link));
   }
 };
@@ -54,7 +62,10 @@ export const targetOf = async (path: string): Promise<string> => {
 /** Opening a pipe without O_NONBLOCK waits for its writer; opening a terminal may take it over. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** Why a file could not be read: `not a regular file`, `more than 8192 bytes`, `not UTF-8`, or Node's code, such as `ENOENT`. */
+/**
+ * Why a file could not be read: `not a regular file`, `more than 8192 bytes`, `not UTF-8`, or
+ * Node's code, such as `ENOENT`.
+ */
 export const describeReadError = (error: unknown): string => {
   if (error instanceof UnusableFile) return error.message;
   const code = codeOf(error);

@@ -8,7 +8,8 @@ import { createRedaction, type Redaction } from './secrets/redaction.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts';
 
-// The composition root: every part is made here and given what it uses. Two services can live in one process.
+// The composition root: every part is made here and given what it uses. Two services can live in
+// one process.
 
 /** The clock and the random numbers are the system's unless given. */
 export interface ServiceOptions
@@ -68,8 +69,9 @@ export const createService = (config: Config, options: ServiceOptions) => {
   return {
     list,
     /**
-     * Restores the last good list, binds the listeners and asks for the first list. Rejects when a port is taken, when `stop`
-     * is called meanwhile, and with a ConfigError when a secret file is not usable and no list was restored.
+     * Restores the last good list, binds the listeners and asks for the first list. Rejects when a
+     * port is taken, when `stop` is called meanwhile, and with a ConfigError when a secret file is
+     * not usable and no list was restored.
      */
     start: async () => {
       const unusableFiles = await secrets.check();
@@ -96,7 +98,10 @@ export const createService = (config: Config, options: ServiceOptions) => {
       secrets.start();
       return { publicUrl, operatorsUrl };
     },
-    /** Drains and closes, inside `SHUTDOWN_GRACE`. For `noticeMs` of it requests are still taken while /readyz says no. */
+    /**
+     * Drains and closes, inside `SHUTDOWN_GRACE`. For `noticeMs` of it requests are still taken
+     * while /readyz says no.
+     */
     stop: async ({ noticeMs }: { readonly noticeMs: number }): Promise<void> => {
       secrets.stop();
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');

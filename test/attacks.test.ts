@@ -24,7 +24,10 @@ beforeEach(async () => {
   path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'file');
 });
 
-const sandbox = (): Environment => ({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, MANAGEMENT_TOKEN: TOKEN });
+const sandbox = (): Environment => ({
+  PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+  MANAGEMENT_TOKEN: TOKEN,
+});
 
 /** The service, once it has asked for the list. */
 const start = async (env: Environment = {}) => {
@@ -52,20 +55,27 @@ test.each<[what: string, put: () => unknown, env: () => Environment]>([
     () => writeFileSync(path, 'emulator-access-token'),
     () => ({ PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: path }),
   ],
-])('a service whose snapshot would replace %s does not start, and leaves it', async (_what, put, env) => {
-  put();
-  const before = lstatSync(path).ino;
-  const { child, says, exit, output } = runService({ ...sandbox(), CACHE_SNAPSHOT_FILE: path, ...env() });
-  // One that starts is given the time to save its list.
-  const stop = async ([, url]: RegExpExecArray): Promise<void> => {
-    await fetch(`${url}/banks`);
-    child.kill('SIGINT');
-  };
-  await says(LISTENING).then(stop, () => undefined);
-  const status = await exit;
-  expect([status, lstatSync(path).ino]).toEqual([1, before]);
-  expect(output()).toMatch(/^ {2}CACHE_SNAPSHOT_FILE[:,]/m);
-});
+])(
+  'a service whose snapshot would replace %s does not start, and leaves it',
+  async (_what, put, env) => {
+    put();
+    const before = lstatSync(path).ino;
+    const { child, says, exit, output } = runService({
+      ...sandbox(),
+      CACHE_SNAPSHOT_FILE: path,
+      ...env(),
+    });
+    // One that starts is given the time to save its list.
+    const stop = async ([, url]: RegExpExecArray): Promise<void> => {
+      await fetch(`${url}/banks`);
+      child.kill('SIGINT');
+    };
+    await says(LISTENING).then(stop, () => undefined);
+    const status = await exit;
+    expect([status, lstatSync(path).ino]).toEqual([1, before]);
+    expect(output()).toMatch(/^ {2}CACHE_SNAPSHOT_FILE[:,]/m);
+  },
+);
 
 test('a file that somebody puts in the place of the snapshot while the service runs stays', async () => {
   const { refresh, end } = await start({ CACHE_SNAPSHOT_FILE: path });
@@ -86,7 +96,10 @@ test('a list that loses a fifth at each load is refused before it has lost more 
     answer = await refresh();
   }
   expect(await count()).toBe(400);
-  expect(answer).toEqual([502, expect.stringContaining('shrank from 500 to 320 entries in the last 7 days')]);
+  expect(answer).toEqual([
+    502,
+    expect.stringContaining('shrank from 500 to 320 entries in the last 7 days'),
+  ]);
 });
 
 test('after a far too long list that passed, the right one comes back without an operator', async () => {
@@ -99,7 +112,8 @@ test('after a far too long list that passed, the right one comes back without an
 });
 
 test('names of spaces are refused; other names for all banks are told once, on log, page and metric', async () => {
-  const named = (name: string) => emulator.setBanks(makeBanks(100).map((bank) => ({ ...bank, name })));
+  const named = (name: string) =>
+    emulator.setBanks(makeBanks(100).map((bank) => ({ ...bank, name })));
   emulator.setBanks(makeBanks(100));
   const { operatorsUrl, refresh, written } = await start();
   named(' ');
@@ -111,28 +125,37 @@ test('names of spaces are refused; other names for all banks are told once, on l
   );
   expect(page).toContain('The list changed by more than GUARD_MAX_SHRINK');
   expect(metrics).toMatch(/^banks_list_last_large_change_timestamp_seconds [1-9]/m);
-  const told = (): string[] => written().match(/"level":40,.*changed by more than GUARD_MAX_SHRINK/g) ?? [];
+  const told = (): string[] =>
+    written().match(/"level":40,.*changed by more than GUARD_MAX_SHRINK/g) ?? [];
   await eventually(() => told().length > 0);
   expect(told()).toHaveLength(1);
 });
 
-/** Sends `bytes` to the management port from `localAddress`: the whole 127.0.0.0/8 is this machine. */
+/**
+ * Sends `bytes` to the management port from `localAddress`: the whole 127.0.0.0/8 is this machine.
+ */
 const send = (operatorsUrl: string, localAddress: string, bytes: string): void => {
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(operatorsUrl).port), localAddress });
+  const socket = connect({
+    host: '127.0.0.1',
+    port: Number(new URL(operatorsUrl).port),
+    localAddress,
+  });
   closeLater(() => socket.destroy());
   socket.on('error', () => undefined).write(bytes);
 };
 
 test('half-sent requests of one address leave the management port open to others', async () => {
   const { operatorsUrl } = await start();
-  for (let count = 0; count < 125; count += 1) send(operatorsUrl, '127.0.0.2', 'GET / HTTP/1.1\r\n');
+  for (let count = 0; count < 125; count += 1)
+    send(operatorsUrl, '127.0.0.2', 'GET / HTTP/1.1\r\n');
   expect((await fetch(`${operatorsUrl}/metrics`)).status).toBe(200);
 });
 
 test('the right management token is accepted while eight other addresses try wrong ones', async () => {
   const { operatorsUrl, refresh } = await start();
   const wrong = 'POST /refresh HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer wrong\r\n\r\n';
-  for (let count = 0; count < 32; count += 1) send(operatorsUrl, `127.0.1.${1 + (count % 8)}`, wrong);
+  for (let count = 0; count < 32; count += 1)
+    send(operatorsUrl, `127.0.1.${1 + (count % 8)}`, wrong);
   const metrics = async (): Promise<string> => (await fetch(`${operatorsUrl}/metrics`)).text();
   await waitUntil('32 refused tokens', metrics, (text) =>
     text.includes('banks_management_refusals_total{reason="wrong_token"} 32'),

@@ -23,7 +23,12 @@ test.each([
   // The second time with a saved list.
   for (let start = 0; start < 2; start += 1) {
     const { url, operatorsUrl, end, written } = await startProcess(env, preload);
-    for (const address of [`${url}/banks`, `${url}/openapi.json`, operatorsUrl, `${operatorsUrl}/metrics`])
+    for (const address of [
+      `${url}/banks`,
+      `${url}/openapi.json`,
+      operatorsUrl,
+      `${operatorsUrl}/metrics`,
+    ])
       expect((await fetch(address)).status).toBe(200);
     expect(await end('SIGINT')).toBe(0);
     expect(written()).not.toContain('TimeoutOverflowWarning');

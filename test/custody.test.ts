@@ -17,9 +17,10 @@ import { eventually } from './helpers/rig.ts';
 import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
 import { createTunnels } from './helpers/tunnel.ts';
 
-// The custody of secrets, where only the built process can show it: what Node itself reads from the environment, what is left
-// there, and every byte that the process writes and sends until its last words. What each failure of the provider says:
-// failures.test.ts, provider/access-token.test.ts and the soak.
+// The custody of secrets, where only the built process can show it: what Node itself reads from the
+// environment, what is left there, and every byte that the process writes and sends until its last
+// words. What each failure of the provider says: failures.test.ts, provider/access-token.test.ts
+// and the soak.
 
 const TOKEN = 'canary-token+/=%22"\\~<&>!(1)';
 const MANAGEMENT_TOKEN = 'canary-management+/=%22"\\~';
@@ -28,7 +29,10 @@ const PASSWORD = 'canary-Pr0xy.password_1';
 const trusted = createAuthority('trusted');
 const client = trusted.issue('the service');
 const [good, bad] = [trusted.issue('localhost'), createAuthority('unknown').issue('localhost')];
-const CLIENT_CERTIFICATE = { PROVIDER_TLS_CERT_FILE: client.certFile, PROVIDER_TLS_KEY_FILE: client.keyFile };
+const CLIENT_CERTIFICATE = {
+  PROVIDER_TLS_CERT_FILE: client.certFile,
+  PROVIDER_TLS_KEY_FILE: client.keyFile,
+};
 
 let emulator: Emulator;
 let front: TlsFront;
@@ -39,7 +43,10 @@ const startProvider = async (pair = good): Promise<void> => {
   closeLater(() => front.close());
 };
 
-/** A proxy that speaks TLS and asks for a client certificate. @returns where it is, and whose certificates it got */
+/**
+ * A proxy that speaks TLS and asks for a client certificate. @returns where it is, and whose
+ * certificates it got
+ */
 const startTlsProxy = async (pair = good): Promise<{ at: string; clients: string[] }> => {
   const clients: string[] = [];
   const proxy = createTunnels({ to: () => front.port });
@@ -88,11 +95,14 @@ test.each([
 
 // Older versions of Node do not tell what NODE_EXTRA_CA_CERTS adds.
 const testWithExtra = 'getCACertificates' in tls ? test : test.skip;
-testWithExtra('PROVIDER_TLS_CA_FILE is trusted in addition to the authorities of Node', async () => {
-  await startProvider();
-  await start({ PROVIDER_TLS_CA_FILE: createAuthority('another').certFile });
-  await eventually(() => emulator.calls[0]?.status === 200);
-});
+testWithExtra(
+  'PROVIDER_TLS_CA_FILE is trusted in addition to the authorities of Node',
+  async () => {
+    await startProvider();
+    await start({ PROVIDER_TLS_CA_FILE: createAuthority('another').certFile });
+    await eventually(() => emulator.calls[0]?.status === 200);
+  },
+);
 
 test('the client certificate is shown to the provider, and not to a proxy', async () => {
   await startProvider();
@@ -103,7 +113,10 @@ test('the client certificate is shown to the provider, and not to a proxy', asyn
   expect(proxy.clients).toEqual(['none']);
 });
 
-/** Makes the running process report everything about itself, and throws what a careless library might. */
+/**
+ * Makes the running process report everything about itself, and throws what a careless library
+ * might.
+ */
 const INSPECTOR = `
   const { readFileSync } = process.getBuiltinModule('node:fs');
   const { env } = process;
@@ -126,7 +139,16 @@ const INSPECTOR = `
 /** What both ports answer to each request that could leak something. */
 const answers = (urls: readonly string[]): Promise<string[]> => {
   const headers = { authorization: `Bearer ${MANAGEMENT_TOKEN}` };
-  const paths = ['/banks', '/healthz', '/readyz', '/openapi.json', '/metrics', '/', '/%zz', '/refresh'];
+  const paths = [
+    '/banks',
+    '/healthz',
+    '/readyz',
+    '/openapi.json',
+    '/metrics',
+    '/',
+    '/%zz',
+    '/refresh',
+  ];
   const ask = async (method: string, url: string): Promise<string> => {
     const response = await fetch(url, { method, headers });
     return `${JSON.stringify([...response.headers])} ${await response.text()}`;
@@ -148,7 +170,9 @@ const fromEndpoint = (): Environment => ({
 });
 
 /** Each way to a token is combined with an end of the process, because starting one is slow. */
-test.each<[way: string, what: string, token: () => Environment, proxy: string, signal: NodeJS.Signals]>([
+test.each<
+  [way: string, what: string, token: () => Environment, proxy: string, signal: NodeJS.Signals]
+>([
   ['a fixed token', 'a thrown value that is no error', () => ({}), 'HTTPS_PROXY', 'SIGWINCH'],
   [
     'a token file',
@@ -172,7 +196,10 @@ test.each<[way: string, what: string, token: () => Environment, proxy: string, s
       [proxyVariable]: `https://user:${PASSWORD}@${proxy.at}`,
       ...CLIENT_CERTIFICATE,
     };
-    const { url, operatorsUrl, written, child, end } = await start({ ...env, ...token() }, INSPECTOR);
+    const { url, operatorsUrl, written, child, end } = await start(
+      { ...env, ...token() },
+      INSPECTOR,
+    );
     const failures: readonly Behaviour[] = ['html', 'unavailable', 'unauthorized'];
     for (const behaviour of failures) {
       await emulator.behave(behaviour);
@@ -187,9 +214,16 @@ test.each<[way: string, what: string, token: () => Environment, proxy: string, s
 
     const all = [...answered, written()].join('\n');
     // Each was met, or the search would prove nothing.
-    const met = ['"malformed"', '"unavailable"', '"environmentVariables"', 'banks-bff: unexpected error'];
+    const met = [
+      '"malformed"',
+      '"unavailable"',
+      '"environmentVariables"',
+      'banks-bff: unexpected error',
+    ];
     expect(met.filter((text) => !all.includes(text))).toEqual([]);
-    const sent = emulator.calls.map(({ headers }) => headers.authorization?.replace(/^\w+ /, '') ?? '');
+    const sent = emulator.calls.map(
+      ({ headers }) => headers.authorization?.replace(/^\w+ /, '') ?? '',
+    );
     const secrets = new Map([
       ['token', TOKEN],
       ['client secret', CLIENT.clientSecret],

@@ -25,11 +25,13 @@ const startDemo = (env: Environment = {}) => {
     ...program,
     /** The address on the printed line that begins with `label`. */
     url: (label: string): string =>
-      new RegExp(`^ +${label} +(http://\\S+)$`, 'm').exec(output())?.[1] ?? `no ${label} in ${output()}`,
+      new RegExp(`^ +${label} +(http://\\S+)$`, 'm').exec(output())?.[1] ??
+      `no ${label} in ${output()}`,
     /** Runs the printed command that contains `text`, in a shell, and gives its output. */
     paste: async (text: string): Promise<string> => {
       const lines = output().split('\n');
-      const command = lines.find((line) => line.startsWith('    ') && line.includes(text)) ?? 'false';
+      const command =
+        lines.find((line) => line.startsWith('    ') && line.includes(text)) ?? 'false';
       return (await promisify(execFile)('bash', ['-c', command])).stdout;
     },
   };
@@ -51,7 +53,11 @@ const occupy = async (port: number): Promise<number> => {
 test('what the README shows is printed and works, also beside other programs, and Ctrl-C stops everything', async () => {
   // Those of the documented management and control addresses: others are printed.
   await Promise.all([occupy(3001), occupy(4001)]);
-  const demo = startDemo({ MANAGEMENT_PORT: '', CORS_ORIGINS: 'https://app.example', CACHE_TTL: '1s' });
+  const demo = startDemo({
+    MANAGEMENT_PORT: '',
+    CORS_ORIGINS: 'https://app.example',
+    CACHE_TTL: '1s',
+  });
   await demo.says(/Ctrl-C stops everything\./);
   const [, shown = ''] = /npm run demo\n…\n([^]*?)…/.exec(readFileSync('README.md', 'utf8')) ?? [];
   const withoutPorts = (text: string): string => text.replaceAll(/(127\.0\.0\.1:)\d+/g, '$1<port>');

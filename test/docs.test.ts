@@ -11,8 +11,8 @@ import { problemOf } from '../src/http/problems.ts';
 import { read } from './helpers/repository.ts';
 import { eventually, startLoadedRig, type Rig } from './helpers/rig.ts';
 
-// What the documents name exists, what their curl commands print is what the service answers, and what they repeat of the
-// code is complete.
+// What the documents name exists, what their curl commands print is what the service answers, and
+// what they repeat of the code is complete.
 
 const filesOf = (folder: string, end: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -62,15 +62,20 @@ const anchorsOf = (page: string): string[] =>
   );
 
 describe('the commands that need a running service', () => {
-  /** The curl commands of a page's `console` blocks, with the output that the page shows, and the line before the block. */
+  /**
+   * The curl commands of a page's `console` blocks, with the output that the page shows, and the
+   * line before the block.
+   */
   const exchangesOf = (page: string) =>
     [...read(page).matchAll(/([^\n]*)\n+```console\n([^]*?)```/g)]
       .flatMap(([, lead = '', block = '']) =>
-        [...block.matchAll(/^\$ (.*)\n((?:(?!\$ ).*\n)*)/gm)].map(([, command = '', output = ''], index) => ({
-          command,
-          output,
-          lead: index === 0 ? lead : '',
-        })),
+        [...block.matchAll(/^\$ (.*)\n((?:(?!\$ ).*\n)*)/gm)].map(
+          ([, command = '', output = ''], index) => ({
+            command,
+            output,
+            lead: index === 0 ? lead : '',
+          }),
+        ),
       )
       .filter(({ command }) => command.startsWith('curl '));
 
@@ -106,7 +111,9 @@ describe('the commands that need a running service', () => {
     async (page) => {
       // The README's commands are for the demo, whose list is fresh for 15 seconds.
       const CACHE_TTL = page === 'README.md' ? '15s' : '10s';
-      const rig = await startLoadedRig({ env: { CACHE_TTL, MANAGEMENT_TOKEN: 'an-outage-rehearsal' } });
+      const rig = await startLoadedRig({
+        env: { CACHE_TTL, MANAGEMENT_TOKEN: 'an-outage-rehearsal' },
+      });
       const shown: string[] = [];
       const seen: string[] = [];
       for (const { command, output, lead } of exchangesOf(page)) {
@@ -123,7 +130,11 @@ describe('the commands that need a running service', () => {
     const [, script = ''] = /```js\n([^]*?)```/.exec(read('README.md')) ?? [];
     const { url } = await startLoadedRig();
     const here = script.replace('http://localhost:3000', url);
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', here]);
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '-e',
+      here,
+    ]);
     expect(stdout).toBe('513 BCO DO BRASIL S.A.\n');
   });
 });

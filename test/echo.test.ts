@@ -8,7 +8,8 @@ import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { eventually, startLoadedRig, startRig } from './helpers/rig.ts';
 
-// A provider that repeats a secret in its list, and a token endpoint whose tokens are fragments of log lines.
+// A provider that repeats a secret in its list, and a token endpoint whose tokens are fragments of
+// log lines.
 
 const TOKEN = 'canary-token+/=%22"\\~1';
 const BANK = { code: '1', ispb: '1', name: 'One' };
@@ -27,19 +28,22 @@ test.each<[how: string, echo: unknown]>([
   ['in base64url', Buffer.from(`ab${TOKEN}`).toString('base64url')],
   ['as JSON in a text', JSON.stringify({ token: TOKEN })],
   ['in a list', ['x', TOKEN]],
-])('a list with the token in a published value, %s, reaches neither browser nor file', async (_how, echo) => {
-  const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-echo-')), 'list');
-  const rig = await startLoadedRig({
-    env: { PROVIDER_ACCESS_TOKEN: TOKEN, CACHE_SNAPSHOT_FILE: snapshot },
-    emulator: { accessTokens: [TOKEN], banks: [BANK, { code: '2', ispb: '2', name: echo }] },
-  });
-  await supertest(rig.url).get('/banks').expect(502);
-  const { failure } = rig.service.list.status();
-  expect(failure?.kind).toBe('echoed_secret');
-  expect(failure?.message).toContain('PROVIDER_ACCESS_TOKEN');
-  expect(existsSync(snapshot)).toBe(false);
-  expect(rig.log()).not.toContain('canary');
-});
+])(
+  'a list with the token in a published value, %s, reaches neither browser nor file',
+  async (_how, echo) => {
+    const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-echo-')), 'list');
+    const rig = await startLoadedRig({
+      env: { PROVIDER_ACCESS_TOKEN: TOKEN, CACHE_SNAPSHOT_FILE: snapshot },
+      emulator: { accessTokens: [TOKEN], banks: [BANK, { code: '2', ispb: '2', name: echo }] },
+    });
+    await supertest(rig.url).get('/banks').expect(502);
+    const { failure } = rig.service.list.status();
+    expect(failure?.kind).toBe('echoed_secret');
+    expect(failure?.message).toContain('PROVIDER_ACCESS_TOKEN');
+    expect(existsSync(snapshot)).toBe(false);
+    expect(rig.log()).not.toContain('canary');
+  },
+);
 
 test('a key is a published name where BANK_FIELDS is unset; a token split over entries is not recognised', async () => {
   const rig = await startLoadedRig({

@@ -6,8 +6,9 @@ import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../emulator/emulator.ts';
 import { emulate } from './helpers/emulate.ts';
 import { runNode } from './helpers/program.ts';
 
-// The emulator over real HTTP, as those use it who develop without credentials. That its failures are what they are called
-// is seen by what the service makes of them: failures.test.ts, provider/access-token.test.ts.
+// The emulator over real HTTP, as those use it who develop without credentials. That its failures
+// are what they are called is seen by what the service makes of them: failures.test.ts,
+// provider/access-token.test.ts.
 
 const AUTHORIZED = { authorization: `Bearer ${DEFAULT_ACCESS_TOKEN}` };
 
@@ -59,7 +60,8 @@ test('the token endpoint issues a new token each time, which the list accepts un
 });
 
 test('the token endpoint refuses a client whose secret is wrong, or not encoded', async () => {
-  for (const client of ['a%3Ab:wrong', 'a:b:c d+é%&:']) expect((await askToken(client)).status).toBe(401);
+  for (const client of ['a%3Ab:wrong', 'a:b:c d+é%&:'])
+    expect((await askToken(client)).status).toBe(401);
 });
 
 test('the control API lists the behaviours and counts the calls, without a secret', async () => {
@@ -95,7 +97,11 @@ test.each([
 const IN_PRODUCTION = { PROVIDER_ENVIRONMENT: 'Production' };
 test.each([
   ['in a production environment', IN_PRODUCTION, 'PROVIDER_ENVIRONMENT is production'],
-  ['on a port that is none', { EMULATOR_PORT: '70000' }, 'EMULATOR_PORT must be a port from 0 to 65535'],
+  [
+    'on a port that is none',
+    { EMULATOR_PORT: '70000' },
+    'EMULATOR_PORT must be a port from 0 to 65535',
+  ],
   ['on a port in use', {}, 'is in use; set EMULATOR_PORT or EMULATOR_CONTROL_PORT'],
 ])('the program does not start %s', async (_where, env, message) => {
   const { port } = new URL(emulator.baseUrl);

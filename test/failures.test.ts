@@ -7,7 +7,8 @@ import type { Behaviour } from '../emulator/behaviours.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { eventually, startRig, type Rig } from './helpers/rig.ts';
 
-// The failure table, row by row: what users get while the provider fails, with and without a cached list.
+// The failure table, row by row: what users get while the provider fails, with and without a cached
+// list.
 
 const FAILURES: readonly (readonly [Behaviour, status: number, code: string, kind: string])[] = [
   ['refuse', 503, 'provider_unavailable', 'unreachable'],
@@ -48,7 +49,10 @@ const isLoading = () => rig.service.list.status().nextLoadInMs === 0;
 test.each(FAILURES)(
   'while the provider does %s, users get %i %s without a list, the cached list with one, and the end of it by itself',
   async (behaviour, status, code, kind) => {
-    /** Lets the load under way, the provider's `call`th, end; moves time to its deadline where only that ends it. */
+    /**
+     * Lets the load under way, the provider's `call`th, end; moves time to its deadline where only
+     * that ends it.
+     */
     const endLoad = async (call: number): Promise<void> => {
       if (kind === 'timeout') {
         await eventually(() => rig.emulator.listCalls() === call && isLoading());
@@ -68,7 +72,8 @@ test.each(FAILURES)(
       expect(answer.text).not.toMatch(/emulator|127\.0\.0\.1|Bearer/);
     }
     expect(failure()?.kind).toBe(kind);
-    for (const secret of [INTERNAL_DETAIL, 'emulator-access-token']) expect(rig.log()).not.toContain(secret);
+    for (const secret of [INTERNAL_DETAIL, 'emulator-access-token'])
+      expect(rig.log()).not.toContain(secret);
     await supertest(rig.url).get('/readyz').expect(503);
     await supertest(rig.url).get('/healthz').expect(200);
 
@@ -85,11 +90,15 @@ test.each(FAILURES)(
     expect((await banks().expect(200)).text).toBe(before.text);
     await supertest(rig.url).get('/readyz').expect(200);
     const { body } = await supertest(rig.url).get('/healthz').expect(200);
-    expect(body).toMatchObject({ status: 'warn', list: { state: 'stale', count: 513, lastFailure: kind } });
+    expect(body).toMatchObject({
+      status: 'warn',
+      list: { state: 'stale', count: 513, lastFailure: kind },
+    });
   },
 );
 
-// A list that looks right. Cold: what a service without a list answers. Warm: why a service with 513 banks refuses it.
+// A list that looks right. Cold: what a service without a list answers. Warm: why a service with
+// 513 banks refuses it.
 test.each<[behaviour: Behaviour, cold: number | string, warm: string, change: string]>([
   ['renamed-field', 'missing_field', 'drifted', 'name: filled in 100 % of entries before, 0 % now'],
   ['retyped-field', 513, 'drifted', 'code: string in '],
@@ -167,17 +176,34 @@ test('a wrong BANK_FIELDS is named with the right one within one load', async ()
 });
 
 // What a provider that is none, or speaks an odd HTTP, is taken for.
-const UPGRADE = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
+const UPGRADE =
+  'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
 const ODD_ANSWERS: readonly (readonly [what: string, bytes: string, kind: string | undefined])[] = [
   ['greets as a mail server does', '220 mail.example.com ESMTP\r\n', 'malformed'],
   ['speaks TLS', '\x15\x03\x01\x00\x02\x02\x46', 'malformed'],
-  ['sends a head of a megabyte', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1_000_000)}\r\n\r\n`, 'malformed'],
+  [
+    'sends a head of a megabyte',
+    `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1_000_000)}\r\n\r\n`,
+    'malformed',
+  ],
   ['says 100 and then all', `HTTP/1.1 100 Continue\r\n\r\n${LIST_ANSWER}`, 'malformed'],
   ['switches to another protocol', UPGRADE, 'malformed'],
-  ['gives a length and an encoding', LIST_ANSWER.replace('\r\n', '\r\ncontent-length: 9\r\n'), 'malformed'],
+  [
+    'gives a length and an encoding',
+    LIST_ANSWER.replace('\r\n', '\r\ncontent-length: 9\r\n'),
+    'malformed',
+  ],
   ['hangs up without an answer', '', 'unreachable'],
-  ['sends 103 and then all', `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${LIST_ANSWER}`, undefined],
-  ['sends trailers', LIST_ANSWER.replace('0\r\n\r\n', `0\r\nx: ${'y'.repeat(10_000)}\r\n\r\n`), undefined],
+  [
+    'sends 103 and then all',
+    `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${LIST_ANSWER}`,
+    undefined,
+  ],
+  [
+    'sends trailers',
+    LIST_ANSWER.replace('0\r\n\r\n', `0\r\nx: ${'y'.repeat(10_000)}\r\n\r\n`),
+    undefined,
+  ],
 ];
 
 test('each odd answer fails the load for its reason, and those that HTTP allows do not', async () => {

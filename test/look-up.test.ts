@@ -1,4 +1,12 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -7,7 +15,8 @@ import { needProgram } from './helpers/needs.ts';
 import { runProgram, type Program, type ProgramOptions } from './helpers/program.ts';
 import { eventually, openRig } from './helpers/rig.ts';
 
-// The recipes of examples/look-up/, in each language: a service of somebody else's that keeps its list current.
+// The recipes of examples/look-up/, in each language: a service of somebody else's that keeps its
+// list current.
 
 const scratch = mkdtempSync(join(tmpdir(), 'look-up-'));
 const programs: Program[] = [];
@@ -16,7 +25,10 @@ afterAll(() => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-/** Tells which name the program finds under the key that it was started with; undefined: it has not said. */
+/**
+ * Tells which name the program finds under the key that it was started with; undefined: it has not
+ * said.
+ */
 type Seen = () => string | undefined;
 type Language = (url: string, file: string, key: string) => Promise<Seen>;
 
@@ -30,27 +42,28 @@ const lastLine =
   () =>
     output().split('\n').at(-2);
 
-const LANGUAGES: Readonly<Record<string, { readonly command?: string; readonly open: Language }>> = {
-  TypeScript: {
-    open: async (url, file, key) => {
-      const find = await openBanks(url, file, 50);
-      return () => {
-        try {
-          return find(key)?.name ?? 'unknown';
-        } catch (error) {
-          return String(error).includes('there is no list of banks') ? 'no list' : String(error);
-        }
-      };
+const LANGUAGES: Readonly<Record<string, { readonly command?: string; readonly open: Language }>> =
+  {
+    TypeScript: {
+      open: async (url, file, key) => {
+        const find = await openBanks(url, file, 50);
+        return () => {
+          try {
+            return find(key)?.name ?? 'unknown';
+          } catch (error) {
+            return String(error).includes('there is no list of banks') ? 'no list' : String(error);
+          }
+        };
+      },
     },
-  },
-  Python: {
-    command: 'python3',
-    open: async (url, file, key) => {
-      const main = join(scratch, 'main.py');
-      cpSync('examples/look-up/banks.py', join(scratch, 'banks.py'));
-      writeFileSync(
-        main,
-        `import sys, time
+    Python: {
+      command: 'python3',
+      open: async (url, file, key) => {
+        const main = join(scratch, 'main.py');
+        cpSync('examples/look-up/banks.py', join(scratch, 'banks.py'));
+        writeFileSync(
+          main,
+          `import sys, time
 from banks import Banks, NoList
 find = Banks(sys.argv[1], sys.argv[2], 0.05).find
 while True:
@@ -60,20 +73,20 @@ while True:
         print("no list", flush=True)
     time.sleep(0.01)
 `,
-      );
-      return lastLine(run('python3', { args: [main, url, file, key] }));
+        );
+        return lastLine(run('python3', { args: [main, url, file, key] }));
+      },
     },
-  },
-  Go: {
-    command: 'go',
-    open: async (url, file, key) => {
-      const folder = join(scratch, 'go');
-      mkdirSync(join(folder, 'banks'), { recursive: true });
-      cpSync('examples/look-up/banks.go', join(folder, 'banks/banks.go'));
-      writeFileSync(join(folder, 'go.mod'), 'module example.com/look-up\n\ngo 1.19\n');
-      writeFileSync(
-        join(folder, 'main.go'),
-        `package main
+    Go: {
+      command: 'go',
+      open: async (url, file, key) => {
+        const folder = join(scratch, 'go');
+        mkdirSync(join(folder, 'banks'), { recursive: true });
+        cpSync('examples/look-up/banks.go', join(folder, 'banks/banks.go'));
+        writeFileSync(join(folder, 'go.mod'), 'module example.com/look-up\n\ngo 1.19\n');
+        writeFileSync(
+          join(folder, 'main.go'),
+          `package main
 import ("fmt"; "os"; "time"; "example.com/look-up/banks")
 func main() {
 	find := banks.Open(os.Args[1], os.Args[2], 50*time.Millisecond).Find
@@ -83,21 +96,23 @@ func main() {
 	}
 }
 `,
-      );
-      const env = {
-        PATH: '/usr/local/go/bin:/usr/bin:/bin',
-        // With what it has compiled before.
-        HOME: homedir(),
-        GOFLAGS: '-mod=mod',
-        GOPROXY: 'off',
-      };
-      const build = run('go', { args: ['build', '-o', 'look-up', '.'], cwd: folder, env });
-      expect([await build.exit, build.output()]).toEqual([0, '']);
-      return lastLine(run(join(folder, 'look-up'), { args: [url, file, key] }));
+        );
+        const env = {
+          PATH: '/usr/local/go/bin:/usr/bin:/bin',
+          // With what it has compiled before.
+          HOME: homedir(),
+          GOFLAGS: '-mod=mod',
+          GOPROXY: 'off',
+        };
+        const build = run('go', { args: ['build', '-o', 'look-up', '.'], cwd: folder, env });
+        expect([await build.exit, build.output()]).toEqual([0, '']);
+        return lastLine(run(join(folder, 'look-up'), { args: [url, file, key] }));
+      },
     },
-  },
-};
-const BANKS: readonly Record<string, string>[] = JSON.parse(readFileSync('emulator/banks.json', 'utf8'));
+  };
+const BANKS: readonly Record<string, string>[] = JSON.parse(
+  readFileSync('emulator/banks.json', 'utf8'),
+);
 const NUBANK = { code: '260', ispb: '18236120' };
 const renamed = BANKS.map((bank) =>
   bank['code'] === NUBANK.code ? { ...bank, name: 'ANOTHER NAME' } : bank,
@@ -107,8 +122,10 @@ const nameOf = (list: readonly Record<string, string>[]): string | undefined =>
 
 for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
   const suite = command
-    ? needProgram([command], `On Debian: apt-get install ${command === 'go' ? 'golang-go' : command}`)
-        .describeWithIt
+    ? needProgram(
+        [command],
+        `On Debian: apt-get install ${command === 'go' ? 'golang-go' : command}`,
+      ).describeWithIt
     : describe;
   suite(`the look-up in ${language}`, () => {
     test.concurrent(
@@ -119,7 +136,9 @@ for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
           before: (provider) => provider.behave('unavailable'),
         });
         const listStatuses = (): string[] =>
-          [...log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(([, status = '']) => status);
+          [...log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(
+            ([, status = '']) => status,
+          );
         const file = join(scratch, `${language}.json`);
         writeFileSync(file, JSON.stringify(renamed));
         const seen = await open(`${url}/banks`, file, NUBANK.code);
@@ -133,7 +152,8 @@ for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
         await eventually(() => nameOf(saved()) === nameOf(BANKS));
         expect(saved()).toHaveLength(513);
 
-        const answersOf = (status: string): number => listStatuses().filter((each) => each === status).length;
+        const answersOf = (status: string): number =>
+          listStatuses().filter((each) => each === status).length;
         await eventually(() => answersOf('304') === 1);
         const asked = performance.now();
         await eventually(() => answersOf('304') === 2);
@@ -197,6 +217,8 @@ test.each([[[]], [['yesterday.json']], [['absent.json', 'absent.json']]])(
       cwd: scratch,
     });
     expect(await exit).toBe(2);
-    expect(output()).toMatch(/^(?:Usage: node changes\.mjs|absent\.json is no list of banks: ENOENT).*\n$/);
+    expect(output()).toMatch(
+      /^(?:Usage: node changes\.mjs|absent\.json is no list of banks: ENOENT).*\n$/,
+    );
   },
 );

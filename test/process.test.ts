@@ -17,7 +17,8 @@ import type { Program } from './helpers/program.ts';
 import { eventually } from './helpers/rig.ts';
 import { waitUntil } from './helpers/wait-until.ts';
 
-// The built process as an operator sees it: exit status, real signals, and what it writes to a real standard output.
+// The built process as an operator sees it: exit status, real signals, and what it writes to a real
+// standard output.
 
 let emulator: Emulator;
 let cwd: string;
@@ -31,7 +32,10 @@ const run = (env: Environment, options: Parameters<typeof runService>[1] = {}): 
   runService({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env }, { cwd, ...options });
 /** The service with a list. */
 const start = async (env: Environment, preload?: string) => {
-  const service = await startProcess({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env }, preload);
+  const service = await startProcess(
+    { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env },
+    preload,
+  );
   await fetch(`${service.url}/banks`);
   return service;
 };
@@ -40,7 +44,9 @@ test('it survives clients that take every file descriptor as soon as it listens'
   const service = await start({ CACHE_SNAPSHOT_FILE: inFolder('banks.json'), CACHE_TTL: '1s' });
   const { port } = new URL(service.url);
   execFileSync('prlimit', ['--pid', String(service.child.pid), '--nofile=60:60']);
-  const sockets = Array.from({ length: 100 }, () => connect(Number(port)).on('error', () => undefined));
+  const sockets = Array.from({ length: 100 }, () =>
+    connect(Number(port)).on('error', () => undefined),
+  );
   // Those that it cannot accept are closed.
   await eventually(() => sockets.some((socket) => socket.destroyed));
   // A load fails for want of a descriptor.
@@ -123,11 +129,16 @@ test('a port that is in use, and a host that does not exist, are named with the 
   }
   const { exit, output } = run({ HOST: 'nowhere.invalid' });
   expect(await exit).toBe(1);
-  expect(output()).toMatch(/PORT: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/);
+  expect(output()).toMatch(
+    /PORT: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/,
+  );
 });
 
 test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
-  writeFileSync(inFolder('.env'), 'PROVIDER_ACCESS_TOKEN=emulator-access-token\nBANK_FIELDS=ispb\n');
+  writeFileSync(
+    inFolder('.env'),
+    'PROVIDER_ACCESS_TOKEN=emulator-access-token\nBANK_FIELDS=ispb\n',
+  );
   // An empty value counts as unset.
   const service = run({ BANK_FIELDS: 'name', PROVIDER_ACCESS_TOKEN: '' });
   const [, url] = await service.says(LISTENING);
@@ -138,7 +149,10 @@ test('a .env file is read, the environment has precedence, and SIGHUP ends it wi
 });
 
 test('a signal that comes before anything is loaded ends the service with status 0, and another command with its own', async () => {
-  /** Sends the process `signal` as soon as it listens for SIGUSR1, which it does before it loads anything. */
+  /**
+   * Sends the process `signal` as soon as it listens for SIGUSR1, which it does before it loads
+   * anything.
+   */
   const signalled = (signal: string): string => `process.on('newListener', (name) => {
     if (name === 'SIGUSR1') process.kill(process.pid, '${signal}');
   });`;
@@ -197,7 +211,8 @@ test('a closed log, SIGUSR1 and SIGUSR2 change nothing; a second SIGTERM ends it
   child.stdout?.destroy();
   child.kill('SIGUSR1');
   child.kill('SIGUSR2');
-  for (let count = 0; count < 50; count += 1) expect((await fetch(`${url}/banks`)).status).toBe(200);
+  for (let count = 0; count < 50; count += 1)
+    expect((await fetch(`${url}/banks`)).status).toBe(200);
   await expect(fetch(`http://127.0.0.1:${debuggerPort}/json`)).rejects.toThrow('fetch failed');
   expect(written()).not.toContain('Debugger');
 
@@ -238,7 +253,9 @@ test('SIGTERM while the snapshot is being written drains as usual', async () => 
   expect(readdirSync(cwd)).toEqual(['snapshot']);
 });
 
-/** Keeps them full, as a reader does that has stopped. Asking for the streams makes them not block. */
+/**
+ * Keeps them full, as a reader does that has stopped. Asking for the streams makes them not block.
+ */
 const fill = (...fds: number[]): string => `
   import { writeSync } from 'node:fs';
   const bytes = Buffer.alloc(1_024, 10);
@@ -264,7 +281,13 @@ const ENDS = [
     status: 1,
   },
   // Standard error is read only where it says something.
-  { what: 'a full log: a crash', preload: fill(1), signals: ['SIGUSR2'], status: 1, says: 'Error: a crash' },
+  {
+    what: 'a full log: a crash',
+    preload: fill(1),
+    signals: ['SIGUSR2'],
+    status: 1,
+    says: 'Error: a crash',
+  },
   {
     what: 'a drain that hangs',
     preload: HANG,

@@ -45,7 +45,9 @@ test('while draining, every answer says that its connection ends', async () => {
 
 test('a stop ends everything: renewals, the management port, and requests to the provider', async () => {
   const sockets = new Set<Socket>();
-  const endpoint = createServer((socket) => void sockets.add(socket.resume().on('error', () => undefined)));
+  const endpoint = createServer(
+    (socket) => void sockets.add(socket.resume().on('error', () => undefined)),
+  );
   const port = await listenOn(endpoint);
   const rig = await startRig({
     envFor: (emulator) => ({
@@ -54,14 +56,19 @@ test('a stop ends everything: renewals, the management port, and requests to the
     }),
   });
   await eventually(() => sockets.size === 1);
-  const page = connect(Number(new URL(rig.operatorsUrl).port), '127.0.0.1').on('error', () => undefined);
+  const page = connect(Number(new URL(rig.operatorsUrl).port), '127.0.0.1').on(
+    'error',
+    () => undefined,
+  );
   // In the middle of its second request, because Node closes idle connections by itself.
   page.resume().write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /healthz HTTP/1.1\r\n');
   await eventually(() => page.bytesRead > 0);
   const stopped = rig.service.stop({ noticeMs: 0 });
   rig.clock.advance(0);
   await stopped;
-  await eventually(() => page.destroyed && [...sockets].every(({ readableEnded }) => readableEnded));
+  await eventually(
+    () => page.destroyed && [...sockets].every(({ readableEnded }) => readableEnded),
+  );
   await expect(fetch(rig.operatorsUrl)).rejects.toThrow('fetch failed');
   endpoint.close();
   // Nothing is to come: a clock that moved on would only hide it.

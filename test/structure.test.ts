@@ -2,10 +2,13 @@ import { expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-// The shape of src/: names with one meaning, and imports that run one way. (The linter finds circles of imports, and long
-// files and functions.)
+// The shape of src/: names with one meaning, and imports that run one way. (The linter finds
+// circles of imports, and long files and functions.)
 
-/** The modules from the lowest to the highest, each with the modules and packages that it may import. */
+/**
+ * The modules from the lowest to the highest, each with the modules and packages that it may
+ * import.
+ */
 const MAY_IMPORT: Readonly<Record<string, string>> = {
   secrets: '',
   config: 'secrets proxy-addr',
@@ -35,14 +38,19 @@ const moduleOf = (path: string): string => {
   return module.endsWith('.ts') && !Object.hasOwn(MAY_IMPORT, module) ? 'shared' : module;
 };
 
-/** The modules and packages that `path` imports or re-exports from, types included, statically or with `import()`. */
+/**
+ * The modules and packages that `path` imports or re-exports from, types included, statically or
+ * with `import()`.
+ */
 const importsOf = (path: string): string[] =>
-  [...textOf(path).matchAll(/(?:\bfrom|\bimport|\bimport\()\s*'([^'\s]+)'/g)].map(([, specifier = '']) =>
-    specifier.startsWith('.') ? moduleOf(join(dirname(path), specifier)) : specifier,
+  [...textOf(path).matchAll(/(?:\bfrom|\bimport|\bimport\()\s*'([^'\s]+)'/g)].map(
+    ([, specifier = '']) =>
+      specifier.startsWith('.') ? moduleOf(join(dirname(path), specifier)) : specifier,
   );
 
 test('the core has its time from clock.ts, but for a pause and the age of a file', () => {
-  const REAL_TIME = /\b(?:performance\.now|Date\.now|new Date\(\)|setImmediate|setTimeout|setInterval)\b/;
+  const REAL_TIME =
+    /\b(?:performance\.now|Date\.now|new Date\(\)|setImmediate|setTimeout|setInterval)\b/;
   const core = files.filter((path) => ['banks', 'provider', 'sharing'].includes(moduleOf(path)));
   const real = core.filter((path) => REAL_TIME.test(textOf(path)));
   expect(real.toSorted()).toEqual(['provider/answer.ts', 'sharing/replace-file.ts']);
@@ -54,7 +62,9 @@ test('a name is defined in one file, and shadows no global', () => {
   for (const path of files)
     for (const [, name = ''] of textOf(path).matchAll(DEFINITION))
       places.set(name, (places.get(name) ?? new Set()).add(path));
-  expect([...places].filter(([name, definedIn]) => definedIn.size > 1 || name in globalThis)).toEqual([]);
+  expect(
+    [...places].filter(([name, definedIn]) => definedIn.size > 1 || name in globalThis),
+  ).toEqual([]);
 });
 
 test('every module is listed, and imports only what the list allows, never from a module above', () => {

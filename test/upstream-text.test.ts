@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
 import { startLoadedRig } from './helpers/rig.ts';
 
-// What an upstream response reveals: its status code to operators, the kind of a failure to everyone, and nothing of its
-// text.
+// What an upstream response reveals: its status code to operators, the kind of a failure to
+// everyone, and nothing of its text.
 
 const MARK = 'MARKED-UPSTREAM-TEXT';
 const TOKEN = 'operator-token-0123456789';
@@ -32,7 +32,10 @@ const MARKED_HEADERS = {
   Warning: `199 - "${MARK}"`,
 };
 
-/** None of the statuses but 200 is one of the service's own. Each is another failure than the one before, and logged as such. */
+/**
+ * None of the statuses but 200 is one of the service's own. Each is another failure than the one
+ * before, and logged as such.
+ */
 const ANSWERS: readonly (readonly [status: number, type: string, body: string])[] = [
   [418, 'application/json', JSON.stringify({ error: MARK, detail: MARK })],
   [200, 'text/html', `<title>${MARK}</title>`],
@@ -57,7 +60,9 @@ test.each([
       rig.emulator.respondWith((_req, res) => {
         res.writeHead(status, MARK, { ...MARKED_HEADERS, 'Content-Type': type }).end(body);
       });
-      const refresh = supertest(rig.operatorsUrl).post('/refresh').set('Authorization', `Bearer ${TOKEN}`);
+      const refresh = supertest(rig.operatorsUrl)
+        .post('/refresh')
+        .set('Authorization', `Bearer ${TOKEN}`);
       const refreshed = JSON.stringify(await refresh);
       expect(rig.service.list.served() !== undefined).toBe(first === 'healthy');
       const toPublic = await faceOf(rig.url, PUBLIC);

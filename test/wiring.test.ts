@@ -17,9 +17,9 @@ import { eventually, openRig, type Rig } from './helpers/rig.ts';
 import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
 import { createTunnels } from './helpers/tunnel.ts';
 
-// Every variable at once, each with a value that is neither its default nor another one's, and each seen from outside: a
-// value that the composition drops, or hands to the wrong part, fails here. Values in files, and NO_PROXY, are in the tests of
-// the parts that read them.
+// Every variable at once, each with a value that is neither its default nor another one's, and each
+// seen from outside: a value that the composition drops, or hands to the wrong part, fails here.
+// Values in files, and NO_PROXY, are in the tests of the parts that read them.
 
 const MINUTE = 60_000;
 const TOKEN = 'token-of-the-token-endpoint';
@@ -140,7 +140,8 @@ describeWithRedis('every variable', () => {
   test('of the listeners', async () => {
     expect(rig.url).toBe(`http://127.0.0.2:${env['PORT']}`);
     expect(rig.operatorsUrl).toBe(`http://127.0.0.3:${env['MANAGEMENT_PORT']}`);
-    const statusFor = (host: string) => supertest(rig.operatorsUrl).get('/healthz').set('Host', host);
+    const statusFor = (host: string) =>
+      supertest(rig.operatorsUrl).get('/healthz').set('Host', host);
     expect((await statusFor('operators.example')).status).toBe(200);
     expect((await statusFor('elsewhere.example')).status).toBe(421);
   });
@@ -197,7 +198,9 @@ describeWithRedis('every variable', () => {
   });
 
   test('of the stores', async () => {
-    await eventually(() => readFileSync(env['CACHE_SNAPSHOT_FILE'] ?? '', 'utf8').includes('Bank 8'));
+    await eventually(() =>
+      readFileSync(env['CACHE_SNAPSHOT_FILE'] ?? '', 'utf8').includes('Bank 8'),
+    );
     const key = /banks-bff\S+:list/.exec(await redis.command('keys *'))?.[0];
     const leftMs = Number(/\d+/.exec(await redis.command(`pttl ${key}`))?.[0]);
     expect(leftMs).toBeGreaterThan(129 * MINUTE);

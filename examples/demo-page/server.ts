@@ -3,14 +3,17 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, extname } from 'node:path';
 
-// Serves the bank picker's page, and the element that it uses, from an origin of its own, on loopback. It knows a closed
-// set of files and nothing of the list: the browser asks the service for that, and the page's policy lets it ask nobody
-// else.
+// Serves the bank picker's page, and the element that it uses, from an origin of its own, on
+// loopback. It knows a closed set of files and nothing of the list: the browser asks the service
+// for that, and the page's policy lets it ask nobody else.
 
 export interface DemoPageOptions {
   /** 0, the default, picks a free one. */
   readonly port?: number;
-  /** The service's `/banks`. A function is asked at each visit, for a service that starts after the page. */
+  /**
+   * The service's `/banks`. A function is asked at each visit, for a service that starts after the
+   * page.
+   */
   readonly banksUrl: string | (() => string);
 }
 
@@ -71,18 +74,25 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What browsers may ask of a folder, by path. `known` is a file in it as a module may import it: so the compiled server
- * finds the same folder as its source.
+ * What browsers may ask of a folder, by path. `known` is a file in it as a module may import it: so
+ * the compiled server finds the same folder as its source.
  */
-const filesIn = (path: string, known: string): [path: string, file: { type: string; text: string }][] => {
+const filesIn = (
+  path: string,
+  known: string,
+): [path: string, file: { type: string; text: string }][] => {
   const folder = dirname(createRequire(import.meta.url).resolve(known));
   return readdirSync(folder).flatMap((name) => {
     const type = TYPES.get(extname(name));
-    return type ? [[`${path}${name}`, { type, text: readFileSync(`${folder}/${name}`, 'utf8') }]] : [];
+    return type
+      ? [[`${path}${name}`, { type, text: readFileSync(`${folder}/${name}`, 'utf8') }]]
+      : [];
   });
 };
 
-/** Own scripts and styles, one place to ask, and no string ever parsed as markup (Trusted Types). */
+/**
+ * Own scripts and styles, one place to ask, and no string ever parsed as markup (Trusted Types).
+ */
 const policy = (serviceOrigin: string): string =>
   [
     "default-src 'none'",

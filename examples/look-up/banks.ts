@@ -1,6 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
-// Finds banks by code or ISPB in a service of yours. One conditional request per CACHE_TTL keeps the list current.
+// Finds banks by code or ISPB in a service of yours. One conditional request per CACHE_TTL keeps
+// the list current.
 
 export interface Bank {
   readonly code: string;
@@ -12,9 +13,10 @@ export interface Bank {
 const LEAST_WAIT_MS = 60_000;
 
 /**
- * @param file keeps the last list for the next start; on day 0 it is one that came with the program, if there is one
- * @returns a function that finds a bank by its code or ISPB; it throws while there is no list, which is not the same as no
- * such bank
+ * @param file keeps the last list for the next start; on day 0 it is one that came with the
+ *   program, if there is one
+ * @returns a function that finds a bank by its code or ISPB; it throws while there is no list,
+ *   which is not the same as no such bank
  */
 export const openBanks = async (
   url: string,
@@ -35,7 +37,10 @@ export const openBanks = async (
     );
   };
 
-  /** Asks once. @returns milliseconds until the list will have been renewed, or until the service wants to be asked again */
+  /**
+   * Asks once. @returns milliseconds until the list will have been renewed, or until the service
+   * wants to be asked again
+   */
   const refresh = async (): Promise<number> => {
     const response = await fetch(url, {
       headers: etag === undefined ? {} : { 'If-None-Match': etag },
@@ -65,7 +70,8 @@ export const openBanks = async (
   const first = keepCurrent();
   if (!banks) await first;
   return (codeOrIspb) => {
-    if (!banks) throw new Error(`there is no list of banks: ${url} has not given one, and ${file} has none`);
+    if (!banks)
+      throw new Error(`there is no list of banks: ${url} has not given one, and ${file} has none`);
     return banks.get(codeOrIspb);
   };
 };

@@ -2,5 +2,7 @@ import vue from '@vitejs/plugin-vue';
 import { defineConfig } from 'vite';
 
 export default defineConfig({
-  plugins: [vue({ template: { compilerOptions: { isCustomElement: (tag) => tag === 'bank-picker' } } })],
+  plugins: [
+    vue({ template: { compilerOptions: { isCustomElement: (tag) => tag === 'bank-picker' } } }),
+  ],
 });

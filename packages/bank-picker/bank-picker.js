@@ -117,7 +117,14 @@ export class BankPickerElement extends Base {
 
   connectedCallback() {
     // A framework may have set properties on the instance before this class was defined; they hide the accessors.
-    for (const key of [...Object.keys(TEXTS), 'required', 'disabled', 'strings', 'filter', 'value']) {
+    for (const key of [
+      ...Object.keys(TEXTS),
+      'required',
+      'disabled',
+      'strings',
+      'filter',
+      'value',
+    ]) {
       if (!Object.hasOwn(this, key)) continue;
       const value = Reflect.get(this, key);
       Reflect.deleteProperty(this, key);
@@ -179,7 +186,8 @@ export class BankPickerElement extends Base {
     const wanted = value ?? '';
     this.#isDirty = true;
     // A form that is bound to the value sets it right after the event: that must not disturb typing.
-    if (wanted !== this.value || (wanted === '' && !this.matches(':focus-within'))) this.#select(wanted);
+    if (wanted !== this.value || (wanted === '' && !this.matches(':focus-within')))
+      this.#select(wanted);
   }
 
   get bank() {
@@ -363,7 +371,11 @@ export class BankPickerElement extends Base {
       required,
     };
     const message = problem ? messages[problem] : '';
-    this.#internals.setValidity(problem ? { [FLAGS[problem]]: true } : {}, message, this.#picker.input);
+    this.#internals.setValidity(
+      problem ? { [FLAGS[problem]]: true } : {},
+      message,
+      this.#picker.input,
+    );
     if (this.#shown !== problem) this.#shown = undefined;
     this.#picker.setError(this.#shown ? message : '');
   }

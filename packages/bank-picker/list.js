@@ -105,8 +105,12 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
       chosen = bank;
       words = strings;
       hits = parts.length === 1 ? (parts[0]?.hits ?? []) : parts.flatMap((part) => part.hits);
-      ends = parts.map((_, at) => parts.slice(0, at + 1).reduce((sum, part) => sum + part.hits.length, 0));
-      groups = parts.flatMap(({ title }, index) => (title ? [createGroup(`group-${index}`, title)] : []));
+      ends = parts.map((_, at) =>
+        parts.slice(0, at + 1).reduce((sum, part) => sum + part.hits.length, 0),
+      );
+      groups = parts.flatMap(({ title }, index) =>
+        title ? [createGroup(`group-${index}`, title)] : [],
+      );
       options = [];
       list.replaceChildren();
       list.scrollTop = 0;

@@ -92,7 +92,8 @@ export const createLoader = ({ onStatus, onCountdown }) => {
   };
 
   return {
-    load: (/** @type {string} */ url, /** @type {FieldNames} */ fields) => void attempt(url, fields, 0),
+    load: (/** @type {string} */ url, /** @type {FieldNames} */ fields) =>
+      void attempt(url, fields, 0),
     /** Somebody waits for the list: asks now, or a moment later if that has just been done. */
     hurry: () => hurry(),
     stop: () => stop(),
@@ -216,10 +217,18 @@ const secondsOf = (/** @type {string | null} */ retryAfter) => {
  */
 const toBank = (entry, fields, listUrl) => {
   const code = textOf(entry[fields.code]);
-  const bank = { id: textOf(entry[fields.id]) || code, code, name: textOf(entry[fields.name]), entry };
+  const bank = {
+    id: textOf(entry[fields.id]) || code,
+    code,
+    name: textOf(entry[fields.name]),
+    entry,
+  };
   if (fields.logo === '') return bank;
   const logo = textOf(entry[fields.logo]);
-  return { ...bank, logo: logo !== '' && URL.canParse(logo, listUrl) ? new URL(logo, listUrl).href : '' };
+  return {
+    ...bank,
+    logo: logo !== '' && URL.canParse(logo, listUrl) ? new URL(logo, listUrl).href : '',
+  };
 };
 
 const textOf = (/** @type {unknown} */ value) =>

@@ -71,7 +71,8 @@ export const toCandidate = (/** @type {Bank} */ bank) => {
   const names = [{ text: bank.name, kind: 'list', until: 0 }];
   if (brand) names.push({ text: brand, kind: 'brand', until: 0 });
   for (const text of aliases) names.push({ text, kind: 'alias', until: 0 });
-  for (const [text, until] of FORMER.get(bank.id) ?? []) names.push({ text, kind: 'former', until });
+  for (const [text, until] of FORMER.get(bank.id) ?? [])
+    names.push({ text, kind: 'former', until });
   return { bank, names, fame };
 };
 
@@ -157,7 +158,8 @@ const note = (matches, { candidate, name, role }, tier) => {
  */
 const tierOfEqual = ({ candidate, name, role }, candidates, isShort) => {
   const { names = [], fame = 0 } = candidates[candidate] ?? {};
-  const isName = role !== 'word' && (!isShort || (fame < BRANDS.length && names[name]?.kind !== 'list'));
+  const isName =
+    role !== 'word' && (!isShort || (fame < BRANDS.length && names[name]?.kind !== 'list'));
   return isName ? TIER.whole : TIER.word;
 };
 
@@ -194,7 +196,9 @@ export const findExactly = (word, candidates, vocabulary) => {
       note(
         matches,
         place,
-        isEqual ? tierOfEqual(place, candidates, isShort) : tierOfStart(place, candidates, text, isShort),
+        isEqual
+          ? tierOfEqual(place, candidates, isShort)
+          : tierOfStart(place, candidates, text, isShort),
       );
     }
   }
@@ -218,7 +222,8 @@ const findNumber = (digits, candidates, matches) => {
     if ((bank.code !== '' && bank.code.padStart(3, '0') === code) || ids.includes(bank.id)) {
       note(matches, place, TIER.whole);
     } else if (bank.code.startsWith(digits)) note(matches, place, TIER.start);
-    else if (digits.length >= SHORTEST.ispb && bank.id.startsWith(digits)) note(matches, place, TIER.weak);
+    else if (digits.length >= SHORTEST.ispb && bank.id.startsWith(digits))
+      note(matches, place, TIER.weak);
   }
 };
 
@@ -235,15 +240,21 @@ export const findLoosely = (word, candidates, vocabulary) => {
   const soundLetters = lettersOf(sound);
   for (let at = 0; at < vocabulary.spellings.length; at += 1) {
     const own = vocabulary.letters[at] ?? 0;
-    const mayBeMisheard = lacksAtMost(mostErrorsIn(sound), soundLetters, vocabulary.soundLetters[at] ?? 0);
+    const mayBeMisheard = lacksAtMost(
+      mostErrorsIn(sound),
+      soundLetters,
+      vocabulary.soundLetters[at] ?? 0,
+    );
     const mayBeMistyped = lacksAtMost(mostErrorsIn(word), letters, own);
     const mayBeInFront = lacksAtMost(0, own, letters);
-    const spelling = mayBeMisheard || mayBeMistyped || mayBeInFront ? vocabulary.spellings[at] : undefined;
+    const spelling =
+      mayBeMisheard || mayBeMistyped || mayBeInFront ? vocabulary.spellings[at] : undefined;
     if (!spelling || EMPTY.has(spelling.text)) continue;
     let tier = spelling.sound === sound ? TIER.sound : TIER.none;
     if (mayBeMisheard) tier = Math.min(tier, tierWithErrors(sound, spelling.sound));
     // "cixa": one letter changes the sound of another.
-    if (mayBeMistyped && tier > TIER.error) tier = Math.min(tier, tierWithErrors(word, spelling.text));
+    if (mayBeMistyped && tier > TIER.error)
+      tier = Math.min(tier, tierWithErrors(word, spelling.text));
     const mayBeInside = word.length >= SHORTEST.inside && lacksAtMost(0, letters, own);
     if (tier > TIER.inside && mayBeInside && spelling.text.includes(word)) tier = TIER.inside;
     const hasMore = tier > TIER.errors && mayBeInFront && isInFront(spelling.text, word);

@@ -30,7 +30,10 @@ export const createNotices = (
     onRetry();
   });
 
-  const showFailure = (/** @type {Failed} */ { code, requestId }, /** @type {Strings} */ strings) => {
+  const showFailure = (
+    /** @type {Failed} */ { code, requestId },
+    /** @type {Strings} */ strings,
+  ) => {
     failed.textContent = strings.failed;
     failedHint.textContent = code === 'no_answer' ? strings.offlineHint : strings.failedHint;
     // Put in anew, it is read out; not at each attempt that nobody asked for.

@@ -71,7 +71,16 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
     reference,
   ]);
   const live = element('p', { class: 'live', role: 'status' });
-  const root = element('div', { class: 'root' }, [label, help, field, note, failure, outdated, popup, live]);
+  const root = element('div', { class: 'root' }, [
+    label,
+    help,
+    field,
+    note,
+    failure,
+    outdated,
+    popup,
+    live,
+  ]);
   shadow.append(root);
 
   return {
@@ -109,7 +118,8 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
  */
 export const createOption = ({ bank, explain }, { id, position, total, isChosen }, strings) => {
   const { brand, until, marks } = explain();
-  const years = until && strings ? [' ', element('span', { class: 'until' }, [strings.until(until)])] : [];
+  const years =
+    until && strings ? [' ', element('span', { class: 'until' }, [strings.until(until)])] : [];
   return element(
     'div',
     {
@@ -204,9 +214,13 @@ const icon = (/** @type {string} */ className, /** @type {string} */ path) => {
 
 /** Outside the tab order, as the pattern asks: the keyboard has Escape, Delete and Alt+Down. */
 const button = (/** @type {string} */ name, /** @type {string} */ path) =>
-  element('button', { class: `icon ${name}`, part: `button ${name}`, type: 'button', tabindex: '-1' }, [
-    icon('', path),
-  ]);
+  element(
+    'button',
+    { class: `icon ${name}`, part: `button ${name}`, type: 'button', tabindex: '-1' },
+    [icon('', path)],
+  );
 
 const marked = (/** @type {string} */ text, /** @type {readonly Span[]} */ spans) =>
-  pieces(text, spans).map((piece) => (piece.marked ? element('mark', {}, [piece.text]) : piece.text));
+  pieces(text, spans).map((piece) =>
+    piece.marked ? element('mark', {}, [piece.text]) : piece.text,
+  );

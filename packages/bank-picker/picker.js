@@ -232,8 +232,10 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
   /** @type {Record<string, (event: KeyboardEvent) => boolean | void>} true leaves the key to the text field */
   const keys = {
-    ArrowDown: ({ altKey }) => (altKey ? open() : activate((index, last) => (index < last ? index + 1 : 0))),
-    ArrowUp: ({ altKey }) => (altKey ? close() : activate((index, last) => (index > 0 ? index - 1 : last))),
+    ArrowDown: ({ altKey }) =>
+      altKey ? open() : activate((index, last) => (index < last ? index + 1 : 0)),
+    ArrowUp: ({ altKey }) =>
+      altKey ? close() : activate((index, last) => (index > 0 ? index - 1 : last)),
     PageDown: () => (list.isOpen() ? activate((index, last) => Math.min(index + 10, last)) : true),
     PageUp: () => (list.isOpen() ? activate((index) => Math.max(index - 10, 0)) : true),
     Home: () => (list.active() ? activate(() => 0) : true),

@@ -41,7 +41,9 @@ const PLACES = 2 * BRANDS.length + 2;
 const keyOf = (at, rankClass, begins, candidates) => {
   const fame = Math.min(candidates[at]?.fame ?? 0, BRANDS.length);
   const place =
-    fame < BRANDS.length ? fame + (begins ? 0 : BRANDS.length) : 2 * BRANDS.length + (begins ? 0 : 1);
+    fame < BRANDS.length
+      ? fame + (begins ? 0 : BRANDS.length)
+      : 2 * BRANDS.length + (begins ? 0 : 1);
   return (rankClass * PLACES + place) * candidates.length + at;
 };
 
@@ -117,7 +119,8 @@ export const rankParts = (needed, candidates) => {
       const tier = tiers[at] ?? TIER.none;
       if (tier > TIER.errorInStart) continue;
       const isFormer = candidates[at]?.names[names[at] ?? 0]?.kind === 'former';
-      const quality = tier === TIER.whole ? 1.1 : tier < TIER.start ? 1 : tier < TIER.sound ? 0.8 : 0.6;
+      const quality =
+        tier === TIER.whole ? 1.1 : tier < TIER.start ? 1 : tier < TIER.sound ? 0.8 : 0.6;
       scores[at] = (scores[at] ?? 0) + weight * (isFormer ? 0.8 : 1) * quality;
     }
   }
@@ -134,11 +137,16 @@ export const rankParts = (needed, candidates) => {
 };
 
 /** Whether it is in the table of brands. */
-export const isBrand = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
-  (candidates[key % candidates.length]?.fame ?? 0) < BRANDS.length;
+export const isBrand = (
+  /** @type {number} */ key,
+  /** @type {readonly Candidate[]} */ candidates,
+) => (candidates[key % candidates.length]?.fame ?? 0) < BRANDS.length;
 
 /** Whether a hit has all words without an error, in a name that the bank has today. */
-export const isRegular = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
+export const isRegular = (
+  /** @type {number} */ key,
+  /** @type {readonly Candidate[]} */ candidates,
+) =>
   tierOf(key, candidates) < TIER.sound &&
   Math.floor(classOf(key, candidates) / CLASSES.matched) % CLASSES.lesser === 0;
 
@@ -150,6 +158,8 @@ export const namedIn = (
   const [first = Infinity, second = Infinity] = sorted;
   if (!isRegular(first, candidates) || tierOf(first, candidates) !== TIER.whole) return false;
   return (
-    isBrand(first, candidates) || !isRegular(second, candidates) || tierOf(second, candidates) !== TIER.whole
+    isBrand(first, candidates) ||
+    !isRegular(second, candidates) ||
+    tierOf(second, candidates) !== TIER.whole
   );
 };

@@ -95,7 +95,8 @@ export const createSearch = (banks) => {
     let keys = rankWhole(tables, candidates);
     if (keys.length === 0) {
       // Words that some banks have are hardly parts of one that is misspelt.
-      const isJoined = words.length > 1 && core !== '' && tables.needed.some(({ count }) => count === 0);
+      const isJoined =
+        words.length > 1 && core !== '' && tables.needed.some(({ count }) => count === 0);
       const meant = needed.filter((word) => exactly(word).count > 0 || !isAlmostBanco(word));
       tables = {
         ...tables,
@@ -133,7 +134,8 @@ export const createSearch = (banks) => {
       if (!candidate) continue;
       hits.push({
         bank: candidate.bank,
-        kind: isNamed && hits.length === 0 ? 'named' : isRegular(key, candidates) ? 'found' : 'guessed',
+        kind:
+          isNamed && hits.length === 0 ? 'named' : isRegular(key, candidates) ? 'found' : 'guessed',
         explain: () => explain(candidate, words, nameFound(candidate, at, tables)),
       });
     }

@@ -10,7 +10,8 @@ const WORD_OR_NUMBER =
 export const LONGEST_QUERY = { characters: 160, words: 16 };
 
 /** Lower case without accents: `ITAÚ` and `itau` become the same. */
-const fold = (/** @type {string} */ text) => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+const fold = (/** @type {string} */ text) =>
+  text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 
 /** The words of a name, folded. */
 export const wordsIn = (/** @type {string} */ text) => fold(text).match(WORD) ?? [];

@@ -60,7 +60,8 @@ export const LONG_FORMS = new Map(
 
 /** "banko" is empty, too. */
 const EMPTY_SOUNDS = new Set([...EMPTY].filter((word) => word.length > 3).map(soundOf));
-export const isEmpty = (/** @type {string} */ word) => EMPTY.has(word) || EMPTY_SOUNDS.has(soundOf(word));
+export const isEmpty = (/** @type {string} */ word) =>
+  EMPTY.has(word) || EMPTY_SOUNDS.has(soundOf(word));
 
 const BANCO = 'banco';
 const BANCO_SOUND = soundOf(BANCO);

@@ -10,14 +10,17 @@ import type { LoadFailures } from './loading/failures.ts';
 import { STOPPING, type createRenewal } from './loading/renewal.ts';
 import { isSaved } from './order.ts';
 
-// The list that the service serves, for those who use it: what is held (list-keeper.ts), and when it is renewed
-// (loading/renewal.ts). Once there is one, nobody waits for the provider.
+// The list that the service serves, for those who use it: what is held (list-keeper.ts), and when
+// it is renewed (loading/renewal.ts). Once there is one, nobody waits for the provider.
 
 export interface ListStatus extends LoadFailures {
   readonly state: Freshness;
   readonly held: HeldList | undefined;
   readonly ageMs: number | undefined;
-  /** Whether the other replicas have the held list too, or will have as soon as they look; undefined: there are none. */
+  /**
+   * Whether the other replicas have the held list too, or will have as soon as they look;
+   * undefined: there are none.
+   */
   readonly isShared: boolean | undefined;
   /** Milliseconds until the provider is asked again; 0 while it is being asked. */
   readonly nextLoadInMs: number;
@@ -58,7 +61,8 @@ export const createBankList = (options: BankListOptions) => {
     /**
      * The list as soon as there is one: shares the load under way, or starts it.
      * @param signal ends the wait, and the load goes on
-     * @throws {LoadError} the load's failure, at once while retries are backing off; `timeout` after `loadTimeoutMs`
+     * @throws {LoadError} the load's failure, at once while retries are backing off; `timeout`
+     *   after `loadTimeoutMs`
      */
     arrival: (signal?: AbortSignal): Promise<ServedList> =>
       withDeadline(untilServed, {

@@ -41,7 +41,10 @@ export interface HeldList extends LoadedList, PastList {
 export interface Decision {
   readonly id: string;
   readonly madeAtMs: MonotonicMs;
-  /** By the clock of the replica that was asked: for people, and for the version of this service before. */
+  /**
+   * By the clock of the replica that was asked: for people, and for the version of this service
+   * before.
+   */
   readonly acceptedAtMs: WallMs;
   /** What the guard refused it for. */
   readonly reasons: readonly Acceptance[];
@@ -63,7 +66,8 @@ export const createCachedList = (policy: FreshnessPolicy, clock: Pick<Clock, 'mo
   const ageMs = (): number | undefined => held && clock.monotonicMs() - held.sentAtMs;
   const state = (): Freshness => freshness(ageMs(), policy);
   /** Milliseconds until it is stale: negative once it is, 0 without a list. */
-  const freshForMs = (): number => (held ? policy.ttlMs - (clock.monotonicMs() - held.sentAtMs) : 0);
+  const freshForMs = (): number =>
+    held ? policy.ttlMs - (clock.monotonicMs() - held.sentAtMs) : 0;
   return {
     set: (list: HeldList): void => void (held = list),
     /** The list, however old it is. */

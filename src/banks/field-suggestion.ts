@@ -4,8 +4,8 @@ import type { PublishableField } from './reading/upstream-fields.ts';
 // What BANK_FIELDS may be, made of the provider's fields.
 
 /**
- * The fields as BANK_FIELDS writes them: `code`, `ispb:ids.ispb` for one inside an object, `logo?` for one that some
- * entries lack. Those whose names cannot stand there are left out.
+ * The fields as BANK_FIELDS writes them: `code`, `ispb:ids.ispb` for one inside an object, `logo?`
+ * for one that some entries lack. Those whose names cannot stand there are left out.
  */
 export const suggestFields = (fields: readonly PublishableField[]): readonly string[] => {
   const plain = fields.filter(({ path }) => isPlainName(path));
@@ -21,7 +21,8 @@ const shortName = (path: string, others: readonly PublishableField[]): string =>
   for (let from = names.length - 1; from >= 0; from -= 1) {
     const name = names.slice(from).join('_');
     const isTaken = others.some(
-      (other) => other.path !== path && (other.path === name || endsWith(other.path, names.slice(from))),
+      (other) =>
+        other.path !== path && (other.path === name || endsWith(other.path, names.slice(from))),
     );
     if (!isTaken && name !== '') return name;
   }

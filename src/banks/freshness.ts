@@ -1,4 +1,5 @@
-// How old a list may be and what it is called at that age: pure, and the only place where this is decided.
+// How old a list may be and what it is called at that age: pure, and the only place where this is
+// decided.
 //
 //   age   0 ─────────── TTL ─────────────────────── TTL + max stale ─────────
 //           fresh         stale (still served)         expired (never served)
@@ -11,8 +12,14 @@ export interface FreshnessPolicy {
   readonly maxStaleMs: number;
 }
 
-/** The freshness of a list of `ageMs`; `undefined` stands for no list. At exactly the TTL a list is still fresh. */
-export const freshness = (ageMs: number | undefined, { ttlMs, maxStaleMs }: FreshnessPolicy): Freshness => {
+/**
+ * The freshness of a list of `ageMs`; `undefined` stands for no list. At exactly the TTL a list is
+ * still fresh.
+ */
+export const freshness = (
+  ageMs: number | undefined,
+  { ttlMs, maxStaleMs }: FreshnessPolicy,
+): Freshness => {
   if (ageMs === undefined) return 'empty';
   if (ageMs <= ttlMs) return 'fresh';
   return ageMs <= ttlMs + maxStaleMs ? 'stale' : 'expired';

@@ -4,17 +4,22 @@ import { entryGroups } from './reading/entry-groups.ts';
 import { digestOf, isJsonObject } from './reading/entry.ts';
 import type { ReadList } from './reading/list-reader.ts';
 
-// What a new list changed: for operators, who want to know why their users see something else than yesterday.
+// What a new list changed: for operators, who want to know why their users see something else than
+// yesterday.
 
 /** Compares by hashes: 50,000 entries take some 2 ms. */
 export const compareLists = (
   previous: Pick<ReadList, 'entryDigests' | 'upstreamFields'>,
   next: Pick<ReadList, 'entryDigests' | 'upstreamFields'>,
 ) => ({
-  /** How many banks are new, and how many are gone; a bank of which any published field changed is both. */
+  /**
+   * How many banks are new, and how many are gone; a bank of which any published field changed is
+   * both.
+   */
   added: countMissing(next.entryDigests, previous.entryDigests),
   removed: countMissing(previous.entryDigests, next.entryDigests),
-  // The provider's fields that were not there before, and those that are no longer. A restored list does not know them.
+  // The provider's fields that were not there before, and those that are no longer. A restored list
+  // does not know them.
   fieldsAppeared:
     previous.upstreamFields.length > 0 ? without(next.upstreamFields, previous.upstreamFields) : [],
   fieldsVanished: without(previous.upstreamFields, next.upstreamFields),
@@ -27,13 +32,19 @@ export interface LargeChange {
   readonly removed: number;
   /** Wall-clock milliseconds. */
   readonly atMs: number;
-  /** By published field, how many values of the new list the one before had not; at most as many fields as a profile has. */
+  /**
+   * By published field, how many values of the new list the one before had not; at most as many
+   * fields as a profile has.
+   */
   readonly changedValues: ReadonlyMap<string, number>;
 }
 
 type ComparedList = Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'>;
 
-/** What changed, where the list grew by more than `maxShare` (0 to 1), or more of its entries are gone or different. */
+/**
+ * What changed, where the list grew by more than `maxShare` (0 to 1), or more of its entries are
+ * gone or different.
+ */
 export const findLargeChange = async (
   previous: ComparedList,
   next: ComparedList,
@@ -55,7 +66,10 @@ export const findLargeChange = async (
 
 const NONE = new Float64Array();
 
-/** The values of each field, as hashes in ascending order. Gives the event loop back after each group of entries. */
+/**
+ * The values of each field, as hashes in ascending order. Gives the event loop back after each
+ * group of entries.
+ */
 const digestValues = async (
   { json }: ComparedList,
   names: readonly string[],
@@ -69,7 +83,9 @@ const digestValues = async (
     // oxlint-disable-next-line no-await-in-loop -- that is the point: one group after the other
     await clock.turn();
   }
-  return new Map([...values].map(([name, digests]) => [name, Float64Array.from(digests).toSorted()]));
+  return new Map(
+    [...values].map(([name, digests]) => [name, Float64Array.from(digests).toSorted()]),
+  );
 };
 
 /** How many numbers of `some` are not among `others`. Both ascend. */

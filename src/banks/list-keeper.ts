@@ -11,7 +11,13 @@ import {
   type SavedList,
 } from './cached-list.ts';
 import { freshness, isServable, type FreshnessPolicy } from './freshness.ts';
-import { ACCEPTANCES, guard, type Acceptance, type GuardPolicy, type Precedent } from './guard/guard.ts';
+import {
+  ACCEPTANCES,
+  guard,
+  type Acceptance,
+  type GuardPolicy,
+  type Precedent,
+} from './guard/guard.ts';
 import { bestFilled, largestCount, remember, remembrance, wasHeld } from './guard/memory.ts';
 import { findLargeChange } from './list-change.ts';
 import type { ListEvent } from './list-event.ts';
@@ -21,8 +27,9 @@ import { NOTHING_REJECTED } from './reading/entry.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';
 
-// Keeps the list that is served. A list replaces it in two steps: it is checked and encoded as the successor of the
-// list that is held then, which takes time; and it is taken in one turn of the event loop, if that list is held still.
+// Keeps the list that is served. A list replaces it in two steps: it is checked and encoded as the
+// successor of the list that is held then, which takes time; and it is taken in one turn of the
+// event loop, if that list is held still.
 
 export interface ListKeeperOptions {
   readonly policy: FreshnessPolicy;
@@ -33,7 +40,10 @@ export interface ListKeeperOptions {
   readonly onEvent: (event: ListEvent) => void;
 }
 
-/** What an operator asks for: a load, and the reasons for which the guard is not to refuse this one list. */
+/**
+ * What an operator asks for: a load, and the reasons for which the guard is not to refuse this one
+ * list.
+ */
 export interface OperatorRequest {
   readonly accept: readonly Acceptance[];
   readonly requestId: string;
@@ -72,7 +82,10 @@ export const createListKeeper = (options: ListKeeperOptions) => {
   const isUsable = ({ sentAtMs }: PastList): boolean =>
     isServable(freshness(clock.monotonicMs() - sentAtMs, policy));
 
-  /** What a successor of `current` is compared with. A list that may no longer be served is no measure. */
+  /**
+   * What a successor of `current` is compared with. A list that may no longer be served is no
+   * measure.
+   */
   const precedentOf = (current: SavedList | undefined): Precedent | undefined => {
     if (!current || !isUsable(current)) return undefined;
     const now = remembrance(policy, clock.monotonicMs());
@@ -84,7 +97,10 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     };
   };
 
-  /** @throws {LoadError} when the guard refuses it. @returns the reasons for which it would have, but for `accept` */
+  /**
+   * @throws {LoadError} when the guard refuses it. @returns the reasons for which it would have,
+   *   but for `accept`
+   */
   const check = (
     next: SavedList & Partial<LoadedList>,
     current: SavedList | undefined,
@@ -106,7 +122,8 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     current: HeldList | undefined,
   ): Promise<HeldList> => {
     const receivedAtMs = receivedAt(next.sentAtMs);
-    const largeChange = current && (await findLargeChange(current, next, options.guard.maxShrink, clock));
+    const largeChange =
+      current && (await findLargeChange(current, next, options.guard.maxShrink, clock));
     const encoded = await represent(next.json, current?.representations, compressors);
     const isUnchanged = current?.representations.identity.etag === encoded.identity.etag;
     // An unchanged list is in memory once, with the very bytes that are served.
@@ -119,8 +136,8 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       json: representations.identity.body,
       representations,
       receivedAtMs,
-      // It goes on by at least a second with each change, also after the clock was set back: otherwise
-      // If-Modified-Since would take the new content for the old.
+      // It goes on by at least a second with each change, also after the clock was set back:
+      // otherwise If-Modified-Since would take the new content for the old.
       changedAtMs: isUnchanged
         ? current.changedAtMs
         : wall(
@@ -133,7 +150,10 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     };
   };
 
-  /** Holds `list`, unless another one than `over` has come to be held. @returns whether it is held now */
+  /**
+   * Holds `list`, unless another one than `over` has come to be held. @returns whether it is held
+   * now
+   */
   const hold = (list: HeldList, over: HeldList | undefined): boolean => {
     if (cached.get()?.id !== over?.id) return false;
     cached.set(list);
@@ -192,7 +212,8 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       return true;
     },
     /**
-     * The store has this very list, at this place; or, where the id is another one, it does not take it.
+     * The store has this very list, at this place; or, where the id is another one, it does not
+     * take it.
      * @param sentAtMs when it was sent, as the store knows it
      */
     confirm: (place: Position, sentAtMs?: MonotonicMs): void => {

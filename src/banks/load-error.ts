@@ -1,6 +1,7 @@
 import { FAILURE_KINDS } from '../failure-kinds.ts';
 
-// Why a list could not be loaded: one of the kinds of failure-kinds.ts, and what is known of this case.
+// Why a list could not be loaded: one of the kinds of failure-kinds.ts, and what is known of this
+// case.
 
 export type LoadErrorKind = keyof typeof FAILURE_KINDS;
 
@@ -9,8 +10,9 @@ const isKind = (name: string): name is LoadErrorKind => Object.hasOwn(FAILURE_KI
 export const LOAD_ERROR_KINDS: readonly LoadErrorKind[] = Object.keys(FAILURE_KINDS).filter(isKind);
 
 /**
- * A load failed. `message` is for operators' logs: words of this service only, never the provider's text, an
- * address or a token. It is not an error of the request that happened to wait for the load.
+ * A load failed. `message` is for operators' logs: words of this service only, never the provider's
+ * text, an address or a token. It is not an error of the request that happened to wait for the
+ * load.
  */
 export class LoadError extends Error {
   override readonly name = 'LoadError';
@@ -19,7 +21,10 @@ export class LoadError extends Error {
   readonly retryAfterMs?: number | undefined;
   /** The status of the provider's answer, where the status is what was wrong with it. */
   readonly upstreamStatus?: number | undefined;
-  /** Why there was no answer, as Node, OpenSSL or undici name it, such as ECONNREFUSED; undefined: for another reason. */
+  /**
+   * Why there was no answer, as Node, OpenSSL or undici name it, such as ECONNREFUSED; undefined:
+   * for another reason.
+   */
   readonly reasonCode?: string | undefined;
   /** The published fields that are what was wrong. */
   readonly fields: readonly string[] = [];

@@ -1,5 +1,6 @@
-// Which of two lists goes on: the one that is held here, or the one that the shared store has? Pure: numbers
-// in, an answer out. The order is the one in which the store took the lists; no wall clock has a part in it.
+// Which of two lists goes on: the one that is held here, or the one that the shared store has?
+// Pure: numbers in, an answer out. The order is the one in which the store took the lists; no wall
+// clock has a part in it.
 
 /** Where a list stands in the order of the shared store. */
 export interface Position {
@@ -7,7 +8,10 @@ export interface Position {
   readonly register: string;
   /** Grows with each list that the store takes. */
   readonly version: number;
-  /** The id of the list that the store took at this version: this list, or the one that it is to follow. */
+  /**
+   * The id of the list that the store took at this version: this list, or the one that it is to
+   * follow.
+   */
   readonly id: string;
 }
 
@@ -18,7 +22,9 @@ export const NOWHERE: Position = { register: '', version: 0, id: '' };
 export interface Ordered {
   readonly id: string;
   readonly place: Position;
-  /** It came from the snapshot, and no store has confirmed it since: what it says may be long past. */
+  /**
+   * It came from the snapshot, and no store has confirmed it since: what it says may be long past.
+   */
   readonly isRestored: boolean;
   /** The operators' decisions that it is based on, newest first. */
   readonly decisions: readonly { readonly id: string; readonly ageMs: number }[];

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 
-// The published list as bytes, in each content encoding, with a validator for each. Made once for each new
-// list, off the event loop, and never per request.
+// The published list as bytes, in each content encoding, with a validator for each. Made once for
+// each new list, off the event loop, and never per request.
 
 /** The encodings of a list, smallest result first: measured 7.2, 8.7 and 31.7 kB for 513 banks. */
 export const ENCODINGS = ['br', 'gzip', 'identity'] as const;
@@ -17,8 +17,8 @@ export type Representation = Readonly<ReturnType<typeof named>>;
 export type Representations = Readonly<Record<Encoding, Representation>>;
 
 /**
- * Encodes the JSON of a list that has been checked and narrowed. Returns `previous` if its bytes are the same, as in most
- * renewals.
+ * Encodes the JSON of a list that has been checked and narrowed. Returns `previous` if its bytes
+ * are the same, as in most renewals.
  */
 export const represent = async (
   bytes: Buffer,
@@ -41,8 +41,9 @@ const named = (encoding: Encoding, body: Buffer) => ({
   encoding,
   body,
   /**
-   * A strong validator (RFC 9110 section 8.8.3), quotes included: a hash of these very bytes, so it differs between
-   * encodings and is equal on every replica that holds the same list and has the same compressor.
+   * A strong validator (RFC 9110 section 8.8.3), quotes included: a hash of these very bytes, so it
+   * differs between encodings and is equal on every replica that holds the same list and has the
+   * same compressor.
    */
   etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`,
 });
@@ -51,8 +52,9 @@ const gzipCompress = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gz
 const brotliCompress = promisify<zlib.InputType, zlib.BrotliOptions, Buffer>(zlib.brotliCompress);
 
 /**
- * Above this many bytes the slowest levels cost more than they give: brotli 11 takes 60 ms for 32 kB, 2 s for 0.8 MB
- * and 12 s for 4 MB, in which a first list would keep its clients waiting; brotli 9 takes 0.4 s for 4 MB.
+ * Above this many bytes the slowest levels cost more than they give: brotli 11 takes 60 ms for 32
+ * kB, 2 s for 0.8 MB and 12 s for 4 MB, in which a first list would keep its clients waiting;
+ * brotli 9 takes 0.4 s for 4 MB.
  */
 const BEST_LEVEL_MAX_BYTES = 1024 * 1024;
 

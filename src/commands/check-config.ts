@@ -2,7 +2,10 @@ import { checkConfig } from '../config/environment.ts';
 import { printable } from '../telemetry/pretty.ts';
 import type { CommandContext } from './command-line.ts';
 
-/** Prints each variable with its source and its value, then every problem. Connects to nothing. @returns 0 if valid */
+/**
+ * Prints each variable with its source and its value, then every problem. Connects to nothing.
+ * @returns 0 if valid
+ */
 export const printConfig = async ({ env, redaction, write }: CommandContext): Promise<number> => {
   const { variables, error, secrets } = await checkConfig(env);
   for (const [name, secret] of secrets) redaction.addSecret(name, secret);

@@ -3,8 +3,8 @@ import type { Redaction } from '../secrets/redaction.ts';
 import type { LogDestination } from '../telemetry/log-stream.ts';
 import { printable } from '../telemetry/pretty.ts';
 
-// What the program is asked to do, and what its commands are given. Settings are environment variables, never arguments: other
-// users of the machine can see a process's arguments.
+// What the program is asked to do, and what its commands are given. Settings are environment
+// variables, never arguments: other users of the machine can see a process's arguments.
 
 const COMMANDS = {
   serve: 'run the service; the default',
@@ -43,7 +43,12 @@ export const parseCommandLine = (args: readonly string[]): CommandLine => {
 };
 
 /** The first one that is asked for counts. */
-const OPTIONS = { '-h': 'help', '--help': 'help', '-v': 'version', '--version': 'version' } as const;
+const OPTIONS = {
+  '-h': 'help',
+  '--help': 'help',
+  '-v': 'version',
+  '--version': 'version',
+} as const;
 
 /** Names the argument without what follows `=`, which may be a secret. */
 const usageError = (argument: string): CommandLine => {
@@ -78,7 +83,10 @@ Exit status: 0 success; 1 an invalid configuration, a provider that sends no usa
 argument.
 `;
 
-/** What a command is given of the process. It returns the exit status; only main.ts touches the process itself. */
+/**
+ * What a command is given of the process. It returns the exit status; only main.ts touches the
+ * process itself.
+ */
 export interface CommandContext {
   /** Secrets are deleted from it once they have been read. */
   readonly env: ProcessEnvironment;
@@ -93,11 +101,17 @@ export interface ServeContext extends CommandContext {
   readonly openLog: () => LogDestination;
   /** Writes to standard error, within a bounded time. */
   readonly writeError: (text: string) => void;
-  /** Resolves with the first signal that asks the process to stop, also one that came before anything was loaded. */
+  /**
+   * Resolves with the first signal that asks the process to stop, also one that came before
+   * anything was loaded.
+   */
   readonly stopSignal: Promise<StopSignal>;
 }
 
 export type StopSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 
-/** How long the end may wait for a reader of the log's last lines, in milliseconds, and again for an error's text. */
+/**
+ * How long the end may wait for a reader of the log's last lines, in milliseconds, and again for an
+ * error's text.
+ */
 export const LAST_LINES_MS = 250;

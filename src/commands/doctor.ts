@@ -27,7 +27,9 @@ export const doctor = async ({ env, redaction, write }: CommandContext): Promise
     return works ? 0 : 1;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const lines = error.problems.map((problem) => `FAIL  configuration  ${describeProblem(problem)}`);
+    const lines = error.problems.map(
+      (problem) => `FAIL  configuration  ${describeProblem(problem)}`,
+    );
     write([...lines, '', 'This configuration cannot serve a list.', ''].join('\n'));
     return 1;
   }

@@ -10,7 +10,10 @@ import { LAST_LINES_MS, type ServeContext } from './command-line.ts';
 /** What a stop may take beyond SHUTDOWN_GRACE: closing connections, and writing files. */
 const STOP_MARGIN_MS = 2_000;
 
-/** Runs the service until a signal stops it. @returns 0 once it has stopped; 1 if it cannot start, or stop in time */
+/**
+ * Runs the service until a signal stops it. @returns 0 once it has stopped; 1 if it cannot start,
+ * or stop in time
+ */
 export const serve = async (context: ServeContext): Promise<number> => {
   const cannotStart = (why: string): number => {
     context.writeError(`banks-bff cannot start. ${why}`);
@@ -33,7 +36,9 @@ export const serve = async (context: ServeContext): Promise<number> => {
     isTooLate = await Promise.race([signalled, service.start().then(() => false)]);
   } catch (error) {
     if (error instanceof ConfigError) return cannotStart(error.message);
-    return cannotStart((error instanceof Error && explainListenError(error, config)) || stackOf(error));
+    return cannotStart(
+      (error instanceof Error && explainListenError(error, config)) || stackOf(error),
+    );
   }
   // After Ctrl-C a person is waiting, and no load balancer needs time to notice.
   const isSudden = (await context.stopSignal) === 'SIGINT' || isTooLate;

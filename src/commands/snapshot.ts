@@ -7,8 +7,9 @@ import { printable } from '../telemetry/pretty.ts';
 import type { ServeContext } from './command-line.ts';
 
 /**
- * Loads the list once, as the service does, and saves it to `file`, for a service that finds it in CACHE_SNAPSHOT_FILE. A list
- * that is there already is what the guard compares the new one with. Redis is not used. @returns 0 once the list is saved
+ * Loads the list once, as the service does, and saves it to `file`, for a service that finds it in
+ * CACHE_SNAPSHOT_FILE. A list that is there already is what the guard compares the new one with.
+ * Redis is not used. @returns 0 once the list is saved
  */
 export const snapshot = async (file: string, context: ServeContext): Promise<number> => {
   const { env, redaction, write, writeError } = context;

@@ -1,12 +1,18 @@
 import type { SecretCheck, SecretSource } from '../secrets/secret-files.ts';
 import { demoProblem, PROVIDER_SECRET_RULE, ruleIn, secretProblem } from '../secrets/secret.ts';
 import { readProvider } from './provider.ts';
-import { createReader, type ConfigProblem, type Environment, type VariableReader } from './reader.ts';
+import {
+  createReader,
+  type ConfigProblem,
+  type Environment,
+  type VariableReader,
+} from './reader.ts';
 import { InvalidValue, passwordsIn } from './values.ts';
 import { nameProblem, VARIABLES, type VariableName } from './variables.ts';
 
-// The environment as the service uses it: text in, a typed, read-only Config out, or every problem at once. It never
-// touches the process or a file, and no problem repeats a value: a misplaced secret must not reach a log.
+// The environment as the service uses it: text in, a typed, read-only Config out, or every problem
+// at once. It never touches the process or a file, and no problem repeats a value: a misplaced
+// secret must not reach a log.
 
 export type Config = ReturnType<typeof parseConfig>;
 
@@ -30,7 +36,8 @@ export const describeProblem = ({ variables, text }: ConfigProblem): string =>
 /**
  * Reads the whole configuration from `env`. An empty string counts as unset.
  * @param fileProblems what is wrong with the files that variables name
- * @param unusableFiles the same, of files that may become usable while the service runs: reported with other problems only
+ * @param unusableFiles the same, of files that may become usable while the service runs: reported
+ *   with other problems only
  * @throws {ConfigError} with every problem, not only the first
  */
 export const parseConfig = (
@@ -46,7 +53,10 @@ export const parseConfig = (
   }
   // Node reads it before any code of ours runs, so it cannot be undone.
   if (env['NODE_DEBUG'])
-    reader.report('NODE_DEBUG', 'makes Node print what passes through it, secrets included; unset it');
+    reader.report(
+      'NODE_DEBUG',
+      'makes Node print what passes through it, secrets included; unset it',
+    );
   const isProduction = reader.optional('PROVIDER_ENVIRONMENT') === 'production';
   if (isProduction) reportWeakSecrets(env, reader);
   const provider = readProvider(reader);
@@ -133,7 +143,10 @@ const readListeners = (reader: VariableReader) => {
     management: {
       /** Undefined: there is no management port. */
       listen: port === 'off' ? undefined : ({ port, host } as const),
-      /** Names that `Host` may have besides those that are always allowed; lower case, no trailing dot. */
+      /**
+       * Names that `Host` may have besides those that are always allowed; lower case, no trailing
+       * dot.
+       */
       hosts: reader.optional('MANAGEMENT_HOSTS') ?? [],
       token: reader.secret('MANAGEMENT_TOKEN'),
     },
@@ -148,7 +161,9 @@ const readBanks = (reader: VariableReader, isProduction: boolean) => {
       'BANK_FIELDS',
       'is required in production: the fields that browsers may see, such as code,ispb,name',
     );
-  const unpublished = requiredFields.filter((name) => fields && !fields.some((field) => field.name === name));
+  const unpublished = requiredFields.filter(
+    (name) => fields && !fields.some((field) => field.name === name),
+  );
   if (unpublished.length > 0)
     reader.report(
       'BANK_REQUIRED_FIELDS',
@@ -163,7 +178,10 @@ const readBanks = (reader: VariableReader, isProduction: boolean) => {
   } as const;
 };
 
-/** The secrets that `config` holds, each with its variable. Those in files become known when they are read. */
+/**
+ * The secrets that `config` holds, each with its variable. Those in files become known when they
+ * are read.
+ */
 export const secretsOf = ({ provider: { token, proxies }, management, cache }: Config) => {
   const secrets: Partial<Record<VariableName, readonly string[]>> = {
     PROVIDER_ACCESS_TOKEN: token.kind === 'given' ? textsOf(token.token) : [],
@@ -175,7 +193,9 @@ export const secretsOf = ({ provider: { token, proxies }, management, cache }: C
     CACHE_REDIS_URL: textsOf(cache.redisUrl).flatMap(passwordsIn),
     CACHE_SIGNING_KEY: textsOf(cache.signingKey),
   };
-  return Object.entries(secrets).flatMap(([name, texts]) => texts.map((text) => [name, text] as const));
+  return Object.entries(secrets).flatMap(([name, texts]) =>
+    texts.map((text) => [name, text] as const),
+  );
 };
 
 const textsOf = (source: SecretSource | undefined): readonly string[] =>

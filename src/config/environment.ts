@@ -9,15 +9,16 @@ import { effectiveVariables, type ConfigProblem, type Environment } from './read
 import { whyNoSnapshot } from './snapshot-path.ts';
 import { SECRET_VARIABLES, spellingsOf, VARIABLE_NAMES, VARIABLES } from './variables.ts';
 
-// The process's environment and the .env file, read once at the start. All commands read them here, so that the doctor
-// and check-config judge what the service will use.
+// The process's environment and the .env file, read once at the start. All commands read them here,
+// so that the doctor and check-config judge what the service will use.
 
 /** The variables of a process, as `process.env`. */
 export type ProcessEnvironment = Record<string, string | undefined>;
 
 /**
- * Reads the environment, which takes precedence over a `.env` file, and deletes the secrets from `env`.
- * `unusableFiles` is what is wrong with secret and TLS files: with a saved list the service starts all the same.
+ * Reads the environment, which takes precedence over a `.env` file, and deletes the secrets from
+ * `env`. `unusableFiles` is what is wrong with secret and TLS files: with a saved list the service
+ * starts all the same.
  * @throws {ConfigError} with every problem, those of the files included, if there are others too
  */
 export const readConfig = async (env: ProcessEnvironment) => {
@@ -28,8 +29,9 @@ export const readConfig = async (env: ProcessEnvironment) => {
 };
 
 /**
- * Reads the environment and the `.env` file for a person to check, and changes nothing. There is no `error` where the service
- * can start with this configuration. `secrets` are those in variables, valid or not.
+ * Reads the environment and the `.env` file for a person to check, and changes nothing. There is no
+ * `error` where the service can start with this configuration. `secrets` are those in variables,
+ * valid or not.
  */
 export const checkConfig = async (env: ProcessEnvironment) => {
   const { merged, problems, unusableFiles } = await readSources(env);
@@ -43,7 +45,9 @@ export const checkConfig = async (env: ProcessEnvironment) => {
   return {
     variables: effectiveVariables(env, merged, error?.problems ?? []),
     error,
-    secrets: SECRET_VARIABLES.flatMap(spellingsOf).map((name) => [name, merged[name] ?? ''] as const),
+    secrets: SECRET_VARIABLES.flatMap(spellingsOf).map(
+      (name) => [name, merged[name] ?? ''] as const,
+    ),
   };
 };
 
@@ -81,7 +85,9 @@ const checkSnapshot = async (env: Environment): Promise<readonly ConfigProblem[]
     (name) => VARIABLES[name].file && env[name] && resolve(env[name]) === resolve(path),
   );
   const text =
-    others.length > 0 ? 'name the same file, which the snapshot would replace' : await whyNoSnapshot(path);
+    others.length > 0
+      ? 'name the same file, which the snapshot would replace'
+      : await whyNoSnapshot(path);
   return text === undefined ? [] : [{ variables: ['CACHE_SNAPSHOT_FILE', ...others], text }];
 };
 
@@ -96,11 +102,12 @@ const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProb
 };
 
 /**
- * Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the last of two values. It gets
- * the text without such lines.
+ * Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the
+ * last of two values. It gets the text without such lines.
  */
 const parseDotEnv = (text: string): { dotEnv: Environment; problems: ConfigProblem[] } => {
-  // A quoted value may have several lines. Only its line breaks stay, so that the lines keep their numbers.
+  // A quoted value may have several lines. Only its line breaks stay, so that the lines keep their
+  // numbers.
   const unquoted = text.replaceAll(
     QUOTED,
     (quoted, start: string) => start + quoted.replaceAll(/[^\n]/g, ''),

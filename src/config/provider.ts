@@ -3,10 +3,12 @@ import type { TlsFiles } from '../secrets/tls-files.ts';
 import type { VariableReader } from './reader.ts';
 import type { TOKEN_AUTHS, TOKEN_FORMATS } from './values.ts';
 
-// The variables about the provider: which one it is, how it is reached, and where its access token comes from.
+// The variables about the provider: which one it is, how it is reached, and where its access token
+// comes from.
 
 /** Where the access token comes from. */
-export type TokenSource = { readonly kind: 'given'; readonly token: SecretSource } | ClientCredentials;
+export type TokenSource =
+  { readonly kind: 'given'; readonly token: SecretSource } | ClientCredentials;
 
 export interface ClientCredentials {
   readonly kind: 'client-credentials';
@@ -14,9 +16,15 @@ export interface ClientCredentials {
   readonly clientId: string;
   readonly clientSecret: SecretSource;
   readonly scope: string | undefined;
-  /** How the request for a token is written: as RFC 6749 wants it, or as a JSON object with the same members. */
+  /**
+   * How the request for a token is written: as RFC 6749 wants it, or as a JSON object with the same
+   * members.
+   */
   readonly format: (typeof TOKEN_FORMATS)[number];
-  /** How the client authenticates: HTTP Basic with escapes, without them, or id and secret in the body. */
+  /**
+   * How the client authenticates: HTTP Basic with escapes, without them, or id and secret in the
+   * body.
+   */
   readonly auth: (typeof TOKEN_AUTHS)[number];
 }
 
@@ -24,7 +32,8 @@ export interface ClientCredentials {
 export const readProvider = (reader: VariableReader) => {
   const environment = reader.optional('PROVIDER_ENVIRONMENT');
   if (!environment) reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
-  const address = environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
+  const address =
+    environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
   const baseUrl = reader.optional(address);
   if (environment && !baseUrl)
     reader.report(address, `is required when PROVIDER_ENVIRONMENT is ${environment}`);
@@ -99,7 +108,10 @@ const readClientCredentials = (reader: VariableReader): TokenSource | undefined 
   const grant = 'for the client-credentials grant';
   if (!url) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
   if (url?.protocol === 'http:' && reader.optional('PROVIDER_ENVIRONMENT') === 'production')
-    reader.report('PROVIDER_TOKEN_URL', 'must be https: in production; the client secret is sent there');
+    reader.report(
+      'PROVIDER_TOKEN_URL',
+      'must be https: in production; the client secret is sent there',
+    );
   if (!clientId) reader.report('PROVIDER_CLIENT_ID', `is required ${grant}`);
   if (!clientSecret)
     reader.report('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE is required ${grant}`);

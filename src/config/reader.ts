@@ -9,7 +9,8 @@ import {
   type Values,
 } from './variables.ts';
 
-// Single variables: parsed, with everything that is wrong with them, and listed for a person to check. Pure.
+// Single variables: parsed, with everything that is wrong with them, and listed for a person to
+// check. Pure.
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -28,7 +29,9 @@ export type VariableReader = ReturnType<typeof createReader>;
 export const createReader = (env: Environment) => {
   const problems: ConfigProblem[] = [];
   const reported = new Set<string>();
-  /** One mistake is one problem: a further one of variables that all have one already is ignored. */
+  /**
+   * One mistake is one problem: a further one of variables that all have one already is ignored.
+   */
   const report = (names: string | readonly string[], text: string): void => {
     const variables = [names].flat();
     if (variables.every((name) => reported.has(name))) return;
@@ -38,7 +41,10 @@ export const createReader = (env: Environment) => {
   /** Whether the variable has a value. An empty one counts as unset. */
   const isSet = (name: VariableName): boolean => Boolean(env[spellingIn(env, name)]);
 
-  /** The parsed value; undefined while the variable is unset or its value is invalid, which has been reported. */
+  /**
+   * The parsed value; undefined while the variable is unset or its value is invalid, which has been
+   * reported.
+   */
   const optional = <N extends VariableName>(name: N): Values[N] | undefined => {
     const text = env[spellingIn(env, name)];
     if (!text) return undefined;
@@ -53,11 +59,17 @@ export const createReader = (env: Environment) => {
   // A mistake in a variable that is not used yet is found today.
   for (const name of VARIABLE_NAMES) optional(name);
 
-  /** The parsed value, or the default's: also for an invalid value, so that the other problems can still be found. */
+  /**
+   * The parsed value, or the default's: also for an invalid value, so that the other problems can
+   * still be found.
+   */
   const defaulted = <N extends DefaultedName>(name: N): Values[N] =>
     optional(name) ?? VARIABLES[name].parse(VARIABLES[name].default ?? '');
 
-  /** A secret from its variable or from the file that `${name}_FILE` names; both at once are a problem. */
+  /**
+   * A secret from its variable or from the file that `${name}_FILE` names; both at once are a
+   * problem.
+   */
   const secret = (name: SecretName): SecretSource | undefined => {
     const path = optional(`${name}_FILE`);
     if (path === undefined) return optional(name);
@@ -68,8 +80,8 @@ export const createReader = (env: Environment) => {
 };
 
 /**
- * The variables as the service would use them. `shown` is the value, or what may be said of it: never a secret, or a value that
- * a problem is about, which may be a misplaced one.
+ * The variables as the service would use them. `shown` is the value, or what may be said of it:
+ * never a secret, or a value that a problem is about, which may be a misplaced one.
  * @param merged `environment` with what the `.env` file adds to it
  * @param problems of these variables
  */
@@ -86,6 +98,10 @@ export const effectiveVariables = (
     if (text === undefined) return { name, source: 'unset', shown: '' };
     const source = environment[spelling] ? 'environment' : merged[spelling] ? '.env' : 'default';
     const shown = isSecret ? 'set' : file ? `${text} (readable)` : text;
-    return { name, source, shown: spellingsOf(name).some((key) => wrong.has(key)) ? 'see below' : shown };
+    return {
+      name,
+      source,
+      shown: spellingsOf(name).some((key) => wrong.has(key)) ? 'see below' : shown,
+    };
   });
 };

@@ -8,7 +8,10 @@ import { describeReadError, readStart, targetOf } from '../regular-file.ts';
 /** With this every saved list begins, whatever version of the service wrote it. */
 const SAVED_LIST_START = Buffer.from('{"format":"banks-bff/list"');
 
-/** What is at `path`, links followed: `nothing` (also an empty file), a `snapshot`, or why it may not be replaced. */
+/**
+ * What is at `path`, links followed: `nothing` (also an empty file), a `snapshot`, or why it may
+ * not be replaced.
+ */
 export const inspectSnapshot = async (
   path: string,
 ): Promise<'nothing' | 'snapshot' | { readonly problem: string }> => {
@@ -16,7 +19,9 @@ export const inspectSnapshot = async (
   try {
     const start = await readStart(path, SAVED_LIST_START.length);
     if (start.length === 0) return 'nothing';
-    return start.equals(SAVED_LIST_START) ? 'snapshot' : { problem: 'is not a list that this service saved' };
+    return start.equals(SAVED_LIST_START)
+      ? 'snapshot'
+      : { problem: 'is not a list that this service saved' };
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return 'nothing';
     return { problem: `cannot be read (${describeReadError(error)})` };

@@ -10,14 +10,18 @@ import {
 
 // One parser for each kind of value: text in, a typed value out, or an InvalidValue. Pure.
 
-/** What is wrong with a value and what would be right; never the value itself, which may be a misplaced secret. */
+/**
+ * What is wrong with a value and what would be right; never the value itself, which may be a
+ * misplaced secret.
+ */
 export class InvalidValue extends Error {
   override readonly name = 'InvalidValue';
 }
 
 export const toPort = (text: string, hint = ' (0 picks a free one)'): number => {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : NaN;
-  if (!(port <= 65_535)) throw new InvalidValue(`is not a port; use a number from 0 to 65535${hint}`);
+  if (!(port <= 65_535))
+    throw new InvalidValue(`is not a port; use a number from 0 to 65535${hint}`);
   return port;
 };
 
@@ -26,7 +30,11 @@ export const toPortOrOff = (text: string): number | 'off' =>
 
 const itemsOf = (text: string): string[] => text.split(',').map((item) => item.trim());
 
-const validItemsOf = (text: string, isValid: (item: string) => boolean, problem: string): string[] => {
+const validItemsOf = (
+  text: string,
+  isValid: (item: string) => boolean,
+  problem: string,
+): string[] => {
   const items = itemsOf(text);
   if (!items.every(isValid)) throw new InvalidValue(problem);
   return items;
@@ -83,7 +91,9 @@ const toCredentials = ({ username, password }: URL): readonly string[] => {
   try {
     return [username, password].map(decodeURIComponent);
   } catch {
-    throw new InvalidValue('has a % in its user or password that does not start an escape; write %25 for it');
+    throw new InvalidValue(
+      'has a % in its user or password that does not start an escape; write %25 for it',
+    );
   }
 };
 
@@ -98,23 +108,35 @@ export const toRedisUrl = (text: string): Secret => {
   return toSecret(text);
 };
 
-/** An egress proxy: where it is, without credentials, and `user:password` where its address has them. */
+/**
+ * An egress proxy: where it is, without credentials, and `user:password` where its address has
+ * them.
+ */
 export interface EgressProxy {
   readonly url: URL;
   readonly credentials: Secret | undefined;
 }
 
-/** The whole address is a secret, because it may hold a password. Without a scheme it is http:, as for curl. */
+/**
+ * The whole address is a secret, because it may hold a password. Without a scheme it is http:, as
+ * for curl.
+ */
 export const toEgressProxy = (text: string): EgressProxy => {
   const problem =
     'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128';
   const url = toUrl(text.includes('://') ? text : `http://${text}`, WEB, problem);
   if (url.pathname !== '/' || /[?#]/.test(text)) throw new InvalidValue(problem);
   const credentials = toCredentials(url).join(':');
-  return { url: new URL(url.origin), credentials: credentials === ':' ? undefined : toSecret(credentials) };
+  return {
+    url: new URL(url.origin),
+    credentials: credentials === ':' ? undefined : toSecret(credentials),
+  };
 };
 
-/** The password of the address `url` as written there and decoded: client libraries may quote either. */
+/**
+ * The password of the address `url` as written there and decoded: client libraries may quote
+ * either.
+ */
 export const passwordsIn = (url: string): string[] => {
   const { password } = new URL(url);
   return password === '' ? [] : [...new Set([password, decodeURIComponent(password)])];
@@ -153,7 +175,8 @@ const MS_PER_UNIT = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export const toDurationMs = (text: string): number => {
   const ms = toAmount(text, MS_PER_UNIT);
-  // Below 10 ms a rehearsal measures the timer, not the service; above a year the value is a mistake.
+  // Below 10 ms a rehearsal measures the timer, not the service; above a year the value is a
+  // mistake.
   if (!(ms >= 10 && ms <= 366 * MS_PER_UNIT.d))
     throw new InvalidValue(
       'is not a duration; use a number with a unit from 10ms to 366d, such as 250ms, 30s, 5m, 1h or 7d',
@@ -165,25 +188,33 @@ const BYTES_PER_UNIT = { b: 1, kb: 1024, mb: 1024 * 1024 };
 
 export const toBytes = (text: string): number => {
   const bytes = toAmount(text.toLowerCase(), BYTES_PER_UNIT);
-  // The body is in memory several times while it is checked: at 256 MB that becomes an outage of its own.
+  // The body is in memory several times while it is checked: at 256 MB that becomes an outage of
+  // its own.
   if (!(bytes >= 1 && bytes <= 256 * BYTES_PER_UNIT.mb))
-    throw new InvalidValue('is not a size; use a number with a unit up to 256mb, such as 512kb or 5mb');
+    throw new InvalidValue(
+      'is not a size; use a number with a unit up to 256mb, such as 512kb or 5mb',
+    );
   return bytes;
 };
 
 export const toCount = (text: string): number => {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidValue('is not a count; use a whole number such as 100');
+  if (!/^\d{1,9}$/.test(text))
+    throw new InvalidValue('is not a count; use a whole number such as 100');
   return Number(text);
 };
 
 /** A percentage as a share from 0 to 1. */
 export const toShare = (text: string): number => {
   const share = /^\d+(\.\d+)?%$/.test(text) ? Number(text.slice(0, -1)) / 100 : NaN;
-  if (!(share <= 1)) throw new InvalidValue('is not a share; use a percentage from 0% to 100%, such as 20%');
+  if (!(share <= 1))
+    throw new InvalidValue('is not a share; use a percentage from 0% to 100%, such as 20%');
   return share;
 };
 
-/** `name`, `name:from`, or either with a `?` at its end. `from` is the provider's name of the field, or its path. */
+/**
+ * `name`, `name:from`, or either with a `?` at its end. `from` is the provider's name of the field,
+ * or its path.
+ */
 export const toFields = (text: string) => {
   const fields = itemsOf(text).map((field) => {
     const isOptional = field.endsWith('?');
@@ -214,7 +245,8 @@ export const toListPath = (text: string): string => {
 
 const MAX_PATH_NAMES = 8;
 
-const isFieldName = (text: string): boolean => /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';
+const isFieldName = (text: string): boolean =>
+  /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';
 
 export const toFieldNames = (text: string): readonly string[] =>
   validItemsOf(text, isFieldName, 'is not a list of field names; use names such as code,name');
@@ -234,7 +266,10 @@ export const toOrigins = (text: string): '*' | readonly string[] => {
 const isOrigin = (text: string): boolean =>
   /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 
-/** The number of proxies in front, or their addresses. `true` would believe every client's X-Forwarded-For. */
+/**
+ * The number of proxies in front, or their addresses. `true` would believe every client's
+ * X-Forwarded-For.
+ */
 export const toTrustedProxies = (text: string): number | readonly string[] =>
   /^\d{1,2}$/.test(text)
     ? Number(text)

@@ -15,7 +15,10 @@ export interface Variable<T> {
   readonly default?: string;
   /** @throws {InvalidValue} */
   readonly parse: (text: string) => T;
-  /** Its text must never be seen. It is removed from the process's environment once it has been read. */
+  /**
+   * Its text must never be seen. It is removed from the process's environment once it has been
+   * read.
+   */
   readonly isSecret?: true;
   /** Names a file that must be readable at the start: a secret, or certificates or a key in PEM. */
   readonly file?: 'secret' | 'pem';
@@ -103,7 +106,10 @@ const PREFIXES = ['PROVIDER_', 'CACHE_', 'BANK_', 'GUARD_', 'MANAGEMENT_'];
 const SHORTEST_SIMILAR_NAME = 8;
 const MOST_LETTERS_APART = 2;
 
-/** What other programs call the same thing. It is no mistake where ours is set too: then it is meant for one of them. */
+/**
+ * What other programs call the same thing. It is no mistake where ours is set too: then it is meant
+ * for one of them.
+ */
 const OTHER_NAMES: Readonly<Record<string, VariableName>> = {
   BROWSER_CACHE_MAX_AGE: 'BROWSER_MAX_AGE',
   CORS_ALLOW_ORIGINS: 'CORS_ORIGINS',
@@ -118,10 +124,13 @@ const OTHER_NAMES: Readonly<Record<string, VariableName>> = {
 const NOT_OURS = 'FTP_PROXY';
 
 /**
- * What is wrong with a name that looks as if it were meant for this service and is not: a typing mistake must not pass
- * silently. @param isSet whether a variable of this service has a value
+ * What is wrong with a name that looks as if it were meant for this service and is not: a typing
+ * mistake must not pass silently. @param isSet whether a variable of this service has a value
  */
-export const nameProblem = (name: string, isSet: (name: VariableName) => boolean): string | undefined => {
+export const nameProblem = (
+  name: string,
+  isSet: (name: VariableName) => boolean,
+): string | undefined => {
   if (name === NOT_OURS || VARIABLE_NAMES.some((known) => spellingsOf(known).includes(name)))
     return undefined;
   const other = OTHER_NAMES[name];

@@ -13,9 +13,9 @@ import { EXCHANGE_SYMPTOMS, type ExchangeWords } from './exchange-symptoms.ts';
 import { findSymptom, toAdvice } from './symptoms.ts';
 import { isAboutClient, tokenRefusalOf, type TokenTrials, type Trial } from './token-trials.ts';
 
-// Why an exchange failed and what to do about it: the symptom that it shows, looked up in the table of symptoms, or else the
-// advice of the kind of failure. Pure, and in words of its own: of the provider's text only names of fields and members
-// are shown.
+// Why an exchange failed and what to do about it: the symptom that it shows, looked up in the table
+// of symptoms, or else the advice of the kind of failure. Pure, and in words of its own: of the
+// provider's text only names of fields and members are shown.
 
 /** Everything that is known about an exchange. */
 export interface Evidence {
@@ -57,20 +57,30 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
   const advice = row
     ? { name: row.name, ...toAdvice(row, wordsFor(endpoint, evidence)) }
     : adviceOnKind(error.kind);
-  return { ...advice, ...(isAboutToken && { name: 'token' }), verdict: 'FAIL', message: error.message };
+  return {
+    ...advice,
+    ...(isAboutToken && { name: 'token' }),
+    verdict: 'FAIL',
+    message: error.message,
+  };
 };
 
-const ROWS = EXCHANGE_STEPS.flatMap((name) => EXCHANGE_SYMPTOMS[name].map((row) => ({ name, ...row })));
+const ROWS = EXCHANGE_STEPS.flatMap((name) =>
+  EXCHANGE_SYMPTOMS[name].map((row) => ({ name, ...row })),
+);
 
 /** What everybody is told about the kind, without what concerns a running service. */
 const adviceOnKind = (kind: LoadErrorKind) => {
   const { step: name = 'list', summary, actions } = FAILURE_KINDS[kind];
-  const next = actions.filter((action) => typeof action === 'string').filter((text) => text !== RETRIES);
+  const next = actions
+    .filter((action) => typeof action === 'string')
+    .filter((text) => text !== RETRIES);
   return { name, likely: toClause(summary), next: toClause(next.join(' ')) };
 };
 
 /** A sentence as the steps are written: in lower case and without its full stop. */
-const toClause = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
+const toClause = (text: string): string =>
+  text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 
 const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): ExchangeWords => {
   const { config, observation, json, place, trials } = evidence;
@@ -122,7 +132,9 @@ const symptomOf = (
   }
   // Of a file the message says all.
   if (kind === 'no_token' && token.kind === 'client-credentials')
-    return trials.working ? symptomOfTrial(trials.working) : symptomOfRefusal(observation, reasonCode);
+    return trials.working
+      ? symptomOfTrial(trials.working)
+      : symptomOfRefusal(observation, reasonCode);
   if (kind === 'unauthorized')
     return token.kind === 'client-credentials' ? '401 with a granted token' : '401';
   if (kind === 'unexpected_status') {
@@ -151,7 +163,9 @@ const symptomOf = (
 
 /** What an exchange with other settings proved. */
 const symptomOfTrial = ({ lines }: Trial): string =>
-  lines.some((line) => line.startsWith('PROVIDER_TOKEN_AUTH')) ? 'wrong authentication' : 'wrong format';
+  lines.some((line) => line.startsWith('PROVIDER_TOKEN_AUTH'))
+    ? 'wrong authentication'
+    : 'wrong format';
 
 /** Why there is no grant, as far as the answer tells. */
 const symptomOfRefusal = (observation: Observation, reasonCode: string): string => {
@@ -159,7 +173,8 @@ const symptomOfRefusal = (observation: Observation, reasonCode: string): string 
   const status = refusal?.status ?? 0;
   if (refusal && isAboutClient(refusal)) return 'client rejected';
   if (refusal?.code !== undefined) return refusal.code;
-  if (status === 404 || status === 405 || (status >= 300 && status < 400)) return 'not a token endpoint';
+  if (status === 404 || status === 405 || (status >= 300 && status < 400))
+    return 'not a token endpoint';
   if (status === 403 || status === 415) return `token ${status}`;
   if (reasonCode === UNUSABLE_GRANT)
     return observation.outcome instanceof LoadError &&
@@ -169,9 +184,13 @@ const symptomOfRefusal = (observation: Observation, reasonCode: string): string 
   return status === 400 || status === 422 ? 'invalid_request' : 'unexpected status';
 };
 
-/** What in the configuration or in the entries explains rejected entries, or fields without a value. */
+/**
+ * What in the configuration or in the entries explains rejected entries, or fields without a value.
+ */
 export const entryHints = ({ config, survey, missing }: Evidence): readonly string[] => [
-  ...(survey.nonObjects > 0 ? [`${survey.nonObjects} entries are not JSON objects: tell the provider`] : []),
+  ...(survey.nonObjects > 0
+    ? [`${survey.nonObjects} entries are not JSON objects: tell the provider`]
+    : []),
   ...(survey.duplicates > 0
     ? [`${survey.duplicates} entries have the same published content as an earlier one`]
     : []),
@@ -183,11 +202,15 @@ export const entryHints = ({ config, survey, missing }: Evidence): readonly stri
   ...survey.objects.map(
     ({ field: { from }, inside }) =>
       `${from} of BANK_FIELDS is an object, or a list of objects` +
-      (inside.length === 0 ? '' : `: it has ${inside.filter(isPlainName).slice(0, MAX_PATHS).join(', ')}`),
+      (inside.length === 0
+        ? ''
+        : `: it has ${inside.filter(isPlainName).slice(0, MAX_PATHS).join(', ')}`),
   ),
   ...config.banks.requiredFields.flatMap((name) => {
     const from = config.banks.fields?.find((field) => field.name === name)?.from ?? name;
     const filled = survey.fields.find((field) => field.name === from)?.filled ?? 0;
-    return filled < 1 ? [`BANK_REQUIRED_FIELDS names ${name}, filled in ${percentFilled(filled)}`] : [];
+    return filled < 1
+      ? [`BANK_REQUIRED_FIELDS names ${name}, filled in ${percentFilled(filled)}`]
+      : [];
   }),
 ];

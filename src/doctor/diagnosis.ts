@@ -9,7 +9,8 @@ import { ms, renderFields, renderStep, size, type Step } from './report.ts';
 import { findLists, findMissing, signOfPages, suggestLines, surveyEntries } from './survey.ts';
 import type { TokenTrials } from './token-trials.ts';
 
-// What the exchange showed, step by step in words, up to the first failure. Pure: an observation in, a report out.
+// What the exchange showed, step by step in words, up to the first failure. Pure: an observation
+// in, a report out.
 
 /**
  * The report, and whether everything works.
@@ -68,7 +69,10 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
     ...suggestLines(published, missing, survey),
   ];
   return {
-    steps: [...passed.map((name) => toStep(name, DESCRIBE[name](evidence))), ...(failure ? [failure] : [])],
+    steps: [
+      ...passed.map((name) => toStep(name, DESCRIBE[name](evidence))),
+      ...(failure ? [failure] : []),
+    ],
     proposal: [
       ...(survey.fields.length > 0 ? ['', ...renderFields(survey.fields, published)] : []),
       ...suggestions.flatMap(({ label, line }) => ['', label, `  ${line}`]),
@@ -96,7 +100,10 @@ const describeOutcome = (outcome: Observation['outcome'], failed: readonly strin
   return failed.length === 0 ? [works] : [works, `But not all of it works: ${failed.join(', ')}.`];
 };
 
-/** Undefined: not JSON in UTF-8, or nested too deeply to be looked at, which JSON.stringify finds out. */
+/**
+ * Undefined: not JSON in UTF-8, or nested too deeply to be looked at, which JSON.stringify finds
+ * out.
+ */
 const jsonOf = (body: Buffer): unknown => {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
@@ -146,14 +153,18 @@ const DESCRIBE: Readonly<Record<ExchangeStep, (evidence: Evidence) => Descriptio
       ];
     const isFixed = 'reveal' in source.token;
     return [
-      isFixed ? 'the fixed one of PROVIDER_ACCESS_TOKEN' : 'from the file of PROVIDER_ACCESS_TOKEN_FILE',
+      isFixed
+        ? 'the fixed one of PROVIDER_ACCESS_TOKEN'
+        : 'from the file of PROVIDER_ACCESS_TOKEN_FILE',
     ];
   },
   address: ({ observation: { contacts } }) => {
     const connection = contacts['the provider']?.connection;
     if (!connection) return ['something listens there'];
     const through = connection.isThroughProxy ? 'the provider through the proxy at ' : '';
-    return [`connected to ${through}${connection.address ?? 'the provider'} after ${ms(connection.afterMs)}`];
+    return [
+      `connected to ${through}${connection.address ?? 'the provider'} after ${ms(connection.afterMs)}`,
+    ];
   },
   TLS: ({ observation: { contacts } }) => {
     const tls = contacts['the provider']?.connection?.tls;
@@ -185,8 +196,11 @@ const DESCRIBE: Readonly<Record<ExchangeStep, (evidence: Evidence) => Descriptio
   entries: (evidence) => {
     const { outcome } = evidence.observation;
     const [count, rejected] =
-      outcome instanceof LoadError ? [0, 0] : [outcome.list.count, countRejected(outcome.list.rejected)];
-    const hints = entryHints(evidence).join('; ') || (rejected > 0 ? 'look at the fields below' : undefined);
+      outcome instanceof LoadError
+        ? [0, 0]
+        : [outcome.list.count, countRejected(outcome.list.rejected)];
+    const hints =
+      entryHints(evidence).join('; ') || (rejected > 0 ? 'look at the fields below' : undefined);
     return [`${count} can be served, ${rejected} rejected`, hints];
   },
 };

@@ -37,7 +37,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
   token: [
     {
       symptoms: ['wrong authentication'],
-      likely: ({ tried }) => `the token endpoint wants the id and the secret in another way${tried}`,
+      likely: ({ tried }) =>
+        `the token endpoint wants the id and the secret in another way${tried}`,
       next: ({ lines }) => `set ${lines}`,
     },
     {
@@ -47,7 +48,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['client rejected'],
-      likely: ({ tried }) => `the id or the secret is wrong, or belongs to the other environment${tried}`,
+      likely: ({ tried }) =>
+        `the id or the secret is wrong, or belongs to the other environment${tried}`,
       next: 'check PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET with the people who issued them, and ask how the client must authenticate (PROVIDER_TOKEN_AUTH)',
     },
     {
@@ -79,7 +81,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['token 403'],
-      likely: 'the token endpoint, or a firewall in front of it, does not let this machine or this client in',
+      likely:
+        'the token endpoint, or a firewall in front of it, does not let this machine or this client in',
       next: 'ask the provider whether addresses must be registered, and whether PROVIDER_CLIENT_ID is active',
     },
     {
@@ -126,7 +129,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['connecting timed out early'],
-      likely: ({ timeout }) => `PROVIDER_TIMEOUT, ${timeout}, is too short to connect over a network`,
+      likely: ({ timeout }) =>
+        `PROVIDER_TIMEOUT, ${timeout}, is too short to connect over a network`,
       next: 'raise PROVIDER_TIMEOUT to some seconds (its default is 5s), and run this again',
     },
     {
@@ -201,7 +205,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['no answer in time'],
-      likely: 'the provider accepted the request and did not begin to answer: it is slow, or it hangs',
+      likely:
+        'the provider accepted the request and did not begin to answer: it is slow, or it hangs',
       next: 'raise PROVIDER_TIMEOUT; if that does not help, ask the provider',
     },
     {
@@ -246,7 +251,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
   content: [
     {
       symptoms: ['large head'],
-      likely: 'the headers of the answer have more than 16 KiB: cookies, or a policy that a gateway adds',
+      likely:
+        'the headers of the answer have more than 16 KiB: cookies, or a policy that a gateway adds',
       next: ({ host }) => `ask the provider, or the operator of ${host}, to send fewer headers`,
     },
     {
@@ -257,7 +263,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['too large'],
-      likely: 'the list is larger than PROVIDER_MAX_BODY allows after decompression, or it is not a list',
+      likely:
+        'the list is larger than PROVIDER_MAX_BODY allows after decompression, or it is not a list',
       next: 'raise PROVIDER_MAX_BODY (up to 256mb) and run this again to see what it is',
     },
     {
@@ -274,7 +281,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['web page'],
-      likely: 'a web page instead of the list: a login, a maintenance page, or a gateway in front of the API',
+      likely:
+        'a web page instead of the list: a login, a maintenance page, or a gateway in front of the API',
       next: ({ variable }) =>
         `set ${variable} to the address of the API itself; if it is right, ask the provider`,
     },
@@ -290,7 +298,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['damaged'],
-      likely: 'the answer is empty, or its JSON is damaged, ends too early, or is nested too deeply',
+      likely:
+        'the answer is empty, or its JSON is damaged, ends too early, or is nested too deeply',
       next: 'run this again; if the failure persists, ask the provider',
     },
   ],
@@ -307,7 +316,8 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['elsewhere'],
-      likely: ({ listPath }) => `there is no list at BANK_LIST (${listPath}), but there is another one`,
+      likely: ({ listPath }) =>
+        `there is no list at BANK_LIST (${listPath}), but there is another one`,
       next: ({ listLine }) => listLine,
     },
   ],

@@ -5,15 +5,22 @@ import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createCore } from '../core.ts';
 import type { Peer } from '../provider/connection-errors.ts';
-import { createConnections, type Connections, type ConnectionsOptions } from '../provider/connections.ts';
+import {
+  createConnections,
+  type Connections,
+  type ConnectionsOptions,
+} from '../provider/connections.ts';
 import { headerOf, type ProviderAnswer } from '../provider/answer.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { readVersion } from '../version.ts';
 
-// One exchange with the provider, made by the service's own core: its token, its connection, its contract, its list with
-// its deadline and guard. The doctor only observes, so what it sees is what the service would get.
+// One exchange with the provider, made by the service's own core: its token, its connection, its
+// contract, its list with its deadline and guard. The doctor only observes, so what it sees is what
+// the service would get.
 
-/** What was seen of the last request to one endpoint. Times count from the start of the exchange. */
+/**
+ * What was seen of the last request to one endpoint. Times count from the start of the exchange.
+ */
 export interface Contact {
   connection?: {
     readonly address: string | undefined;
@@ -25,7 +32,9 @@ export interface Contact {
   head?: {
     readonly status: number;
     readonly afterMs: number;
-    /** By how much this machine's clock is ahead of the time in the answer's `Date`, if it has one. */
+    /**
+     * By how much this machine's clock is ahead of the time in the answer's `Date`, if it has one.
+     */
     readonly clockAheadMs: number | undefined;
   };
 }
@@ -66,7 +75,10 @@ export const observeExchange = async (config: Config, { addSecret, findEcho }: R
   return { contacts, answer, answeredAfterMs, outcome, tokenVariable: core.tokenVariable };
 };
 
-/** The service's connections. Each request has a new contact, which is filled in as the request proceeds. */
+/**
+ * The service's connections. Each request has a new contact, which is filled in as the request
+ * proceeds.
+ */
 const createWatchedConnections = (
   options: ConnectionsOptions,
   contacts: Partial<Record<Peer, Contact>>,
@@ -77,7 +89,12 @@ const createWatchedConnections = (
     ...options,
     onConnected: (socket, isThroughProxy) => {
       const tls = socket instanceof TLSSocket ? describeTls(socket) : undefined;
-      contact.connection = { address: socket.remoteAddress, isThroughProxy, tls, afterMs: elapsedMs() };
+      contact.connection = {
+        address: socket.remoteAddress,
+        isThroughProxy,
+        tls,
+        afterMs: elapsedMs(),
+      };
     },
   });
   return {

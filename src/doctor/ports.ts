@@ -11,7 +11,9 @@ import { findSymptom, toAdvice } from './symptoms.ts';
 
 const portsOf = ({ listen, management }: Config) => [
   { name: 'port', variable: 'PORT', ...listen },
-  ...(management.listen ? [{ name: 'management', variable: 'MANAGEMENT_PORT', ...management.listen }] : []),
+  ...(management.listen
+    ? [{ name: 'management', variable: 'MANAGEMENT_PORT', ...management.listen }]
+    : []),
 ];
 
 type Port = ReturnType<typeof portsOf>[number];
@@ -59,7 +61,9 @@ const isServiceAt = async (port: number, host: string): Promise<boolean> => {
   }
 };
 
-/** Why the service cannot listen, and what to change; undefined if `error` is about something else. */
+/**
+ * Why the service cannot listen, and what to change; undefined if `error` is about something else.
+ */
 export const explainListenError = (error: Error, config: Config): string | undefined => {
   // Node adds the port, or the host that it cannot find.
   const failed = portsOf(config).find(
@@ -74,5 +78,7 @@ export const explainListenError = (error: Error, config: Config): string | undef
 const adviseOn = ({ variable, port, host }: Port, code: string) => {
   const row = findSymptom(PORT_SYMPTOMS, code);
   const hostVariable = variable.replace('PORT', 'HOST');
-  return row && { name: 'port', ...toAdvice(row, { variable, port: String(port), host, hostVariable }) };
+  return (
+    row && { name: 'port', ...toAdvice(row, { variable, port: String(port), host, hostVariable }) }
+  );
 };

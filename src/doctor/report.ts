@@ -19,11 +19,14 @@ export interface Step {
 export const ms = (value: number): string => `${Math.round(value)} ms`;
 
 /** Rounded down: what is not always there must not read as 100 %. */
-export const percentFilled = (share: number): string => `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
+export const percentFilled = (share: number): string =>
+  `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
 
 export const size = (bytes: number): string => {
   if (bytes < 1_024) return `${bytes} bytes`;
-  return bytes < 1_048_576 ? `${(bytes / 1_024).toFixed(1)} kB` : `${(bytes / 1_048_576).toFixed(1)} MB`;
+  return bytes < 1_048_576
+    ? `${(bytes / 1_024).toFixed(1)} kB`
+    : `${(bytes / 1_048_576).toFixed(1)} MB`;
 };
 
 export const renderStep = ({ verdict, name, message, likely, next }: Step): string[] => [
@@ -45,7 +48,12 @@ export const renderFields = (
     row('field', 'filled', 'type'),
     ...shown.map((field) => {
       const { name, filled, types } = field;
-      return row(nameOf(name), percentFilled(filled), types.join(' or '), remarkOn(field, published));
+      return row(
+        nameOf(name),
+        percentFilled(filled),
+        types.join(' or '),
+        remarkOn(field, published),
+      );
     }),
     ...(fields.length > shown.length ? [`  and ${fields.length - shown.length} more`] : []),
   ];
@@ -54,10 +62,13 @@ export const renderFields = (
 /** A hostile answer can have a field for each of its bytes. */
 const MAX_FIELDS_SHOWN = 60;
 
-const nameOf = (name: string): string => (isPlainName(name) ? name : '(a name with other characters)');
+const nameOf = (name: string): string =>
+  isPlainName(name) ? name : '(a name with other characters)';
 
 const remarkOn = ({ name, isUnique }: FieldSeen, published: readonly FieldRule[] = []): string => {
   const field = published.find(({ from }) => from === name);
   const as = field && field.name !== name ? ` as ${field.name}` : '';
-  return [...(field ? [`published${as}`] : []), ...(isUnique ? ['no two entries alike'] : [])].join(', ');
+  return [...(field ? [`published${as}`] : []), ...(isUnique ? ['no two entries alike'] : [])].join(
+    ', ',
+  );
 };

@@ -15,7 +15,8 @@ export const REDIS_SYMPTOMS: Symptoms<{ readonly host: string }> = [
   },
   {
     symptoms: ['TIMEOUT', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'],
-    likely: ({ host }) => `a firewall drops what is sent to ${host}, or Redis is stalled or too slow`,
+    likely: ({ host }) =>
+      `a firewall drops what is sent to ${host}, or Redis is stalled or too slow`,
     next: 'ask your network team to open the route; if it is open, look at the load and the slow log of Redis',
   },
   {
@@ -97,6 +98,7 @@ export const PORT_SYMPTOMS: Symptoms<PortWords> = [
   {
     symptoms: ['anything else'],
     likely: ({ host }) => `${host} is not an address of this machine`,
-    next: ({ hostVariable }) => `set ${hostVariable} to one that is, or to 0.0.0.0 for all of its addresses`,
+    next: ({ hostVariable }) =>
+      `set ${hostVariable} to one that is, or to 0.0.0.0 for all of its addresses`,
   },
 ];

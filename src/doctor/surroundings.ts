@@ -17,11 +17,14 @@ import { ms, type Step } from './report.ts';
 import { REDIS_SYMPTOMS, SNAPSHOT_SYMPTOMS } from './surroundings-symptoms.ts';
 import { findSymptom, toAdvice, type Symptoms } from './symptoms.ts';
 
-// Tries what the service uses besides the provider: each configured store, and both ports. Nothing is left behind, and a
-// service that runs meanwhile is not disturbed.
+// Tries what the service uses besides the provider: each configured store, and both ports. Nothing
+// is left behind, and a service that runs meanwhile is not disturbed.
 
 /** A step for each thing that is configured. Never rejects: a failure is a step's verdict. */
-export const trySurroundings = async (config: Config, { addSecret }: Redaction): Promise<readonly Step[]> => {
+export const trySurroundings = async (
+  config: Config,
+  { addSecret }: Redaction,
+): Promise<readonly Step[]> => {
   const { snapshotFile, redisUrl } = config.cache;
   const steps: Step[] = [];
   if (snapshotFile !== undefined) steps.push(await trySnapshot(snapshotFile));
@@ -32,7 +35,11 @@ export const trySurroundings = async (config: Config, { addSecret }: Redaction):
 /** `message` says what was tried; `symptom` why it failed: a code, or a name of the table's own. */
 const failed = <Words>(message: string, symptom: string, rows: Symptoms<Words>, words: Words) => {
   const row = findSymptom(rows, symptom);
-  return { ...(row && toAdvice(row, words)), verdict: 'FAIL', message: `${message} (${symptom})` } as const;
+  return {
+    ...(row && toAdvice(row, words)),
+    verdict: 'FAIL',
+    message: `${message} (${symptom})`,
+  } as const;
 };
 
 /** Does with Redis all that the service does. What is written expires by itself. */
@@ -81,7 +88,11 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
     redis.destroy();
   }
   const message = `connected to ${host} and logged in; read, wrote and heard a message, in all after`;
-  return { name: 'redis', verdict: 'ok', message: `${message} ${ms(performance.now() - startedAtMs)}` };
+  return {
+    name: 'redis',
+    verdict: 'ok',
+    message: `${message} ${ms(performance.now() - startedAtMs)}`,
+  };
 };
 
 const LIFE_MS = 5_000;
@@ -97,7 +108,10 @@ const trySnapshot = async (path: string): Promise<Step> => {
   } catch (error) {
     const words = { directory: dirname(target) };
     const code = codeOf(error) || 'no code';
-    return { name: 'snapshot', ...failed(`${directory} cannot be written`, code, SNAPSHOT_SYMPTOMS, words) };
+    return {
+      name: 'snapshot',
+      ...failed(`${directory} cannot be written`, code, SNAPSHOT_SYMPTOMS, words),
+    };
   } finally {
     await rm(probe, { force: true }).catch(() => undefined);
   }

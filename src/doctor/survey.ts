@@ -12,15 +12,18 @@ import { leavesOf } from '../banks/reading/upstream-fields.ts';
 import { nearestName } from '../nearest-name.ts';
 import { namesNextPage } from '../provider/contract.ts';
 
-// What the provider's entries are made of: names, how often each is filled, and what kind of value it has, never a value; and
-// what of it BANK_FIELDS names. Pure.
+// What the provider's entries are made of: names, how often each is filled, and what kind of value
+// it has, never a value; and what of it BANK_FIELDS names. Pure.
 
 export type Survey = ReturnType<typeof surveyEntries>;
 
 export type FieldSeen = Survey['fields'][number];
 
 /** @param published undefined: every field */
-export const surveyEntries = (entries: readonly unknown[], published: readonly FieldRule[] | undefined) => {
+export const surveyEntries = (
+  entries: readonly unknown[],
+  published: readonly FieldRule[] | undefined,
+) => {
   const objects = entries.filter(isJsonObject);
   const seen = new Map<string, unknown[]>();
   for (const entry of objects)
@@ -30,7 +33,9 @@ export const surveyEntries = (entries: readonly unknown[], published: readonly F
       if (isFilled(value)) values.push(value);
     });
   const contents = objects
-    .map((entry) => (published ? published.map(({ from }) => valueAt(entry, from)) : Object.values(entry)))
+    .map((entry) =>
+      published ? published.map(({ from }) => valueAt(entry, from)) : Object.values(entry),
+    )
     .filter((values) => values.some(isFilled))
     .map((values) => JSON.stringify(values));
   return {
@@ -46,7 +51,10 @@ export const surveyEntries = (entries: readonly unknown[], published: readonly F
         name: path,
         /** The share of the objects in which it is more than null or an empty string, 0 to 1. */
         filled: values.length / objects.length,
-        /** The JSON types of its values, as people call them: `text`, `number`, `true/false`, `list`. */
+        /**
+         * The JSON types of its values, as people call them: `text`, `number`, `true/false`,
+         * `list`.
+         */
         types: [...new Set(values.map(typeOf))],
         /** Whether BANK_FIELDS may name it. */
         isPublishable: values.length > 0 && values.every(isPlainValue) && isPlainName(path),
@@ -55,9 +63,14 @@ export const surveyEntries = (entries: readonly unknown[], published: readonly F
           values.length === objects.length &&
           new Set(values.map((value) => JSON.stringify(value))).size === values.length,
       })),
-    /** The published fields that are objects in some entry, each with the paths of what is in the first of them. */
+    /**
+     * The published fields that are objects in some entry, each with the paths of what is in the
+     * first of them.
+     */
     objects: (published ?? []).flatMap((field) => {
-      const value = objects.map((entry) => valueAt(entry, field.from)).find((each) => !isPlainValue(each));
+      const value = objects
+        .map((entry) => valueAt(entry, field.from))
+        .find((each) => !isPlainValue(each));
       if (value === undefined) return [];
       return [{ field, inside: isJsonObject(value) ? leavesOf(value, field.from) : [] }];
     }),
@@ -70,8 +83,8 @@ const isInside =
     other.startsWith(`${path}.`);
 
 /**
- * Where a list may be inside an answer that is not one: paths of at most three members, such as `data` or `data.items`, those of
- * lists of objects first, and the longest of them first of all.
+ * Where a list may be inside an answer that is not one: paths of at most three members, such as
+ * `data` or `data.items`, those of lists of objects first, and the longest of them first of all.
  */
 export const findLists = (value: unknown): readonly string[] =>
   listsIn(value, 3)
@@ -86,7 +99,10 @@ const listsIn = (
   return Object.entries(value).flatMap(([name, member]) => {
     if (!isPlainName(name)) return [];
     if (Array.isArray(member)) return [{ path: name, objects: member.filter(isJsonObject).length }];
-    return listsIn(member, maxDepth - 1).map(({ path, objects }) => ({ path: `${name}.${path}`, objects }));
+    return listsIn(member, maxDepth - 1).map(({ path, objects }) => ({
+      path: `${name}.${path}`,
+      objects,
+    }));
   });
 };
 
@@ -97,14 +113,18 @@ const typeOf = (value: unknown): string => {
 };
 
 /**
- * What suggests that an answer is the first page of a longer list, in words; undefined where nothing does. This service
- * makes one request and reads one answer.
+ * What suggests that an answer is the first page of a longer list, in words; undefined where
+ * nothing does. This service makes one request and reads one answer.
  */
 export const signOfPages = (link: string | undefined, value: unknown): string | undefined => {
   if (namesNextPage(link)) return 'the answer has a Link header to a next page';
   if (isJsonObject(value)) {
-    const members = Object.keys(value).filter((name) => PAGING_MEMBER.test(name.replaceAll(/[_-]/g, '')));
-    return members.length > 0 ? `the answer has members of pages: ${members.join(', ')}` : undefined;
+    const members = Object.keys(value).filter((name) =>
+      PAGING_MEMBER.test(name.replaceAll(/[_-]/g, '')),
+    );
+    return members.length > 0
+      ? `the answer has members of pages: ${members.join(', ')}`
+      : undefined;
   }
   if (Array.isArray(value) && PAGE_SIZES.has(value.length))
     return `the list has exactly ${value.length} entries, a usual size of a page`;
@@ -119,8 +139,8 @@ const PAGE_SIZES = new Set([10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000]);
 export type MissingField = ReturnType<typeof findMissing>[number];
 
 /**
- * The fields of BANK_FIELDS that no entry has, the optional ones included, each with the name or path under which the provider
- * probably sends it.
+ * The fields of BANK_FIELDS that no entry has, the optional ones included, each with the name or
+ * path under which the provider probably sends it.
  */
 export const findMissing = (published: readonly FieldRule[] = [], { fields, objects }: Survey) => {
   const filled = fields.filter(({ isPublishable }) => isPublishable).map(({ name }) => name);
@@ -137,9 +157,9 @@ export const findMissing = (published: readonly FieldRule[] = [], { fields, obje
 };
 
 /**
- * Lines to choose from, each with a label: the configured fields corrected where one is missing that is not optional, or is an
- * object; otherwise every field of the provider, with the names that are configured. A field that some entries lack is marked
- * as optional.
+ * Lines to choose from, each with a label: the configured fields corrected where one is missing
+ * that is not optional, or is an object; otherwise every field of the provider, with the names that
+ * are configured. A field that some entries lack is marked as optional.
  */
 export const suggestLines = (
   published: readonly FieldRule[] = [],
@@ -151,7 +171,9 @@ export const suggestLines = (
     .map(({ name, filled }) => ({ path: name, isEverywhere: filled === 1 }));
   const proposed = new Map(suggestFields(all).map((item, index) => [all[index]?.path, item]));
   const toItem = ({ name, from, isOptional }: FieldRule): string => {
-    const isEverywhere = all.some(({ path, isEverywhere: everywhere }) => path === from && everywhere);
+    const isEverywhere = all.some(
+      ({ path, isEverywhere: everywhere }) => path === from && everywhere,
+    );
     return `${name === from ? name : `${name}:${from}`}${isOptional || !isEverywhere ? '?' : ''}`;
   };
   const required = missing.filter(({ field }) => !field.isOptional);
@@ -171,7 +193,9 @@ export const suggestLines = (
       const item = toItem({ ...field, from: absent.nearest });
       return isOurs || isRenamed ? [item] : [proposed.get(absent.nearest) ?? item];
     });
-  const [ours, theirs] = [corrected(true), corrected(false)].map((items) => [...new Set(items)].join(','));
+  const [ours, theirs] = [corrected(true), corrected(false)].map((items) =>
+    [...new Set(items)].join(','),
+  );
   if ((required.length === 0 && objects.length === 0) || !theirs) {
     const items = all.map(({ path }) => {
       const field = published.find(({ from }) => from === path);

@@ -5,8 +5,9 @@ import { escapeForForms } from '../form-escapes.ts';
 import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import type { Observation } from './observe.ts';
 
-// Other ways to ask the token endpoint, after it has refused the configured one: at most one exchange for each. None is
-// made unless the refusal is about the format or the client's authentication.
+// Other ways to ask the token endpoint, after it has refused the configured one: at most one
+// exchange for each. None is made unless the refusal is about the format or the client's
+// authentication.
 
 /** An exchange with other settings. */
 export interface Trial {
@@ -95,7 +96,8 @@ const isPastClient = ({ code = '' }: Refusal): boolean =>
 
 /** 415 is; 400 and 422 may be. */
 const isAboutFormat = ({ status, code }: Refusal): boolean =>
-  status === 415 || ([400, 422].includes(status) && (code === undefined || code === 'invalid_request'));
+  status === 415 ||
+  ([400, 422].includes(status) && (code === undefined || code === 'invalid_request'));
 
 /** Those that would send something else, each once. */
 const otherWays = ({
@@ -114,10 +116,12 @@ const otherWays = ({
   });
 };
 
-const otherFormat = (format: Settings['format']): Settings['format'] => (format === 'form' ? 'json' : 'form');
+const otherFormat = (format: Settings['format']): Settings['format'] =>
+  format === 'form' ? 'json' : 'form';
 
 const hasToken = ({ contacts, outcome }: Observation): boolean =>
-  contacts['the provider'] !== undefined && !(outcome instanceof LoadError && outcome.kind === 'no_token');
+  contacts['the provider'] !== undefined &&
+  !(outcome instanceof LoadError && outcome.kind === 'no_token');
 
 const linesFor = ({ auth, format }: Settings, configured: Settings): readonly string[] => [
   ...(auth === configured.auth ? [] : [`PROVIDER_TOKEN_AUTH=${auth}`]),

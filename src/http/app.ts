@@ -12,8 +12,9 @@ import { pathOf, type RequestLog } from './request-log.ts';
 import { isServerWide, refusalOf } from './server/refusals.ts';
 import type { BoundedServer } from './server/server.ts';
 
-// The applications of both ports: what they do with every request, whatever it asks for, and which resources exist. They do not
-// listen, and read no body. A header for every response belongs in common-headers.ts: no middleware of Express reaches /banks.
+// The applications of both ports: what they do with every request, whatever it asks for, and which
+// resources exist. They do not listen, and read no body. A header for every response belongs in
+// common-headers.ts: no middleware of Express reaches /banks.
 
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
 
@@ -24,7 +25,10 @@ export interface AppOptions extends HealthOptions {
   readonly server: Pick<BoundedServer, 'isOverCapacity'>;
 }
 
-/** Defines a read-only resource. Express answers HEAD by the GET handler; other methods get a 405 with `Allow`. */
+/**
+ * Defines a read-only resource. Express answers HEAD by the GET handler; other methods get a 405
+ * with `Allow`.
+ */
 export type DefineResource = (path: string, get: RequestHandler) => void;
 
 interface AppExtras {
@@ -48,7 +52,11 @@ export const createApp = (
   const fail = createFail(requestLog);
   const app = express();
   // No headers of its own, and exact paths.
-  app.disable('etag').disable('x-powered-by').enable('case sensitive routing').enable('strict routing');
+  app
+    .disable('etag')
+    .disable('x-powered-by')
+    .enable('case sensitive routing')
+    .enable('strict routing');
   const resource: DefineResource = (path, get) => {
     app
       .route(path)
@@ -70,7 +78,9 @@ export const createApp = (
   resource('/readyz', createReadyz(options));
   if (direct) resource(direct.path, direct.get);
   define(resource, app);
-  app.use((_req, res) => sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }));
+  app.use((_req, res) =>
+    sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }),
+  );
   app.use(fail);
 
   const admit = createRequestAdmission(options);
@@ -78,10 +88,15 @@ export const createApp = (
     if (!direct || pathOf(req) !== direct.path || (req.method !== 'GET' && req.method !== 'HEAD'))
       return void app(req, res);
     requestLog.note(req, { route: direct.path });
-    direct.get(req, res).catch((error: unknown) => fail(error, req, res, () => req.socket.destroy()));
+    direct
+      .get(req, res)
+      .catch((error: unknown) => fail(error, req, res, () => req.socket.destroy()));
   };
-  const answer: RequestListener = check ? (req, res) => check(req, res, () => route(req, res)) : route;
-  return (req, res) => requestLog.middleware(req, res, () => admit(req, res, () => answer(req, res)));
+  const answer: RequestListener = check
+    ? (req, res) => check(req, res, () => route(req, res))
+    : route;
+  return (req, res) =>
+    requestLog.middleware(req, res, () => admit(req, res, () => answer(req, res)));
 };
 
 export interface PublicAppOptions extends AppOptions, BanksRouteOptions {
@@ -94,8 +109,9 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener =>
   });
 
 /**
- * Sets the headers of every answer, and refuses what is refused whatever the resource. It belongs in front of Express, whose
- * router parses the target with Node's old URL parser, which accepts malformed targets and prints a warning (DEP0170).
+ * Sets the headers of every answer, and refuses what is refused whatever the resource. It belongs
+ * in front of Express, whose router parses the target with Node's old URL parser, which accepts
+ * malformed targets and prints a warning (DEP0170).
  */
 const createRequestAdmission =
   ({ cors, commonHeaders, server, isDraining }: AppOptions): Middleware =>
@@ -105,12 +121,13 @@ const createRequestAdmission =
 
     const refusal = refusalOf(req);
     const isOverCapacity = server.isOverCapacity(req);
-    // Announces the end of the connection with its last answer: a client that reused it would lose its request.
+    // Announces the end of the connection with its last answer: a client that reused it would lose
+    // its request.
     if (refusal || isOverCapacity || isDraining()) res.setHeader('Connection', 'close');
 
     if (refusal) sendProblem(res, refusal);
-    // Probes are always answered: otherwise an orchestrator would restart a full service, or send all clients to fewer
-    // replicas.
+    // Probes are always answered: otherwise an orchestrator would restart a full service, or send
+    // all clients to fewer replicas.
     else if (isOverCapacity && !PROBES.has(req.url)) {
       res.setHeader('Retry-After', 1);
       sendProblem(res, 'too_many_connections');
@@ -128,14 +145,23 @@ const sendOptions = (res: ServerResponse): void => {
 
 const ALLOWED = 'GET, HEAD, OPTIONS';
 
-/** Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any other error is a defect. */
+/**
+ * Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any
+ * other error is a defect.
+ */
 const createFail =
   (requestLog: RequestLog) =>
-  (error: unknown, req: IncomingMessage, res: ServerResponse, giveUp: (error: unknown) => void): void => {
+  (
+    error: unknown,
+    req: IncomingMessage,
+    res: ServerResponse,
+    giveUp: (error: unknown) => void,
+  ): void => {
     // Part of the response has been sent: only closing the connection can tell the client.
     if (res.headersSent) return giveUp(error);
     const isClientError =
       typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
-    if (!isClientError) requestLog.loggerFor(req, res).error({ err: error }, 'unexpected error in a request');
+    if (!isClientError)
+      requestLog.loggerFor(req, res).error({ err: error }, 'unexpected error in a request');
     sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
   };

@@ -8,8 +8,9 @@ import type { RequestHead } from './headers.ts';
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
 /**
- * The nearest address that is not a trusted proxy's, for the log: the same as Express's `req.ip`, except that
- * of a long `X-Forwarded-For` only the end counts, which the nearest proxies have written.
+ * The nearest address that is not a trusted proxy's, for the log: the same as Express's `req.ip`,
+ * except that of a long `X-Forwarded-For` only the end counts, which the nearest proxies have
+ * written.
  */
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {
   // proxy-addr would read the whole header even if nobody is trusted.
@@ -24,20 +25,25 @@ export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAdd
   };
 };
 
-/** The last elements of a list, in {@link MAX_FORWARDED_CHARS}: an element that is cut is left out. */
+/**
+ * The last elements of a list, in {@link MAX_FORWARDED_CHARS}: an element that is cut is left out.
+ */
 const endOfList = (list: string): string => {
   if (list.length <= MAX_FORWARDED_CHARS) return list;
   const end = list.slice(-MAX_FORWARDED_CHARS);
   return end.slice(end.indexOf(',') + 1 || end.length);
 };
 
-/** Six IPv6 addresses. A client can send 15 kB, and each address costs more than the rest of its request. */
+/**
+ * Six IPv6 addresses. A client can send 15 kB, and each address costs more than the rest of its
+ * request.
+ */
 const MAX_FORWARDED_CHARS = 256;
 const MAX_PROXIES = 4;
 
 /**
- * Whether a connection from `address` comes from a trusted proxy, and so has the requests of many clients. With a number of
- * proxies, every connection comes from one.
+ * Whether a connection from `address` comes from a trusted proxy, and so has the requests of many
+ * clients. With a number of proxies, every connection comes from one.
  */
 export const createIsProxy = (trustProxy: Config['trustProxy']): ((address: string) => boolean) => {
   const isTrusted = createIsTrusted(trustProxy);
@@ -54,13 +60,19 @@ const createIsTrusted = (
   return (address, hops) => hops < MAX_PROXIES && isIP(address) !== 0 && isInRange(address, hops);
 };
 
-/** The client that `address` belongs to: an IPv4 address, or the /64 of an IPv6 one, which is what one customer gets. */
+/**
+ * The client that `address` belongs to: an IPv4 address, or the /64 of an IPv6 one, which is what
+ * one customer gets.
+ */
 export const clientOf = (address: string): string => {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = address.split('::');
   const [before, behind] = [head, tail].map((groups) => groups.split(':').filter(Boolean));
-  const zeros = Array.from({ length: 8 - (before?.length ?? 0) - (behind?.length ?? 0) }, () => '0');
+  const zeros = Array.from(
+    { length: 8 - (before?.length ?? 0) - (behind?.length ?? 0) },
+    () => '0',
+  );
   return [...(before ?? []), ...zeros, ...(behind ?? [])].slice(0, 4).join(':');
 };

@@ -4,13 +4,18 @@ import helmet from 'helmet';
 import type { Cors } from './cors.ts';
 import type { FlatHeaders } from './headers.ts';
 
-// The headers of every response, whoever writes it: the hot path, node:http, and the server where no application answers. Only
-// what is added here is on all of them; a middleware of Express reaches neither of the ways to /banks.
+// The headers of every response, whoever writes it: the hot path, node:http, and the server where
+// no application answers. Only what is added here is on all of them; a middleware of Express
+// reaches neither of the ways to /banks.
 
-/** Gives the headers of every response to a request with this `Origin`: the same array each time. */
+/**
+ * Gives the headers of every response to a request with this `Origin`: the same array each time.
+ */
 export type CommonHeaders = (origin: string | undefined) => FlatHeaders;
 
-export const createCommonHeaders = (cors: Pick<Cors, 'headers' | 'resourcePolicy'>): CommonHeaders => {
+export const createCommonHeaders = (
+  cors: Pick<Cors, 'headers' | 'resourcePolicy'>,
+): CommonHeaders => {
   const securityHeaders = createSecurityHeaders(cors.resourcePolicy);
   /** By what CORS adds for an origin. */
   const made = new Map<FlatHeaders, FlatHeaders>();
@@ -23,8 +28,8 @@ export const createCommonHeaders = (cors: Pick<Cors, 'headers' | 'resourcePolicy
 };
 
 /**
- * Helmet's headers for answers that are data: nothing in them may be run, framed or embedded beyond what CORS allows. Helmet
- * runs once, at start: none of them depends on the request.
+ * Helmet's headers for answers that are data: nothing in them may be run, framed or embedded beyond
+ * what CORS allows. Helmet runs once, at start: none of them depends on the request.
  */
 const createSecurityHeaders = (resourcePolicy: 'same-origin' | 'cross-origin'): FlatHeaders => {
   const req = new IncomingMessage(new Socket());
@@ -36,7 +41,8 @@ const createSecurityHeaders = (resourcePolicy: 'same-origin' | 'cross-origin'): 
     },
     crossOriginResourcePolicy: { policy: resourcePolicy },
     referrerPolicy: { policy: 'no-referrer' },
-    // The service speaks plain HTTP (RFC 6797 section 7.2). Whoever ends TLS decides for the host name and its subdomains.
+    // The service speaks plain HTTP (RFC 6797 section 7.2). Whoever ends TLS decides for the host
+    // name and its subdomains.
     strictTransportSecurity: false,
     xFrameOptions: { action: 'deny' },
   })(req, res, (error) => {

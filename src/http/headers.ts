@@ -23,7 +23,11 @@ export const sendUncached = (res: ServerResponse, type: string, body: string): v
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** A status line and header lines as node:http would write them, for the socket itself. Nothing is checked or added. */
-export const toStatusLine = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+/**
+ * A status line and header lines as node:http would write them, for the socket itself. Nothing is
+ * checked or added.
+ */
+export const toStatusLine = (status: number): string =>
+  `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
 export const toLines = (headers: FlatHeaders): string =>
   headers.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');

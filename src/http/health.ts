@@ -30,7 +30,8 @@ export const createHealthz =
     const nowMs = clock.wallMs();
     const toIso = (pastMs: number | undefined): string | null =>
       pastMs === undefined ? null : toDate(notAfter(nowMs, pastMs)).toISOString();
-    const isComplete = states.every((store) => !store.failing) && files.every((file) => !file.unusable);
+    const isComplete =
+      states.every((store) => !store.failing) && files.every((file) => !file.unusable);
     const isWell = state === 'fresh' && !failing && isComplete;
     sendJson(res, {
       status: isWell ? 'pass' : 'warn',

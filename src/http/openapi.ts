@@ -2,14 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import type { HeldList } from '../banks/cached-list.ts';
 import { entryGroups } from '../banks/reading/entry-groups.ts';
-import { countFilled, JSON_TYPES, type JsonType, type ListProfile } from '../banks/reading/profile.ts';
+import {
+  countFilled,
+  JSON_TYPES,
+  type JsonType,
+  type ListProfile,
+} from '../banks/reading/profile.ts';
 import type { Config } from '../config/config.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import template from './openapi.json' with { type: 'json' };
 import { problemOf, PUBLIC_PROBLEM_CODES } from './problems.ts';
 
-// The public port described in OpenAPI 3.1: openapi.json, in which what depends on the running service stands in braces, and
-// the code of a problem, such as {not_ready}, for the problem itself.
+// The public port described in OpenAPI 3.1: openapi.json, in which what depends on the running
+// service stands in braces, and the code of a problem, such as {not_ready}, for the problem itself.
 
 export interface OpenApiOptions {
   readonly version: string;
@@ -17,7 +22,10 @@ export interface OpenApiOptions {
 }
 
 /** `GET /openapi.json`, made anew for each new list. */
-export const createOpenApiRoute = ({ list, ...options }: OpenApiOptions & { readonly list: BankList }) => {
+export const createOpenApiRoute = ({
+  list,
+  ...options
+}: OpenApiOptions & { readonly list: BankList }) => {
   let newest: { readonly held: HeldList | undefined; readonly text: string } | undefined;
   return (_req: IncomingMessage, res: ServerResponse): void => {
     const { held } = list.status();
@@ -25,7 +33,9 @@ export const createOpenApiRoute = ({ list, ...options }: OpenApiOptions & { read
       const observed = held && observeFields(held);
       newest = {
         held,
-        text: JSON.stringify(createOpenApi({ ...options, observed, bank: held && firstBank(held) })),
+        text: JSON.stringify(
+          createOpenApi({ ...options, observed, bank: held && firstBank(held) }),
+        ),
       };
     }
     sendUncached(res, JSON_TYPE, newest.text);
@@ -41,7 +51,12 @@ interface KnownOfList {
 }
 
 /** The document as an object. */
-export const createOpenApi = ({ version, fields, observed, bank }: OpenApiOptions & KnownOfList): unknown => {
+export const createOpenApi = ({
+  version,
+  fields,
+  observed,
+  bank,
+}: OpenApiOptions & KnownOfList): unknown => {
   const values = new Map<unknown, unknown>([
     ['{version}', version],
     ['{bank schema}', bankSchema(fields, observed)],
@@ -57,10 +72,13 @@ export const createOpenApi = ({ version, fields, observed, bank }: OpenApiOption
 };
 
 /**
- * What the configuration promises of a bank, and the JSON types that the cached list has. The guard refuses a list that
- * differs in more than GUARD_MAX_DRIFT of its entries.
+ * What the configuration promises of a bank, and the JSON types that the cached list has. The guard
+ * refuses a list that differs in more than GUARD_MAX_DRIFT of its entries.
  */
-const bankSchema = (fields: OpenApiOptions['fields'], observed: readonly ObservedField[] = []): object => {
+const bankSchema = (
+  fields: OpenApiOptions['fields'],
+  observed: readonly ObservedField[] = [],
+): object => {
   const shown = fields ?? observed.map(({ name }) => ({ name, isOptional: false }));
   const typesOf = ({ name, isOptional }: (typeof shown)[number]): object => {
     const { types = [], isNullable } = observed.find((field) => field.name === name) ?? {};
@@ -87,7 +105,10 @@ const firstBank = ({ representations }: HeldList): unknown =>
 /** What frontends can rely on, as long as the guard keeps it. */
 interface ObservedField {
   readonly name: string;
-  /** The JSON types that its values have, in the order of {@link JSON_TYPES}; none where no entry has it. */
+  /**
+   * The JSON types that its values have, in the order of {@link JSON_TYPES}; none where no entry
+   * has it.
+   */
   readonly types: readonly JsonType[];
   /** Some entries lack it: it is null there, or absent where BANK_FIELDS is unset. */
   readonly isNullable: boolean;

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import problems from './problems.json' with { type: 'json' };
 
-// Every error answer of the service: problems.json, a closed table of codes, sent as problem+json (RFC 9457). Nothing in an
-// answer comes from an error object, the provider or the request.
+// Every error answer of the service: problems.json, a closed table of codes, sent as problem+json
+// (RFC 9457). Nothing in an answer comes from an error object, the provider or the request.
 
 /** The status, the title and the detail of each. */
 const PROBLEMS = { ...problems.public, ...problems.management };
@@ -11,7 +11,10 @@ export type ProblemCode = keyof typeof PROBLEMS;
 
 const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(PROBLEMS, code);
 
-/** The problem as clients read it. `more`: extension members (RFC 9457 section 3.2), or a more specific `detail`. */
+/**
+ * The problem as clients read it. `more`: extension members (RFC 9457 section 3.2), or a more
+ * specific `detail`.
+ */
 export const problemOf = (code: ProblemCode, more: ProblemMembers = {}) => {
   const { status, title, detail } = PROBLEMS[code];
   const type = `urn:problem-type:banks-bff:${code.replaceAll('_', '-')}`;
@@ -34,8 +37,15 @@ export const problemAnswer = (code: ProblemCode, more?: ProblemMembers) => {
   return { status: problem.status, headers: [...headers, 'Cache-Control', 'no-store'], body };
 };
 
-/** Answers with the problem `code` and ends the response. Headers set on `res` before, such as `Allow`, are kept. */
-export const sendProblem = (res: ServerResponse, code: ProblemCode, more?: ProblemMembers): void => {
+/**
+ * Answers with the problem `code` and ends the response. Headers set on `res` before, such as
+ * `Allow`, are kept.
+ */
+export const sendProblem = (
+  res: ServerResponse,
+  code: ProblemCode,
+  more?: ProblemMembers,
+): void => {
   const { status, headers, body } = problemAnswer(code, more);
   res.writeHead(status, headers).end(body);
 };

@@ -10,8 +10,8 @@ import { createRequestLog, type RequestLogOptions } from './request-log.ts';
 import { LIMITS } from './server/limits.ts';
 import { createBoundedServer, type BoundedServer } from './server/server.ts';
 
-// Composes the public port: the headers of every response, the hot path for ordinary requests, and the Express application
-// for the others.
+// Composes the public port: the headers of every response, the hot path for ordinary requests, and
+// the Express application for the others.
 
 export interface PublicServerOptions
   extends HealthOptions, Omit<RequestLogOptions, 'clientAddress' | 'cors'> {

@@ -12,9 +12,9 @@ import type { Cors } from './cors.ts';
 import { PROBES } from './health.ts';
 import type { RequestHead } from './headers.ts';
 
-// What becomes of a finished request: one event and one log line. No other header and no query string is logged: either may
-// hold what a client did not mean to reveal. A line of level info is written as text, past the logger's redaction: what clients
-// choose is redacted here.
+// What becomes of a finished request: one event and one log line. No other header and no query
+// string is logged: either may hold what a client did not mean to reveal. A line of level info is
+// written as text, past the logger's redaction: what clients choose is redacted here.
 
 export interface RequestLogOptions {
   readonly logger: Logger;
@@ -64,7 +64,17 @@ export const createRequestLog = (options: RequestLogOptions) => {
         aborted: !isTaken,
       });
       const aborted = isTaken ? undefined : true;
-      return { requestId, method, path, statusCode: status, durationMs, bytes, ip, traceId, aborted };
+      return {
+        requestId,
+        method,
+        path,
+        statusCode: status,
+        durationMs,
+        bytes,
+        ip,
+        traceId,
+        aborted,
+      };
     };
   };
 
@@ -76,17 +86,28 @@ export const createRequestLog = (options: RequestLogOptions) => {
   };
 
   return {
-    /** For what node:http answers: sets `X-Request-Id`, and logs the request once it is finished. */
+    /**
+     * For what node:http answers: sets `X-Request-Id`, and logs the request once it is finished.
+     */
     middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
       const requestId = identify(req);
       res.setHeader('X-Request-Id', requestId);
-      const notes: Notes = { answeredBy: 'node_http', route: 'other', listState: undefined, waited: false };
+      const notes: Notes = {
+        answeredBy: 'node_http',
+        route: 'other',
+        listState: undefined,
+        waited: false,
+      };
       notesOf.set(req, notes);
       const record = createRecord(req, requestId);
       const isClientsId = req.headers['x-request-id'] !== undefined;
       res.once('close', () => {
         const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
-        write(record(notes, res.statusCode, contentBytes, res.writableFinished), notes, isClientsId);
+        write(
+          record(notes, res.statusCode, contentBytes, res.writableFinished),
+          notes,
+          isClientsId,
+        );
       });
       next();
     },
@@ -96,14 +117,14 @@ export const createRequestLog = (options: RequestLogOptions) => {
       return req.log;
     },
     /**
-     * For handlers: the route that answers, a constant of the code; the state of the list that was served or could not be; and
-     * whether the request waited for it.
+     * For handlers: the route that answers, a constant of the code; the state of the list that was
+     * served or could not be; and whether the request waited for it.
      */
     note: (req: IncomingMessage, notes: Partial<Omit<Notes, 'answeredBy'>>): void =>
       void Object.assign(notesOf.get(req) ?? {}, notes),
     /**
-     * For the hot path, once it has the answer to a request for /banks: the identifier for `X-Request-Id`, and what logs the
-     * request once it is finished.
+     * For the hot path, once it has the answer to a request for /banks: the identifier for
+     * `X-Request-Id`, and what logs the request once it is finished.
      */
     begin: (head: RequestHead, listState: Freshness) => {
       const requestId = identify(head);
@@ -111,8 +132,8 @@ export const createRequestLog = (options: RequestLogOptions) => {
       const isClientsId = head.headers['x-request-id'] !== undefined;
       const notes: Notes = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
       /**
-       * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`: whether the system has
-       * taken all of it, and not lost the client before.
+       * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`:
+       * whether the system has taken all of it, and not lost the client before.
        */
       const end = (status: number, contentBytes: number, isTaken: boolean): void => {
         write(record(notes, status, contentBytes, isTaken), notes, isClientsId);
@@ -140,7 +161,10 @@ const createGiveLogger = (logger: Logger) =>
     quietResLogger: true,
   });
 
-/** An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can be anything. */
+/**
+ * An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can
+ * be anything.
+ */
 const MAX_ADDRESS_CHARS = 64;
 const MAX_PATH_CHARS = 256;
 
@@ -164,10 +188,15 @@ const traceIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefine
   return typeof value === 'string' ? TRACE_PARENT.exec(value)?.[1] : undefined;
 };
 
-/** W3C Trace Context section 3.2: version, trace-id, parent-id, flags. An all-zero trace-id is invalid. */
+/**
+ * W3C Trace Context section 3.2: version, trace-id, parent-id, flags. An all-zero trace-id is
+ * invalid.
+ */
 const TRACE_PARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/;
 
-/** {@link PROBES} come every few seconds from every side: their successes would be most of the log. */
+/**
+ * {@link PROBES} come every few seconds from every side: their successes would be most of the log.
+ */
 const levelOf = ({ route, status, listState }: Notes & Pick<RequestEvent, 'status'>) => {
   if (PROBES.has(route)) return status < 400 ? 'debug' : 'info';
   if (status < 500) return 'info';
@@ -187,9 +216,9 @@ interface RequestLine extends Pick<RequestEvent, 'method' | 'durationMs' | 'byte
 }
 
 /**
- * Writes a line of level info as pino does: without a logger's serialisation, and without searching the whole line for
- * secrets, which alone takes 1 to 3 µs. What a client can choose freely is redacted part by part;
- * nothing else in the line can hold a secret.
+ * Writes a line of level info as pino does: without a logger's serialisation, and without searching
+ * the whole line for secrets, which alone takes 1 to 3 µs. What a client can choose freely is
+ * redacted part by part; nothing else in the line can hold a secret.
  */
 const toText = (
   line: RequestLine,
@@ -199,7 +228,8 @@ const toText = (
 ): string => {
   const { method, statusCode, durationMs, bytes, ip, traceId } = line;
   const quote = (clientText: string): string => JSON.stringify(redact(clientText));
-  // The pattern of a client's identifier leaves nothing to escape, and our own has nothing to redact.
+  // The pattern of a client's identifier leaves nothing to escape, and our own has nothing to
+  // redact.
   const requestId = isClientsId ? redact(line.requestId) : line.requestId;
   const path = line.path === '/banks' ? '"/banks"' : quote(line.path);
   const address = ip === undefined ? '' : `,"ip":${isIPv4(ip) ? `"${ip}"` : quote(ip)}`;
@@ -211,7 +241,10 @@ const toText = (
   );
 };
 
-/** Now as pino writes it, formatted once per millisecond: a busy service writes some fifty lines in one. */
+/**
+ * Now as pino writes it, formatted once per millisecond: a busy service writes some fifty lines in
+ * one.
+ */
 const createIsoTime = (): (() => string) => {
   let lastMs = Number.NaN;
   let text = '';

@@ -18,8 +18,8 @@ import { createHostCheck, createTokenCheck, type OnRefusal } from './authorizati
 import { commandsFor, renderPage } from './status-page/page.ts';
 import type { DrainTimes } from './status-page/verdict.ts';
 
-// The routes of the management port: what must not be public. It is on loopback by default, and what it can change takes a
-// token all the same.
+// The routes of the management port: what must not be public. It is on loopback by default, and
+// what it can change takes a token all the same.
 
 export interface OperatorsAppOptions
   extends
@@ -34,7 +34,10 @@ export interface OperatorsAppOptions
   readonly drain: () => DrainTimes | undefined;
 }
 
-export const createOperatorsApp = (config: Config, options: OperatorsAppOptions): RequestListener => {
+export const createOperatorsApp = (
+  config: Config,
+  options: OperatorsAppOptions,
+): RequestListener => {
   const { list, stores, secretFiles, environment, version, uptimeMs } = options;
   const { drain, clock, metrics, history, emit } = options;
   const { logger, logDestination, redact, readToken } = options;
@@ -100,10 +103,11 @@ const file = (name: string, type: string): RequestHandler => {
 };
 
 /**
- * `POST /refresh`: renews the secrets and loads with them now. `?accept=shrunk` takes this one list even if the guard would
- * refuse it for its size, `?accept=drifted` even if published fields changed, and `?accept=shrunk,drifted` both; none for
- * any other reason. It fails unless every secret file is usable, a new token was granted, and the list was renewed.
- * `shared` is false while Redis cannot be reached: the other replicas get the list once it can.
+ * `POST /refresh`: renews the secrets and loads with them now. `?accept=shrunk` takes this one list
+ * even if the guard would refuse it for its size, `?accept=drifted` even if published fields
+ * changed, and `?accept=shrunk,drifted` both; none for any other reason. It fails unless every
+ * secret file is usable, a new token was granted, and the list was renewed. `shared` is false while
+ * Redis cannot be reached: the other replicas get the list once it can.
  */
 const createRefresh =
   ({ list, core, secretFiles }: RefreshOptions): RequestHandler =>
@@ -126,7 +130,9 @@ const createRefresh =
       return;
     }
     if (problems.length > 0) {
-      sendProblem(res, 'secrets_not_renewed', { detail: [...problems, 'The list was renewed'].join('. ') });
+      sendProblem(res, 'secrets_not_renewed', {
+        detail: [...problems, 'The list was renewed'].join('. '),
+      });
       return;
     }
     const { held, isShared } = list.status();
@@ -151,7 +157,10 @@ const createRefresh =
 interface TokenCustody {
   /** The variable that the way to the token begins with. */
   readonly tokenVariable: string;
-  /** Since when, in wall-clock milliseconds, the provider has accepted the token in use; another object for each token. */
+  /**
+   * Since when, in wall-clock milliseconds, the provider has accepted the token in use; another
+   * object for each token.
+   */
   readonly tokenAccepted: () => { readonly sinceMs: number } | undefined;
   /** Renews what can be renewed. @returns what is wrong, a sentence each */
   readonly renewSecrets: () => Promise<readonly string[]>;
@@ -166,9 +175,12 @@ const toAcceptances = (accept: unknown): readonly Acceptance[] | undefined => {
   return named.every(isAcceptance) ? named : undefined;
 };
 
-const isAcceptance = (text: string): text is Acceptance => ACCEPTANCES.some((known) => known === text);
+const isAcceptance = (text: string): text is Acceptance =>
+  ACCEPTANCES.some((known) => known === text);
 
-/** How a list that is refused for `kind` can be accepted, together with what was accepted already. */
+/**
+ * How a list that is refused for `kind` can be accepted, together with what was accepted already.
+ */
 const hintFor = (kind: LoadErrorKind, accepted: readonly Acceptance[]): string =>
   isAcceptance(kind)
     ? `; if that is right, POST /refresh?accept=${[...accepted, kind].join(',')} accepts it`

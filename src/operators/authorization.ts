@@ -8,17 +8,20 @@ import type { Middleware } from '../http/app.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 
-// Who may use the management port. Every request needs a host name that is this port's; a change needs the token, and may
-// not come from a page of another origin. A wrong token costs its sender time, and no other client.
+// Who may use the management port. Every request needs a host name that is this port's; a change
+// needs the token, and may not come from a page of another origin. A wrong token costs its sender
+// time, and no other client.
 
 export type OnRefusal = (reason: ManagementRefusedEvent['reason']) => void;
 
 /**
- * Refuses what asks under another name. A page on the internet can give its own name the address 127.0.0.1 (DNS
- * rebinding) and then counts, for the browser, as the same origin as this port. It cannot change the name: the browser
- * sends it in `Host`. Names that no such page can have are allowed, and those that are configured.
+ * Refuses what asks under another name. A page on the internet can give its own name the address
+ * 127.0.0.1 (DNS rebinding) and then counts, for the browser, as the same origin as this port. It
+ * cannot change the name: the browser sends it in `Host`. Names that no such page can have are
+ * allowed, and those that are configured.
  *
- * Every host that the request names must be allowed: that of an absolute target counts before `Host` (RFC 9112 section
+ * Every host that the request names must be allowed: that of an absolute target counts before
+ * `Host` (RFC 9112 section
  * 3.2.2). HTTP/1.0 may name none, as load balancers' checks do; every browser names one.
  */
 export const createHostCheck = (hosts: readonly string[], onRefusal: OnRefusal): Middleware => {
@@ -34,20 +37,24 @@ export const createHostCheck = (hosts: readonly string[], onRefusal: OnRefusal):
   };
 };
 
-/** Whether `host`, the value of a `Host` header or the authority of a target, is one of this port's own. */
+/**
+ * Whether `host`, the value of a `Host` header or the authority of a target, is one of this port's
+ * own.
+ */
 const isManagementHost = (host: string, names: ReadonlySet<string>): boolean => {
   const name = host.toLowerCase().replace(/:\d*$/, '');
   if (name.startsWith('[')) return isIPv6(name.slice(1, -1));
-  // No page on the internet has a name without a dot. A trailing dot would make it a top-level domain.
+  // No page on the internet has a name without a dot. A trailing dot would make it a top-level
+  // domain.
   if (/^[\w-]+$/.test(name)) return true;
   const relative = name.replace(/\.$/, '');
   return isIP(relative) === 4 || relative === 'localhost' || names.has(relative);
 };
 
 /**
- * Whether a request that changes something comes from a page of another origin. Browsers set both headers themselves;
- * what sends neither is not a page in a current browser. `Origin` alone is compared with `Host`, without the scheme,
- * which a proxy in front may have changed.
+ * Whether a request that changes something comes from a page of another origin. Browsers set both
+ * headers themselves; what sends neither is not a page in a current browser. `Origin` alone is
+ * compared with `Host`, without the scheme, which a proxy in front may have changed.
  */
 const isCrossOrigin = (headers: IncomingMessage['headers']): boolean => {
   const { host = '', origin, 'sec-fetch-site': site } = headers;
@@ -61,22 +68,30 @@ const isCrossOrigin = (headers: IncomingMessage['headers']): boolean => {
 
 /** How long a wrong token waits for its 401. */
 const WRONG_TOKEN_DELAY_MS = 1_000;
-/** With so many wrong tokens waiting, the next wrong one of that client is refused at once, and its connection closed. */
+/**
+ * With so many wrong tokens waiting, the next wrong one of that client is refused at once, and its
+ * connection closed.
+ */
 const MAX_WAITING_PER_CLIENT = 4;
 /** And so many in all; for each, one connection and one timer are held. */
 const MAX_WAITING = 32;
 
 /**
- * Lets a request through that carries the token (RFC 6750 section 2.1), whatever others send. A wrong one gets its 401
- * after a delay. It is the length of the token that keeps it from being guessed; the delay keeps guessing cheap for us.
- * @param readToken gives the valid one, and rejects while its file is not usable; undefined: the operation is off
+ * Lets a request through that carries the token (RFC 6750 section 2.1), whatever others send. A
+ * wrong one gets its 401 after a delay. It is the length of the token that keeps it from being
+ * guessed; the delay keeps guessing cheap for us.
+ * @param readToken gives the valid one, and rejects while its file is not usable; undefined: the
+ *   operation is off
  */
 export const createTokenCheck = (
   readToken: (() => Promise<string>) | undefined,
   { clock }: { readonly clock: Clock },
   onRefusal: OnRefusal,
 ): RequestHandler => {
-  /** The client of each refusal that waits. One whose client has gone still counts, or going away would be a way to hurry. */
+  /**
+   * The client of each refusal that waits. One whose client has gone still counts, or going away
+   * would be a way to hurry.
+   */
   const waiting: string[] = [];
   return async (req, res, next) => {
     if (!readToken) {

@@ -5,7 +5,8 @@ import { MANAGEMENT_LIMITS } from '../http/server/limits.ts';
 import { createBoundedServer, type BoundedServer } from '../http/server/server.ts';
 import type { OperatorsAppOptions } from './app.ts';
 
-// The management port: bounded as the public one is, for fewer clients. It is for operators; no other origin is allowed.
+// The management port: bounded as the public one is, for fewer clients. It is for operators; no
+// other origin is allowed.
 
 export const createManagementServer = (
   config: Config,

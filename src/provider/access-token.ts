@@ -5,8 +5,8 @@ import type { ProviderAnswer } from './answer.ts';
 import { createClientCredentials } from './client-credentials.ts';
 import { orNoToken, type TokenOptions } from './token-endpoint.ts';
 
-// Where the access token comes from, and what happens when the provider rejects it. A token is given to the one request
-// that needs it and to nothing else.
+// Where the access token comes from, and what happens when the provider rejects it. A token is
+// given to the one request that needs it and to nothing else.
 
 export interface AccessToken {
   /** The variable for an operator to check when the token is rejected. */
@@ -14,8 +14,8 @@ export interface AccessToken {
   /** The token to use now. @throws {LoadError} when there is none */
   current(): Promise<string>;
   /**
-   * A newer token than `rejected`, which the provider has answered with 401. Undefined when there is none: asking again
-   * would only repeat the 401.
+   * A newer token than `rejected`, which the provider has answered with 401. Undefined when there
+   * is none: asking again would only repeat the 401.
    * @throws {LoadError} when the attempt to get one failed
    */
   newerThan(rejected: string): Promise<string | undefined>;
@@ -34,10 +34,11 @@ export const createAccessToken = (source: TokenSource, options: TokenOptions): A
     : createClientCredentials(source, options);
 
 /**
- * Runs `exchange` with a token. A 401 gets one newer token and one retry, never more: a provider that rejects
- * whatever it issues must not be asked in a loop. Every other answer is returned as it is, 403 included: that
- * token was recognised, and a new one has the same rights.
- * @throws {LoadError} `unauthorized`, naming the variable to check, or what the token or the exchange throws
+ * Runs `exchange` with a token. A 401 gets one newer token and one retry, never more: a provider
+ * that rejects whatever it issues must not be asked in a loop. Every other answer is returned as it
+ * is, 403 included: that token was recognised, and a new one has the same rights.
+ * @throws {LoadError} `unauthorized`, naming the variable to check, or what the token or the
+ *   exchange throws
  */
 export const withToken = async (
   accessToken: AccessToken,
@@ -59,7 +60,9 @@ export const withToken = async (
 const describeSource = (accessToken: AccessToken): string => {
   const { variable } = accessToken;
   const text = accessToken.problem();
-  return text === undefined ? variable : `${variable}: it ${text}; until then the last usable token is sent`;
+  return text === undefined
+    ? variable
+    : `${variable}: it ${text}; until then the last usable token is sent`;
 };
 
 const createGivenToken = (source: SecretSource, { secrets }: TokenOptions): AccessToken => {

@@ -19,7 +19,8 @@ export interface ProviderAnswer {
 
 /**
  * Reads the whole answer.
- * @param hasMeaning whether the body of an answer with this status says something; that of another is discarded
+ * @param hasMeaning whether the body of an answer with this status says something; that of another
+ *   is discarded
  * @param maxBytes most of a body, counted after decompression
  * @throws {LoadError} `malformed` or `too_large`; the signal's reason
  */
@@ -35,7 +36,8 @@ export const readAnswer = async (
     retryAfter: headerOf(response, 'retry-after'),
     link: headerOf(response, 'link'),
   };
-  if (hasMeaning(answer.status)) return { ...answer, body: await readBody(response, maxBytes, signal) };
+  if (hasMeaning(answer.status))
+    return { ...answer, body: await readBody(response, maxBytes, signal) };
   // Not destroy(): an unread undici body without an error listener would end the process.
   await response.body.dump({ limit: 65_536, signal });
   return { ...answer, body: Buffer.alloc(0) };
@@ -46,8 +48,8 @@ export const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): st
   [headers[name]].flat()[0];
 
 /**
- * Collects a body as it is decompressed, in one buffer: neither a bomb nor a body in pieces of one byte, each of which
- * would be an object, costs more memory than `maxBytes`.
+ * Collects a body as it is decompressed, in one buffer: neither a bomb nor a body in pieces of one
+ * byte, each of which would be an object, costs more memory than `maxBytes`.
  */
 const readBody = async (
   response: Dispatcher.ResponseData,
@@ -65,20 +67,25 @@ const readBody = async (
       bytes += chunk.length;
       if (bytes > maxBytes) return;
       chunks += 1;
-      // Buffered chunks are iterated without a pause; in pieces of one byte that would take half a second.
+      // Buffered chunks are iterated without a pause; in pieces of one byte that would take half a
+      // second.
       // oxlint-disable-next-line no-await-in-loop -- one chunk after the other
       if (chunks % CHUNKS_PER_TURN === 0) await setImmediate();
     }
   };
   const source = response.body;
   try {
-    await (decoder ? pipeline(source, decoder, collect, { signal }) : pipeline(source, collect, { signal }));
+    await (decoder
+      ? pipeline(source, decoder, collect, { signal })
+      : pipeline(source, collect, { signal }));
   } catch (error) {
     signal.throwIfAborted();
     // Leaving the loop early ends the pipeline with an error of its own.
-    if (bytes <= maxBytes) throw new LoadError('malformed', `the answer's body broke off${codeNote(error)}`);
+    if (bytes <= maxBytes)
+      throw new LoadError('malformed', `the answer's body broke off${codeNote(error)}`);
   }
-  if (bytes > maxBytes) throw new LoadError('too_large', `the answer has more than ${maxBytes} bytes`);
+  if (bytes > maxBytes)
+    throw new LoadError('too_large', `the answer has more than ${maxBytes} bytes`);
   return body.subarray(0, bytes);
 };
 

@@ -3,20 +3,23 @@ import { retryDelayMs } from '../banks/loading/schedule.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 
-// The token that the token endpoint granted: held, and renewed ahead of its expiry by one request at a time. A token stays
-// in use until its true end, whatever the endpoint does.
+// The token that the token endpoint granted: held, and renewed ahead of its expiry by one request
+// at a time. A token stays in use until its true end, whatever the endpoint does.
 
 interface HeldToken {
   readonly token: string;
-  /** Monotonic milliseconds; Infinity where the endpoint named no lifetime: such a token is used until a 401. */
+  /**
+   * Monotonic milliseconds; Infinity where the endpoint named no lifetime: such a token is used
+   * until a 401.
+   */
   readonly expiresAtMs: number;
   /** From here on a use also starts a renewal. */
   readonly renewAtMs: number;
 }
 
 /**
- * Renewals start at a use, not by a timer: a token that nobody needs costs the provider nothing. Ahead of the expiry
- * nobody waits for one; only without a valid token do users share the wait.
+ * Renewals start at a use, not by a timer: a token that nobody needs costs the provider nothing.
+ * Ahead of the expiry nobody waits for one; only without a valid token do users share the wait.
  */
 export const createClientCredentials = (source: ClientCredentials, options: TokenOptions) => {
   const { clock, random, addSecret, onEvent, closing } = options;
@@ -28,7 +31,10 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
   /** The last token that the provider has answered with 401. */
   let rejectedToken: string | undefined;
 
-  /** Everyone who needs a token shares the request in flight; a caller that goes away cancels nothing. */
+  /**
+   * Everyone who needs a token shares the request in flight; a caller that goes away cancels
+   * nothing.
+   */
   const renew = (): Promise<string> => {
     inFlight ??= renewOnce().finally(() => {
       inFlight = undefined;
@@ -37,7 +43,8 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
   };
 
   const renewOnce = async (): Promise<string> => {
-    // The lifetime counts from before the request: the endpoint's own clock started at some moment after.
+    // The lifetime counts from before the request: the endpoint's own clock started at some moment
+    // after.
     const startedAtMs = clock.monotonicMs();
     try {
       const { token, lifetimeMs, isTyped } = await requestToken();
@@ -61,7 +68,13 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     failuresInARow += 1;
     const validForMs = Math.max(0, (held?.expiresAtMs ?? nowMs) - nowMs);
     if (held) {
-      const delayMs = retryDelayMs(failuresInARow, error.retryAfterMs, validForMs, validForMs, random());
+      const delayMs = retryDelayMs(
+        failuresInARow,
+        error.retryAfterMs,
+        validForMs,
+        validForMs,
+        random(),
+      );
       held = { ...held, renewAtMs: nowMs + delayMs };
     }
     const isRejected = held?.token === rejectedToken;
@@ -81,7 +94,8 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
       return Promise.resolve(held.token);
     },
     newerThan: async (rejected: string): Promise<string | undefined> => {
-      if (held && held.token !== rejected && clock.monotonicMs() < held.expiresAtMs) return held.token;
+      if (held && held.token !== rejected && clock.monotonicMs() < held.expiresAtMs)
+        return held.token;
       rejectedToken = rejected;
       const token = await renew();
       return token === rejected ? undefined : token;
@@ -96,7 +110,8 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
 };
 
 /**
- * The share of its lifetime after which a token is renewed: 80 % to 90 %. An endpoint may then be away for a tenth of
- * the lifetime (6 min of an hour) before anybody must wait for it, and replicas that started together do not ask together.
+ * The share of its lifetime after which a token is renewed: 80 % to 90 %. An endpoint may then be
+ * away for a tenth of the lifetime (6 min of an hour) before anybody must wait for it, and replicas
+ * that started together do not ask together.
  */
 const renewalShare = (random: number): number => 0.8 + 0.1 * random;

@@ -1,8 +1,8 @@
 import { LoadError } from '../banks/load-error.ts';
 import { codeOf } from '../error-code.ts';
 
-// Why a request got no answer, as a LoadError in this service's own words. An error of undici or Node may hold an address
-// or headers: only its code is passed on.
+// Why a request got no answer, as a LoadError in this service's own words. An error of undici or
+// Node may hold an address or headers: only its code is passed on.
 
 /** Who was asked, as messages name it. */
 export type Peer = 'the provider' | 'the token endpoint';
@@ -21,7 +21,10 @@ export interface Attempt {
 }
 
 /** `error` as the reason for having no answer from the peer. */
-export const toConnectionError = (error: unknown, { peer, url, proxy, tlsProblem }: Attempt): LoadError => {
+export const toConnectionError = (
+  error: unknown,
+  { peer, url, proxy, tlsProblem }: Attempt,
+): LoadError => {
   if (error instanceof LoadError) return error;
   const code = codeNote(error);
   if (codeOf(error) === HEADERS_OVERFLOW)
@@ -67,12 +70,13 @@ export const toRefusal = (status: number, variable: ProxyVariable): LoadError =>
 /** Node's own limit, which undici takes over. */
 const HEADERS_OVERFLOW = 'UND_ERR_HEADERS_OVERFLOW';
 
-const UNREADABLE = 'is not HTTP, or has two lengths, or is an interim one (1xx) that nobody asked for';
+const UNREADABLE =
+  'is not HTTP, or has two lengths, or is an interim one (1xx) that nobody asked for';
 
 /**
- * Whether there was an answer that undici cannot read. Some of these errors have no code, and 100 (Continue) and 101 are told by the
- * message only. RFC 9110 section 15.2 wants a client to go on to the final answer; undici skips all other interim ones, except
- * after CONNECT.
+ * Whether there was an answer that undici cannot read. Some of these errors have no code, and 100
+ * (Continue) and 101 are told by the message only. RFC 9110 section 15.2 wants a client to go on to
+ * the final answer; undici skips all other interim ones, except after CONNECT.
  */
 const isUnreadable = (error: unknown): boolean =>
   /bad response|bad upgrade|content-length|HTTPParserError|HPE_|HEADERS_OVERFLOW|ERR_ASSERTION/i.test(
@@ -85,14 +89,17 @@ const tlsRefusal = (code: string, peer: Peer): string | undefined => {
     return `${peer} requires a client certificate or refuses this one; check PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE`;
   if (/ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION|INSUFFICIENT_SECURITY)$/.test(code))
     return `${peer} refuses the TLS handshake: it requires a client certificate (PROVIDER_TLS_CERT_FILE), or other TLS versions than 1.2 and 1.3`;
-  // In TLS 1.3 a client has sent its request by the time the server reads its certificate. A server that then closes the
-  // connection at once may take its own alert back.
+  // In TLS 1.3 a client has sent its request by the time the server reads its certificate. A server
+  // that then closes the connection at once may take its own alert back.
   if (/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code))
     return `${peer} closed the connection without an answer; it may require a client certificate, or refuse this one`;
   return undefined;
 };
 
-/** The error's code as a note for people, such as ` (ECONNREFUSED)`. OpenSSL 3.5 has a slash in some. */
+/**
+ * The error's code as a note for people, such as ` (ECONNREFUSED)`. OpenSSL 3.5 has a slash in
+ * some.
+ */
 export const codeNote = (error: unknown): string => {
   const code = codeOf(error);
   return /^[A-Z0-9_/]{1,60}$/.test(code) ? ` (${code})` : '';

@@ -23,20 +23,26 @@ export interface ConnectionsOptions {
   readonly proxies: Config['provider']['proxies'];
   /** For the proxy, which sees no other header. */
   readonly userAgent: string;
-  /** PROVIDER_TIMEOUT. The tunnel through a proxy has half of it, so that a proxy that hangs can be distinguished from a provider that does. */
+  /**
+   * PROVIDER_TIMEOUT. The tunnel through a proxy has half of it, so that a proxy that hangs can be
+   * distinguished from a provider that does.
+   */
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Resolves host names; Node's own unless given. */
   readonly lookup: LookupFunction | undefined;
-  /** Is given each open connection to the origin itself; through a proxy, that is after the tunnel. */
+  /**
+   * Is given each open connection to the origin itself; through a proxy, that is after the tunnel.
+   */
   readonly onConnected?: (socket: Socket, isThroughProxy: boolean) => void;
 }
 
 export interface Connections {
   /**
-   * Makes a request over a connection of its own and hands the response to `read`; then the connection is closed. With
-   * one request per CACHE_TTL a kept connection would have been idle for nearly an hour: firewalls drop those, and servers
-   * close them in the very moment of their use. A new one also follows a changed address and uses rotated certificates.
+   * Makes a request over a connection of its own and hands the response to `read`; then the
+   * connection is closed. With one request per CACHE_TTL a kept connection would have been idle for
+   * nearly an hour: firewalls drop those, and servers close them in the very moment of their use. A
+   * new one also follows a changed address and uses rotated certificates.
    * @throws {LoadError} when there is no response; the signal's reason; or what `read` throws
    */
   request<T>(
@@ -57,7 +63,8 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
       let interim = 0;
       const onInfo = (): void => {
         interim += 1;
-        if (interim > MAX_INTERIM) flood.abort(new LoadError('malformed', `${peer} ${INTERIM_FLOOD}`));
+        if (interim > MAX_INTERIM)
+          flood.abort(new LoadError('malformed', `${peer} ${INTERIM_FLOOD}`));
       };
       try {
         const signals = AbortSignal.any([signal, flood.signal]);
@@ -76,7 +83,10 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
   };
 };
 
-/** A server sends one or two before its answer. undici reads any number, a few microseconds each, until the deadline. */
+/**
+ * A server sends one or two before its answer. undici reads any number, a few microseconds each,
+ * until the deadline.
+ */
 const MAX_INTERIM = 20;
 const INTERIM_FLOOD = `sends more than ${MAX_INTERIM} interim responses (1xx)`;
 
@@ -89,7 +99,8 @@ interface Way {
 }
 
 /**
- * undici's own time-outs are off, since one deadline covers the whole exchange; the one for connecting only ends what that left behind.
+ * undici's own time-outs are off, since one deadline covers the whole exchange; the one for
+ * connecting only ends what that left behind.
  */
 const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<Dispatcher> => {
   const { url, tls, proxies, timeoutMs, lookup, userAgent } = options;
@@ -97,7 +108,9 @@ const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<
   const createClient = (origin: URL | string, clientOptions: Client.Options): Client =>
     new Client(origin, {
       ...clientOptions,
-      connect: endOnError(clientOptions.connect, (socket) => options.onConnected?.(socket, way.isTunnelled)),
+      connect: endOnError(clientOptions.connect, (socket) =>
+        options.onConnected?.(socket, way.isTunnelled),
+      ),
     });
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
   // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
@@ -125,15 +138,22 @@ const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<
 };
 
 /**
- * `client`, a connection to the proxy, with a `connect` (RFC 9110 section 9.3.6) that rejects with a LoadError unless the tunnel
- * is open.
+ * `client`, a connection to the proxy, with a `connect` (RFC 9110 section 9.3.6) that rejects with
+ * a LoadError unless the tunnel is open.
  */
-const asTunnel = <C extends Dispatcher>(client: C, { timeoutMs, clock }: ConnectionsOptions, way: Way): C => {
+const asTunnel = <C extends Dispatcher>(
+  client: C,
+  { timeoutMs, clock }: ConnectionsOptions,
+  way: Way,
+): C => {
   const { variable } = way;
   const limitMs = timeoutMs / 2;
   const connect: Connect = client.connect.bind(client);
   const timeoutError = (): LoadError =>
-    new LoadError('proxy_unreachable', `the proxy in ${variable} opened no tunnel within ${limitMs} ms`);
+    new LoadError(
+      'proxy_unreachable',
+      `the proxy in ${variable} opened no tunnel within ${limitMs} ms`,
+    );
   const openTunnel: Connect = async (request) => {
     const tunnel = await withDeadline((signal) => connect({ ...request, signal }), {
       limitMs,
@@ -156,8 +176,9 @@ const asTunnel = <C extends Dispatcher>(client: C, { timeoutMs, clock }: Connect
 type Connect = (options: Dispatcher.ConnectOptions) => Promise<Dispatcher.ConnectData>;
 
 /**
- * Closes a connection at its first error. In TLS 1.3 the alert by which a server refuses a client's certificate comes after
- * the handshake; undici would go on to the connection's end and report that instead.
+ * Closes a connection at its first error. In TLS 1.3 the alert by which a server refuses a client's
+ * certificate comes after the handshake; undici would go on to the connection's end and report that
+ * instead.
  */
 const endOnError = (
   connect: Client.Options['connect'],

@@ -9,8 +9,9 @@ import type { Peer } from './connection-errors.ts';
 import type { ProviderAnswer } from './answer.ts';
 import { parseHttpDate } from '../http-date.ts';
 
-// What the provider's answers mean: an answer in; checked, narrowed banks out, or a LoadError that says why not. No
-// network, no time. All that is assumed of an entry is that it is a JSON object; only published fields get through.
+// What the provider's answers mean: an answer in; checked, narrowed banks out, or a LoadError that
+// says why not. No network, no time. All that is assumed of an entry is that it is a JSON object;
+// only published fields get through.
 
 export interface JudgeOptions extends ReadOptions {
   /** Wall-clock milliseconds, against which a dated `Retry-After` is read. */
@@ -33,24 +34,38 @@ export const processBanksAnswer = async (
   return { ...list, hasNextPage: namesNextPage(answer.link) };
 };
 
-/** Whether a `Link` header names a next page (RFC 8288 section 3); the relation may be one of several. */
-export const namesNextPage = (link = ''): boolean => /;\s*rel\s*=\s*(?:"[^"]*\bnext\b|next\b)/i.test(link);
+/**
+ * Whether a `Link` header names a next page (RFC 8288 section 3); the relation may be one of
+ * several.
+ */
+export const namesNextPage = (link = ''): boolean =>
+  /;\s*rel\s*=\s*(?:"[^"]*\bnext\b|next\b)/i.test(link);
 
-/** An answer that has not what was asked for, by its status. @param nowMs wall-clock milliseconds */
+/**
+ * An answer that has not what was asked for, by its status. @param nowMs wall-clock milliseconds
+ */
 export const toStatusError = (
   peer: Peer,
   { status, retryAfter }: Pick<ProviderAnswer, 'status' | 'retryAfter'>,
   nowMs: number,
 ): LoadError => {
   const details = { retryAfterMs: parseRetryAfter(retryAfter, nowMs), upstreamStatus: status };
-  if (status === 429) return new LoadError('rate_limited', `${peer} limits the rate (429)`, details);
+  if (status === 429)
+    return new LoadError('rate_limited', `${peer} limits the rate (429)`, details);
   if (status >= 500) return new LoadError('unavailable', `${peer} fails (${status})`, details);
-  return new LoadError('unexpected_status', `${peer} answers with status ${status} instead of 200`, {
-    upstreamStatus: status,
-  });
+  return new LoadError(
+    'unexpected_status',
+    `${peer} answers with status ${status} instead of 200`,
+    {
+      upstreamStatus: status,
+    },
+  );
 };
 
-/** `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date (RFC 9110 section 10.2.3); junk is no value. */
+/**
+ * `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date (RFC 9110 section 10.2.3);
+ * junk is no value.
+ */
 const parseRetryAfter = (value: string | undefined, nowMs: number): number | undefined => {
   if (value === undefined) return undefined;
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
@@ -58,7 +73,10 @@ const parseRetryAfter = (value: string | undefined, nowMs: number): number | und
   return dateMs === undefined ? undefined : Math.max(0, dateMs - nowMs);
 };
 
-/** What is wrong with a type. A missing one is forgiven, since the parser has the last word; another names an error page. */
+/**
+ * What is wrong with a type. A missing one is forgiven, since the parser has the last word; another
+ * names an error page.
+ */
 export const labelProblem = (contentType = 'application/json'): string | undefined => {
   // Its parameters are looked at one by one, and no label is as long.
   if (contentType.length > 256) return 'as something other than JSON';
@@ -66,5 +84,7 @@ export const labelProblem = (contentType = 'application/json'): string | undefin
   if (!/^(application\/([\w.-]+\+)?json|text\/json)$/.test(type.trim()))
     return 'as something other than JSON';
   const charset = parameters.map((item) => item.trim()).find((item) => item.startsWith('charset='));
-  return charset && !/^charset="?utf-?8"?$/.test(charset) ? 'with a charset other than UTF-8' : undefined;
+  return charset && !/^charset="?utf-?8"?$/.test(charset)
+    ? 'with a charset other than UTF-8'
+    : undefined;
 };

@@ -3,8 +3,9 @@ import { LoadError } from '../banks/load-error.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
 import { secretProblem, type SecretRule } from '../secrets/secret.ts';
 
-// What the token endpoint answered: a grant, a refusal, or something else. Each reason names the member and what was
-// expected; of the endpoint's text only names of members and the codes of RFC 6749 are repeated.
+// What the token endpoint answered: a grant, a refusal, or something else. Each reason names the
+// member and what was expected; of the endpoint's text only names of members and the codes of RFC
+// 6749 are repeated.
 
 export interface Grant {
   readonly token: string;
@@ -15,14 +16,16 @@ export interface Grant {
 }
 
 /** The codes of RFC 6749 section 5.2; any other text of the endpoint's goes no further. */
-const ERROR_CODE = /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;
+const ERROR_CODE =
+  /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;
 
 /** Stands for the code of an answer that is neither a grant nor a refusal with a code. */
 export const UNUSABLE_GRANT = 'UNUSABLE_GRANT';
 
 /**
  * The grant in an answer with a 2xx status.
- * @throws {LoadError} `no_token`, with the code of the refusal or UNUSABLE_GRANT as its `reasonCode`
+ * @throws {LoadError} `no_token`, with the code of the refusal or UNUSABLE_GRANT as its
+ *   `reasonCode`
  */
 export const readGrant = (body: string, status: number, rule: SecretRule): Grant => {
   const value = parseJson(body);
@@ -32,7 +35,9 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
   if (refusal && value['access_token'] === undefined) throw refusal;
   const { access_token: token, token_type: type, expires_in: lifetime } = value;
   if (typeof token !== 'string')
-    throw unusable(`its answer (${status}) has no access_token that is a text${describeMembers(value)}`);
+    throw unusable(
+      `its answer (${status}) has no access_token that is a text${describeMembers(value)}`,
+    );
   const problem = secretProblem(token, rule);
   if (problem !== undefined) throw unusable(`the access_token that it grants ${problem}`);
   const isTyped = type !== undefined && type !== null;
@@ -63,7 +68,10 @@ const TO_CHECK: Readonly<Record<string, string>> = {
   unsupported_grant_type: 'whether PROVIDER_TOKEN_URL grants client credentials',
 };
 
-/** Infinity without a lifetime. RFC 6749 section 5.1 wants a number; many endpoints send it as a text. */
+/**
+ * Infinity without a lifetime. RFC 6749 section 5.1 wants a number; many endpoints send it as a
+ * text.
+ */
 const secondsOf = (lifetime: unknown): number => {
   if (lifetime === undefined || lifetime === null) return Infinity;
   const isText = typeof lifetime === 'string' && /^\s*\d+(?:\.\d+)?\s*$/.test(lifetime);
@@ -83,6 +91,8 @@ const MAX_MEMBER_CHARS = 20;
 
 /** The names of the members, for somebody who looks for the token. */
 const describeMembers = (value: JsonObject): string => {
-  const names = Object.keys(value).filter((name) => isPlainName(name) && name.length <= MAX_MEMBER_CHARS);
+  const names = Object.keys(value).filter(
+    (name) => isPlainName(name) && name.length <= MAX_MEMBER_CHARS,
+  );
   return names.length === 0 ? '' : `; its members are ${names.slice(0, MAX_MEMBERS).join(', ')}`;
 };

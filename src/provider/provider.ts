@@ -28,7 +28,10 @@ export interface ProviderEvent {
 export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random' | 'addSecret'> {
   readonly version: string;
   readonly secrets: SecretFiles;
-  /** Whose secret a piece of a list contains: such a list is refused. Nothing is looked for unless given. */
+  /**
+   * Whose secret a piece of a list contains: such a list is refused. Nothing is looked for unless
+   * given.
+   */
   readonly findEcho?: ((json: string) => string | undefined) | undefined;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Resolves host names; Node's own unless given. */
@@ -70,8 +73,9 @@ export const createProvider = (
   });
 
   /**
-   * `GET {base_url}/api/v1/banks`. The token goes to the configured address and nowhere else: undici's `request` follows no
-   * redirect, and no error from here holds a header. Emits how long it took, and how it ended.
+   * `GET {base_url}/api/v1/banks`. The token goes to the configured address and nowhere else:
+   * undici's `request` follows no redirect, and no error from here holds a header. Emits how long
+   * it took, and how it ended.
    */
   const requestBanks = async (token: string, signal: AbortSignal): Promise<ProviderAnswer> => {
     // The wait for the token may have taken all of the time.
@@ -114,16 +118,24 @@ export const createProvider = (
     load,
     /** The variable for an operator to check when the token is rejected. */
     tokenVariable: accessToken.variable,
-    /** Requests a new token, where tokens are granted. @throws {LoadError} and the one in use stays */
+    /**
+     * Requests a new token, where tokens are granted. @throws {LoadError} and the one in use stays
+     */
     renewToken: (): Promise<void> => accessToken.renew(),
-    /** Of the token in use, another object for each token; undefined: the provider has accepted none. */
+    /**
+     * Of the token in use, another object for each token; undefined: the provider has accepted
+     * none.
+     */
     tokenAccepted: (): TokenAcceptance | undefined => accepted?.since,
     /** Ends a request for a token, and tells of nothing any more. A load ends by its own signal. */
     close: (): void => closing.abort(new LoadError('unreachable', 'the service is stopping')),
   };
 };
 
-/** Only the path changes: resolved as a reference, a base path that begins with `//` would name another host. */
+/**
+ * Only the path changes: resolved as a reference, a base path that begins with `//` would name
+ * another host.
+ */
 export const banksUrl = (baseUrl: URL): URL => {
   const url = new URL(baseUrl);
   url.pathname = `${baseUrl.pathname.replace(/\/+$/, '')}/api/v1/banks`;

@@ -11,8 +11,9 @@ import { readAnswer } from './answer.ts';
 import { readGrant, readRefusal, type Grant } from './grant.ts';
 import { writeTokenRequest } from './token-request.ts';
 
-// One request to the token endpoint: the OAuth 2.0 client-credentials grant (RFC 6749 section 4.4). The client's secret
-// goes to the configured address and nowhere else: no redirect is followed, and no error from here holds an answer's text.
+// One request to the token endpoint: the OAuth 2.0 client-credentials grant (RFC 6749 section 4.4).
+// The client's secret goes to the configured address and nowhere else: no redirect is followed, and
+// no error from here holds an answer's text.
 
 const peer = 'the token endpoint';
 
@@ -22,7 +23,10 @@ export type TokenEvent =
   | {
       readonly type: 'token-renewal-failed';
       readonly error: LoadError;
-      /** Of the token in use: `rejected` by the provider, with 401; `none`: there is none, or it has expired. */
+      /**
+       * Of the token in use: `rejected` by the provider, with 401; `none`: there is none, or it has
+       * expired.
+       */
       readonly tokenInUse: 'valid' | 'rejected' | 'none';
     };
 
@@ -67,7 +71,8 @@ export const createTokenRequest = (
     throw readRefusal(text, answer.status) ?? toStatusError(peer, answer, clock.wallMs());
   };
 
-  const timeoutError = (): LoadError => new LoadError('timeout', `no complete answer within ${timeoutMs} ms`);
+  const timeoutError = (): LoadError =>
+    new LoadError('timeout', `no complete answer within ${timeoutMs} ms`);
   return () =>
     withDeadline(requestGrant, { limitMs: timeoutMs, clock, timeoutError, signal: closing }).catch(
       (error: unknown) => {

@@ -1,8 +1,8 @@
 import type { ClientCredentials } from '../config/provider.ts';
 import { escapeForForms } from '../form-escapes.ts';
 
-// The request for a token by the client-credentials grant (RFC 6749 section 4.4.2), with the client's authentication
-// (section 2.3.1). Pure.
+// The request for a token by the client-credentials grant (RFC 6749 section 4.4.2), with the
+// client's authentication (section 2.3.1). Pure.
 
 /** Its headers, without those that every request has, and its body. */
 export const writeTokenRequest = (

@@ -1,8 +1,9 @@
 import { escapeForForms } from '../form-escapes.ts';
 
 /**
- * How `secret` may be written by programs that send or print it: as it is, JSON-escaped once or twice, percent- or
- * form-encoded, and in Base64 or base64url. Not where letters and digits are encoded one by one.
+ * How `secret` may be written by programs that send or print it: as it is, JSON-escaped once or
+ * twice, percent- or form-encoded, and in Base64 or base64url. Not where letters and digits are
+ * encoded one by one.
  *
  *     s3cret/+             as it is
  *     s3cret%2F%2B         percent-encoded (in lower case: s3cret%2f%2b)
@@ -31,8 +32,8 @@ export const encodedForms = (secret: string): readonly string[] => {
 const escapeForJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 /**
- * The part of `text` in Base64 that does not depend on the bytes around it, such as the client id in `id:secret`: one for
- * each of the three positions of a byte in a Base64 group.
+ * The part of `text` in Base64 that does not depend on the bytes around it, such as the client id
+ * in `id:secret`: one for each of the three positions of a byte in a Base64 group.
  */
 const base64Cores = (text: string): string[] => {
   const bytes = Buffer.from(text);

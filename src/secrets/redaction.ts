@@ -1,7 +1,8 @@
 import { encodedForms } from './encoded-forms.ts';
 
-// The last line of defence around everything that the process writes: it knows the secrets by value and replaces them,
-// however they got there. The first line of defence is not to pass secrets on; no code may rely on this one.
+// The last line of defence around everything that the process writes: it knows the secrets by value
+// and replaces them, however they got there. The first line of defence is not to pass secrets on;
+// no code may rely on this one.
 //
 //     {"url":"redis://:s3cret/%2B@host","auth":"Basic aWQ6czNjcmV0Lys="}
 //     {"url":"redis://:[redacted]@host","auth":"Basic aWQ6[redacted]="}
@@ -20,25 +21,35 @@ export const createRedaction = () => {
 
   return {
     /**
-     * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link MAX_VALUES} values are
-     * kept: an error may still quote a rotated token, but a year of hourly tokens must not slow down every line. A secret
-     * that is not {@link isLookedFor} is ignored.
+     * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link
+     * MAX_VALUES} values are kept: an error may still quote a rotated token, but a year of hourly
+     * tokens must not slow down every line. A secret that is not {@link isLookedFor} is ignored.
      */
     addSecret: (origin: string, secret: string): void => {
       const known = secrets.get(origin) ?? [];
       if (known.at(-1) === secret || !isLookedFor(secret)) return;
-      secrets.set(origin, [...known.filter((value) => value !== secret), secret].slice(-MAX_VALUES));
+      secrets.set(
+        origin,
+        [...known.filter((value) => value !== secret), secret].slice(-MAX_VALUES),
+      );
       removeSecrets = createRemover([...secrets.values()].flat().flatMap(encodedForms));
-      echoes = [...secrets].map(([variable, values]) => [variable, values.flatMap(echoFormsOf)] as const);
+      echoes = [...secrets].map(
+        ([variable, values]) => [variable, values.flatMap(echoFormsOf)] as const,
+      );
     },
     /**
-     * Replaces each secret in `text` by `[redacted]`, in any of its {@link encodedForms}. Never throws. A text longer than
+     * Replaces each secret in `text` by `[redacted]`, in any of its {@link encodedForms}. Never
+     * throws. A text longer than
      * {@link MAX_TEXT_CHARS} is cut there.
      */
     redact: (text: string): string =>
-      removeSecrets(text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text),
+      removeSecrets(
+        text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text,
+      ),
     /**
-     * The origin of a secret that a name or a text in `json` contains, in any of its {@link encodedForms}. Undefined where there is none, or one of fewer than {@link SHORTEST_ECHO} characters. The time is 0.1 ms for 150 kB.
+     * The origin of a secret that a name or a text in `json` contains, in any of its {@link
+     * encodedForms}. Undefined where there is none, or one of fewer than {@link SHORTEST_ECHO}
+     * characters. The time is 0.1 ms for 150 kB.
      */
     findEcho: (json: string): string | undefined =>
       echoes.find(([, forms]) => forms.some((form) => json.includes(form)))?.[0],
@@ -46,9 +57,9 @@ export const createRedaction = () => {
 };
 
 /**
- * Whether `secret` is redacted: if it has at least eight characters, or at least four of different kinds, such as `Zx9!`. A
- * word such as `wrong` or a number would be redacted from ordinary lines; production refuses such secrets. Backslashes do
- * not count, because encoders multiply them.
+ * Whether `secret` is redacted: if it has at least eight characters, or at least four of different
+ * kinds, such as `Zx9!`. A word such as `wrong` or a number would be redacted from ordinary lines;
+ * production refuses such secrets. Backslashes do not count, because encoders multiply them.
  */
 export const isLookedFor = (secret: string): boolean => {
   const counted = secret.replaceAll('\\', '');
@@ -59,13 +70,19 @@ export const isLookedFor = (secret: string): boolean => {
 /** What is shorter may be in a list by chance, and would keep it from being served. */
 const SHORTEST_ECHO = 8;
 
-/** As a text of JSON may have it; a fragment of JSON such as `"level":40` is not taken for its structure. */
+/**
+ * As a text of JSON may have it; a fragment of JSON such as `"level":40` is not taken for its
+ * structure.
+ */
 const echoFormsOf = (secret: string): readonly string[] =>
   secret.replaceAll('\\', '').length < SHORTEST_ECHO
     ? []
     : [...new Set(encodedForms(secret).map((form) => JSON.stringify(form).slice(1, -1)))];
 
-/** Replaces the forms in a text, longer ones first. An ordinary line costs one search, for their beginnings. */
+/**
+ * Replaces the forms in a text, longer ones first. An ordinary line costs one search, for their
+ * beginnings.
+ */
 const createRemover = (forms: readonly string[]): ((text: string) => string) => {
   const longestFirst = [...new Set(forms)]
     .filter(({ length }) => length >= SHORTEST_FORM)
@@ -84,8 +101,14 @@ const START_CHARS = 8;
 /** What is shorter, such as a part of Base64, is in ordinary text too. */
 const SHORTEST_FORM = 4;
 
-/** Redacts each line before `destination` gets it, and replaces a line of more than {@link MAX_TEXT_CHARS} by a note. */
-export const redacting = (destination: LineWriter, { redact }: Pick<Redaction, 'redact'>): LineWriter => ({
+/**
+ * Redacts each line before `destination` gets it, and replaces a line of more than {@link
+ * MAX_TEXT_CHARS} by a note.
+ */
+export const redacting = (
+  destination: LineWriter,
+  { redact }: Pick<Redaction, 'redact'>,
+): LineWriter => ({
   write: (line) =>
     destination.write(line.length > MAX_TEXT_CHARS ? lengthNote(line) : redactLine(line, redact)),
 });
@@ -93,8 +116,8 @@ export const redacting = (destination: LineWriter, { redact }: Pick<Redaction, '
 type Redact = Redaction['redact'];
 
 /**
- * The line with each name and value redacted by itself: a secret that is also a fragment of JSON, such as `"level":40`, must
- * not make it invalid.
+ * The line with each name and value redacted by itself: a secret that is also a fragment of JSON,
+ * such as `"level":40`, must not make it invalid.
  */
 const redactLine = (line: string, redact: Redact): string => {
   const redacted = redact(line);

@@ -2,18 +2,21 @@ import { describeUnreadable, readTextFile } from '../regular-file.ts';
 import { MAX_SECRET_BYTES, type Secret } from './secret.ts';
 import { createWatchedFiles, type WatchedFilesOptions } from './watched-files.ts';
 
-// Secrets in files: access token, client secret, management token, signing key, address of Redis. Certificates and keys have
-// the same life cycle (tls-files.ts). docs/operations.md has the table for operators.
+// Secrets in files: access token, client secret, management token, signing key, address of Redis.
+// Certificates and keys have the same life cycle (tls-files.ts). docs/operations.md has the table
+// for operators.
 
 /** A secret that a variable holds, or the file that holds it. */
 export type SecretSource = Secret | { readonly path: string };
 
 interface SecretKind {
-  /** Space around a token is no part of it; of other secrets only a line break at the end is not. */
+  /**
+   * Space around a token is no part of it; of other secrets only a line break at the end is not.
+   */
   readonly isToken: boolean;
   /**
-   * What happens while the file is not usable, for a secret that grants access: it is withdrawn. Undefined for what the
-   * service needs to keep working: the last usable one stays in use.
+   * What happens while the file is not usable, for a secret that grants access: it is withdrawn.
+   * Undefined for what the service needs to keep working: the last usable one stays in use.
    */
   readonly withdrawal?: string;
 }
@@ -84,7 +87,8 @@ const readSecretFile = async (
 ): Promise<{ readonly text: string; readonly problem?: string }> => {
   try {
     const text = await readTextFile(path, MAX_SECRET_BYTES);
-    // Editors end a file with a line break, which is not part of the secret. Spaces may be, except in a token.
+    // Editors end a file with a line break, which is not part of the secret. Spaces may be, except
+    // in a token.
     return { text: isToken ? text.trim() : text.replace(/(?<![\r\n])[\r\n]+$/, '') };
   } catch (error) {
     return { text: '', problem: describeUnreadable(error, MAX_SECRET_BYTES) };

@@ -1,4 +1,5 @@
-// A secret in memory, and the rules for secrets, whether they come from a variable, a file or the token endpoint.
+// A secret in memory, and the rules for secrets, whether they come from a variable, a file or the
+// token endpoint.
 
 /** Printing or serialising it shows nothing; only `reveal` returns the text. */
 export interface Secret {
@@ -21,19 +22,27 @@ export const PROVIDER_TOKEN_RULE: SecretRule = { bearer: true, minChars: 1 };
 export const PROVIDER_SECRET_RULE: SecretRule = { bearer: false, minChars: 1 };
 
 /**
- * `rule` for a secret of the provider in `environment`: in production a shorter secret can be guessed, and occurs in ordinary
- * text, so that it cannot be redacted.
+ * `rule` for a secret of the provider in `environment`: in production a shorter secret can be
+ * guessed, and occurs in ordinary text, so that it cannot be redacted.
  */
-export const ruleIn = (environment: 'sandbox' | 'production' | undefined, rule: SecretRule): SecretRule =>
-  environment === 'production' ? { ...rule, minChars: 8 } : rule;
+export const ruleIn = (
+  environment: 'sandbox' | 'production' | undefined,
+  rule: SecretRule,
+): SecretRule => (environment === 'production' ? { ...rule, minChars: 8 } : rule);
 
 /** Anybody on the network can try to guess it; 16 random letters and digits are 95 bits. */
 export const MANAGEMENT_TOKEN_RULE: SecretRule = { bearer: true, minChars: 16 };
 
-/** What is signed with it is trusted by all replicas, and can be tried against guesses without asking anybody. */
+/**
+ * What is signed with it is trusted by all replicas, and can be tried against guesses without
+ * asking anybody.
+ */
 export const SIGNING_KEY_RULE: SecretRule = { bearer: false, minChars: 32 };
 
-/** The secrets of the emulator and of the compose file: everybody knows them, and a list made with them is no real one. */
+/**
+ * The secrets of the emulator and of the compose file: everybody knows them, and a list made with
+ * them is no real one.
+ */
 const DEMO_SECRETS = ['emulator-access-token', 'emulator-secret', 'demo-management-token'];
 
 /** What is wrong with `secret` in production, if it is one of the demo's. */
@@ -43,8 +52,12 @@ export const demoProblem = (secret: string): string | undefined =>
     : undefined;
 
 /** What is wrong with `secret`, without quoting it; undefined if nothing is. */
-export const secretProblem = (secret: string, { minChars, bearer }: SecretRule): string | undefined => {
-  if (Buffer.byteLength(secret) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;
+export const secretProblem = (
+  secret: string,
+  { minChars, bearer }: SecretRule,
+): string | undefined => {
+  if (Buffer.byteLength(secret) > MAX_SECRET_BYTES)
+    return `has more than ${MAX_SECRET_BYTES} bytes`;
   if (secret === '') return 'is empty';
   if (secret.includes('\0')) return 'has a NUL character';
   // RFC 6749 appendix A.2 allows no control characters in a client secret.

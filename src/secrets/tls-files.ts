@@ -4,10 +4,15 @@ import type { Clock } from '../clock.ts';
 import { describeReadError, describeUnreadable, readRegularFile } from '../regular-file.ts';
 import type { FileProblem, Reading, WatchedFiles } from './watched-files.ts';
 
-// The files of mutual TLS and private authorities: client certificate, private key, extra authorities, all in PEM. They are
-// checked at the start and read again for each connection, so that they can be rotated.
+// The files of mutual TLS and private authorities: client certificate, private key, extra
+// authorities, all in PEM. They are checked at the start and read again for each connection, so
+// that they can be rotated.
 
-const TLS_VARIABLES = ['PROVIDER_TLS_CA_FILE', 'PROVIDER_TLS_CERT_FILE', 'PROVIDER_TLS_KEY_FILE'] as const;
+const TLS_VARIABLES = [
+  'PROVIDER_TLS_CA_FILE',
+  'PROVIDER_TLS_CERT_FILE',
+  'PROVIDER_TLS_KEY_FILE',
+] as const;
 type TlsVariable = (typeof TLS_VARIABLES)[number];
 
 /** The paths, by their variables; a certificate and its key are both set or both unset. */
@@ -27,8 +32,10 @@ export interface TlsContextOptions {
 export const MAX_PEM_BYTES = 1_048_576;
 
 /** What keeps the files from being used, all at once; none where they are fine. For the start. */
-export const checkTlsFiles = async (files: TlsFiles, nowMs: number): Promise<readonly FileProblem[]> =>
-  (await readTlsFiles(files, nowMs)).problems;
+export const checkTlsFiles = async (
+  files: TlsFiles,
+  nowMs: number,
+): Promise<readonly FileProblem[]> => (await readTlsFiles(files, nowMs)).problems;
 
 export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptions) => {
   const { secrets, addSecret, clock } = options;
@@ -40,10 +47,14 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
     problem = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ') || undefined;
     if (value && value !== last) {
       // The lines of the key's PEM, and its DER in Base64 and base64url.
-      const [, body = ''] = /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/.exec(value.pems) ?? [];
+      const [, body = ''] =
+        /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/.exec(value.pems) ?? [];
       addSecret('PROVIDER_TLS_KEY_FILE (PEM)', body.trim());
       addSecret('PROVIDER_TLS_KEY_FILE (DER)', body.replaceAll(/\s/g, ''));
-      addSecret('PROVIDER_TLS_KEY_FILE (DER, base64url)', Buffer.from(body, 'base64').toString('base64url'));
+      addSecret(
+        'PROVIDER_TLS_KEY_FILE (DER, base64url)',
+        Buffer.from(body, 'base64').toString('base64url'),
+      );
     }
     return reading;
   };
@@ -51,12 +62,15 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
 
   return {
     /**
-     * The context for the next connection: TLS 1.2 or newer, with the newest usable files. While the files are unusable, as
-     * in the middle of a rotation, the last usable ones stay in use.
+     * The context for the next connection: TLS 1.2 or newer, with the newest usable files. While
+     * the files are unusable, as in the middle of a rotation, the last usable ones stay in use.
      * @throws {SecretFileError} when there have never been usable files
      */
     current: async (): Promise<tls.SecureContext> => (await usable()).context,
-    /** What was wrong with the files when they were last read: unusable, or expired. One sentence, or undefined. */
+    /**
+     * What was wrong with the files when they were last read: unusable, or expired. One sentence,
+     * or undefined.
+     */
     problem: (): string | undefined => problem,
   };
 };
@@ -67,10 +81,18 @@ interface Usable {
   readonly context: tls.SecureContext;
 }
 
-/** @param last is used again for unchanged files, because making a context takes 30 ms with authorities */
-const readTlsFiles = async (files: TlsFiles, nowMs: number, last?: Usable): Promise<Reading<Usable>> => {
+/**
+ * @param last is used again for unchanged files, because making a context takes 30 ms with
+ *   authorities
+ */
+const readTlsFiles = async (
+  files: TlsFiles,
+  nowMs: number,
+  last?: Usable,
+): Promise<Reading<Usable>> => {
   const problems: FileProblem[] = [];
-  const report = (variable: TlsVariable, text: string): void => void problems.push({ variable, text });
+  const report = (variable: TlsVariable, text: string): void =>
+    void problems.push({ variable, text });
   const read = async (variable: TlsVariable): Promise<string | undefined> => {
     const path = files[variable];
     if (!path) return undefined;
@@ -85,7 +107,8 @@ const readTlsFiles = async (files: TlsFiles, nowMs: number, last?: Usable): Prom
   const cert = await read('PROVIDER_TLS_CERT_FILE');
   const key = await read('PROVIDER_TLS_KEY_FILE');
   if (ca !== undefined && !parseCertificate(ca)) report('PROVIDER_TLS_CA_FILE', NO_CERTIFICATE);
-  const certProblem = cert === undefined ? undefined : certificateProblem(parseCertificate(cert), nowMs);
+  const certProblem =
+    cert === undefined ? undefined : certificateProblem(parseCertificate(cert), nowMs);
   if (certProblem) report('PROVIDER_TLS_CERT_FILE', certProblem);
   if (problems.length > 0) return { problems };
   const pems = [ca, cert, key].join('\n');
@@ -107,7 +130,8 @@ const readTlsFiles = async (files: TlsFiles, nowMs: number, last?: Usable): Prom
   }
 };
 
-const NO_CERTIFICATE = 'holds no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks';
+const NO_CERTIFICATE =
+  'holds no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks';
 
 /** The first certificate, which is the client's own where others follow. */
 const parseCertificate = (pem: string): X509Certificate | undefined => {
@@ -118,7 +142,10 @@ const parseCertificate = (pem: string): X509Certificate | undefined => {
   }
 };
 
-const certificateProblem = (certificate: X509Certificate | undefined, nowMs: number): string | undefined => {
+const certificateProblem = (
+  certificate: X509Certificate | undefined,
+  nowMs: number,
+): string | undefined => {
   if (!certificate) return NO_CERTIFICATE;
   const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
   if (from <= nowMs && nowMs < to) return undefined;
@@ -127,7 +154,10 @@ const certificateProblem = (certificate: X509Certificate | undefined, nowMs: num
 
 const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** `ca` replaces Node's own authorities, so they are named again. Node 22.15 and newer include NODE_EXTRA_CA_CERTS. */
+/**
+ * `ca` replaces Node's own authorities, so they are named again. Node 22.15 and newer include
+ * NODE_EXTRA_CA_CERTS.
+ */
 const defaultAuthorities = (): readonly string[] => {
   const { rootCertificates, getCACertificates }: NewerTls = tls;
   return getCACertificates?.('default') ?? rootCertificates;

@@ -1,11 +1,14 @@
 import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 
-// The life cycle of files that the service reads while it runs. They are read at each use, twice a second and by POST /refresh,
-// so that rotation and swapped symbolic links need no notification by the file system, which not every volume supports. A
-// change of their state is one event.
+// The life cycle of files that the service reads while it runs. They are read at each use, twice a
+// second and by POST /refresh, so that rotation and swapped symbolic links need no notification by
+// the file system, which not every volume supports. A change of their state is one event.
 
-/** There is no secret to use. The message names the variable and what is wrong with its file, never the content or path. */
+/**
+ * There is no secret to use. The message names the variable and what is wrong with its file, never
+ * the content or path.
+ */
 export class SecretFileError extends Error {
   override readonly name = 'SecretFileError';
 }
@@ -20,7 +23,8 @@ export interface SecretFileState {
   readonly variable: string;
   /** Undefined while the file is usable. `sinceMs` is in wall-clock milliseconds. */
   readonly unusable:
-    { readonly sinceMs: number; readonly problem: string; readonly consequence: string } | undefined;
+    | { readonly sinceMs: number; readonly problem: string; readonly consequence: string }
+    | undefined;
 }
 
 export type SecretFileEvent =
@@ -41,15 +45,19 @@ export interface Reading<T> {
 interface FileGroup<T> {
   readonly variables: readonly string[];
   /**
-   * What happens while the files are not usable, where they grant access: what they held is withdrawn. Undefined where the
-   * service needs them to keep working: what they last held stays in use.
+   * What happens while the files are not usable, where they grant access: what they held is
+   * withdrawn. Undefined where the service needs them to keep working: what they last held stays in
+   * use.
    */
   readonly withdrawal?: string | undefined;
   /** Reads the files; `last` is what they last held. Never rejects. */
   readonly read: (last: T | undefined) => Promise<Reading<T>>;
 }
 
-/** A change is reported within a second, also by a busy service. A withdrawn secret is refused at its next use already. */
+/**
+ * A change is reported within a second, also by a busy service. A withdrawn secret is refused at
+ * its next use already.
+ */
 const LOOK_EVERY_MS = 500;
 
 /** A file that is written in place is empty for some milliseconds. */
@@ -87,8 +95,8 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
   };
 
   /**
-   * Adds files to those that are watched. @returns a function that reads them again and gives what they hold, or last held
-   * where that stays in use
+   * Adds files to those that are watched. @returns a function that reads them again and gives what
+   * they hold, or last held where that stays in use
    * @throws {SecretFileError} (the function) when there is nothing to use
    */
   const add = <T>({ variables, withdrawal, read }: FileGroup<T>): (() => Promise<T>) => {
@@ -128,7 +136,9 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
   };
 
   const unusable = () =>
-    [...states.values()].flatMap(({ variable, unusable: state }) => (state ? [{ variable, ...state }] : []));
+    [...states.values()].flatMap(({ variable, unusable: state }) =>
+      state ? [{ variable, ...state }] : [],
+    );
 
   /** Reads all files again. @returns those that are not usable */
   const check = async () => {
@@ -145,7 +155,10 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
     check,
     /** The state of each file, as it was when it was last read. */
     states: (): readonly SecretFileState[] => [...states.values()],
-    /** Reads all files twice a second, so that a change is reported although nobody uses what they hold. */
+    /**
+     * Reads all files twice a second, so that a change is reported although nobody uses what they
+     * hold.
+     */
     start: (): void => {
       isWatching = rereads.length > 0;
       watch();
@@ -158,8 +171,8 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
 };
 
 /**
- * `read` with a deadline. While a read hangs no other is begun, because each one holds one of the four threads that Node
- * has for files.
+ * `read` with a deadline. While a read hangs no other is begun, because each one holds one of the
+ * four threads that Node has for files.
  */
 const createBoundedRead = <T>(
   variables: readonly string[],

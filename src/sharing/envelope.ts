@@ -1,6 +1,12 @@
 /* oxlint-disable max-lines */
 import { createHash } from 'node:crypto';
-import { before, MAX_DECISIONS, type Decision, type HeldList, type SavedList } from '../banks/cached-list.ts';
+import {
+  before,
+  MAX_DECISIONS,
+  type Decision,
+  type HeldList,
+  type SavedList,
+} from '../banks/cached-list.ts';
 import { ACCEPTANCES } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
 import type { Position } from '../banks/order.ts';
@@ -14,25 +20,28 @@ import { isText, isWholeUpTo, MAX_DURATION_MS, toList, toPosition } from './save
 import { SIGNATURE_CHARS, type Signing } from './signing.ts';
 import { StoreError } from './list-store.ts';
 
-// The format of a saved list: versioned, tied to the configuration that produced it, with a checksum, and signed where
-// there is a key. It contains the published banks and nothing else. What is read back is untrusted input: each part has
-// a bound before it is parsed, the list goes through the same reader as the provider's answer, and is used only if it is
-// byte for byte what this service would publish.
+// The format of a saved list: versioned, tied to the configuration that produced it, with a
+// checksum, and signed where there is a key. It contains the published banks and nothing else. What
+// is read back is untrusted input: each part has a bound before it is parsed, the list goes through
+// the same reader as the provider's answer, and is used only if it is byte for byte what this
+// service would publish.
 //
 //     {"format":"banks-bff/list","version":1,"provenance":"…","checksum":"…"}
 //     {"receivedAtMs":1767225600000,"changedAtMs":1767225600000,"banks":[…]}
 //     {"id":"…","place":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…]}
 //     signature
 //
-// The times of the third line are durations, from the moment `savedAtMs` by the clock of the store, or of this machine in
-// a snapshot. The version of this service before reads the first two lines, and leaves the others alone.
+// The times of the third line are durations, from the moment `savedAtMs` by the clock of the store,
+// or of this machine in a snapshot. The version of this service before reads the first two lines,
+// and leaves the others alone.
 
 const FORMAT = 'banks-bff/list';
 const ENVELOPE_VERSION = 1;
 
 /**
- * A short identifier of the settings that a list depends on, equal where lists can be exchanged: the provider, the
- * place of the list in its answer, the published fields and the required ones. None is a secret.
+ * A short identifier of the settings that a list depends on, equal where lists can be exchanged:
+ * the provider, the place of the list in its answer, the published fields and the required ones.
+ * None is a secret.
  */
 export const provenanceId = ({
   environment,
@@ -63,7 +72,9 @@ export interface EnvelopeOptions {
 
 export type Envelope = ReturnType<typeof createEnvelope>;
 
-/** The moment at which a list is written or read, by the clock of the store and by this replica's. */
+/**
+ * The moment at which a list is written or read, by the clock of the store and by this replica's.
+ */
 export interface Moment {
   /** Milliseconds since 1970, by the store's clock; by this machine's for a snapshot. */
   readonly storeMs: number;
@@ -72,17 +83,24 @@ export interface Moment {
 
 /** More than the header line and the times ever take. */
 const MAX_HEADER_LINE_BYTES = 1024;
-/** What is known of a list's past: about 4 kB, and more where all fields of the provider are published. */
+/**
+ * What is known of a list's past: about 4 kB, and more where all fields of the provider are
+ * published.
+ */
 const MAX_PAST_BYTES = 64 * 1024;
 /** The last moment that ISO 8601 writes with a four-digit year. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** How far the clock that wrote may be ahead of the one that reads: what two looks at one clock can differ by. */
+/**
+ * How far the clock that wrote may be ahead of the one that reads: what two looks at one clock can
+ * differ by.
+ */
 const MAX_AHEAD_MS = 1_000;
 
 export const createEnvelope = ({ provenance, contract, signing, clock }: EnvelopeOptions) => {
   // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
-  const maxBytes = contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES + MAX_PAST_BYTES + SIGNATURE_CHARS + 2;
+  const maxBytes =
+    contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES + MAX_PAST_BYTES + SIGNATURE_CHARS + 2;
 
   /** @throws {StoreError} */
   const checkHeader = (line: Buffer, list: Buffer): void => {
@@ -93,7 +111,8 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
       throw new StoreError('contains a list saved by another version of this service; ignored');
     if (header['provenance'] !== provenance)
       throw new StoreError('contains a list saved with another configuration; ignored');
-    if (header['checksum'] !== digest(list)) throw new StoreError('contains a damaged list; ignored');
+    if (header['checksum'] !== digest(list))
+      throw new StoreError('contains a damaged list; ignored');
   };
 
   return {
@@ -109,9 +128,18 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
         changedAtMs: Math.max(0, Math.round(changedAtMs)),
         acceptedAtMs: decisions[0] && Math.max(0, Math.round(decisions[0].acceptedAtMs)),
       });
-      const list = Buffer.concat([Buffer.from(`${times.slice(0, -1)},"banks":`), json, Buffer.from('}')]);
+      const list = Buffer.concat([
+        Buffer.from(`${times.slice(0, -1)},"banks":`),
+        json,
+        Buffer.from('}'),
+      ]);
       // The checksum precedes the list, so a truncated list is detected without parsing it.
-      const header = { format: FORMAT, version: ENVELOPE_VERSION, provenance, checksum: digest(list) };
+      const header = {
+        format: FORMAT,
+        version: ENVELOPE_VERSION,
+        provenance,
+        checksum: digest(list),
+      };
       const sealed = Buffer.concat([
         Buffer.from(`${JSON.stringify(header)}\n`),
         list,
@@ -120,13 +148,15 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
       return signing.sign('list', sealed);
     },
     /**
-     * @param ttlMs what a list counts as older than if it was saved in the future, by the clock that reads: one of the
-     * two is wrong, and it is renewed at once
-     * @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message says which
+     * @param ttlMs what a list counts as older than if it was saved in the future, by the clock
+     *   that reads: one of the two is wrong, and it is renewed at once
+     * @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message
+     *   says which
      * @throws {SecretFileError} if there should be a signature, and no key is usable
      */
     open: async (bytes: Buffer, moment: Moment, ttlMs: number): Promise<SavedList> => {
-      if (bytes.length > maxBytes) throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
+      if (bytes.length > maxBytes)
+        throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
       const [headerLine, list, pastLine] = split(await signing.verify('list', bytes));
       checkHeader(headerLine, list);
       const { json: savedJson, receivedAtMs, changedAtMs, acceptedAtMs } = splitTimes(list);
@@ -134,17 +164,24 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
       const { savedAtMs, ageMs, ...known } = isJsonObject(past)
         ? readPast(past)
         : // Written by the version before.
-          { ...NO_PAST, id: digest(list).slice(0, CONTENT_CHARS), savedAtMs: receivedAtMs, ageMs: 0 };
+          {
+            ...NO_PAST,
+            id: digest(list).slice(0, CONTENT_CHARS),
+            savedAtMs: receivedAtMs,
+            ageMs: 0,
+          };
       const elapsedMs = moment.storeMs - savedAtMs;
       const sinceMs = Math.max(0, elapsedMs);
-      const sentMs = elapsedMs < -MAX_AHEAD_MS ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
+      const sentMs =
+        elapsedMs < -MAX_AHEAD_MS ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
       // What the reader counts besides is true of what the provider sent only.
       const { json, count, profile, entryDigests } = await readList(
         savedJson,
         { ...contract, fields, listPath: undefined },
         { clock },
       );
-      // Otherwise this service did not write it: it has an entry or a field that would not be published.
+      // Otherwise this service did not write it: it has an entry or a field that would not be
+      // published.
       if (!json.equals(savedJson)) throw new StoreError('contains an altered list; ignored');
       const at = (age: number): MonotonicMs => before(moment.nowMs, age + sinceMs);
       return {
@@ -187,7 +224,8 @@ const split = (bytes: Buffer): readonly [Buffer, Buffer, Buffer] => {
 
 const EMPTY = Buffer.alloc(0);
 
-const TIMES = /^\{"receivedAtMs":(\d{1,16}),"changedAtMs":(\d{1,16}),(?:"acceptedAtMs":(\d{1,16}),)?"banks":/;
+const TIMES =
+  /^\{"receivedAtMs":(\d{1,16}),"changedAtMs":(\d{1,16}),(?:"acceptedAtMs":(\d{1,16}),)?"banks":/;
 
 const splitTimes = (list: Buffer) => {
   const match = TIMES.exec(list.toString('latin1', 0, 128));
@@ -215,21 +253,27 @@ const writePast = (saved: HeldList, place: Position, { storeMs, nowMs }: Moment)
     place,
     savedAtMs: Math.max(0, Math.round(storeMs)),
     ageMs: age(saved.sentAtMs),
-    decisions: saved.decisions.map(({ madeAtMs, ...decision }) => ({ ...decision, ageMs: age(madeAtMs) })),
+    decisions: saved.decisions.map(({ madeAtMs, ...decision }) => ({
+      ...decision,
+      ageMs: age(madeAtMs),
+    })),
     memory: saved.earlier.map(({ content, count, filled, firstUntilMs, heldUntilMs }) => ({
       content,
       count,
       firstAgeMs: age(firstUntilMs),
       lastAgeMs: age(heldUntilMs),
       filled: Object.fromEntries(
-        [...filled].map(([name, rates]) => [name, JSON_TYPES.map((type) => toMillionths(rates[type]))]),
+        [...filled].map(([name, rates]) => [
+          name,
+          JSON_TYPES.map((type) => toMillionths(rates[type])),
+        ]),
       ),
     })),
   };
   const line = JSON.stringify(past);
   if (line.length <= MAX_PAST_BYTES / 4) return line;
-  // Without BANK_FIELDS the provider may send hundreds of fields: how well they were filled is then remembered by the
-  // process only.
+  // Without BANK_FIELDS the provider may send hundreds of fields: how well they were filled is then
+  // remembered by the process only.
   return JSON.stringify({ ...past, memory: past.memory.map((list) => ({ ...list, filled: {} })) });
 };
 
@@ -257,7 +301,10 @@ const readPast = (past: JsonObject) => {
   };
 };
 
-/** A list may have been sent after the moment to which its age belongs, by what two looks at the store can take. */
+/**
+ * A list may have been sent after the moment to which its age belongs, by what two looks at the
+ * store can take.
+ */
 const isDuration = (value: unknown): value is number =>
   typeof value === 'number' && isWholeUpTo(2 * MAX_DURATION_MS, value + MAX_DURATION_MS);
 
@@ -266,7 +313,9 @@ const readDecision = (
 ): (Omit<Decision, 'madeAtMs'> & { readonly ageMs: number }) | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { id, ageMs, acceptedAtMs, reasons, requestId } = value;
-  const known = ACCEPTANCES.filter((reason) => toList(reasons, ACCEPTANCES.length).includes(reason));
+  const known = ACCEPTANCES.filter((reason) =>
+    toList(reasons, ACCEPTANCES.length).includes(reason),
+  );
   if (!isText(64, id) || !isDuration(ageMs) || !isText(128, requestId) || known.length === 0)
     return undefined;
   const date = typeof acceptedAtMs === 'number' && Number.isFinite(acceptedAtMs) ? acceptedAtMs : 0;
@@ -291,7 +340,8 @@ const readEarlier = (value: unknown): ReadEarlier | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { content, count, firstAgeMs, lastAgeMs, filled } = value;
   if (typeof content !== 'string' || content.length !== CONTENT_CHARS) return undefined;
-  if (!isWholeUpTo(MAX_ENTRIES, count) || !isDuration(firstAgeMs) || !isDuration(lastAgeMs)) return undefined;
+  if (!isWholeUpTo(MAX_ENTRIES, count) || !isDuration(firstAgeMs) || !isDuration(lastAgeMs))
+    return undefined;
   const rates = Object.entries(isJsonObject(filled) ? filled : {})
     .slice(0, MAX_FIELD_NAMES)
     .map(([name, values]) => [name, readRates(values)] as const);
@@ -299,10 +349,12 @@ const readEarlier = (value: unknown): ReadEarlier | undefined => {
 };
 
 const readRates = (values: unknown) => {
-  const [string = 0, number = 0, boolean = 0, object = 0, array = 0] = toList(values, JSON_TYPES.length).map(
-    (value) => (isWholeUpTo(MILLION, value) ? value / MILLION : 0),
-  );
+  const [string = 0, number = 0, boolean = 0, object = 0, array = 0] = toList(
+    values,
+    JSON_TYPES.length,
+  ).map((value) => (isWholeUpTo(MILLION, value) ? value / MILLION : 0));
   return { string, number, boolean, object, array };
 };
 
-const digest = (data: string | Buffer): string => createHash('sha256').update(data).digest('base64url');
+const digest = (data: string | Buffer): string =>
+  createHash('sha256').update(data).digest('base64url');

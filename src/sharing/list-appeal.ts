@@ -2,20 +2,23 @@ import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../clock.ts';
 import type { RedisStore } from './redis-store.ts';
 
-// What a replica with nothing to serve does when the list in Redis cannot be used: it asks the other replicas to write
-// theirs again, before it loads one that they might refuse.
+// What a replica with nothing to serve does when the list in Redis cannot be used: it asks the
+// other replicas to write theirs again, before it loads one that they might refuse.
 
 /** Longer than a message and a write take; a load is delayed by no more. */
 const ANSWER_MS = 1_000;
 
-export const createListAppeal = (store: Pick<RedisStore, 'setAside'>, clock: Pick<Clock, 'after'>) => {
+export const createListAppeal = (
+  store: Pick<RedisStore, 'setAside'>,
+  clock: Pick<Clock, 'after'>,
+) => {
   /** Since the last list that could be used. */
   let state: 'none' | 'waiting' | 'over' = 'none';
   const messages = new EventEmitter();
   return {
     /**
-     * Sets aside the head of a list that cannot be used: replicas that hold the list see that the head is not theirs,
-     * and write the list again. Waits for the next message.
+     * Sets aside the head of a list that cannot be used: replicas that hold the list see that the
+     * head is not theirs, and write the list again. Waits for the next message.
      * @returns whether another look is necessary
      * @throws {StoreError | SecretFileError}
      */

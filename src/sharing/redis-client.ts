@@ -1,8 +1,8 @@
 import type * as RedisLibrary from '@redis/client';
 import { storeTime, type StoreMs } from '../clock.ts';
 
-// One connection to Redis, or to a Redis Cluster, by the client library, which encodes commands, parses
-// replies and authenticates: the only file that knows the library.
+// One connection to Redis, or to a Redis Cluster, by the client library, which encodes commands,
+// parses replies and authenticates: the only file that knows the library.
 
 export interface RedisClient {
   /** Connects and authenticates, and finds out by HELLO whether the server belongs to a Cluster. */
@@ -10,13 +10,15 @@ export interface RedisClient {
   /** Ends the connection, or the attempt to make one, at once; does nothing where there is none. */
   destroy(): void;
   /**
-   * The store's time and the first `maxBytes` of each value, read at one moment; undefined where there is
-   * none. A value of another type counts as none. In a Cluster the keys must be in one slot.
+   * The store's time and the first `maxBytes` of each value, read at one moment; undefined where
+   * there is none. A value of another type counts as none. In a Cluster the keys must be in one
+   * slot.
    */
   look(keys: readonly string[], maxBytes: number): Promise<Seen>;
   /**
-   * Sets all `entries` in one step, if the first one's key still has the value `expected` (undefined: none),
-   * of which no more than the first {@link TOKEN_BYTES} are compared. A value of another type counts as none.
+   * Sets all `entries` in one step, if the first one's key still has the value `expected`
+   * (undefined: none), of which no more than the first {@link TOKEN_BYTES} are compared. A value of
+   * another type counts as none.
    * @param lifeMs milliseconds after which Redis deletes the values
    * @returns whether it did
    */
@@ -39,7 +41,10 @@ export interface RedisEntry {
   readonly value: Buffer;
 }
 
-/** As much of a value is compared: longer ones were not written by this service, and are compared by their beginning. */
+/**
+ * As much of a value is compared: longer ones were not written by this service, and are compared by
+ * their beginning.
+ */
 export const TOKEN_BYTES = 1024;
 
 export interface RedisClientOptions {
@@ -53,8 +58,8 @@ export interface RedisClientOptions {
 export type CreateRedisClient = (options: RedisClientOptions) => RedisClient;
 
 /**
- * For both scripts. A value of another type counts as none. Any other failure is the script's reply; what a user may not do
- * is worded as outside of scripts, where Redis names the command.
+ * For both scripts. A value of another type counts as none. Any other failure is the script's
+ * reply; what a user may not do is worded as outside of scripts, where Redis names the command.
  */
 const TRY = `
 local failure
@@ -71,7 +76,9 @@ local function try(command, ...)
   return ''
 end`;
 
-/** KEYS: what to read. ARGV: how many bytes of each. Returns seconds, microseconds, and the values. */
+/**
+ * KEYS: what to read. ARGV: how many bytes of each. Returns seconds, microseconds, and the values.
+ */
 const LOOK = `${TRY}
 local now = try('time')
 if failure then return failure end
@@ -81,7 +88,10 @@ for index, key in ipairs(KEYS) do
 end
 return failure or found`;
 
-/** KEYS: what to set, the first one compared. ARGV: the expected value ('' for none), the life in ms, the values. */
+/**
+ * KEYS: what to set, the first one compared. ARGV: the expected value ('' for none), the life in
+ * ms, the values.
+ */
 const COMPARE_AND_SET = `${TRY}
 local value = try('getrange', KEYS[1], 0, ${TOKEN_BYTES - 1})
 if failure then return failure end
@@ -99,7 +109,10 @@ interface LibraryClient {
   readonly isOpen: boolean;
   connect(): Promise<unknown>;
   destroy(): void;
-  eval(script: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>;
+  eval(
+    script: string,
+    options: { keys: string[]; arguments: (string | Buffer)[] },
+  ): Promise<unknown>;
   publish(channel: string, message: string): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
 }
@@ -153,7 +166,8 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
   };
 };
 
-const toBuffer = (value: unknown): Buffer | undefined => (Buffer.isBuffer(value) ? value : undefined);
+const toBuffer = (value: unknown): Buffer | undefined =>
+  Buffer.isBuffer(value) ? value : undefined;
 
 const openServer = ({ createClient, RESP_TYPES }: Library, options: RedisClientOptions) => {
   const redis = createClient({

@@ -5,15 +5,21 @@ import { SecretFileError } from '../secrets/watched-files.ts';
 import { StoreError, type StoreReport } from './list-store.ts';
 import { loadRedisClient, type CreateRedisClient, type RedisClient } from './redis-client.ts';
 
-// One connection to Redis at a time, which is replaced after every failure. Reconnecting is done here, with a
-// new client each time: the address is read anew, so that a rotated password takes effect; a connection counts only after
-// a handshake; and while there is none every operation fails at once instead of waiting in a queue. The library's errors
-// end here: they may quote the address or the user. A rotated address is tried before the connection in use is closed.
+// One connection to Redis at a time, which is replaced after every failure. Reconnecting is done
+// here, with a new client each time: the address is read anew, so that a rotated password takes
+// effect; a connection counts only after a handshake; and while there is none every operation fails
+// at once instead of waiting in a queue. The library's errors end here: they may quote the address
+// or the user. A rotated address is tried before the connection in use is closed.
 
 export interface RedisConnectionOptions {
-  /** The address to connect to, asked for before each attempt. @throws an error whose message may be logged */
+  /**
+   * The address to connect to, asked for before each attempt. @throws an error whose message may be
+   * logged
+   */
   readonly url: () => Promise<string>;
-  /** Prepares each new connection. If it rejects, the connection is closed, and tried again later. */
+  /**
+   * Prepares each new connection. If it rejects, the connection is closed, and tried again later.
+   */
   readonly handshake: (redis: RedisClient) => Promise<void>;
   /** Measures the deadlines of real input and output. */
   readonly clock: Clock;
@@ -24,7 +30,9 @@ export interface RedisConnectionOptions {
   readonly loadClient?: (() => Promise<CreateRedisClient>) | undefined;
 }
 
-/** The longest delay that a stalled Redis causes, once: the first time-out closes the connection. */
+/**
+ * The longest delay that a stalled Redis causes, once: the first time-out closes the connection.
+ */
 export const OPERATION_MS = 500;
 /** For the address, TCP, TLS, authentication and the handshake together. */
 export const CONNECT_MS = 2_000;
@@ -82,7 +90,10 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   };
 
   return {
-    /** Starts connecting and keeps reconnecting until `close`. Calls `listener` after each handshake. */
+    /**
+     * Starts connecting and keeps reconnecting until `close`. Calls `listener` after each
+     * handshake.
+     */
     open: (listener: () => void): void => {
       onReady = listener;
       firstAttempt = connect();
@@ -96,8 +107,8 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
     },
     isOpen: (): boolean => connected !== undefined,
     /**
-     * Connects anew, with the address as it is now, and then closes the connection that was in use, which stays if
-     * that fails. @returns why it failed
+     * Connects anew, with the address as it is now, and then closes the connection that was in use,
+     * which stays if that fails. @returns why it failed
      */
     renew: async (): Promise<string | undefined> => {
       try {
@@ -108,13 +119,16 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       onReady();
       return undefined;
     },
-    /** The connection has lasted, which ends the back-off: one may be accepted and closed again and again. */
+    /**
+     * The connection has lasted, which ends the back-off: one may be accepted and closed again and
+     * again.
+     */
     hasLasted: (): void => {
       failedAttempts = 0;
     },
     /**
-     * Runs `operation`; a failure closes the connection, is reported, and a new connection is made. During the first
-     * attempt to connect it waits; later, without a connection, it throws at once.
+     * Runs `operation`; a failure closes the connection, is reported, and a new connection is made.
+     * During the first attempt to connect it waits; later, without a connection, it throws at once.
      * @throws {StoreError} without a connection, or after {@link OPERATION_MS} without an answer
      */
     run: async <T>(operation: (redis: RedisClient) => Promise<T>): Promise<T> => {
@@ -125,7 +139,8 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       try {
         return await within(OPERATION_MS, () => operation(used));
       } catch (error) {
-        // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another server, works.
+        // Stalled, full, read-only or loading: unusable until a new connection, perhaps to another
+        // server, works.
         if (connected === used) goOffline(error);
         throw new StoreError(`${reasonOf(error)}; ${CONSEQUENCE}`);
       }
@@ -133,7 +148,10 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   };
 };
 
-/** Connects and does the handshake, unless `signal` aborts. `onError` is called with all errors of the connection. */
+/**
+ * Connects and does the handshake, unless `signal` aborts. `onError` is called with all errors of
+ * the connection.
+ */
 const establish = async (
   { url, handshake }: RedisConnectionOptions,
   createClient: CreateRedisClient,
@@ -158,7 +176,10 @@ const establish = async (
   }
 };
 
-/** Closes a connection that was replaced, once the operations on it have ended, or when `closing` aborts. */
+/**
+ * Closes a connection that was replaced, once the operations on it have ended, or when `closing`
+ * aborts.
+ */
 const retire = (redis: RedisClient, clock: Clock, closing: AbortSignal): void => {
   const cancel = clock.after(OPERATION_MS, () => redis.destroy());
   closing.addEventListener('abort', () => {
@@ -167,12 +188,15 @@ const retire = (redis: RedisClient, clock: Clock, closing: AbortSignal): void =>
   });
 };
 
-/** The delay before the next attempt, after `failedAttempts` others since a connection last lasted; `random` is in [0, 1). */
+/**
+ * The delay before the next attempt, after `failedAttempts` others since a connection last lasted;
+ * `random` is in [0, 1).
+ */
 const reconnectDelayMs = (failedAttempts: number, random: number): number =>
   Math.min(LONGEST_RECONNECT_MS, FIRST_RECONNECT_MS * 2 ** failedAttempts) * (0.5 + random / 2);
 
-// What went wrong with Redis, in our words, with the code of Redis, Node or OpenSSL. Their messages are never repeated:
-// they may quote the address, the user or a command.
+// What went wrong with Redis, in our words, with the code of Redis, Node or OpenSSL. Their messages
+// are never repeated: they may quote the address, the user or a command.
 
 const tooLate = (): Error => new StoreError('does not answer in time');
 
@@ -198,13 +222,17 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'has an unknown host name',
 };
 
-/** Redis starts an error reply with a code in capitals, such as `WRONGPASS invalid username-password pair`. */
+/**
+ * Redis starts an error reply with a code in capitals, such as `WRONGPASS invalid username-password
+ * pair`.
+ */
 export const replyCodeOf = (error: unknown): string =>
   error instanceof Error ? (/^([A-Z]{2,20})\b/.exec(error.message)?.[1] ?? '') : '';
 
 /** What an error reply with NOPERM says: the command in capitals, where it is one that is used. */
 export const deniedTo = (error: unknown): string => {
-  const command = error instanceof Error ? /'([a-z|]{2,20})' command/i.exec(error.message)?.[1] : undefined;
+  const command =
+    error instanceof Error ? /'([a-z|]{2,20})' command/i.exec(error.message)?.[1] : undefined;
   const used = USED_COMMANDS.find((name) => name === command?.toUpperCase());
   if (used) return `the command ${used}`;
   return error instanceof Error && /key/.test(error.message)

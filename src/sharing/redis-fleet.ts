@@ -10,9 +10,9 @@ import { createListAppeal } from './list-appeal.ts';
 import { describeStoreFailure, StoreError, type StoreReport } from './list-store.ts';
 import type { RedisStore, StoreContent } from './redis-store.ts';
 
-// The replicas that share a list in Redis: keeps the list that is held here and the one that is there the same, and
-// decides who makes the next request. This is not consensus. The lease only saves calls: if it or the store fails, a replica
-// calls the provider itself.
+// The replicas that share a list in Redis: keeps the list that is held here and the one that is
+// there the same, and decides who makes the next request. This is not consensus. The lease only
+// saves calls: if it or the store fails, a replica calls the provider itself.
 
 export interface RedisFleetOptions {
   readonly store: RedisStore;
@@ -27,11 +27,20 @@ export interface RedisFleetOptions {
   readonly report: StoreReport;
 }
 
-/** Added to the load's time: for reading before it and writing after it. A lease that ends too early costs one call. */
+/**
+ * Added to the load's time: for reading before it and writing after it. A lease that ends too early
+ * costs one call.
+ */
 const WRITE_MS = 500;
-/** Finds a dead connection before a renewal needs it (NAT gateways forget idle ones), and what a lost message said. */
+/**
+ * Finds a dead connection before a renewal needs it (NAT gateways forget idle ones), and what a
+ * lost message said.
+ */
 const POLL_MS = 5_000;
-/** After its failure a replica leaves the next attempt to another one: what fails may be its own network. */
+/**
+ * After its failure a replica leaves the next attempt to another one: what fails may be its own
+ * network.
+ */
 const HANDOVER_MS = 200;
 /** So often a list is lost to another one before the next look is left to the next poll. */
 const MAX_ROUNDS = 8;
@@ -49,7 +58,10 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   let isKnown = false;
   /** What is wrong with what the store has. */
   let problem: string | undefined;
-  /** The head of a list that is not used here, and is not replaced either: it need not be read again. */
+  /**
+   * The head of a list that is not used here, and is not replaced either: it need not be read
+   * again.
+   */
   let passedOver: { readonly head: Buffer; readonly problem: string | undefined } | undefined;
   const appeal = createListAppeal(store, networkClock);
   /** Whether this replica may have the lease. */
@@ -97,7 +109,8 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       return !(await keeper.restore(list, over));
     } catch (error) {
       if (!(error instanceof LoadError)) throw error;
-      // It may be right for other replicas: it is not replaced, and what is held here goes on beside it.
+      // It may be right for other replicas: it is not replaced, and what is held here goes on
+      // beside it.
       problem = describeStoreFailure(error);
       if (over && isSaved(over)) keeper.confirm({ ...over.place, id: '' });
       return false;
@@ -121,7 +134,8 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     const theirs = await readTheirs(place);
     if (theirs?.head && head && !theirs.head.equals(head)) return true;
     if (isSame && theirs) {
-      // A snapshot has its age from the wall clock, which may have been wrong; the store knows better.
+      // A snapshot has its age from the wall clock, which may have been wrong; the store knows
+      // better.
       keeper.confirm(place, theirs.list.sentAtMs);
       return false;
     }
@@ -133,7 +147,9 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       const goesOn =
         isOursUsable && ours
           ? whichGoesOn(orderOf(ours), orderOf(theirs.list), (next) =>
-              next === 'ours' ? keeper.refuses(ours, theirs.list) : keeper.refuses(theirs.list, ours),
+              next === 'ours'
+                ? keeper.refuses(ours, theirs.list)
+                : keeper.refuses(theirs.list, ours),
             )
           : 'theirs';
       if (goesOn === 'theirs') {
@@ -214,14 +230,16 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     },
     claim: async () => {
       const { failure } = content?.lease ?? {};
-      // The failure stays known during the next attempt. Without the store every replica goes on by itself.
+      // The failure stays known during the next attempt. Without the store every replica goes on by
+      // itself.
       const isClaimed = await writeLease(loadTimeoutMs + WRITE_MS, failure);
       if (isClaimed) hasClaimed = true;
       return isClaimed ?? true;
     },
     commit: async (list, over, isDecisive) => {
       const isReplaced = (): boolean => cached.get()?.id !== over?.id;
-      // Whoever loads for the first time, or without the store, holds the list at once: requests may wait for it.
+      // Whoever loads for the first time, or without the store, holds the list at once: requests
+      // may wait for it.
       const mustWriteFirst = (held: HeldList | undefined): held is HeldList =>
         held !== undefined && keeper.isUsable(held) && isSaved(held) && store.isConnected();
       for (let round = 0; round < 2 && mustWriteFirst(cached.get()) && !isReplaced(); round += 1) {

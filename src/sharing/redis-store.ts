@@ -15,8 +15,8 @@ import { createRedisConnection, type RedisConnectionOptions } from './redis-conn
 import { isText, isWholeUpTo, MAX_DURATION_MS, MAX_VERSION } from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
-// The list that replicas share in Redis or Valkey, 6 or newer (RESP3 carries commands and messages on one connection), and
-// the lease. There are three values, all in one slot of a Cluster:
+// The list that replicas share in Redis or Valkey, 6 or newer (RESP3 carries commands and messages
+// on one connection), and the lease. There are three values, all in one slot of a Cluster:
 //
 //     head   register:version:id of the list; the list is written by compare-and-set over the head.
 //            '-' sets aside a list that could not be used, until a replica writes one
@@ -67,7 +67,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   /** Identifies this replica as the sender of messages and the owner of the lease. */
   const ownId = randomUUID();
   const names = async () => {
-    // Another configuration and another key use other names. The braces put all of them into one slot of a Cluster.
+    // Another configuration and another key use other names. The braces put all of them into one
+    // slot of a Cluster.
     const keyId = await signing.keyId();
     const prefix = `banks-bff:2:{${envelope.provenance}${keyId && `.${keyId}`}}`;
     return {
@@ -84,10 +85,14 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     ...connecting,
     handshake: async (redis) => {
       const { probe, news } = await names();
-      // Everything that is used is tried: nothing can be shared through a server that is read-only or full, or that
-      // denies this user a command.
+      // Everything that is used is tried: nothing can be shared through a server that is read-only
+      // or full, or that denies this user a command.
       const { values } = await redis.look([probe], MAX_TOKEN_BYTES);
-      await redis.compareAndSet(values[0], [{ key: probe, value: Buffer.from(ownId) }], PROBE_LIFE_MS);
+      await redis.compareAndSet(
+        values[0],
+        [{ key: probe, value: Buffer.from(ownId) }],
+        PROBE_LIFE_MS,
+      );
       await redis.subscribe(news, (sender) => {
         if (sender !== ownId) notify();
       });
@@ -101,7 +106,11 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   };
 
   /** @returns whether it was written */
-  const set = async (expected: Buffer | undefined, entries: readonly RedisEntry[], life: number) => {
+  const set = async (
+    expected: Buffer | undefined,
+    entries: readonly RedisEntry[],
+    life: number,
+  ) => {
     const { news } = await names();
     const isSet = await connection.run((redis) => redis.compareAndSet(expected, entries, life));
     // A message is a hint: every replica looks by itself before long.
@@ -132,19 +141,27 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   };
 
   return {
-    /** Starts connecting, and keeps reconnecting. Calls `onNews` after each connection, and for each message. */
+    /**
+     * Starts connecting, and keeps reconnecting. Calls `onNews` after each connection, and for each
+     * message.
+     */
     open: (onNews: () => void): void => {
       notify = onNews;
       connection.open(onNews);
     },
     close: connection.close,
     isConnected: connection.isOpen,
-    /** Connects anew, with the address as it is now. @returns why the connection in use stays, if it does */
+    /**
+     * Connects anew, with the address as it is now. @returns why the connection in use stays, if it
+     * does
+     */
     renewConnection: connection.renew,
     /** @throws {StoreError | SecretFileError} */
     look: async (): Promise<StoreContent> => {
       const { head, lease } = await names();
-      const { values, moment } = await connection.run((redis) => look(redis, [head, lease], MAX_TOKEN_BYTES));
+      const { values, moment } = await connection.run((redis) =>
+        look(redis, [head, lease], MAX_TOKEN_BYTES),
+      );
       connection.hasLasted();
       const [headBytes, leaseToken] = values;
       return {
@@ -157,9 +174,12 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     },
     /**
      * The list to which the head belongs, and its head; undefined if there is none.
-     * @throws {StoreError | LoadError | SecretFileError} if it is damaged, or does not belong to the head
+     * @throws {StoreError | LoadError | SecretFileError} if it is damaged, or does not belong to
+     *   the head
      */
-    readList: async (): Promise<{ readonly list: SavedList; readonly head: Buffer } | undefined> => {
+    readList: async (): Promise<
+      { readonly list: SavedList; readonly head: Buffer } | undefined
+    > => {
       const { head, list } = await names();
       const { values, moment } = await connection.run((redis) =>
         look(redis, [head, list], envelope.maxBytes + 1),
@@ -237,7 +257,8 @@ const writeHead = ({ register, version, id }: Position): Buffer =>
   Buffer.from(`${register}:${version}:${id}`);
 
 const readHead = (bytes: Buffer | undefined): Position | undefined => {
-  const [register = '', version = '', id = '', ...rest] = bytes?.toString('latin1').split(':') ?? [];
+  const [register = '', version = '', id = '', ...rest] =
+    bytes?.toString('latin1').split(':') ?? [];
   const isWhole = /^\d{1,16}$/.test(version) && Number(version) <= MAX_VERSION;
   return isWhole && isText(64, register) && isText(64, id) && id !== '' && rest.length === 0
     ? { register, version: Number(version), id }
@@ -260,7 +281,8 @@ type SavedFailure = Omit<SharedFailure, 'askedForMs'> & {
 const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs }) | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { id, owner, heldUntilMs } = value;
-  if (!isText(64, id) || !isText(64, owner) || !isWholeUpTo(MAX_DURATION_MS, heldUntilMs)) return undefined;
+  if (!isText(64, id) || !isText(64, owner) || !isWholeUpTo(MAX_DURATION_MS, heldUntilMs))
+    return undefined;
   return { id, owner, heldUntilMs: storeTime(heldUntilMs), failure: toFailure(value['failure']) };
 };
 
@@ -280,7 +302,8 @@ const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>
   LOAD_ERROR_KINDS.some((kind) => kind === value);
 
 /**
- * Gives the address of Redis. A file is read again each time, so a new password is used at the next connection.
+ * Gives the address of Redis. A file is read again each time, so a new password is used at the next
+ * connection.
  * @throws {SecretFileError} if the file has never had a usable address
  */
 export const createRedisUrl = (

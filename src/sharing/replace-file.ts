@@ -3,10 +3,13 @@ import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { targetOf } from '../regular-file.ts';
 
-// Replaces a file so that a reader, or the next start after a crash at any moment, finds the old content or the new
-// content and never a mixture: write beside it, fsync, rename.
+// Replaces a file so that a reader, or the next start after a crash at any moment, finds the old
+// content or the new content and never a mixture: write beside it, fsync, rename.
 
-/** Replaces `path`, links followed. The file is readable by its owner only. @throws Node's error; `path` is then unchanged */
+/**
+ * Replaces `path`, links followed. The file is readable by its owner only. @throws Node's error;
+ * `path` is then unchanged
+ */
 export const replaceFile = async (path: string, content: Buffer): Promise<void> => {
   const target = await targetOf(path);
   const temporary = temporaryBeside(target);
@@ -27,8 +30,9 @@ export const replaceFile = async (path: string, content: Buffer): Promise<void> 
 };
 
 /**
- * Removes the temporary files that killed processes left beside `path`. Another process may be writing to a young one,
- * so only those older than {@link ABANDONED_AFTER_MS} go. Never rejects: they are only in the way.
+ * Removes the temporary files that killed processes left beside `path`. Another process may be
+ * writing to a young one, so only those older than {@link ABANDONED_AFTER_MS} go. Never rejects:
+ * they are only in the way.
  */
 export const removeAbandoned = async (path: string): Promise<void> => {
   const target = await targetOf(path);
@@ -40,17 +44,25 @@ export const removeAbandoned = async (path: string): Promise<void> => {
     const { mtimeMs } = await stat(file);
     if (Date.now() - mtimeMs > ABANDONED_AFTER_MS) await rm(file);
   };
-  await Promise.allSettled(names.filter(isTemporary).map((name) => removeIfOld(join(directory, name))));
+  await Promise.allSettled(
+    names.filter(isTemporary).map((name) => removeIfOld(join(directory, name))),
+  );
 };
 
-/** A rename survives a power failure only once its directory is on disk too. Some file systems cannot do that. */
+/**
+ * A rename survives a power failure only once its directory is on disk too. Some file systems
+ * cannot do that.
+ */
 const syncDirectory = async (path: string): Promise<void> => {
   const directory = await open(path).catch(() => undefined);
   await directory?.sync().catch(() => undefined);
   await directory?.close();
 };
 
-/** A new name for a file beside `target`, with an ending by which {@link removeAbandoned} recognises it. */
+/**
+ * A new name for a file beside `target`, with an ending by which {@link removeAbandoned} recognises
+ * it.
+ */
 export const temporaryBeside = (target: string): string =>
   `${target}.${process.pid}-${randomBytes(6).toString('hex')}.tmp`;
 

@@ -1,8 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { StoreError } from './list-store.ts';
 
-// What is saved outside the process is signed where CACHE_SIGNING_KEY is set: HMAC-SHA-256 (RFC 2104) over every byte,
-// and over what it is, so that none can stand for another. What is not signed with the key counts as absent.
+// What is saved outside the process is signed where CACHE_SIGNING_KEY is set: HMAC-SHA-256 (RFC
+// 2104) over every byte, and over what it is, so that none can stand for another. What is not
+// signed with the key counts as absent.
 
 export type Signing = ReturnType<typeof createSigning>;
 
@@ -12,7 +13,10 @@ export const SIGNATURE_CHARS = 43;
 /** What is signed. */
 type Purpose = 'list' | 'lease' | 'key id';
 
-/** @param readKey gives the key; undefined: nothing is signed. It throws a SecretFileError while there is no usable one */
+/**
+ * @param readKey gives the key; undefined: nothing is signed. It throws a SecretFileError while
+ *   there is no usable one
+ */
 export const createSigning = (readKey: (() => Promise<string>) | undefined) => {
   const signatureOf = (key: string, purpose: Purpose, bytes: Buffer): string =>
     createHmac('sha256', key).update(`banks-bff ${purpose}\n`).update(bytes).digest('base64url');

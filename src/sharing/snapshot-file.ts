@@ -28,10 +28,15 @@ export interface SnapshotOptions {
   readonly files?: Files | undefined;
 }
 
-/** A list that could not be written is tried again after this time, unless another one comes before. */
+/**
+ * A list that could not be written is tried again after this time, unless another one comes before.
+ */
 const RETRY_MS = 60_000;
 
-/** The saved list as a file: read at the start, replaced after each renewal. All failures are reported, and none thrown. */
+/**
+ * The saved list as a file: read at the start, replaced after each renewal. All failures are
+ * reported, and none thrown.
+ */
 export const createSnapshotFile = (options: SnapshotOptions) => {
   const { path, envelope, ttlMs, clock, report, files = FILES } = options;
   /** The list to be written, and what is writing it. */
@@ -46,11 +51,13 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
   const write = async (list: HeldList): Promise<void> => {
     if (!hasWritten) await files.removeAbandoned(path);
     hasWritten = true;
-    await files.replace(path, await envelope.seal(list, list.place, now())).catch((error: unknown) => {
-      const reason = codeOf(error);
-      if (!reason) throw error;
-      throw new StoreError(`cannot be written (${reason}); the service continues without it`);
-    });
+    await files
+      .replace(path, await envelope.seal(list, list.place, now()))
+      .catch((error: unknown) => {
+        const reason = codeOf(error);
+        if (!reason) throw error;
+        throw new StoreError(`cannot be written (${reason}); the service continues without it`);
+      });
   };
 
   const writeAll = async (): Promise<void> => {
@@ -69,7 +76,9 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
     }
   };
 
-  /** Writes the list in the background. While one is being written, only the newest waits for it. */
+  /**
+   * Writes the list in the background. While one is being written, only the newest waits for it.
+   */
   const save = (list: HeldList): void => {
     cancelRetry();
     next = list;

@@ -5,8 +5,8 @@ import type { ProviderEvent } from '../provider/provider.ts';
 import type { SecretFileEvent } from '../secrets/watched-files.ts';
 import type { StoreEvent, StoreName } from '../sharing/list-store.ts';
 
-// Everything in the service that operators may want to know. Each event is emitted once, where it happens. The log, the
-// metrics and the history receive all of them.
+// Everything in the service that operators may want to know. Each event is emitted once, where it
+// happens. The log, the metrics and the history receive all of them.
 
 export type ServiceEvent =
   | ListEvent
@@ -31,7 +31,10 @@ export const MANAGEMENT_REFUSALS = [
   'too_many_attempts',
 ] as const;
 
-/** The answer to a request on the public port has been handed to the system, or its connection has ended. */
+/**
+ * The answer to a request on the public port has been handed to the system, or its connection has
+ * ended.
+ */
 export interface RequestEvent {
   readonly type: 'request-finished';
   /** The path of the route that answered, a constant of the code; `other` where none did. */
@@ -45,7 +48,10 @@ export interface RequestEvent {
   readonly bytes: number;
   /** Whether the client went away before it had the whole answer. */
   readonly aborted: boolean;
-  /** Of a request for the list: the state of what was served, or why nothing could be; undefined for any other answer. */
+  /**
+   * Of a request for the list: the state of what was served, or why nothing could be; undefined for
+   * any other answer.
+   */
   readonly listState: Freshness | undefined;
   /** Of a request for the list: whether it waited for a load, because there was none to serve. */
   readonly waited: boolean;
@@ -56,6 +62,9 @@ export interface RequestEvent {
 /** Whether a configured store works, as its newest event says. It works until it fails. */
 export interface StoreState {
   readonly name: StoreName;
-  /** Undefined while it works. `sinceMs` is in wall-clock milliseconds; the newest reason is in the words of the log. */
+  /**
+   * Undefined while it works. `sinceMs` is in wall-clock milliseconds; the newest reason is in the
+   * words of the log.
+   */
   readonly failing: { readonly sinceMs: number; readonly reason: string } | undefined;
 }

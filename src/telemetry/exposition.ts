@@ -1,7 +1,11 @@
-// Prometheus's text format, and histograms of durations. prom-client builds a string from the labels of every observation to
-// look it up, which took a quarter of the total time of a request for /banks; here only a scrape does.
+// Prometheus's text format, and histograms of durations. prom-client builds a string from the
+// labels of every observation to look it up, which took a quarter of the total time of a request
+// for /banks; here only a scrape does.
 
-/** A value, with the labels that tell it from the others of its metric; histograms have three kinds of them. */
+/**
+ * A value, with the labels that tell it from the others of its metric; histograms have three kinds
+ * of them.
+ */
 export type Sample = readonly [
   labels: Readonly<Record<string, string>>,
   value: number,
@@ -9,8 +13,9 @@ export type Sample = readonly [
 ];
 
 /**
- * One metric as text: https://prometheus.io/docs/instrumenting/exposition_formats/. Nothing is escaped: labels' values are
- * constants of the code, the version, and names of BANK_FIELDS, which have no quote, backslash or line break.
+ * One metric as text: https://prometheus.io/docs/instrumenting/exposition_formats/. Nothing is
+ * escaped: labels' values are constants of the code, the version, and names of BANK_FIELDS, which
+ * have no quote, backslash or line break.
  */
 export const toExposition = (
   name: string,
@@ -48,7 +53,9 @@ export const createDurations = ({ help, labels: names, bounds, series = [] }: Du
     /** `values`: of the labels, in their order. They must come from closed sets. */
     observe: (values: readonly string[], durationMs: number): void => {
       // There are few, and this takes a twentieth of the time of joining the values to one key.
-      let tally = tallies.find((known) => known.values.every((value, index) => value === values[index]));
+      let tally = tallies.find((known) =>
+        known.values.every((value, index) => value === values[index]),
+      );
       if (!tally) tallies.push((tally = newTally(values)));
       const seconds = durationMs / 1_000;
       let bucket = 0;
@@ -58,7 +65,9 @@ export const createDurations = ({ help, labels: names, bounds, series = [] }: Du
     },
     samples: (): readonly Sample[] =>
       tallies.flatMap(({ values, counts, sum }) => {
-        const labels = Object.fromEntries(names.map((label, index) => [label, values[index] ?? '']));
+        const labels = Object.fromEntries(
+          names.map((label, index) => [label, values[index] ?? '']),
+        );
         let count = 0;
         const buckets = counts.map((inBucket, bucket): Sample => {
           count += inBucket;

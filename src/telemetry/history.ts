@@ -22,7 +22,10 @@ export const HISTORY_MINUTES = 360;
 const MINUTE_MS = 60_000;
 
 /** @param ageMs the list's age now */
-export const createHistory = (clock: Pick<Clock, 'monotonicMs'>, ageMs: () => number | undefined) => {
+export const createHistory = (
+  clock: Pick<Clock, 'monotonicMs'>,
+  ageMs: () => number | undefined,
+) => {
   let current = new MinuteTally();
   const minutes = [current];
   let currentEndsAtMs = clock.monotonicMs() + MINUTE_MS;
@@ -30,10 +33,14 @@ export const createHistory = (clock: Pick<Clock, 'monotonicMs'>, ageMs: () => nu
   let agedFromMs: number | undefined;
 
   const noteAge = (atMs: number): void => {
-    if (agedFromMs !== undefined) current.oldestAgeMs = Math.max(current.oldestAgeMs ?? 0, atMs - agedFromMs);
+    if (agedFromMs !== undefined)
+      current.oldestAgeMs = Math.max(current.oldestAgeMs ?? 0, atMs - agedFromMs);
   };
 
-  /** Adds the minutes that have begun since the last call. There is no timer: events and readers call this. */
+  /**
+   * Adds the minutes that have begun since the last call. There is no timer: events and readers
+   * call this.
+   */
   const catchUp = (nowMs: number): void => {
     while (nowMs >= currentEndsAtMs) {
       noteAge(currentEndsAtMs);
@@ -63,7 +70,10 @@ export const createHistory = (clock: Pick<Clock, 'monotonicMs'>, ageMs: () => nu
       else if (event.type === 'provider-called')
         current.slowestCallMs = Math.max(current.slowestCallMs ?? 0, event.durationMs);
     },
-    /** The last minutes without gaps, oldest first, none from before the start. The last one is incomplete. */
+    /**
+     * The last minutes without gaps, oldest first, none from before the start. The last one is
+     * incomplete.
+     */
     minutes: (): readonly Minute[] => {
       const nowMs = clock.monotonicMs();
       catchUp(nowMs);

@@ -2,8 +2,8 @@ import type { BankList } from '../banks/bank-list.ts';
 import type { Freshness, FreshnessPolicy } from '../banks/freshness.ts';
 import type { Clock } from '../clock.ts';
 
-// Notices the moments at which the cached list becomes stale and too old to be served. No other event marks them: a load may
-// be under way then, or the next one hours away.
+// Notices the moments at which the cached list becomes stale and too old to be served. No other
+// event marks them: a load may be under way then, or the next one hours away.
 
 export interface ListAgeOptions {
   readonly list: Pick<BankList, 'status'>;

@@ -1,10 +1,11 @@
 import { constants, openSync, write, writeSync } from 'node:fs';
 import { codeOf } from '../error-code.ts';
 
-// Standard output as the log's destination, and standard error for the last message: neither may block the service, fill
-// its memory, or keep it from ending. Pino's own destination cannot promise that: the flushSync of its sonic-boom 4.2 retries
-// forever after EPIPE, and it waits 100 ms for each full pipe, so that a reader that keeps up would lose lines above 2,500 a
-// second. Sonic-boom 5 has mended the first.
+// Standard output as the log's destination, and standard error for the last message: neither may
+// block the service, fill its memory, or keep it from ending. Pino's own destination cannot promise
+// that: the flushSync of its sonic-boom 4.2 retries forever after EPIPE, and it waits 100 ms for
+// each full pipe, so that a reader that keeps up would lose lines above 2,500 a second. Sonic-boom
+// 5 has mended the first.
 
 export type LogDestination = ReturnType<typeof createLogDestination>;
 
@@ -12,20 +13,24 @@ export type LogDestination = ReturnType<typeof createLogDestination>;
 export type LostLines = Pick<LogDestination, 'lostLines' | 'onReadAgain'>;
 
 /**
- * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a stopped reader does not fill
- * its memory: while 4 MB are waiting, new lines are dropped and counted. Lines are collected as bytes for a few milliseconds and written
- * together. After an error, such as EPIPE when the reader has gone or a full disk, the waiting lines are dropped and the
- * service continues.
+ * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a
+ * stopped reader does not fill its memory: while 4 MB are waiting, new lines are dropped and
+ * counted. Lines are collected as bytes for a few milliseconds and written together. After an
+ * error, such as EPIPE when the reader has gone or a full disk, the waiting lines are dropped and
+ * the service continues.
  * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number) => {
-  // The system gives it memory only as far as it is used, which is a few kilobytes while the log is read.
+  // The system gives it memory only as far as it is used, which is a few kilobytes while the log is
+  // read.
   const buffer = Buffer.allocUnsafe(MAX_WAITING_BYTES);
   /** What waits is `buffer` from `start` to `end`; its first `inFlight` bytes are being written. */
   let start = 0;
   let end = 0;
   let inFlight = 0;
-  /** The wait for more lines, or for a full pipe; undefined while bytes are written or none wait. */
+  /**
+   * The wait for more lines, or for a full pipe; undefined while bytes are written or none wait.
+   */
   let pause: NodeJS.Timeout | undefined;
   let onIdle = (): void => undefined;
   let lost = 0;
@@ -80,7 +85,10 @@ export const createLogDestination = (fd: number) => {
     },
     /** How many lines were lost so far. */
     lostLines: (): number => lost,
-    /** Calls `listener` once the log is read again, with the number of lines that were lost until then. */
+    /**
+     * Calls `listener` once the log is read again, with the number of lines that were lost until
+     * then.
+     */
     onReadAgain: (listener: (lines: number) => void): void => {
       onReadAgain = listener;
     },
@@ -126,14 +134,17 @@ export const writeWithin = (fd: number, bytes: Buffer, withinMs: number): void =
 };
 
 /**
- * A file descriptor for `stream` on which a write to a full pipe or a stopped terminal fails with EAGAIN instead of
- * blocking. Node makes pipes and sockets non-blocking when the stream is first used. A terminal is shared with the shell,
- * so it is opened again.
+ * A file descriptor for `stream` on which a write to a full pipe or a stopped terminal fails with
+ * EAGAIN instead of blocking. Node makes pipes and sockets non-blocking when the stream is first
+ * used. A terminal is shared with the shell, so it is opened again.
  */
 export const openNonBlocking = (stream: NodeJS.WriteStream & { readonly fd: number }): number => {
   if (!stream.isTTY) return stream.fd;
   try {
-    return openSync(`/dev/fd/${stream.fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+    return openSync(
+      `/dev/fd/${stream.fd}`,
+      constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
+    );
   } catch {
     return stream.fd;
   }
@@ -143,7 +154,10 @@ const isFull = (error: unknown): boolean => codeOf(error) === 'EAGAIN' || codeOf
 
 /** Short enough for a person who watches the log. */
 const GATHER_MS = 10;
-/** A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. Trying in vain costs next to nothing. */
+/**
+ * A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. Trying in vain costs next
+ * to nothing.
+ */
 const FULL_PIPE_MS = 2;
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
 const SYNC_PAUSE_MS = 10;

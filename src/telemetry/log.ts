@@ -17,8 +17,8 @@ import type { LogLevel } from '../config/values.ts';
 import type { ServiceEvent } from './events.ts';
 import { listNames } from './pretty.ts';
 
-// The log for operators: one line for each change of state of the list, a store or the token, and none for the retries in
-// between.
+// The log for operators: one line for each change of state of the list, a store or the token, and
+// none for the retries in between.
 
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
   pino(
@@ -33,8 +33,8 @@ export const createLogger = (level: LogLevel, destination: DestinationStream): L
   );
 
 /**
- * Each level in the words of LogSeverity, which Cloud Logging reads from `severity`. Datadog takes any word with the same
- * first letters, and would read pino's number as info, whatever it is.
+ * Each level in the words of LogSeverity, which Cloud Logging reads from `severity`. Datadog takes
+ * any word with the same first letters, and would read pino's number as info, whatever it is.
  */
 const SEVERITIES: Readonly<Record<string, string>> = {
   trace: 'DEBUG',
@@ -55,7 +55,8 @@ export interface ListAged {
 }
 
 /**
- * @param fieldsAreChosen whether BANK_FIELDS is set; otherwise one line suggests a value made of the observed fields
+ * @param fieldsAreChosen whether BANK_FIELDS is set; otherwise one line suggests a value made of
+ *   the observed fields
  */
 export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventLog => {
   const list = createListLog(logger, fieldsAreChosen);
@@ -133,7 +134,11 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   let logged: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
   let isSuggested = fieldsAreChosen;
 
-  const logRenewal = (list: HeldList, previous: HeldList | undefined, durationMs?: number): void => {
+  const logRenewal = (
+    list: HeldList,
+    previous: HeldList | undefined,
+    durationMs?: number,
+  ): void => {
     const facts = { count: list.count, durationMs: durationMs && Math.round(durationMs) };
     if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
     else if (logged.failing) logger.info(facts, 'list: recovered');
@@ -146,7 +151,9 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
     if (isSuggested || list.publishableFields.length === 0) return;
     isSuggested = true;
     const suggestion = `BANK_FIELDS=${listNames(suggestFields(list.publishableFields)).join(',')}`;
-    logger.warn(`list: every field of the provider is published; to choose some, set ${suggestion}`);
+    logger.warn(
+      `list: every field of the provider is published; to choose some, set ${suggestion}`,
+    );
   };
 
   return {
@@ -162,7 +169,13 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
         logged = event.state === 'fresh' ? { state: 'fresh' } : { ...logged, state: event.state };
       }
     },
-    loadFailed: ({ error, state }: { readonly error: LoadError; readonly state: Freshness }): void => {
+    loadFailed: ({
+      error,
+      state,
+    }: {
+      readonly error: LoadError;
+      readonly state: Freshness;
+    }): void => {
       // Another field is another change.
       const failing = [error.kind, ...error.fields].join();
       if (logged.failing !== failing || logged.state !== state) {
@@ -202,7 +215,10 @@ const logChanges = (logger: Logger, previous: HeldList, list: HeldList): void =>
   } else if (counts.added + counts.removed > 0)
     logger.info({ ...counts, count: list.count }, 'list: changed');
   if (fieldsAppeared.length + fieldsVanished.length > 0) {
-    const names = { fieldsAppeared: listNames(fieldsAppeared), fieldsVanished: listNames(fieldsVanished) };
+    const names = {
+      fieldsAppeared: listNames(fieldsAppeared),
+      fieldsVanished: listNames(fieldsVanished),
+    };
     logger.warn(names, "list: the provider's fields changed");
   }
 };
@@ -220,19 +236,33 @@ const logDecision = (logger: Logger, previous: HeldList, list: HeldList): void =
   logger.warn({ reasons, requestId, added, removed, count }, 'list: an operator has accepted it');
 };
 
-const logNextPage = (logger: Logger, { hasNextPage, count }: HeldList, previous?: HeldList): void => {
+const logNextPage = (
+  logger: Logger,
+  { hasNextPage, count }: HeldList,
+  previous?: HeldList,
+): void => {
   if (hasNextPage === (previous?.hasNextPage ?? false)) return;
   if (hasNextPage)
-    logger.warn({ count }, 'list: incomplete: the answer names a next page, which is not requested');
+    logger.warn(
+      { count },
+      'list: incomplete: the answer names a next page, which is not requested',
+    );
   else logger.info({ count }, 'list: no longer incomplete');
 };
 
-const logRejected = (logger: Logger, { rejected, objectFields }: HeldList, before: RejectedEntries): void => {
+const logRejected = (
+  logger: Logger,
+  { rejected, objectFields }: HeldList,
+  before: RejectedEntries,
+): void => {
   if (REJECTION_REASONS.every((reason) => rejected[reason] === before[reason])) return;
   const count = countRejected(rejected);
   const reasons = Object.fromEntries(Object.entries(rejected).filter(([, entries]) => entries > 0));
   const fields = objectFields.size > 0 ? listNames([...objectFields.keys()]) : undefined;
   if (count > 0)
-    logger.warn({ rejected: count, reasons, objectFields: fields }, 'list: unusable entries were rejected');
+    logger.warn(
+      { rejected: count, reasons, objectFields: fields },
+      'list: unusable entries were rejected',
+    );
   else logger.info({ rejected: 0 }, 'list: all entries are usable again');
 };

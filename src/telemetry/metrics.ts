@@ -8,12 +8,17 @@ import { notAfter, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SecretFileState } from '../secrets/watched-files.ts';
 import type { StoreName } from '../sharing/list-store.ts';
-import { MANAGEMENT_REFUSALS, type RequestEvent, type ServiceEvent, type StoreState } from './events.ts';
+import {
+  MANAGEMENT_REFUSALS,
+  type RequestEvent,
+  type ServiceEvent,
+  type StoreState,
+} from './events.ts';
 import { createDurations, toExposition, type Sample } from './exposition.ts';
 
-// The service in numbers, for Prometheus. Each label has a closed set of values, so neither a client nor the provider can
-// create new series. Events are counted in plain numbers, which costs a request next to nothing; everything is read at the
-// scrape.
+// The service in numbers, for Prometheus. Each label has a closed set of values, so neither a
+// client nor the provider can create new series. Events are counted in plain numbers, which costs a
+// request next to nothing; everything is read at the scrape.
 
 export interface MetricsOptions {
   readonly list: Pick<BankList, 'status'>;
@@ -35,7 +40,10 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
     const { route, method, status, aborted, listState } = event;
     const knownMethod = METHODS.has(method) ? method : 'other';
     const outcome = aborted ? 'aborted' : statusClass(status);
-    tallies.banks_http_request_duration_seconds.observe([route, knownMethod, outcome], event.durationMs);
+    tallies.banks_http_request_duration_seconds.observe(
+      [route, knownMethod, outcome],
+      event.durationMs,
+    );
     tallies.banks_http_requests_total.count(event.answeredBy);
     if (listState && !aborted) tallies.banks_served_total.count(listState);
     if (event.waited) tallies.banks_list_waits_total.count(status < 500 ? 'served' : 'failed');
@@ -52,9 +60,11 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
           event.durationMs,
         );
       else if (event.type === 'list-renewed') tallies.banks_refreshes_total.count(event.outcome);
-      else if (event.type === 'list-load-failed') tallies.banks_refreshes_total.count(event.error.kind);
+      else if (event.type === 'list-load-failed')
+        tallies.banks_refreshes_total.count(event.error.kind);
       else if (event.type === 'token-renewed') tallies.banks_token_renewals_total.count('renewed');
-      else if (event.type === 'token-renewal-failed') tallies.banks_token_renewals_total.count('failed');
+      else if (event.type === 'token-renewal-failed')
+        tallies.banks_token_renewals_total.count('failed');
       else if (event.type === 'store-failed')
         tallies.banks_store_failures_total.count(STORE_LABELS[event.store]);
       else if (event.type === 'management-refused')
@@ -86,7 +96,10 @@ const collectNodeMetrics = (): Registry => {
   return registry;
 };
 
-/** Gauges of prom-client with names that Prometheus reserves for counters; each is repeated under a proper name. */
+/**
+ * Gauges of prom-client with names that Prometheus reserves for counters; each is repeated under a
+ * proper name.
+ */
 const MISNAMED = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -172,7 +185,8 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
 };
 
 /** One sample without labels, or none. */
-const inSeconds = (ms: number | undefined): readonly Sample[] => (ms === undefined ? [] : [[{}, ms / 1_000]]);
+const inSeconds = (ms: number | undefined): readonly Sample[] =>
+  ms === undefined ? [] : [[{}, ms / 1_000]];
 
 /** A sample for each of `values` of the label. */
 const forEach = <V extends string>(
@@ -188,7 +202,8 @@ const createCounter = (help: string, label: string, values: readonly string[]) =
     type: 'counter',
     help,
     count: (value: string): void => void counts.set(value, (counts.get(value) ?? 0) + 1),
-    samples: (): readonly Sample[] => [...counts].map(([value, count]) => [{ [label]: value }, count]),
+    samples: (): readonly Sample[] =>
+      [...counts].map(([value, count]) => [{ [label]: value }, count]),
   } as const;
 };
 

@@ -1,9 +1,12 @@
 import type { DestinationStream } from 'pino';
 
-// Text for a terminal: the log's lines for a person to read, and text from outside made safe, bounded and without
-// characters that control a terminal.
+// Text for a terminal: the log's lines for a person to read, and text from outside made safe,
+// bounded and without characters that control a terminal.
 
-/** Writes each JSON line to `destination` as text. Terminal escape sequences in a line are made harmless. */
+/**
+ * Writes each JSON line to `destination` as text. Terminal escape sequences in a line are made
+ * harmless.
+ */
 export const pretty = <D extends DestinationStream>(destination: D): D => ({
   ...destination,
   write: (line: string) => destination.write(toPrettyText(line)),
@@ -20,12 +23,18 @@ const toPrettyText = (line: string): string => {
   return indent(timeOfDay, [[`${mark}${String(msg)}`, ...details].join('  ')]);
 };
 
-/** The facts of `listening` in three lines: the addresses, the configuration, and where the list comes from. */
+/**
+ * The facts of `listening` in three lines: the addresses, the configuration, and where the list
+ * comes from.
+ */
 const describeStart = (facts: Readonly<Record<string, unknown>>): string[] => {
-  const management = facts['operatorsUrl'] === undefined ? 'off' : `on ${format(facts['operatorsUrl'])}/`;
+  const management =
+    facts['operatorsUrl'] === undefined ? 'off' : `on ${format(facts['operatorsUrl'])}/`;
   const source = facts['lastGoodList'];
   const list =
-    source === 'none' ? 'no saved list, loading from the provider' : `list restored from ${format(source)}`;
+    source === 'none'
+      ? 'no saved list, loading from the provider'
+      : `list restored from ${format(source)}`;
   return [
     `banks-bff ${format(facts['version'])} is listening on ${format(facts['url'])}/banks; management port ${management}`,
     `environment: ${format(facts['environment'])}; token from ${format(facts['token'])}; fields: ${format(facts['fields'])}`,
@@ -34,9 +43,12 @@ const describeStart = (facts: Readonly<Record<string, unknown>>): string[] => {
 };
 
 const indent = (timeOfDay: string, lines: readonly string[]): string =>
-  lines.map((text, index) => `${index === 0 ? timeOfDay : ' '.repeat(8)}  ${printable(text)}\n`).join('');
+  lines
+    .map((text, index) => `${index === 0 ? timeOfDay : ' '.repeat(8)}  ${printable(text)}\n`)
+    .join('');
 
-const format = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const format = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
 
 const parseLine = (line: string): Readonly<Record<string, unknown>> | undefined => {
   try {
@@ -48,18 +60,25 @@ const parseLine = (line: string): Readonly<Record<string, unknown>> | undefined 
 };
 
 /**
- * Replaces control characters, invisible ones and those that change the writing direction by their code, such as
- * `\u{1b}`. Escape sequences could recolour a terminal, move its cursor or rename its window.
+ * Replaces control characters, invisible ones and those that change the writing direction by their
+ * code, such as `\u{1b}`. Escape sequences could recolour a terminal, move its cursor or rename its
+ * window.
  */
 export const printable = (text: string): string =>
-  text.replaceAll(UNPRINTABLE, (char) => String.raw`\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
+  text.replaceAll(
+    UNPRINTABLE,
+    (char) => String.raw`\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
+  );
 
-/** Control, format (including bidirectional), lone surrogate, private-use, line and paragraph separator characters. */
+/**
+ * Control, format (including bidirectional), lone surrogate, private-use, line and paragraph
+ * separator characters.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
 
 /**
- * The first {@link MAX_NAMES} of `names`, made {@link printable} and cut at {@link MAX_NAME_CHARS}, and how many more there
- * are: `['code', 'na\u{1b}me', '… and 12 more']`.
+ * The first {@link MAX_NAMES} of `names`, made {@link printable} and cut at {@link MAX_NAME_CHARS},
+ * and how many more there are: `['code', 'na\u{1b}me', '… and 12 more']`.
  */
 export const listNames = (names: readonly string[]): string[] => [
   ...names.slice(0, MAX_NAMES).map((name) => printable(cut(name))),

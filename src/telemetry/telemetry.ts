@@ -12,7 +12,8 @@ import type { LostLines } from './log-stream.ts';
 import { createEventLog, createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 
-// The log, the metrics, the history and the states of the stores, which receive every event of the service.
+// The log, the metrics, the history and the states of the stores, which receive every event of the
+// service.
 
 export type Telemetry = ReturnType<typeof createTelemetry>;
 
@@ -37,7 +38,8 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   const history = createHistory(clock, () => list.status().ageMs);
   const failing = new Map<StoreName, StoreState['failing']>();
   /** The state of each configured store. */
-  const stores = () => options.stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
+  const stores = () =>
+    options.stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
   const metrics = createMetrics(config, {
     list,
     clock,
@@ -61,7 +63,8 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
     if (event.type === 'store-failed') {
       const { sinceMs = clock.wallMs() } = failing.get(event.store) ?? {};
       failing.set(event.store, { sinceMs, reason: event.reason });
-    } else if (event.type === 'store-recovered' || event.type === 'store-empty') failing.delete(event.store);
+    } else if (event.type === 'store-recovered' || event.type === 'store-empty')
+      failing.delete(event.store);
   };
   /** Ends what is timed. */
   const close = (): void => watch.end();

@@ -27,7 +27,9 @@ test('an entry that changes is one removed and one added, wherever its digest so
   const banks = Array.from({ length: 50 }, (_, index) => ({ code: index }));
   const before = await readBanks(banks);
   for (const bank of banks) {
-    const after = await readBanks(banks.map((each) => (each === bank ? { code: 'changed' } : each)));
+    const after = await readBanks(
+      banks.map((each) => (each === bank ? { code: 'changed' } : each)),
+    );
     expect(compareLists(before, after)).toMatchObject({ added: 1, removed: 1 });
   }
 });
@@ -42,8 +44,16 @@ const growBy = (count: number): Bank[] => [
 
 test.each<[string, readonly object[], object]>([
   ['its fields', BANKS.map(({ code }) => ({ code, city: code })), { code: 0, city: 100 }],
-  ['all names', BANKS.map((bank) => ({ ...bank, name: `${bank.name} S.A.` })), { code: 0, name: 100 }],
-  ['all names to the same text', BANKS.map((bank) => ({ ...bank, name: 'Banco 7' })), { code: 0, name: 99 }],
+  [
+    'all names',
+    BANKS.map((bank) => ({ ...bank, name: `${bank.name} S.A.` })),
+    { code: 0, name: 100 },
+  ],
+  [
+    'all names to the same text',
+    BANKS.map((bank) => ({ ...bank, name: 'Banco 7' })),
+    { code: 0, name: 99 },
+  ],
   ['a fifth and one of the entries', replaceCodes(21), { code: 21, name: 0 }],
   ['its size by a fifth and one', growBy(21), { code: 21, name: 21 }],
   ['nothing but its order', BANKS.toReversed(), {}],

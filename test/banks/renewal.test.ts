@@ -58,7 +58,9 @@ test('a list that names a next page is served, and reported as incomplete until 
   await start({ before: (emulator) => emulator.behave('paginated') });
   expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(50);
   const metric = async (): Promise<string | undefined> =>
-    /^banks_list_incomplete (\d)$/m.exec((await supertest(rig.operatorsUrl).get('/metrics')).text)?.[1];
+    /^banks_list_incomplete (\d)$/m.exec(
+      (await supertest(rig.operatorsUrl).get('/metrics')).text,
+    )?.[1];
   const lines = (): string[] => rig.messages().filter((message) => message.includes('incomplete'));
   const page = async (): Promise<string> => (await supertest(rig.operatorsUrl).get('/')).text;
   expect([lines().length, await metric()]).toEqual([1, '1']);
@@ -92,7 +94,8 @@ test('a list that becomes too old during a Retry-After is reported then, and the
 });
 
 test('in an outage health says since when, each state of the list is reported once, and in the end there is no list', async () => {
-  const health = async (): Promise<unknown> => (await supertest(rig.url).get('/healthz').expect(200)).body;
+  const health = async (): Promise<unknown> =>
+    (await supertest(rig.url).get('/healthz').expect(200)).body;
   const now = (): string => new Date(rig.clock.wallMs()).toISOString();
   await start({ env: { CACHE_TTL: '1m', CACHE_MAX_STALE: '1m' } });
   expect(await health()).toMatchObject({ status: 'pass', list: { failingSince: null } });

@@ -2,7 +2,10 @@ import { expect, test } from '@jest/globals';
 import * as zlib from 'node:zlib';
 import { represent } from '../../src/banks/representation.ts';
 
-const BANKS = Array.from({ length: 50 }, (_, index) => ({ code: String(index), name: `Banco nº ${index}` }));
+const BANKS = Array.from({ length: 50 }, (_, index) => ({
+  code: String(index),
+  name: `Banco nº ${index}`,
+}));
 const json = JSON.stringify(BANKS);
 
 test('every encoding decodes to the same JSON, and is named by an entity tag of its own', async () => {
@@ -16,11 +19,15 @@ test('every encoding decodes to the same JSON, and is named by an entity tag of 
 });
 
 test('a list above 1 MiB is compressed at Brotli 9, or its first clients would wait for seconds', async () => {
-  const large = Buffer.from(JSON.stringify(Array.from({ length: 1_200 }, () => BANKS.slice(0, 30))));
+  const large = Buffer.from(
+    JSON.stringify(Array.from({ length: 1_200 }, () => BANKS.slice(0, 30))),
+  );
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_MODE, BROTLI_PARAM_SIZE_HINT, BROTLI_MODE_TEXT } =
     zlib.constants;
   const params = { [BROTLI_PARAM_MODE]: BROTLI_MODE_TEXT, [BROTLI_PARAM_SIZE_HINT]: large.length };
-  const quick = zlib.brotliCompressSync(large, { params: { ...params, [BROTLI_PARAM_QUALITY]: 9 } });
+  const quick = zlib.brotliCompressSync(large, {
+    params: { ...params, [BROTLI_PARAM_QUALITY]: 9 },
+  });
   expect((await represent(large)).br.body.equals(quick)).toBe(true);
 });
 

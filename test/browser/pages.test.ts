@@ -9,7 +9,9 @@ import { eventually } from '../helpers/rig.ts';
 describeInBrowser('a page on another origin', () => {
   const stage = createStage();
   const statuses = (): string[] =>
-    [...stage.rig.log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(([, status = '']) => status);
+    [...stage.rig.log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(
+      ([, status = '']) => status,
+    );
   /** Fetches in the page, and returns what a frontend sees. */
   const inPage = (path: string, options = {}) =>
     stage.page.evaluate(
@@ -57,7 +59,10 @@ describeInBrowser('a page on another origin', () => {
     await inPage('/banks');
     await inPage('/banks');
     expect(statuses()).toEqual(['200']);
-    expect(await inPage('/banks', { cache: 'no-cache' })).toMatchObject({ status: 200, count: 513 });
+    expect(await inPage('/banks', { cache: 'no-cache' })).toMatchObject({
+      status: 200,
+      count: 513,
+    });
     await eventually(() => statuses().length > 1);
     expect(statuses()).toEqual(['200', '304']);
   });

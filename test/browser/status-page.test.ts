@@ -42,7 +42,9 @@ describeInBrowser('the status page', () => {
       expect(await stage.violations()).toEqual([]);
       expect(await stage.page.evaluate('document.documentElement.scrollWidth')).toBe(360);
       expect(stage.complaints).toEqual([]);
-      const elsewhere = stage.requests.filter((request) => !request.url().startsWith(stage.rig.operatorsUrl));
+      const elsewhere = stage.requests.filter(
+        (request) => !request.url().startsWith(stage.rig.operatorsUrl),
+      );
       expect(elsewhere).toEqual([]);
     },
   );
@@ -57,7 +59,9 @@ describeInBrowser('the status page', () => {
     const asOf = new Date(stage.rig.clock.wallMs()).toISOString().slice(11, 19);
     await stage.page.clock.runFor(6_000);
     await stage.page.locator('#as-of', { hasText: asOf }).waitFor();
-    expect(await stage.page.evaluate(`document.querySelector('#headline').firstChild.mark`)).toBe('old');
+    expect(await stage.page.evaluate(`document.querySelector('#headline').firstChild.mark`)).toBe(
+      'old',
+    );
 
     await meet('unavailable');
     await stage.page.clock.runFor(6_000);

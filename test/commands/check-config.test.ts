@@ -34,7 +34,12 @@ test('a valid configuration is printed whole, with the source of each value, and
   );
   const file = join(directory, 'management-token');
   writeFileSync(file, 'hidden-from-operators');
-  const own = { CACHE_TTL: '10m', CORS_ORIGINS: '', MANAGEMENT_TOKEN_FILE: file, NO_PROXY: 'upper' };
+  const own = {
+    CACHE_TTL: '10m',
+    CORS_ORIGINS: '',
+    MANAGEMENT_TOKEN_FILE: file,
+    NO_PROXY: 'upper',
+  };
   const { status, text, row } = await checkConfig({ ...SANDBOX, ...own }, directory);
   expect(status).toBe(0);
   for (const name of VARIABLE_NAMES) expect([name, row(name)]).toEqual([name, expect.any(String)]);
@@ -63,7 +68,10 @@ test('every problem is printed, no invalid value is, and the status is 1', async
     HTTPS_PROXY: 'ftp://hidden',
     http_proxy: 'hidden hidden',
   };
-  const { status, text, row } = await checkConfig({ ...SANDBOX, ...wrong, CORS_ORIGIN: 'hidden' }, directory);
+  const { status, text, row } = await checkConfig(
+    { ...SANDBOX, ...wrong, CORS_ORIGIN: 'hidden' },
+    directory,
+  );
   expect(status).toBe(1);
   expect(row('CACHE_MAX_STALE')).toBe('default 7d');
   for (const name of Object.keys(wrong))

@@ -43,17 +43,26 @@ test.each([
   });
 });
 
-const manifest: { version?: string; bin?: unknown } = JSON.parse(readFileSync('package.json', 'utf8'));
+const manifest: { version?: string; bin?: unknown } = JSON.parse(
+  readFileSync('package.json', 'utf8'),
+);
 
 test.each([
   // It does not start the service.
   ['dcotor', 2, /^Unknown argument "dcotor"\. Allowed: serve, /],
   ['--version', 0, new RegExp(`^${manifest.version}\n$`)],
-  ['--help', 0, /^ {2}serve .*\n {2}doctor .*\n {2}snapshot FILE .*\n {2}check-config .*\n\nOptions:\n/m],
+  [
+    '--help',
+    0,
+    /^ {2}serve .*\n {2}doctor .*\n {2}snapshot FILE .*\n {2}check-config .*\n\nOptions:\n/m,
+  ],
   ['snapshot', 2, /^The command snapshot needs its argument: banks-bff snapshot FILE\n$/],
   ['check-config', 1, /^PORT +default +3000$.*\nThe configuration has \d+ problems:\n/ms],
 ])('the program answers to %s with status %i', async (argument, status, text) => {
-  const { exit, output } = runNode(resolve('dist/src/main.js'), { programArgs: [argument], cwd: tmpdir() });
+  const { exit, output } = runNode(resolve('dist/src/main.js'), {
+    programArgs: [argument],
+    cwd: tmpdir(),
+  });
   expect(await exit).toBe(status);
   expect(output()).toMatch(text);
 });

@@ -1,5 +1,12 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import supertest from 'supertest';
@@ -10,7 +17,8 @@ import { runNode } from '../helpers/program.ts';
 import { startRig } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 
-// `banks-bff snapshot FILE`, the built program: a list for a service that starts while the provider is down.
+// `banks-bff snapshot FILE`, the built program: a list for a service that starts while the provider
+// is down.
 
 let emulator: Emulator;
 let folder: string;
@@ -36,7 +44,10 @@ const run = async (env: Environment = {}, path = file) => {
 
 test('it saves a list that a service serves while the provider is down', async () => {
   // Neither is used: nothing listens there, and the other file is the service's.
-  const env = { CACHE_REDIS_URL: 'redis://127.0.0.1:9', CACHE_SNAPSHOT_FILE: join(folder, 'another') };
+  const env = {
+    CACHE_REDIS_URL: 'redis://127.0.0.1:9',
+    CACHE_SNAPSHOT_FILE: join(folder, 'another'),
+  };
   expect(await run(env)).toEqual({ status: 0, text: `${file}: 513 banks\n` });
   expect(emulator.listCalls()).toBe(1);
   expect(readdirSync(folder)).toEqual(['list']);
@@ -77,7 +88,12 @@ test('it replaces nothing but a saved list or an empty file, and asks the provid
   mkdirSync(join(folder, 'directory'));
   symlinkSync(file, join(folder, 'link'));
   const texts: string[] = [];
-  for (const path of [file, join(folder, 'link'), join(folder, 'directory'), join(folder, 'missing/list')]) {
+  for (const path of [
+    file,
+    join(folder, 'link'),
+    join(folder, 'directory'),
+    join(folder, 'missing/list'),
+  ]) {
     const { status, text } = await run({}, path);
     expect(status).toBe(1);
     texts.push(text.replaceAll(folder, ''));
@@ -86,7 +102,9 @@ test('it replaces nothing but a saved list or an empty file, and asks the provid
     'No list was saved. /list: is not a list that this service saved; name a file that does not exist yet.\n',
     'No list was saved. /link: is not a list that this service saved; name a file that does not exist yet.\n',
     expect.stringMatching(/^No list was saved\. \/directory: cannot be read .*; name a file/),
-    expect.stringMatching(/^No list was saved\. \/missing\/list: its directory cannot be written \(ENOENT\)/),
+    expect.stringMatching(
+      /^No list was saved\. \/missing\/list: its directory cannot be written \(ENOENT\)/,
+    ),
   ]);
   expect(readFileSync(file, 'utf8')).toBe('somebody else’s');
   expect(emulator.listCalls()).toBe(0);
@@ -95,7 +113,10 @@ test('it replaces nothing but a saved list or an empty file, and asks the provid
 });
 
 test('an invalid configuration is reported whole, and no secret is written', async () => {
-  const { status, text } = await run({ CACHE_TTL: 'soon', PROVIDER_ACCESS_TOKEN: 'SECRET with a space' });
+  const { status, text } = await run({
+    CACHE_TTL: 'soon',
+    PROVIDER_ACCESS_TOKEN: 'SECRET with a space',
+  });
   expect(status).toBe(1);
   expect(text).toContain('No list was saved. The configuration has 2 problems:');
   expect(text).not.toContain('SECRET');

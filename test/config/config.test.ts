@@ -25,7 +25,10 @@ const GRANT = {
   PROVIDER_CLIENT_SECRET: 'client-secret',
 };
 
-const problemsOf = (env: Environment, fileProblems?: readonly ConfigProblem[]): readonly string[] => {
+const problemsOf = (
+  env: Environment,
+  fileProblems?: readonly ConfigProblem[],
+): readonly string[] => {
   try {
     parseConfig(env, fileProblems);
     return [];
@@ -44,7 +47,12 @@ test('what is unset or empty has its default, or no value', () => {
     management: { listen: { port: 3001, host: '127.0.0.1' }, hosts: [], token: undefined },
     provider: { proxies: { https: undefined, http: undefined, exceptions: '' } },
     banks: { fields: undefined, requiredFields: [] },
-    cache: { ttlMs: 3_600_000, maxStaleMs: 7 * 86_400_000, snapshotFile: undefined, redisUrl: undefined },
+    cache: {
+      ttlMs: 3_600_000,
+      maxStaleMs: 7 * 86_400_000,
+      snapshotFile: undefined,
+      redisUrl: undefined,
+    },
     corsOrigins: [],
     trustProxy: undefined,
     hotPath: true,
@@ -73,11 +81,17 @@ test('secrets are listed with their variables, and cannot be printed with the co
     ['HTTP_PROXY', 'a:b'],
     ['CACHE_REDIS_URL', 'redis-secret'],
   ]);
-  expect(JSON.stringify(config)).not.toMatch(/client-secret|management-token|redis-secret|ss-word|a:b/);
+  expect(JSON.stringify(config)).not.toMatch(
+    /client-secret|management-token|redis-secret|ss-word|a:b/,
+  );
 });
 
 test('secrets may be in files, which are no secrets', () => {
-  const tls = { PROVIDER_TLS_CA_FILE: '/ca', PROVIDER_TLS_CERT_FILE: '/cert', PROVIDER_TLS_KEY_FILE: '/key' };
+  const tls = {
+    PROVIDER_TLS_CA_FILE: '/ca',
+    PROVIDER_TLS_CERT_FILE: '/cert',
+    PROVIDER_TLS_KEY_FILE: '/key',
+  };
   const config = parseConfig({
     ...SANDBOX,
     ...GRANT,
@@ -105,7 +119,9 @@ test('a client id with a colon cannot be sent with basic_plain', () => {
 
 test('MANAGEMENT_PORT may be off, and both ports may be picked', () => {
   expect(parseConfig({ ...SANDBOX, MANAGEMENT_PORT: 'off' }).management.listen).toBeUndefined();
-  expect(parseConfig({ ...SANDBOX, PORT: '0', MANAGEMENT_PORT: '0' }).management.listen?.port).toBe(0);
+  expect(parseConfig({ ...SANDBOX, PORT: '0', MANAGEMENT_PORT: '0' }).management.listen?.port).toBe(
+    0,
+  );
 });
 
 test('the address of a proxy may be in a variable in lower case, which takes precedence', () => {
@@ -141,8 +157,12 @@ test('each variable with a wrong value is named, all at once, and no value is re
 
 test('the message counts the problems and lists them', () => {
   const problem = { variables: ['A', 'B'], text: 'are wrong' };
-  expect(new ConfigError([problem]).message).toBe('The configuration has 1 problem:\n  A, B: are wrong');
-  expect(new ConfigError([problem, problem]).message).toMatch(/^The configuration has 2 problems:\n/);
+  expect(new ConfigError([problem]).message).toBe(
+    'The configuration has 1 problem:\n  A, B: are wrong',
+  );
+  expect(new ConfigError([problem, problem]).message).toMatch(
+    /^The configuration has 2 problems:\n/,
+  );
 });
 
 test('problems of files are among them; a path that is no path has one problem, not two', () => {
@@ -157,7 +177,10 @@ test('problems of files are among them; a path that is no path has one problem, 
   ]);
 });
 
-const DEMO = { PROVIDER_ACCESS_TOKEN: 'emulator-access-token', MANAGEMENT_TOKEN: 'demo-management-token' };
+const DEMO = {
+  PROVIDER_ACCESS_TOKEN: 'emulator-access-token',
+  MANAGEMENT_TOKEN: 'demo-management-token',
+};
 const TOKEN = 'PROVIDER_ACCESS_TOKEN, PROVIDER_ACCESS_TOKEN_FILE, PROVIDER_TOKEN_URL';
 const WAYS =
   'configure exactly one way to a token: a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and ' +
@@ -183,14 +206,29 @@ const MEANT = {
 test.each<[env: Environment, ...problems: string[]]>([
   [{ PROVIDER_ENVIRONMENT: '' }, 'PROVIDER_ENVIRONMENT: is required: sandbox or production'],
   // Not called missing; and which address is needed cannot be known.
-  [{ PROVIDER_ENVIRONMENT: 'x', PROVIDER_SANDBOX_BASE_URL: '' }, 'PROVIDER_ENVIRONMENT: must be one of'],
-  [{ PROVIDER_SANDBOX_BASE_URL: '' }, 'PROVIDER_SANDBOX_BASE_URL: is required when PROVIDER_ENVIRONMENT is'],
+  [
+    { PROVIDER_ENVIRONMENT: 'x', PROVIDER_SANDBOX_BASE_URL: '' },
+    'PROVIDER_ENVIRONMENT: must be one of',
+  ],
+  [
+    { PROVIDER_SANDBOX_BASE_URL: '' },
+    'PROVIDER_SANDBOX_BASE_URL: is required when PROVIDER_ENVIRONMENT is',
+  ],
   [{ PROVIDER_PRODUCTION_BASE_URL: 'x' }, 'PROVIDER_PRODUCTION_BASE_URL: is not an address'],
-  [{ ...PRODUCTION, PROVIDER_PRODUCTION_BASE_URL: '' }, 'PROVIDER_PRODUCTION_BASE_URL: is required when'],
-  [{ ...PRODUCTION, BANK_FIELDS: '' }, 'BANK_FIELDS: is required in production: the fields that browsers'],
+  [
+    { ...PRODUCTION, PROVIDER_PRODUCTION_BASE_URL: '' },
+    'PROVIDER_PRODUCTION_BASE_URL: is required when',
+  ],
+  [
+    { ...PRODUCTION, BANK_FIELDS: '' },
+    'BANK_FIELDS: is required in production: the fields that browsers',
+  ],
   [{ ...PRODUCTION }],
   [{ ...PRODUCTION, ...GRANT }, 'PROVIDER_TOKEN_URL: must be https: in production'],
-  [{ ...PRODUCTION, PROVIDER_ACCESS_TOKEN: 'seven-7' }, 'PROVIDER_ACCESS_TOKEN: has fewer than 8 characters'],
+  [
+    { ...PRODUCTION, PROVIDER_ACCESS_TOKEN: 'seven-7' },
+    'PROVIDER_ACCESS_TOKEN: has fewer than 8 characters',
+  ],
   [
     { ...PRODUCTION, ...DEMO },
     'PROVIDER_ACCESS_TOKEN: is the one of the demo, which everybody knows',
@@ -198,11 +236,19 @@ test.each<[env: Environment, ...problems: string[]]>([
   ],
   [{ ...DEMO }],
   [
-    { ...PRODUCTION, ...GRANT, PROVIDER_TOKEN_URL: 'https://a', PROVIDER_CLIENT_SECRET: 'emulator-secret ' },
+    {
+      ...PRODUCTION,
+      ...GRANT,
+      PROVIDER_TOKEN_URL: 'https://a',
+      PROVIDER_CLIENT_SECRET: 'emulator-secret ',
+    },
     'PROVIDER_CLIENT_SECRET: is the one of the demo',
   ],
   [{ MANAGEMENT_TOKEN: 'fifteen-letters' }, 'MANAGEMENT_TOKEN: has fewer than 16 characters'],
-  [{ MANAGEMENT_TOKEN: 'a password of words' }, 'MANAGEMENT_TOKEN: has a character that a header cannot'],
+  [
+    { MANAGEMENT_TOKEN: 'a password of words' },
+    'MANAGEMENT_TOKEN: has a character that a header cannot',
+  ],
   [{ ...GRANT, PROVIDER_CLIENT_SECRET: 'é ' }],
   [{ PROVIDER_ACCESS_TOKEN: '' }, `${TOKEN}: none is configured; ${WAYS}`],
   [{ PROVIDER_ACCESS_TOKEN_FILE: '/token' }, `${TOKEN}: more than one is configured; ${WAYS}`],
@@ -218,29 +264,51 @@ test.each<[env: Environment, ...problems: string[]]>([
     'PROVIDER_CLIENT_ID: is required for the client-credentials grant',
     'PROVIDER_CLIENT_SECRET: or PROVIDER_CLIENT_SECRET_FILE is required for the client-credentials grant',
   ],
-  [{ PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: '/a\nb' }, 'PROVIDER_ACCESS_TOKEN_FILE: has a'],
-  [{ ...GRANT, PROVIDER_CLIENT_SECRET_FILE: '/x' }, 'PROVIDER_CLIENT_SECRET_FILE: is set as well as'],
-  [{ ...GRANT, PROVIDER_CLIENT_SECRET: '\\\\' }, 'PROVIDER_CLIENT_SECRET: has fewer than 1 characters'],
+  [
+    { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: '/a\nb' },
+    'PROVIDER_ACCESS_TOKEN_FILE: has a',
+  ],
+  [
+    { ...GRANT, PROVIDER_CLIENT_SECRET_FILE: '/x' },
+    'PROVIDER_CLIENT_SECRET_FILE: is set as well as',
+  ],
+  [
+    { ...GRANT, PROVIDER_CLIENT_SECRET: '\\\\' },
+    'PROVIDER_CLIENT_SECRET: has fewer than 1 characters',
+  ],
   [{ PROVIDER_TLS_CERT_FILE: '/cert' }, 'PROVIDER_TLS_KEY_FILE: is required too'],
   [{ PROVIDER_TLS_KEY_FILE: '/key' }, 'PROVIDER_TLS_CERT_FILE: is required too'],
   [{ PORT: '3001' }, 'MANAGEMENT_PORT: is the same as PORT'],
   [{ PORT: '3001', MANAGEMENT_PORT: 'off' }],
-  [{ BANK_FIELDS: 'a,d', BANK_REQUIRED_FIELDS: 'a,b,c' }, 'BANK_REQUIRED_FIELDS: names b, c, which'],
+  [
+    { BANK_FIELDS: 'a,d', BANK_REQUIRED_FIELDS: 'a,b,c' },
+    'BANK_REQUIRED_FIELDS: names b, c, which',
+  ],
   [{ BANK_REQUIRED_FIELDS: 'b' }],
   [{ https_proxy: 'x y' }, 'https_proxy: is not the address'],
-  [{ CORS_ORIGINS: 'https://a.example, *' }, 'CORS_ORIGINS: has no exact origin in entry 2; it must be'],
+  [
+    { CORS_ORIGINS: 'https://a.example, *' },
+    'CORS_ORIGINS: has no exact origin in entry 2; it must be',
+  ],
   [{ NODE_DEBUG: 'http' }, 'NODE_DEBUG: makes Node print'],
-  ...['BANK_', 'PROVIDER_', 'CACHE_', 'GUARD_', 'MANAGEMENT_'].map((prefix): [Environment, string] => [
-    { [`${prefix}NEW`]: '1' },
-    `${prefix}NEW: ${UNKNOWN}; .env.example lists them all`,
-  ]),
-  [MEANT, ...Object.entries(MEANT).map(([name, ours]) => `${name}: ${UNKNOWN}; did you mean ${ours}?`)],
+  ...['BANK_', 'PROVIDER_', 'CACHE_', 'GUARD_', 'MANAGEMENT_'].map(
+    (prefix): [Environment, string] => [
+      { [`${prefix}NEW`]: '1' },
+      `${prefix}NEW: ${UNKNOWN}; .env.example lists them all`,
+    ],
+  ),
+  [
+    MEANT,
+    ...Object.entries(MEANT).map(([name, ours]) => `${name}: ${UNKNOWN}; did you mean ${ours}?`),
+  ],
   // Meant for another program.
   [{ REDIS_URL: 'redis://other', CACHE_REDIS_URL: 'redis://ours' }],
   [{ BANK_X: '', NODE_DEBUG: '' }],
   [Object.fromEntries(NAMES_OF_OTHERS.split(' ').map((name) => [name, '1']))],
 ])('beside what is needed, %j has these problems: %s', (env, ...problems) => {
-  expect(problemsOf({ ...SANDBOX, ...env })).toEqual(problems.map((line) => expect.stringContaining(line)));
+  expect(problemsOf({ ...SANDBOX, ...env })).toEqual(
+    problems.map((line) => expect.stringContaining(line)),
+  );
 });
 
 const DEFAULTS = Object.fromEntries(

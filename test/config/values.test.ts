@@ -3,7 +3,8 @@ import * as values from '../../src/config/values.ts';
 import { createClientAddress } from '../../src/http/client-address.ts';
 import { PROVIDER_SECRET_RULE, ruleIn } from '../../src/secrets/secret.ts';
 
-// Each kind of value at its exact bounds. What a whole configuration makes of them is in config.test.ts.
+// Each kind of value at its exact bounds. What a whole configuration makes of them is in
+// config.test.ts.
 
 const LABEL = 'a'.repeat(63);
 /** A name of 253 characters. */
@@ -28,37 +29,74 @@ const asIs = (texts: readonly string[]) => Object.fromEntries(texts.map((text) =
 test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
   ['a port', values.toPort, { '0': 0, '65535': 65_535 }],
   ['a port or off', values.toPortOrOff, { off: 'off', '3001': 3_001 }],
-  ['host names', values.toHostNames, { 'A.Example.com., b_c, 1-2.x.': ['a.example.com', 'b_c', '1-2.x'] }],
-  ['long host names', values.toHostNames, { [LONGEST_NAME]: [LONGEST_NAME], [`${LABEL}.b`]: [`${LABEL}.b`] }],
+  [
+    'host names',
+    values.toHostNames,
+    { 'A.Example.com., b_c, 1-2.x.': ['a.example.com', 'b_c', '1-2.x'] },
+  ],
+  [
+    'long host names',
+    values.toHostNames,
+    { [LONGEST_NAME]: [LONGEST_NAME], [`${LABEL}.b`]: [`${LABEL}.b`] },
+  ],
   ['a choice', values.toOneOf(['a', 'b']), { b: 'b' }],
   ['a log level', values.toOneOf(values.LOG_LEVELS), asIs(LEVELS)],
-  ['a short duration', values.toDurationMs, { '10ms': 10, '9.5ms': 10, '0.01s': 10, '1.25s': 1_250 }],
+  [
+    'a short duration',
+    values.toDurationMs,
+    { '10ms': 10, '9.5ms': 10, '0.01s': 10, '1.25s': 1_250 },
+  ],
   ['a long duration', values.toDurationMs, { '12m': 720_000, '1h': 3_600_000, '366d': 366 * DAY }],
   ['a size', values.toBytes, { '1b': 1, '512KB': 512 * 1024, '1.25kb': 1_280, '256mb': 256 * MIB }],
   ['a count', values.toCount, { '0': 0, '999999999': 999_999_999 }],
   ['a share', values.toShare, { '0%': 0, '12.5%': 0.125, '0.25%': 0.0025, '100%': 1 }],
   ['fields', values.toFields, { a: [field('a')], 'a:x,b:x': [field('a', 'x'), field('b', 'x')] }],
-  ['optional fields', values.toFields, { ' d? , e:f? ': [field('d', 'd', true), field('e', 'f', true)] }],
+  [
+    'optional fields',
+    values.toFields,
+    { ' d? , e:f? ': [field('d', 'd', true), field('e', 'f', true)] },
+  ],
   ['field names', values.toFieldNames, { 'a, b.c,ção': ['a', 'b.c', 'ção'] }],
-  ['origins', values.toOrigins, { '*': '*', 'https://a, http://b:5173': ['https://a', 'http://b:5173'] }],
+  [
+    'origins',
+    values.toOrigins,
+    { '*': '*', 'https://a, http://b:5173': ['https://a', 'http://b:5173'] },
+  ],
   ['hops in front', values.toTrustedProxies, { '0': 0, '99': 99 }],
   ['proxies in front', values.toTrustedProxies, { '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'] }],
   ['a text', values.toSingleLine, asIs(['x'.repeat(4_096), 'a b é'])],
-  ['an address', (text) => values.toHttpUrl(text).href, asIs(['http://a.example/x', 'https://a.example/'])],
-  ['an address in production', (text) => values.toHttpsUrl(text).href, asIs(['https://a.example/'])],
-  ['the address of Redis', toRedis, asIs(['redis://h', 'rediss://u:p%25@h:6379/15', 'redis://h/12345'])],
+  [
+    'an address',
+    (text) => values.toHttpUrl(text).href,
+    asIs(['http://a.example/x', 'https://a.example/']),
+  ],
+  [
+    'an address in production',
+    (text) => values.toHttpsUrl(text).href,
+    asIs(['https://a.example/']),
+  ],
+  [
+    'the address of Redis',
+    toRedis,
+    asIs(['redis://h', 'rediss://u:p%25@h:6379/15', 'redis://h/12345']),
+  ],
   ['the longest password of Redis', toRedis, asIs([`redis://:${LONGEST}@h`])],
   ['the address of a proxy', toProxy, { 'http://proxy': ['http://proxy/', undefined] }],
   ['that of one with a user', toProxy, { 'u:p@p:3128': ['http://p:3128/', 'u:p'] }],
   ['that of one with a password', toProxy, { 'https://:p%25@proxy/': ['https://proxy/', ':p%'] }],
-  ['that of one with the longest', toProxy, { [`http://u:${LONGEST}@h`]: ['http://h/', `u:${LONGEST}`] }],
+  [
+    'that of one with the longest',
+    toProxy,
+    { [`http://u:${LONGEST}@h`]: ['http://h/', `u:${LONGEST}`] },
+  ],
   ['that of one in IPv6', toProxy, { 'http://u@[::1]:3128': ['http://[::1]:3128/', 'u:'] }],
   ['a bearer token', (text) => toBearer(text).reveal(), asIs(['!ab~', 'x'.repeat(8_192)])],
   ['a secret', (text) => toPlainSecret(text).reveal(), asIs(['é\t '])],
   ['passwords', values.passwordsIn, { 'redis://h': [], 'redis://:plain@h': ['plain'] }],
   ['encoded passwords', values.passwordsIn, { 'redis://u:p%40ss@h': ['p%40ss', 'p@ss'] }],
 ])('%s is read', (_kind, parse, read) => {
-  for (const [text, value] of Object.entries(read)) expect([text, parse(text)]).toEqual([text, value]);
+  for (const [text, value] of Object.entries(read))
+    expect([text, parse(text)]).toEqual([text, value]);
 });
 
 /** Of every refusal: what is wrong or what would be right, in words. */
@@ -74,9 +112,17 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   ['a port', values.toPort, each('|65536|-1|1.5|000001|x1|1x|0x10| 1|1 ')],
   ['a port or off', values.toPortOrOff, each('|on|65536|off ')],
   ['host names', values.toHostNames, each('|a,|-a|a-|a..b|a b|a:1|.a|!a|a!|a.b..|*.a|https://a')],
-  ['long host names', values.toHostNames, [`${LONGEST_NAME}a`, `${LABEL}a.b`, `${LABEL}.${'a'.repeat(64)}`]],
+  [
+    'long host names',
+    values.toHostNames,
+    [`${LONGEST_NAME}a`, `${LABEL}a.b`, `${LABEL}.${'a'.repeat(64)}`],
+  ],
   ['a choice', values.toOneOf(['a', 'b']), each('|c|A|a ')],
-  ['a duration', values.toDurationMs, each('9ms|9.4ms|0s|5|1.s|.5s|-5s|5 s|x5s|5sx|5s5|367d|366.1d|1e3s')],
+  [
+    'a duration',
+    values.toDurationMs,
+    each('9ms|9.4ms|0s|5|1.s|.5s|-5s|5 s|x5s|5sx|5s5|367d|366.1d|1e3s'),
+  ],
   ['a unit', values.toDurationMs, each('s|5S|5w|1constructor|constructor')],
   ['a size', values.toBytes, each('0b|0.4b|1|kb|1.kb|-1kb|1 kb|x1kb|1kbx|257mb|256.1mb|1gb')],
   ['a count', values.toCount, each('|1.5|-1|1000000000|x1|1x| 1')],
@@ -84,12 +130,28 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   ['fields', values.toFields, each('|a,|a:|:a|a:b:c|a??|?|a?:b|a,a|a,a?|a:x,a:y')],
   ['the name of a field', values.toFields, each('a b|a"|a\\|a\u200b|__proto__|a:__proto__')],
   ['field names', values.toFieldNames, each('|a,|a:b|a?|a b|__proto__')],
-  ['origins', values.toOrigins, each('|x|https://a/|https://A|https://a:443|https://a,*|xhttps://a')],
-  ['origins of one user or page', values.toOrigins, each('https://user@a.example|https://a.example?')],
+  [
+    'origins',
+    values.toOrigins,
+    each('|x|https://a/|https://A|https://a:443|https://a,*|xhttps://a'),
+  ],
+  [
+    'origins of one user or page',
+    values.toOrigins,
+    each('https://user@a.example|https://a.example?'),
+  ],
   ['origins of another protocol', values.toOrigins, each('ftp://a|file:///a')],
-  ['proxies in front', values.toTrustedProxies, each('|100|-1|true|*|localhost|loopback|x|10.0.0.0/8,')],
+  [
+    'proxies in front',
+    values.toTrustedProxies,
+    each('|100|-1|true|*|localhost|loopback|x|10.0.0.0/8,'),
+  ],
   ['all addresses', values.toTrustedProxies, each('0.0.0.0/0|::/0|10.0.0.0/8,::/0')],
-  ['ranges', values.toTrustedProxies, each('10.0.0.0/33|10.0.0.1/00|::1.2.3.4|10.0.0.0/8/8|::1/129')],
+  [
+    'ranges',
+    values.toTrustedProxies,
+    each('10.0.0.0/33|10.0.0.1/00|::1.2.3.4|10.0.0.0/8/8|::1/129'),
+  ],
   ['a text', values.toSingleLine, ['a\nb', 'a\0', 'x'.repeat(4_097), 'é'.repeat(2_049)]],
   ['an address', values.toHttpUrl, each('|a|ftp://a|http://u@a|http://:p@a')],
   ['an address of a page', values.toHttpUrl, each('http://a?b|http://a?|http://a#b|http://a#')],
@@ -100,13 +162,21 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
     values.toRedisUrl,
     each('redis://h/x|redis://h/1x|redis://h/123456|redis://h/1/2'),
   ],
-  ['the password of Redis', values.toRedisUrl, each(`redis://%zz@h|redis://:%@h|redis://:${TOO_LONG}@h`)],
+  [
+    'the password of Redis',
+    values.toRedisUrl,
+    each(`redis://%zz@h|redis://:%@h|redis://:${TOO_LONG}@h`),
+  ],
   [
     'a proxy',
     values.toEgressProxy,
     each('|://|socks5://p|http://u:p@|http://p/path|http://p?|http://p/#a|a b'),
   ],
-  ['the password of a proxy', values.toEgressProxy, each(`http://%@p|http://u:%zz@p|http://u:${TOO_LONG}@h`)],
+  [
+    'the password of a proxy',
+    values.toEgressProxy,
+    each(`http://%@p|http://u:%zz@p|http://u:${TOO_LONG}@h`),
+  ],
   ['a bearer token', toBearer, each('|abc|abc\\|abc d|abcd\n|abcdé|\u007fabcd')],
   ['a secret', toPlainSecret, ['', '\\', 'a\0', 'x'.repeat(8_193), 'é'.repeat(4_097)]],
 ])('%s: nothing else is read', (_kind, parse, texts) => {
@@ -140,6 +210,12 @@ test.each<[parse: Parse, text: string, problem: string]>([
 });
 
 test('whatever addresses of proxies are read, Express can use', () => {
-  for (const addresses of ['10.0.0.0/8', '2001:db8::/32', '::ffff:10.0.0.1', 'fe80::1%eth0', '127.0.0.1,::1'])
+  for (const addresses of [
+    '10.0.0.0/8',
+    '2001:db8::/32',
+    '::ffff:10.0.0.1',
+    'fe80::1%eth0',
+    '127.0.0.1,::1',
+  ])
     expect(() => createClientAddress(values.toTrustedProxies(addresses))).not.toThrow();
 });

@@ -8,7 +8,8 @@ import {
 import { closeLater } from '../helpers/close-later.ts';
 import { startLoadedRig } from '../helpers/rig.ts';
 
-// Real caches in front of the service: what docs/deployment.md says of them, and of CDNs that work alike.
+// Real caches in front of the service: what docs/deployment.md says of them, and of CDNs that work
+// alike.
 
 const ALLOWED = 'https://a.example.com';
 const OTHER = 'https://b.example.com';
@@ -37,7 +38,9 @@ for (const [name, describeWithIt, startCache, encodings, copies] of CACHES) {
         },
         /** The statuses with which the service answered what came through. */
         asked: (): string[] =>
-          [...rig.log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(([, status = '']) => status),
+          [...rig.log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].map(
+            ([, status = '']) => status,
+          ),
       };
     };
     const allowedOrigin = ({ headers }: Response): string | null =>

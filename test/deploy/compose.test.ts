@@ -71,7 +71,10 @@ test.each([
 test('the health checks of the images pass while the program answers, and fail once it does not', async () => {
   const checks = [...dockerfile.matchAll(/^HEALTHCHECK .*\n +CMD (\[.*\])$/gm)];
   const rig = await openRig();
-  const env = { PORT: new URL(rig.url).port, EMULATOR_CONTROL_PORT: new URL(rig.emulator.controlUrl).port };
+  const env = {
+    PORT: new URL(rig.url).port,
+    EMULATOR_CONTROL_PORT: new URL(rig.emulator.controlUrl).port,
+  };
   const check = ([, command = '']: RegExpExecArray): Promise<number | null> =>
     runProgram(process.execPath, { args: JSON.parse(command).slice(1), env }).exit;
   expect(await Promise.all(checks.map(check))).toEqual([0, 0]);

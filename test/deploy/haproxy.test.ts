@@ -5,10 +5,14 @@ import { describeWithHaproxy, startHaproxy } from '../helpers/haproxy.ts';
 import { startRig } from '../helpers/rig.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 
-// The shipped load balancer in front of one replica. What clients get in an outage: soak/load-balancer.test.ts.
+// The shipped load balancer in front of one replica. What clients get in an outage:
+// soak/load-balancer.test.ts.
 
 describeWithHaproxy('the load balancer', () => {
-  /** In front of one replica, which it has found. `lastRequest` is the replica's last log line about the list. */
+  /**
+   * In front of one replica, which it has found. `lastRequest` is the replica's last log line about
+   * the list.
+   */
   const start = async () => {
     const rig = await startRig({ env: { TRUST_PROXY: '1' } });
     const haproxy = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));

@@ -14,7 +14,8 @@ import { runProgram, type Program } from '../helpers/program.ts';
 import { read } from '../helpers/repository.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 
-// The service as it is deployed: production dependencies only, in the image's file layout, started by its command.
+// The service as it is deployed: production dependencies only, in the image's file layout, started
+// by its command.
 
 const { app, entrypoint } = layOutImage();
 afterAll(() => rmSync(app, { recursive: true }));
@@ -38,7 +39,8 @@ test('the image serves the list, and a status page that names a command which wo
   const service = runNode([...entrypoint, 'serve'], env);
   const [, url = '', operatorsUrl = ''] = await service.says(LISTENING);
   expect((await fetch(`${url}/banks`)).status).toBe(502);
-  const [, command = ''] = />node ([^<]* doctor)</.exec(await (await fetch(operatorsUrl)).text()) ?? [];
+  const [, command = ''] =
+    />node ([^<]* doctor)</.exec(await (await fetch(operatorsUrl)).text()) ?? [];
   await emulator.behave('healthy');
   const doctor = runNode(command.split(' '), env);
   expect(await doctor.exit).toBe(0);
@@ -50,7 +52,8 @@ test('a list made beforehand by the printed command is served on day 0, while th
   const provider = await startEmulator();
   const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-day-0-')), 'list.json');
   const env = { PROVIDER_SANDBOX_BASE_URL: provider.baseUrl };
-  const [, command = ''] = /^node (.* snapshot) list\.json$/m.exec(read('docs/deployment.md')) ?? [];
+  const [, command = ''] =
+    /^node (.* snapshot) list\.json$/m.exec(read('docs/deployment.md')) ?? [];
   await promisify(execFile)(process.execPath, [...command.split(' '), snapshot], {
     env: { ...SANDBOX, ...env },
   });

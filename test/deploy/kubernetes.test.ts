@@ -5,8 +5,8 @@ import { SECRET_VARIABLES, VARIABLES } from '../../src/config/variables.ts';
 import { read } from '../helpers/repository.ts';
 import { startRig } from '../helpers/rig.ts';
 
-// The Kubernetes manifests, held against the code: a renamed variable, a moved port or a probe of a path that is gone
-// fails here and not in a cluster.
+// The Kubernetes manifests, held against the code: a renamed variable, a moved port or a probe of a
+// path that is gone fails here and not in a cluster.
 
 const BASE = 'deploy/kubernetes';
 const documentsOf = (path: string) =>
@@ -17,7 +17,8 @@ const { resources } = parse(read(`${BASE}/monitoring/kustomization.yaml`));
 const monitoring = resources.flatMap((path: string) => documentsOf(`monitoring/${path}`));
 
 const specOf = (kind: string, wanted = 'banks-bff') =>
-  [...base, ...monitoring].find((object) => object.kind === kind && object.metadata.name === wanted).spec;
+  [...base, ...monitoring].find((object) => object.kind === kind && object.metadata.name === wanted)
+    .spec;
 const [secret] = documentsOf('examples/secret.yaml');
 const [gateway, route, redirect] = documentsOf('examples/httproute.yaml');
 
@@ -41,7 +42,9 @@ test("the Deployment's variables and ports are the service's, and no Service has
     { name: 'management', containerPort: management.listen?.port },
   ]);
   for (const name of ['banks-bff', 'banks-bff-alive'])
-    expect(specOf('Service', name).ports).toEqual([expect.objectContaining({ targetPort: 'http' })]);
+    expect(specOf('Service', name).ports).toEqual([
+      expect.objectContaining({ targetPort: 'http' }),
+    ]);
 });
 
 test('the probes ask what the service answers', async () => {
@@ -63,7 +66,9 @@ test('secrets are files of a Secret that applying the base again does not touch'
   const [{ mountPath }] = container.volumeMounts;
   const files = Object.keys(env).filter((name) => name.endsWith('_FILE'));
   const keys = Object.keys(secret.stringData);
-  expect(new Set(files.map((name) => env[name]))).toEqual(new Set(keys.map((key) => `${mountPath}/${key}`)));
+  expect(new Set(files.map((name) => env[name]))).toEqual(
+    new Set(keys.map((key) => `${mountPath}/${key}`)),
+  );
   expect(secret.metadata.name).toBe(pod.volumes[0].secret.secretName);
 });
 
@@ -108,7 +113,9 @@ test('pods are reached by named namespaces only, and reach DNS, the provider on 
 });
 
 test('Prometheus scrapes the management port, by either way, and has the alerts of its own file', () => {
-  expect(specOf('PodMonitor').podMetricsEndpoints).toMatchObject([{ port: 'management', path: '/metrics' }]);
+  expect(specOf('PodMonitor').podMetricsEndpoints).toMatchObject([
+    { port: 'management', path: '/metrics' },
+  ]);
   const annotations = { 'prometheus.io/port': '3001', 'prometheus.io/path': '/metrics' };
   expect(metadata.annotations).toMatchObject(annotations);
   // When it fails: node test/helpers/write-prometheus-rule.js
@@ -123,7 +130,8 @@ test('the HTTPRoute leads from the host with TLS to the ready pods, and http to 
   expect(specOf('Service', name).publishNotReadyAddresses).toBeUndefined();
   expect(specOf('Service', 'banks-bff-alive').publishNotReadyAddresses).toBe(true);
   const hostOf = (section: string) =>
-    gateway.spec.listeners.find(({ name: listener }: { name: string }) => listener === section).hostname;
+    gateway.spec.listeners.find(({ name: listener }: { name: string }) => listener === section)
+      .hostname;
   for (const { spec } of [route, redirect]) {
     const [{ name: parent, sectionName }] = spec.parentRefs;
     expect(parent).toBe(gateway.metadata.name);

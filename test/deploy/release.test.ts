@@ -29,7 +29,8 @@ test.each(readdirSync('.github/workflows'))(
     for (const job of all) expect(job['timeout-minutes']).toEqual(expect.any(Number));
     const steps = all.flatMap((job) => job.steps);
     expect(steps.map(({ run }) => run)).toContain('bash .ci/run');
-    // By their commit, which a moved tag cannot change. Dependabot keeps the comment, and people read it.
+    // By their commit, which a moved tag cannot change. Dependabot keeps the comment, and people
+    // read it.
     const pinned = text.match(/uses: \S+@[\da-f]{40} # v\d+\.\d+\.\d+$/gm) ?? [];
     expect(pinned).toHaveLength(steps.filter(({ uses }) => uses).length);
   },
@@ -101,7 +102,9 @@ test('the SBOM lists what a production install has, and nothing else', async () 
   const installed = Object.entries<{ dev?: boolean; link?: boolean; version: string }>(packages)
     .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
     .map(([path, { version }]) => `${path.replace(/^.*node_modules\//, '')}@${version}`);
-  const refs: string[] = components.map((component: Record<string, string>) => component['bom-ref']);
+  const refs: string[] = components.map(
+    (component: Record<string, string>) => component['bom-ref'],
+  );
   expect(refs.toSorted()).toEqual([...new Set(installed)].toSorted());
   expect(refs).toEqual(expect.arrayContaining([expect.stringMatching(/^express@/)]));
 });
@@ -116,7 +119,12 @@ const HOLE = {
 
 test.each([
   ['fails on a high advisory, and names the package', { undici: [HOLE] }, 1, 'high: undici'],
-  ['says that nothing was checked where the registry has no such service', undefined, 0, 'not checked, the'],
+  [
+    'says that nothing was checked where the registry has no such service',
+    undefined,
+    0,
+    'not checked, the',
+  ],
 ])('the audit %s', async (_what, advisories, status, said) => {
   const registry = createServer((req, res) => {
     req.resume().on('end', () => {

@@ -12,16 +12,19 @@ import { read } from '../helpers/repository.ts';
 import { eventually } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 
-// The unit for systemd: what systemd itself says of it, and the release's archive, unpacked where nothing can be written and
-// run by the unit's command line with the unit's variables: as user nobody where the tests are root's, otherwise as their own
-// user.
+// The unit for systemd: what systemd itself says of it, and the release's archive, unpacked where
+// nothing can be written and run by the unit's command line with the unit's variables: as user
+// nobody where the tests are root's, otherwise as their own user.
 
 const UNIT = read('deploy/systemd/banks-bff.service');
 /** The values of `key`, in order. */
 const valuesOf = (key: string): string[] =>
   [...UNIT.matchAll(new RegExp(String.raw`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-/** The variables that the unit sets; the rest comes from the operator's file. An assignment with a space is quoted. */
+/**
+ * The variables that the unit sets; the rest comes from the operator's file. An assignment with a
+ * space is quoted.
+ */
 const unitVariables = (): Record<string, string> =>
   Object.fromEntries(
     valuesOf('Environment').map((line) =>
@@ -42,7 +45,9 @@ describeWithSystemd('systemd', () => {
   const analyze = (text: string, ...args: string[]): { status: number | null; written: string } => {
     const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks-bff.service');
     writeFileSync(file, text);
-    const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], {
+      encoding: 'utf8',
+    });
     return { status, written: stdout + stderr };
   };
 
@@ -84,7 +89,8 @@ describeWithSetpriv('the archive', () => {
     execFileSync('tar', ['--extract', '--gzip', '--file', archive, '--directory', folder]);
     const tree = join(folder, basename(archive, '.tar.gz'));
     const [state, credentials] = [join(folder, 'state'), join(folder, 'credentials')];
-    for (const path of [join(state, 'banks-bff'), credentials]) mkdirSync(path, { recursive: true });
+    for (const path of [join(state, 'banks-bff'), credentials])
+      mkdirSync(path, { recursive: true });
     for (const line of valuesOf('LoadCredential'))
       writeFileSync(join(credentials, line.split(':')[0] ?? ''), 'emulator-access-token\n');
     if (isRoot) chownSync(join(state, 'banks-bff'), NOBODY, NOBODY);
@@ -121,6 +127,8 @@ describeWithSetpriv('the archive', () => {
     expect(await exit).toBe(0);
     // The unit gives it more time than it takes.
     const [, graceMs] = /"graceMs":(\d+)/.exec(output()) ?? [];
-    expect(Number.parseInt(valuesOf('TimeoutStopSec')[0] ?? '', 10) * 1_000).toBeGreaterThan(Number(graceMs));
+    expect(Number.parseInt(valuesOf('TimeoutStopSec')[0] ?? '', 10) * 1_000).toBeGreaterThan(
+      Number(graceMs),
+    );
   }, 90_000);
 });

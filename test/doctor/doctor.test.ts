@@ -19,7 +19,16 @@ import { startTlsFront } from '../helpers/tls-front.ts';
 // The doctor against the emulator, for each way in which an exchange can fail.
 
 const TOKEN = 'emulator-access-token';
-const ALL_STEPS = ['configuration', 'token', 'address', 'TLS', 'status', 'content', 'list', 'entries'];
+const ALL_STEPS = [
+  'configuration',
+  'token',
+  'address',
+  'TLS',
+  'status',
+  'content',
+  'list',
+  'entries',
+];
 
 /** What the doctor says of `emulator`. */
 const diagnose = (emulator: Emulator, env: Environment = {}) =>
@@ -43,7 +52,8 @@ const expectFailure = (
 ): void => {
   expect({ status, failed: steps('FAIL') }).toEqual({ status: 1, failed: [step] });
   expect(steps('ok|note')).toEqual(ALL_STEPS.slice(0, ALL_STEPS.indexOf(step)));
-  for (const words of [/^ {6}next +\S/m, 'cannot serve a list', ...said]) expect(text).toMatch(words);
+  for (const words of [/^ {6}next +\S/m, 'cannot serve a list', ...said])
+    expect(text).toMatch(words);
   // That concerns a running service.
   expect(text).not.toMatch(/retries continue/i);
 };
@@ -55,9 +65,15 @@ test('the built program writes the report to standard output, redacted, and its 
     const { exit, output } = runService(env, { programArgs: ['doctor'] });
     return { status: await exit, text: output() };
   };
-  expect(await run('')).toEqual({ status: 0, text: expect.stringContaining('can serve a list: 513 banks') });
+  expect(await run('')).toEqual({
+    status: 0,
+    text: expect.stringContaining('can serve a list: 513 banks'),
+  });
   const misplaced = await run(`/${TOKEN}`);
-  expect(misplaced).toEqual({ status: 1, text: expect.stringContaining('/[redacted]/api/v1/banks') });
+  expect(misplaced).toEqual({
+    status: 1,
+    text: expect.stringContaining('/[redacted]/api/v1/banks'),
+  });
   expect(misplaced.text).not.toContain(TOKEN);
 });
 
@@ -85,8 +101,12 @@ describe('a provider that can be served', () => {
   });
 
   test('shows under which name a field is published, no name with other characters, and 60 at most', async () => {
-    const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`field${index}`, '']));
-    const emulator = await emulate({ banks: [{ ispb: '1', 'x\u001b[31mred': 1, 'a,b': 2, ...many }] });
+    const many = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`field${index}`, '']),
+    );
+    const emulator = await emulate({
+      banks: [{ ispb: '1', 'x\u001b[31mred': 1, 'a,b': 2, ...many }],
+    });
     const { status, text } = await diagnose(emulator, { BANK_FIELDS: 'id:ispb' });
     expect(status).toBe(0);
     expect(text).toMatch(/^ {2}ispb .* published as id, no two entries alike$/m);
@@ -131,7 +151,9 @@ test.each([
   async (fields, lines) => {
     const report = await diagnose(await emulate(), { BANK_FIELDS: fields });
     expectFailure(report, 'entries');
-    expect([...report.text.matchAll(/^ {2}BANK_FIELDS=(.*)$/gm)].map(([, line]) => line)).toEqual(lines);
+    expect([...report.text.matchAll(/^ {2}BANK_FIELDS=(.*)$/gm)].map(([, line]) => line)).toEqual(
+      lines,
+    );
   },
 );
 
@@ -194,14 +216,21 @@ test.each<Row>([
   ['few', 'entries', /shorter than GUARD_MIN_BANKS/, { GUARD_MIN_BANKS: '100' }],
   ['most-unusable', 'entries', /\d+ entries are not JSON objects/],
   ['duplicates', 'entries', /199 entries have the same published content as an earlier one/],
-  ['renamed-field', 'entries', /: name, perhaps bankName$[^]*^ {2}BANK_FIELDS=code,ispb,name:bankName$/m],
+  [
+    'renamed-field',
+    'entries',
+    /: name, perhaps bankName$[^]*^ {2}BANK_FIELDS=code,ispb,name:bankName$/m,
+  ],
   ['healthy', 'entries', /\d+ entries .* alike, see the table below/s, { BANK_FIELDS: 'network' }],
-])('while the provider does %s, the step that fails is %s, with its likely cause', async (...row) => {
-  const [behaviour, step, likely, env] = row;
-  const emulator = await emulate();
-  await emulator.behave(behaviour);
-  expectFailure(await diagnose(emulator, env), step, likely);
-});
+])(
+  'while the provider does %s, the step that fails is %s, with its likely cause',
+  async (...row) => {
+    const [behaviour, step, likely, env] = row;
+    const emulator = await emulate();
+    await emulator.behave(behaviour);
+    expectFailure(await diagnose(emulator, env), step, likely);
+  },
+);
 
 test.each([
   ['entries', Array.from({ length: 50_001 }, (_, code) => ({ code: String(code) }))],
@@ -215,7 +244,10 @@ test.each([
 describe('the token', () => {
   test('in a file that begins with Bearer is not sent', async () => {
     const emulator = await emulate();
-    const env = { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: fileWith(`Bearer ${TOKEN}\n`) };
+    const env = {
+      PROVIDER_ACCESS_TOKEN: '',
+      PROVIDER_ACCESS_TOKEN_FILE: fileWith(`Bearer ${TOKEN}\n`),
+    };
     expectFailure(
       await diagnose(emulator, env),
       'token',
@@ -234,9 +266,17 @@ describe('the token', () => {
     ['error-as-200', {}, /the id or the secret is wrong/],
     ['unsupported-grant', {}, /does not offer the client-credentials grant/],
     ['unauthorized-client', {}, /which may not use the client-credentials grant/],
-    ['invalid-scope', {}, /next +ask the provider for the scope, and set PROVIDER_TOKEN_SCOPE to it/],
+    [
+      'invalid-scope',
+      {},
+      /next +ask the provider for the scope, and set PROVIDER_TOKEN_SCOPE to it/,
+    ],
     ['forbidden', {}, /or a firewall in front of it, does not let/],
-    ['camel-case', {}, /members are accessToken, expiresAt$[^]*something other than a Bearer token/m],
+    [
+      'camel-case',
+      {},
+      /members are accessToken, expiresAt$[^]*something other than a Bearer token/m,
+    ],
     ['bad-expires-in', {}, /something other than a Bearer token/],
     ['not-found', {}, /not the address of an OAuth 2.0 token endpoint/],
     ['no-content', {}, /not the address of an OAuth 2.0 token endpoint/],
@@ -255,7 +295,11 @@ describe('the token', () => {
     async (behaviour, env, likely) => {
       const emulator = await emulate();
       emulator.behaveToken(behaviour);
-      expectFailure(await diagnose(emulator, { ...clientCredentialsEnv(emulator), ...env }), 'token', likely);
+      expectFailure(
+        await diagnose(emulator, { ...clientCredentialsEnv(emulator), ...env }),
+        'token',
+        likely,
+      );
       expect(emulator.listCalls()).toBe(0);
     },
   );
@@ -323,11 +367,15 @@ describe('the token', () => {
 describe('the address', () => {
   test('with another scheme than the provider speaks points to the scheme', async () => {
     const { baseUrl } = await emulate();
-    const speaksNoTls = await runDoctor({ PROVIDER_SANDBOX_BASE_URL: baseUrl.replace('http:', 'https:') });
+    const speaksNoTls = await runDoctor({
+      PROVIDER_SANDBOX_BASE_URL: baseUrl.replace('http:', 'https:'),
+    });
     expectFailure(speaksNoTls, 'TLS', 'check the scheme and port');
     const front = await startTlsFront({ to: baseUrl, pair: createAuthority().issue('localhost') });
     closeLater(() => front.close());
-    const speaksTls = await runDoctor({ PROVIDER_SANDBOX_BASE_URL: front.url.replace('https:', 'http:') });
+    const speaksTls = await runDoctor({
+      PROVIDER_SANDBOX_BASE_URL: front.url.replace('https:', 'http:'),
+    });
     expectFailure(speaksTls, 'status', 'check the scheme and port');
   });
 
@@ -343,7 +391,10 @@ describe('the address', () => {
     const silent = createServer((socket) => closeLater(() => socket.destroy()));
     closeLater(() => silent.close());
     const port = await listenOn(silent);
-    const env = { PROVIDER_SANDBOX_BASE_URL: `https://127.0.0.1:${port}`, PROVIDER_TIMEOUT: timeout };
+    const env = {
+      PROVIDER_SANDBOX_BASE_URL: `https://127.0.0.1:${port}`,
+      PROVIDER_TIMEOUT: timeout,
+    };
     expectFailure(await runDoctor(env), 'address', likely);
   });
 });
@@ -359,7 +410,8 @@ test('an unusable configuration is reported whole, with status 1 and no value', 
   expect(text).toMatch(/^FAIL +configuration +CACHE_TTLL: is not a variable/m);
 });
 
-const entries = (count: number): unknown[] => Array.from({ length: count }, (_, code) => ({ code }));
+const entries = (count: number): unknown[] =>
+  Array.from({ length: count }, (_, code) => ({ code }));
 const NEXT_PAGE = 'the answer has a Link header to a next page';
 const OF_PAGES = { data: entries(50), total_pages: 11, hasMore: true };
 

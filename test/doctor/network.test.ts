@@ -5,12 +5,17 @@ import { runDoctor } from '../helpers/run-doctor.ts';
 import { startAlertingServer } from '../helpers/alerting-server.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
-import { describeWithProxy, startForwardProxy, type ForwardProxyOptions } from '../helpers/forward-proxy.ts';
+import {
+  describeWithProxy,
+  startForwardProxy,
+  type ForwardProxyOptions,
+} from '../helpers/forward-proxy.ts';
 import { describeWithHaproxy } from '../helpers/haproxy.ts';
 import { leaksIn } from '../helpers/leaks.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 
-// The doctor about what stands between the service and the provider: proxies, mutual TLS, private authorities.
+// The doctor about what stands between the service and the provider: proxies, mutual TLS, private
+// authorities.
 
 const authority = createAuthority();
 const server = authority.issue('localhost');
@@ -21,7 +26,10 @@ const KEY_LINES = client.key.split('\n').slice(1, -2);
 
 const doctor = async (env: Environment) => {
   const report = await runDoctor(env);
-  const secrets = new Map([['password', PASSWORD], ...KEY_LINES.map((line) => ['key', line] as const)]);
+  const secrets = new Map([
+    ['password', PASSWORD],
+    ...KEY_LINES.map((line) => ['key', line] as const),
+  ]);
   expect(leaksIn(report.text, secrets)).toEqual([]);
   return report;
 };
@@ -35,7 +43,12 @@ const mutual = (pair: Pair): Environment => ({
 
 const startProvider = async (host = '127.0.0.1'): Promise<string> => {
   const { baseUrl } = await emulate();
-  const front = await startTlsFront({ to: baseUrl, pair: server, clientAuthority: authority.cert, host });
+  const front = await startTlsFront({
+    to: baseUrl,
+    pair: server,
+    clientAuthority: authority.cert,
+    host,
+  });
   closeLater(() => front.close());
   return front.url;
 };
@@ -56,7 +69,9 @@ describeWithProxy('a forward proxy', () => {
       HTTPS_PROXY: `http://user:${PASSWORD}@127.0.0.1:${proxy.port}`,
     });
     expect(status).toBe(0);
-    expect(text).toMatch(/^ok +address +connected to the provider through the proxy at 127\.0\.0\.1 after/m);
+    expect(text).toMatch(
+      /^ok +address +connected to the provider through the proxy at 127\.0\.0\.1 after/m,
+    );
     expect(text).toMatch(/^ok +TLS +TLSv1\.3, the certificate is valid for/m);
   });
 
@@ -64,11 +79,35 @@ describeWithProxy('a forward proxy', () => {
   const NO_PROVIDER = { PROVIDER_SANDBOX_BASE_URL: 'https://localhost:9' };
   const NO_PROXY_THERE = { HTTPS_PROXY: 'http://127.0.0.1:9' };
   const NO_AUTHORITY = { PROVIDER_TLS_CA_FILE: '' };
-  test.each<[what: string, step: string, said: RegExp, options: ForwardProxyOptions, env?: Environment]>([
-    ['with another password', 'address', /not accept the user[^]*password in HTTPS_PROXY/, OTHER_PASSWORD],
-    ['that does not allow the port', 'address', /\(403\)[^]*ask who runs the proxy to/, { onlyPort: 443 }],
-    ['that cannot reach the provider', 'address', /\(500\)[^]*or reach localhost:9/, {}, NO_PROVIDER],
-    ['that is not there', 'address', /\(ECONNREFUSED\)[^]*check HTTPS_PROXY or/, {}, NO_PROXY_THERE],
+  test.each<
+    [what: string, step: string, said: RegExp, options: ForwardProxyOptions, env?: Environment]
+  >([
+    [
+      'with another password',
+      'address',
+      /not accept the user[^]*password in HTTPS_PROXY/,
+      OTHER_PASSWORD,
+    ],
+    [
+      'that does not allow the port',
+      'address',
+      /\(403\)[^]*ask who runs the proxy to/,
+      { onlyPort: 443 },
+    ],
+    [
+      'that cannot reach the provider',
+      'address',
+      /\(500\)[^]*or reach localhost:9/,
+      {},
+      NO_PROVIDER,
+    ],
+    [
+      'that is not there',
+      'address',
+      /\(ECONNREFUSED\)[^]*check HTTPS_PROXY or/,
+      {},
+      NO_PROXY_THERE,
+    ],
     ['behind which the handshake fails', 'TLS', /set PROVIDER_TLS_CA_FILE/, {}, NO_AUTHORITY],
   ])('%s is told apart', async (_what, step, said, options, env = {}) => {
     const proxy = await startProxy(options);
@@ -105,30 +144,36 @@ test('a certificate for another name is a failure', async () => {
 test.each([
   [13.5, /^note +TLS .* the certificate is valid for 13 more days$/m],
   [14.5, /^ok +TLS .* the certificate is valid for 14 more days$/m],
-])('a certificate is noted in the last two weeks before it expires: %d days', async (daysLeft, said) => {
-  const { baseUrl } = await emulate();
-  const end = new Date(Date.now() + daysLeft * 86_400_000).toISOString();
-  const dates = { from: '20200101000000Z', until: `${end.slice(0, 19).replaceAll(/\D/g, '')}Z` };
-  const front = await startTlsFront({ to: baseUrl, pair: authority.issue('localhost', dates) });
-  closeLater(() => front.close());
-  const report = await doctor({ ...TRUSTING, PROVIDER_SANDBOX_BASE_URL: front.url });
-  expect(report).toMatchObject({ status: 0, text: expect.stringMatching(said) });
-});
+])(
+  'a certificate is noted in the last two weeks before it expires: %d days',
+  async (daysLeft, said) => {
+    const { baseUrl } = await emulate();
+    const end = new Date(Date.now() + daysLeft * 86_400_000).toISOString();
+    const dates = { from: '20200101000000Z', until: `${end.slice(0, 19).replaceAll(/\D/g, '')}Z` };
+    const front = await startTlsFront({ to: baseUrl, pair: authority.issue('localhost', dates) });
+    closeLater(() => front.close());
+    const report = await doctor({ ...TRUSTING, PROVIDER_SANDBOX_BASE_URL: front.url });
+    expect(report).toMatchObject({ status: 0, text: expect.stringMatching(said) });
+  },
+);
 
 describeWithHaproxy('a handshake that the provider refuses', () => {
   test.each<['TLSv1.2' | 'TLSv1.3', string, Environment, RegExp]>([
     ['TLSv1.2', 'no', TRUSTING, /requires a client certificate \(mutual TLS\)/],
     ['TLSv1.3', 'another authority’s', mutual(stranger), /does not accept the client certificate/],
-  ])('in %s, with %s client certificate, is explained', async (newestVersion, _what, env, advice) => {
-    const alerting = await startAlertingServer({
-      pair: server,
-      clientAuthorityFile: authority.certFile,
-      newestVersion,
-    });
-    closeLater(() => alerting.close());
-    const { text, steps } = await doctor({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
-    expect(steps('FAIL')).toEqual(['TLS']);
-    expect(text).toMatch(advice);
-    expect(text).toMatch(/^ {6}next +.*PROVIDER_TLS_CERT_FILE/m);
-  });
+  ])(
+    'in %s, with %s client certificate, is explained',
+    async (newestVersion, _what, env, advice) => {
+      const alerting = await startAlertingServer({
+        pair: server,
+        clientAuthorityFile: authority.certFile,
+        newestVersion,
+      });
+      closeLater(() => alerting.close());
+      const { text, steps } = await doctor({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
+      expect(steps('FAIL')).toEqual(['TLS']);
+      expect(text).toMatch(advice);
+      expect(text).toMatch(/^ {6}next +.*PROVIDER_TLS_CERT_FILE/m);
+    },
+  );
 });

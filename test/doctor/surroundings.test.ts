@@ -1,5 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,14 +24,22 @@ import { eventually, openRig, startRig } from '../helpers/rig.ts';
 const doctor = async (env: Environment, emulator?: Emulator): Promise<DoctorReport> =>
   runDoctor({ PROVIDER_SANDBOX_BASE_URL: (emulator ?? (await emulate())).baseUrl, ...env });
 
-/** The provider's list is fine, `step` is not: it has a cause and what to do, and the exit status tells. */
+/**
+ * The provider's list is fine, `step` is not: it has a cause and what to do, and the exit status
+ * tells.
+ */
 const expectFailure = (
   { status, text, linesOf }: DoctorReport,
   step: string,
   message: RegExp,
   next: RegExp,
 ): void => {
-  for (const words of [/^FAIL/, message, /^ {6}likely +\S/m, new RegExp(`^ {6}next .*${next.source}`, 'm')])
+  for (const words of [
+    /^FAIL/,
+    message,
+    /^ {6}likely +\S/m,
+    new RegExp(`^ {6}next .*${next.source}`, 'm'),
+  ])
     expect(linesOf(step)).toMatch(words);
   expect(text).toContain(`But not all of it works: ${step}.`);
   expect(status).toBe(1);
@@ -88,14 +103,24 @@ describeWithRedis('Redis', () => {
 
   test('that is not there, hangs, or is something else is a failure', async () => {
     const nowhere = `redis://user:${SECRET}@127.0.0.1:${await findFreePort()}`;
-    expectFailure(await at(nowhere), 'redis', /connecting .*\(ECONNREFUSED\)/, /check host and port/);
+    expectFailure(
+      await at(nowhere),
+      'redis',
+      /connecting .*\(ECONNREFUSED\)/,
+      /check host and port/,
+    );
     const file = join(folder(), 'address');
     writeFileSync(file, `https://${SECRET}\n`);
     const noAddress = await doctor({ CACHE_REDIS_URL_FILE: file });
     expectFailure(noAddress, 'redis', /\(no address\)/, /write the address/);
     const redis = await redisOfTest();
     redis.stall();
-    expectFailure(await at(redis.url), 'redis', /connecting .*\(TIMEOUT\)/, /ask your network team/);
+    expectFailure(
+      await at(redis.url),
+      'redis',
+      /connecting .*\(TIMEOUT\)/,
+      /ask your network team/,
+    );
     redis.resume();
     const { baseUrl } = await emulate();
     const somethingElse = await at(baseUrl.replace('http:', 'redis:'));
@@ -106,7 +131,12 @@ describeWithRedis('Redis', () => {
     const redis = await redisOfTest('--requirepass', SECRET);
     const as = (user: string) => `redis://${user}127.0.0.1:${redis.port}`;
     expectFailure(await at(as('')), 'redis', /\(NOAUTH\)/, /write both into/);
-    expectFailure(await at(as(':wrong@')), 'redis', /logging in fails \(WRONGPASS\)/, /write both into/);
+    expectFailure(
+      await at(as(':wrong@')),
+      'redis',
+      /logging in fails \(WRONGPASS\)/,
+      /write both into/,
+    );
     const allow = (rules: string) =>
       redis.command(
         `AUTH ${SECRET}\r\nACL SETUSER weak reset on >${SECRET} ~banks-bff:* &banks-bff:* ${rules}`,
@@ -125,7 +155,13 @@ describeWithRedis('Redis', () => {
   test('that is read-only or full is a failure', async () => {
     const primary = await redisOfTest();
     // It writes what it gets from the primary to a file.
-    const replica = await redisOfTest('--dir', folder(), '--replicaof', '127.0.0.1', String(primary.port));
+    const replica = await redisOfTest(
+      '--dir',
+      folder(),
+      '--replicaof',
+      '127.0.0.1',
+      String(primary.port),
+    );
     expectFailure(await at(replica.url), 'redis', /writing fails \(READONLY\)/, /primary/);
     const full = await redisOfTest('--maxmemory', '1');
     expectFailure(await at(full.url), 'redis', /writing fails \(OOM\)/, /memory/);
@@ -143,7 +179,12 @@ describe('the ports', () => {
     expect(first.linesOf('management')).toMatch(/^ok .* can be used/);
     const second = await doctor({ ...env, MANAGEMENT_PORT: taken });
     expectFailure(second, 'management', /\(EADDRINUSE\)/, /set MANAGEMENT_PORT to another/);
-    expectFailure(await doctor({ HOST: '192.0.2.1' }), 'port', /192\.0\.2\.1/, /set HOST to one that is/);
+    expectFailure(
+      await doctor({ HOST: '192.0.2.1' }),
+      'port',
+      /192\.0\.2\.1/,
+      /set HOST to one that is/,
+    );
     expect((await doctor({ MANAGEMENT_PORT: 'off' })).linesOf('management')).toBe('');
   });
 
@@ -168,7 +209,9 @@ test('a clock that differs from the provider’s is noted, with the direction', 
   const clock = async (): Promise<string> => (await doctor({}, emulator)).linesOf('clock');
   expect(await clock()).toBe("ok    clock          agrees with the provider's");
   headers = { date: at(-120_000) };
-  expect(await clock()).toMatch(/^note {2}clock +1[12]\d s ahead of the provider's\n {6}next +synchronise/);
+  expect(await clock()).toMatch(
+    /^note {2}clock +1[12]\d s ahead of the provider's\n {6}next +synchronise/,
+  );
   headers = { date: at(120_000) };
   expect(await clock()).toMatch(/^note {2}clock +1[12]\d s behind the provider's/);
   headers = { date: at(-120_000), age: '120' };

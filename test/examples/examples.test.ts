@@ -52,7 +52,12 @@ describeInBrowser('the example in', () => {
       const bundle = await rolldown({ input: process.argv[1] });
       const { output } = await bundle.generate({ minify: true, comments: false });
       process.stdout.write(output.map(({ code }) => code).join('\\n'));`;
-    const args = ['--input-type=module', '--eval', bundle, resolve('packages/bank-picker/bank-picker.js')];
+    const args = [
+      '--input-type=module',
+      '--eval',
+      bundle,
+      resolve('packages/bank-picker/bank-picker.js'),
+    ];
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
     const kilobytes = gzipSync(stdout, { level: 9 }).length / 1_000;
     expect(kilobytes).toBeGreaterThan(10);

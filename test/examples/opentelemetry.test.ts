@@ -13,13 +13,18 @@ import { listenOn } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
 import { eventually } from '../helpers/rig.ts';
 
-// The recipe of docs/apm.md: a real OpenTelemetry SDK in the service, and a collector that takes what it exports.
+// The recipe of docs/apm.md: a real OpenTelemetry SDK in the service, and a collector that takes
+// what it exports.
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 
-/** A request of OTLP. The names of the attributes are those of OpenTelemetry's semantic conventions. */
+/**
+ * A request of OTLP. The names of the attributes are those of OpenTelemetry's semantic conventions.
+ */
 interface Export {
-  readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly Span[] }[] }[];
+  readonly resourceSpans: readonly {
+    readonly scopeSpans: readonly { readonly spans: readonly Span[] }[];
+  }[];
 }
 interface Span {
   readonly traceId: string;
@@ -63,7 +68,10 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '50',
     },
-    { cwd: scratch, preload: `import ${JSON.stringify(pathToFileURL(join(scratch, 'register.mjs')))};` },
+    {
+      cwd: scratch,
+      preload: `import ${JSON.stringify(pathToFileURL(join(scratch, 'register.mjs')))};`,
+    },
   );
   closeLater(
     () => rmSync(scratch, { recursive: true, force: true }),
@@ -78,8 +86,12 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
     exported
       .flatMap(({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans))
       .flatMap((scope) => scope.spans)
-      .filter((span) => span.kind === kind && JSON.stringify(span.attributes).includes(`"${path}"`));
-  await eventually(() => spans(SERVER, '/banks').length === 1 && spans(CLIENT, '/api/v1/banks').length === 1);
+      .filter(
+        (span) => span.kind === kind && JSON.stringify(span.attributes).includes(`"${path}"`),
+      );
+  await eventually(
+    () => spans(SERVER, '/banks').length === 1 && spans(CLIENT, '/api/v1/banks').length === 1,
+  );
   const succeeded = { key: 'http.response.status_code', value: { intValue: 200 } };
   expect(spans(SERVER, '/banks')[0]?.traceId).toBe(TRACE_ID);
   expect(spans(SERVER, '/banks')[0]?.attributes).toContainEqual(succeeded);

@@ -2,8 +2,8 @@ import type { Pair } from './authority.ts';
 import { onFreePort } from './free-port.ts';
 import { runHaproxy } from './haproxy.ts';
 
-// HAProxy as a server that requires client certificates and refuses a handshake by an alert, as the servers of real
-// providers do. Node's server only hangs up.
+// HAProxy as a server that requires client certificates and refuses a handshake by an alert, as the
+// servers of real providers do. Node's server only hangs up.
 
 export interface AlertingServerOptions {
   readonly pair: Pair;
@@ -12,7 +12,11 @@ export interface AlertingServerOptions {
   readonly newestVersion: 'TLSv1.2' | 'TLSv1.3';
 }
 
-export const startAlertingServer = ({ pair, clientAuthorityFile, newestVersion }: AlertingServerOptions) =>
+export const startAlertingServer = ({
+  pair,
+  clientAuthorityFile,
+  newestVersion,
+}: AlertingServerOptions) =>
   onFreePort(async (port) => {
     const { listens, close } = runHaproxy((write) => {
       const certificate = `crt ${write('both.pem', pair.cert + pair.key)}`;

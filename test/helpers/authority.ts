@@ -37,7 +37,17 @@ export const createAuthority = (name = 'test authority') => {
   writeFileSync(join(folder, 'ca.cnf'), CONFIG);
   writeFileSync(join(folder, 'index.txt'), '');
   writeFileSync(join(folder, 'names.cnf'), 'subjectAltName=DNS:localhost,IP:127.0.0.1');
-  openssl('req', '-x509', ...NEW_KEY, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', `/CN=${name}`);
+  openssl(
+    'req',
+    '-x509',
+    ...NEW_KEY,
+    '-keyout',
+    'ca.key',
+    '-out',
+    'ca.pem',
+    '-subj',
+    `/CN=${name}`,
+  );
   let issued = 0;
   return {
     cert: read('ca.pem'),

@@ -5,14 +5,18 @@ import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { sendRaw, type RawAnswer } from './raw-http.ts';
 import { eventually, openRig, type Rig } from './rig.ts';
 
-// The same service twice, with HOT_PATH=on and off, and with a list: both must answer with the same bytes.
+// The same service twice, with HOT_PATH=on and off, and with a list: both must answer with the same
+// bytes.
 
 export interface BothPaths {
   readonly hot: Rig;
   readonly express: Rig;
   readonly emulator: Emulator;
   readonly clock: ManualClock;
-  /** Sends `bytes` to both, and gives the answers, which are the same but for the id that a request is given, and the date. */
+  /**
+   * Sends `bytes` to both, and gives the answers, which are the same but for the id that a request
+   * is given, and the date.
+   */
   readonly ask: (bytes: string) => Promise<readonly RawAnswer[]>;
   readonly close: () => Promise<void>;
 }

@@ -24,7 +24,10 @@ export const hotPath: HotPath = (head, socket) => {
 };
 
 /** It is closed after the test. */
-export const startServer = async (app: RequestListener, { limits, ...options }: ServerRigOptions = {}) => {
+export const startServer = async (
+  app: RequestListener,
+  { limits, ...options }: ServerRigOptions = {},
+) => {
   const clock = createManualClock();
   const refusals: ParserRefusal[] = [];
   const server = createBoundedServer({

@@ -5,12 +5,16 @@ import { onFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram, SYSTEM_PATH } from './program.ts';
 
-// Real caches in front of the service: nginx and Varnish, as their packages are, told only where the service is.
+// Real caches in front of the service: nginx and Varnish, as their packages are, told only where
+// the service is.
 
 export type CachingProxy = Awaited<ReturnType<typeof start>>;
 
 const nginx = needProgram(['nginx', '/usr/sbin/nginx'], 'On Debian: apt-get install nginx');
-const varnish = needProgram(['varnishd', '/usr/sbin/varnishd'], 'On Debian: apt-get install varnish');
+const varnish = needProgram(
+  ['varnishd', '/usr/sbin/varnishd'],
+  'On Debian: apt-get install varnish',
+);
 
 /** `describe` for tests that need nginx. */
 export const describeWithNginx = nginx.describeWithIt;
@@ -18,12 +22,18 @@ export const describeWithNginx = nginx.describeWithIt;
 /** `describe` for tests that need Varnish. */
 export const describeWithVarnish = varnish.describeWithIt;
 
-/** Runs one of them, which cannot tell which port it got. @param argsFor its arguments; `folder` is for its files */
+/**
+ * Runs one of them, which cannot tell which port it got. @param argsFor its arguments; `folder` is
+ * for its files
+ */
 const start = (command: string, argsFor: (port: number, folder: string) => readonly string[]) => {
   const folder = mkdtempSync(join(tmpdir(), 'banks-cache-'));
   return onFreePort(async (port) => {
     // Varnish has a C compiler make a program of its rules.
-    const program = runProgram(command, { args: argsFor(port, folder), env: { PATH: SYSTEM_PATH } });
+    const program = runProgram(command, {
+      args: argsFor(port, folder),
+      env: { PATH: SYSTEM_PATH },
+    });
     await program.listens(port);
     return {
       url: `http://127.0.0.1:${port}`,
@@ -35,7 +45,10 @@ const start = (command: string, argsFor: (port: number, folder: string) => reado
   });
 };
 
-/** nginx in front of the service at `serviceUrl`, which renews what it serves in the background unless told otherwise. */
+/**
+ * nginx in front of the service at `serviceUrl`, which renews what it serves in the background
+ * unless told otherwise.
+ */
 export const startNginx = (
   serviceUrl: string,
   upstream = 'keepalive 16;',

@@ -7,4 +7,5 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-export const closeLater = (...close: readonly (() => unknown)[]): void => void closers.push(...close);
+export const closeLater = (...close: readonly (() => unknown)[]): void =>
+  void closers.push(...close);

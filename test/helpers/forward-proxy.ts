@@ -33,7 +33,9 @@ export const startForwardProxy = ({ credentials, onlyPort }: ForwardProxyOptions
     ];
     const file = join(mkdtempSync(join(tmpdir(), 'banks-proxy-')), 'tinyproxy.conf');
     writeFileSync(file, `${config.join('\n')}\n`);
-    const { end, stall, resume, output, says } = runProgram('tinyproxy', { args: ['-d', '-c', file] });
+    const { end, stall, resume, output, says } = runProgram('tinyproxy', {
+      args: ['-d', '-c', file],
+    });
     await says(/done sending stored logs/);
     return {
       port,

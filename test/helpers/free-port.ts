@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:net';
 // Free ports, for servers of a test and for programs that cannot pick one themselves.
 
 /**
- * Starts a program that needs to know its port. Another process may take a free port before the program does, so `start`,
- * which rejects if the port is in use, is tried with several.
+ * Starts a program that needs to know its port. Another process may take a free port before the
+ * program does, so `start`, which rejects if the port is in use, is tried with several.
  */
 export const onFreePort = async <T>(start: (port: number) => Promise<T>): Promise<T> => {
   const errors: unknown[] = [];

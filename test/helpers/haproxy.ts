@@ -7,8 +7,8 @@ import { findFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram, SYSTEM_PATH } from './program.ts';
 
-// The real HAProxy, above all with the shipped configuration, in which only addresses are replaced, and a name server in place
-// of Docker's.
+// The real HAProxy, above all with the shipped configuration, in which only addresses are replaced,
+// and a name server in place of Docker's.
 
 const SHIPPED_CONFIG = 'deploy/haproxy/haproxy.cfg';
 
@@ -18,8 +18,13 @@ export const { describeWithIt: describeWithHaproxy } = needProgram(
   'On Debian: apt-get install haproxy',
 );
 
-/** Runs it with the configuration that `configure` returns, which may write files that the configuration names. */
-export const runHaproxy = (configure: (write: (name: string, text: string) => string) => string) => {
+/**
+ * Runs it with the configuration that `configure` returns, which may write files that the
+ * configuration names.
+ */
+export const runHaproxy = (
+  configure: (write: (name: string, text: string) => string) => string,
+) => {
   const folder = mkdtempSync(join(tmpdir(), 'banks-haproxy-'));
   const write = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
@@ -50,7 +55,8 @@ export const startHaproxy = async (addresses: readonly string[], port: number) =
   const { listens, log, close } = runHaproxy(() =>
     replacements.reduce(
       (config, [shipped, own]) => {
-        if (!config.includes(shipped)) throw new Error(`${SHIPPED_CONFIG} no longer has "${shipped}"`);
+        if (!config.includes(shipped))
+          throw new Error(`${SHIPPED_CONFIG} no longer has "${shipped}"`);
         return config.replaceAll(shipped, own);
       },
       readFileSync(SHIPPED_CONFIG, 'utf8'),
@@ -71,7 +77,10 @@ export const startHaproxy = async (addresses: readonly string[], port: number) =
 const TYPE_A = 1;
 const HEADER_BYTES = 12;
 
-/** A name server that knows one name: `addresses` for every question of type A, nothing for others (RFC 1035). */
+/**
+ * A name server that knows one name: `addresses` for every question of type A, nothing for others
+ * (RFC 1035).
+ */
 const startNameServer = async (addresses: readonly string[]) => {
   const socket = createSocket('udp4');
   socket.on('message', (query, { port, address }) => {
@@ -79,9 +88,35 @@ const startNameServer = async (addresses: readonly string[]) => {
     const isTypeA = query.readUInt16BE(questionEnd - 4) === TYPE_A;
     const records = (isTypeA ? addresses : []).map((ip) =>
       // A pointer to the question's name, type A, class IN, 1 s to live, and four bytes of address.
-      Buffer.from([0xc0, HEADER_BYTES, 0, TYPE_A, 0, 1, 0, 0, 0, 1, 0, 4, ...ip.split('.').map(Number)]),
+      Buffer.from([
+        0xc0,
+        HEADER_BYTES,
+        0,
+        TYPE_A,
+        0,
+        1,
+        0,
+        0,
+        0,
+        1,
+        0,
+        4,
+        ...ip.split('.').map(Number),
+      ]),
     );
-    const header = Buffer.from([...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, records.length, 0, 0, 0, 0]);
+    const header = Buffer.from([
+      ...query.subarray(0, 2),
+      0x81,
+      0x80,
+      0,
+      1,
+      0,
+      records.length,
+      0,
+      0,
+      0,
+      0,
+    ]);
     const question = query.subarray(HEADER_BYTES, questionEnd);
     socket.send(Buffer.concat([header, question, ...records]), port, address);
   });

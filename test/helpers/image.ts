@@ -3,7 +3,8 @@ import { cpSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-// The files and the command of the service's image, made from the Dockerfile and the lock file without Docker.
+// The files and the command of the service's image, made from the Dockerfile and the lock file
+// without Docker.
 
 export interface Image {
   /** The directory that stands for the image's /app. */
@@ -22,7 +23,10 @@ export const layOutImage = (): Image => {
   return { app, entrypoint: readEntrypoint() };
 };
 
-/** Node's options in the image of the checkout in `directory`, without those that this Node does not know. */
+/**
+ * Node's options in the image of the checkout in `directory`, without those that this Node does not
+ * know.
+ */
 export const imageOptions = (directory = '.'): string[] =>
   readEntrypoint(directory).filter((arg) => arg.startsWith('--'));
 
@@ -34,9 +38,13 @@ const readEntrypoint = (directory = '.'): string[] => {
   return args.filter((arg) => !arg.startsWith('--') || isKnownOption(arg));
 };
 
-const isKnownOption = (arg: string): boolean => spawnSync(process.execPath, [arg, '--version']).status === 0;
+const isKnownOption = (arg: string): boolean =>
+  spawnSync(process.execPath, [arg, '--version']).status === 0;
 
-/** As COPY does: `paths` are sources, with wildcards, and a destination; of a directory it copies the content. */
+/**
+ * As COPY does: `paths` are sources, with wildcards, and a destination; of a directory it copies
+ * the content.
+ */
 const copy = (paths: string, app: string): void => {
   const [to = '', ...sources] = paths.split(' ').toReversed();
   const script =
@@ -44,10 +52,16 @@ const copy = (paths: string, app: string): void => {
   execFileSync('bash', ['-ec', script, join(app, to), sources.join(' ')]);
 };
 
-/** What `npm ci --omit=dev` installs where only package.json and the lock file are, without workspaces. */
+/**
+ * What `npm ci --omit=dev` installs where only package.json and the lock file are, without
+ * workspaces.
+ */
 const copyProductionPackages = (app: string): void => {
-  const { packages }: { packages: Record<string, { readonly dev?: boolean; readonly link?: boolean }> } =
-    JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  const {
+    packages,
+  }: { packages: Record<string, { readonly dev?: boolean; readonly link?: boolean }> } = JSON.parse(
+    readFileSync('package-lock.json', 'utf8'),
+  );
   const paths = Object.entries(packages)
     .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
     .map(([path]) => path);

@@ -1,5 +1,6 @@
-// Finds a secret in bytes, in any combination of encodings. It shares nothing with the service's own search: it decodes
-// everything that could be encoded, layer by layer, and searches for the plain value.
+// Finds a secret in bytes, in any combination of encodings. It shares nothing with the service's
+// own search: it decodes everything that could be encoded, layer by layer, and searches for the
+// plain value.
 
 /** The names of the secrets that are somewhere in `text`. */
 export const leaksIn = (text: string, secrets: ReadonlyMap<string, string>): string[] => {
@@ -26,7 +27,9 @@ const unwrap = (text: string): string[] => [
 const ESCAPED: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
 
 const percentDecode = (text: string): string =>
-  text.replaceAll(/(?:%[\da-fA-F]{2})+/g, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString());
+  text.replaceAll(/(?:%[\da-fA-F]{2})+/g, (run) =>
+    Buffer.from(run.replaceAll('%', ''), 'hex').toString(),
+  );
 
 /** All runs of Base64 characters, decoded at each of the four possible offsets. */
 const decodeBase64 = (text: string): string[] => {

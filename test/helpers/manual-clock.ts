@@ -8,7 +8,10 @@ export interface ManualClock extends Clock {
   advance(ms: number): void;
   /** Moves time forward as on a suspended machine: timers that were due meanwhile run late. */
   skip(ms: number): void;
-  /** Moves time to the next timer and no further: a load that it starts still has its whole deadline. */
+  /**
+   * Moves time to the next timer and no further: a load that it starts still has its whole
+   * deadline.
+   */
   next(): void;
   /** The pending timers, in milliseconds from now, shortest first. */
   waits(): number[];
@@ -19,7 +22,8 @@ export const createManualClock = (): ManualClock => {
   const wallOffsetMs = Date.UTC(2026, 0, 1);
   const timers = new Set<{ atMs: number; task: () => void }>();
 
-  const waits = (): number[] => [...timers].map(({ atMs }) => atMs - nowMs).toSorted((a, b) => a - b);
+  const waits = (): number[] =>
+    [...timers].map(({ atMs }) => atMs - nowMs).toSorted((a, b) => a - b);
   const clock: ManualClock = {
     monotonicMs: () => monotonic(nowMs),
     wallMs: () => wall(wallOffsetMs + nowMs),
@@ -32,7 +36,9 @@ export const createManualClock = (): ManualClock => {
     advance: (ms) => {
       const untilMs = nowMs + ms;
       for (;;) {
-        const [next] = [...timers].filter(({ atMs }) => atMs <= untilMs).toSorted((a, b) => a.atMs - b.atMs);
+        const [next] = [...timers]
+          .filter(({ atMs }) => atMs <= untilMs)
+          .toSorted((a, b) => a.atMs - b.atMs);
         if (!next) break;
         timers.delete(next);
         nowMs = Math.max(nowMs, next.atMs);

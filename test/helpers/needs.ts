@@ -1,14 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect } from '@jest/globals';
 
-// Programs that tests run. If one is not installed, its tests are skipped with a message; with CI=true that is a failure, so
-// that nothing is skipped unnoticed.
+// Programs that tests run. If one is not installed, its tests are skipped with a message; with
+// CI=true that is a failure, so that nothing is skipped unnoticed.
 
 /** The first of `names` that is installed, and `describe` for the tests that run it. */
 export const needProgram = (
   names: readonly [string, ...string[]],
   howToGetIt: string,
-): { readonly program: string; readonly describeWithIt: typeof describe | typeof describe.skip } => {
+): {
+  readonly program: string;
+  readonly describeWithIt: typeof describe | typeof describe.skip;
+} => {
   const installed = names.find((name) => spawnSync(name, ['--version']).error === undefined);
   if (installed) return { program: installed, describeWithIt: describe };
   const problem = `${names.join(' or ')} is not installed. ${howToGetIt}`;

@@ -1,7 +1,8 @@
 import { monotonic, systemClock, type Clock } from '../../src/clock.ts';
 
-// The clock for deadlines of real input and output: the system's, on which only time counts in which this process ran. A busy
-// machine thus misses no deadline, and a program that never answers does.
+// The clock for deadlines of real input and output: the system's, on which only time counts in
+// which this process ran. A busy machine thus misses no deadline, and a program that never answers
+// does.
 
 const STEP_MS = 5;
 

@@ -5,11 +5,15 @@ import { closeLater } from './close-later.ts';
 import { SANDBOX } from './sandbox.ts';
 import { runNode, type NodeOptions, type Program } from './program.ts';
 
-// The built service as a process of its own, with every byte that it writes. It is killed after the test.
+// The built service as a process of its own, with every byte that it writes. It is killed after the
+// test.
 
 export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>;
 
-/** Runs the service on free ports of loopback. `preload` is a module's source that runs in the process before it. */
+/**
+ * Runs the service on free ports of loopback. `preload` is a module's source that runs in the
+ * process before it.
+ */
 export const runService = (
   env: Environment,
   { preload = '', ...options }: NodeOptions & { readonly preload?: string } = {},
@@ -18,19 +22,36 @@ export const runService = (
     // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),
     ...options,
-    args: [...(options.args ?? []), '--import', `data:text/javascript,${encodeURIComponent(preload)}`],
+    args: [
+      ...(options.args ?? []),
+      '--import',
+      `data:text/javascript,${encodeURIComponent(preload)}`,
+    ],
     env: { ...SANDBOX, ...env },
   });
   closeLater(() => program.child.kill('SIGKILL'));
   return program;
 };
 
-/** In the log line of a service that listens: its address, and that of its management port unless it is off. */
+/**
+ * In the log line of a service that listens: its address, and that of its management port unless it
+ * is off.
+ */
 export const LISTENING = /"url":"([^"]+)"(?:,"operatorsUrl":"([^"]+)")?/;
 
 /** Starts it; resolves when it listens. `preload` as for {@link runService}; `args` are Node's. */
-export const startProcess = async (env: Environment, preload = '', args: readonly string[] = []) => {
+export const startProcess = async (
+  env: Environment,
+  preload = '',
+  args: readonly string[] = [],
+) => {
   const { child, end, output, says } = runService(env, { preload, args });
   const [, url = '', operatorsUrl = ''] = await says(LISTENING);
-  return { child, end, url, operatorsUrl, /** Everything that it has written so far. */ written: output };
+  return {
+    child,
+    end,
+    url,
+    operatorsUrl,
+    /** Everything that it has written so far. */ written: output,
+  };
 };

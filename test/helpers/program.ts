@@ -27,7 +27,9 @@ export const runProgram = (command: string, { args = [], env = {}, cwd }: Progra
   /** Everything written to standard output and standard error so far. */
   const output = (): string => Buffer.concat(chunks).toString();
   /** Resolves with the exit status after all output has been read; null if a signal ended it. */
-  const exit = once(child, 'close').then(([code]: unknown[]) => (typeof code === 'number' ? code : null));
+  const exit = once(child, 'close').then(([code]: unknown[]) =>
+    typeof code === 'number' ? code : null,
+  );
   return {
     child,
     output,
@@ -40,7 +42,10 @@ export const runProgram = (command: string, { args = [], env = {}, cwd }: Progra
     /** A server accepts connections and answers nothing, until `resume`. */
     stall: (): void => void child.kill('SIGSTOP'),
     resume: (): void => void child.kill('SIGCONT'),
-    /** Resolves with the first match of `pattern` in the output; rejects if the program ends, or takes a minute, without one. */
+    /**
+     * Resolves with the first match of `pattern` in the output; rejects if the program ends, or
+     * takes a minute, without one.
+     */
     says: (pattern: RegExp): Promise<RegExpExecArray> =>
       new Promise((resolve, reject) => {
         const fail = (what: string): void =>

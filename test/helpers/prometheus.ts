@@ -25,7 +25,10 @@ export const startPrometheus = async (folder: string) => {
     .replaceAll('[15m]', '[4s]')
     .replaceAll('< 3600', '< 4');
   await writeFile(join(folder, 'rules.yml'), quickRules);
-  /** What is scraped from now on: `host:port`. Prometheus watches the file, and would read half of it. */
+  /**
+   * What is scraped from now on: `host:port`. Prometheus watches the file, and would read half of
+   * it.
+   */
   const setTargets = (targets: readonly string[]): Promise<void> =>
     replaceFile(join(folder, 'targets.json'), Buffer.from(JSON.stringify([{ targets }])));
   await setTargets([]);
@@ -51,7 +54,9 @@ export const startPrometheus = async (folder: string) => {
     /** The names of the alerts that fire now. */
     firing: async (): Promise<string[]> => {
       const query = encodeURIComponent('ALERTS{alertstate="firing"}');
-      const result = await (await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`)).text();
+      const result = await (
+        await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`)
+      ).text();
       return [...result.matchAll(/"alertname":"(\w+)"/g)].map(([, name = '']) => name);
     },
     setTargets,

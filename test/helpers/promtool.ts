@@ -10,7 +10,10 @@ export const { describeWithIt: describeWithPromtool } = needProgram(
 );
 
 /** Runs `promtool` and returns its output and exit status. */
-export const promtool = (args: readonly string[], input = ''): { status: number | null; said: string } => {
+export const promtool = (
+  args: readonly string[],
+  input = '',
+): { status: number | null; said: string } => {
   const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' });
   return { status, said: stdout + stderr };
 };

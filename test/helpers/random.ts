@@ -16,9 +16,13 @@ export const mutate = (bytes: string, random: () => number, pieces: readonly str
     case 0:
       return bytes.slice(0, at) + bytes.slice(at + length);
     case 1:
-      return bytes.slice(0, at) + (pieces[Math.floor(random() * pieces.length)] ?? '') + bytes.slice(at);
+      return (
+        bytes.slice(0, at) + (pieces[Math.floor(random() * pieces.length)] ?? '') + bytes.slice(at)
+      );
     case 2:
-      return bytes.slice(0, at) + String.fromCharCode(Math.floor(random() * 256)) + bytes.slice(at + 1);
+      return (
+        bytes.slice(0, at) + String.fromCharCode(Math.floor(random() * 256)) + bytes.slice(at + 1)
+      );
     default:
       return bytes.slice(0, at) + bytes.slice(at, at + length).repeat(3) + bytes.slice(at + length);
   }

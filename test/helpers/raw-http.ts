@@ -19,9 +19,10 @@ interface RawOptions {
 }
 
 /**
- * Sends `bytes` to `url` on a new connection and resolves with the responses. `methods` are the requests' methods in order,
- * needed if one is HEAD. Without `keepOpen` the sending side is closed after the bytes.
- * Rejects if the responses are not well-formed HTTP/1.1 or the connection does not end.
+ * Sends `bytes` to `url` on a new connection and resolves with the responses. `methods` are the
+ * requests' methods in order, needed if one is HEAD. Without `keepOpen` the sending side is closed
+ * after the bytes. Rejects if the responses are not well-formed HTTP/1.1 or the connection does not
+ * end.
  */
 export const sendRaw = (
   url: string,
@@ -34,7 +35,9 @@ export const sendRaw = (
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
     const giveUp = setTimeout(() => {
       socket.destroy();
-      reject(new Error(`the connection hangs after ${JSON.stringify(String(bytes).slice(0, 200))}`));
+      reject(
+        new Error(`the connection hangs after ${JSON.stringify(String(bytes).slice(0, 200))}`),
+      );
     }, withinMs);
     socket.on('data', (chunk) => chunks.push(chunk));
     // The server may reset the connection after the response: it need not read the remaining bytes.
@@ -54,9 +57,17 @@ export const sendRaw = (
 
 export type RawClient = Awaited<ReturnType<typeof openRaw>>;
 
-/** Opens a connection to write on step by step. It is read unless it is paused. To be destroyed by the caller. */
+/**
+ * Opens a connection to write on step by step. It is read unless it is paused. To be destroyed by
+ * the caller.
+ */
 export const openRaw = async (url: string, localAddress = '127.0.0.1') => {
-  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress, noDelay: true });
+  const socket = connect({
+    port: Number(new URL(url).port),
+    host: '127.0.0.1',
+    localAddress,
+    noDelay: true,
+  });
   const chunks: Buffer[] = [];
   socket.on('data', (chunk) => chunks.push(chunk)).on('error', () => undefined);
   await once(socket, 'connect');
@@ -89,7 +100,8 @@ const parseAnswers = (text: string, methods: readonly string[]): RawAnswer[] => 
     const bodyless = methods[answers.length] === 'HEAD' || status === 304 || status === 204;
     const length = bodyless ? 0 : Number(headers.get('content-length'));
     const body = rest.slice(end + 4, end + 4 + length);
-    if (body.length !== length) throw new Error(`${body.length} bytes of content instead of ${length}`);
+    if (body.length !== length)
+      throw new Error(`${body.length} bytes of content instead of ${length}`);
     rest = rest.slice(end + 4 + length);
     answers.push({ status, headers, head, body });
   }

@@ -14,7 +14,11 @@ type Shape = readonly [name: string, bytes: string, statuses: readonly number[]]
 
 export const REFUSED: readonly Shape[] = [
   ['Content-Length beside chunked', `${GET}Content-Length: 5\r\n${CHUNKED}\r\n0\r\n\r\n`, [400]],
-  ['two Content-Lengths that differ', `${GET}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`, [400]],
+  [
+    'two Content-Lengths that differ',
+    `${GET}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`,
+    [400],
+  ],
   ['a signed Content-Length', `${GET}Content-Length: +5\r\n\r\nhello`, [400]],
   ['obs-fold', `${GET}X-A: a\r\n b\r\n\r\n`, [400]],
   ['bare LF after the request line', 'GET /banks HTTP/1.1\nHost: a\n\n', [400]],
@@ -27,7 +31,11 @@ export const REFUSED: readonly Shape[] = [
   ['a Host with user info', 'GET /banks HTTP/1.1\r\nHost: me@a\r\n\r\n', [400]],
   ['an asterisk for GET', `GET * HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['a target of another scheme', `GET file:///etc/passwd HTTP/1.1\r\n${HOST}\r\n`, [400]],
-  ['an absolute target with a malformed port', `GET http://a:b/banks HTTP/1.1\r\n${HOST}\r\n`, [400]],
+  [
+    'an absolute target with a malformed port',
+    `GET http://a:b/banks HTTP/1.1\r\n${HOST}\r\n`,
+    [400],
+  ],
   ['an unknown method', `FOO /banks HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['HTTP/2 with prior knowledge', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', [400]],
   ['a TLS hello', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', [400]],
@@ -64,7 +72,11 @@ export const ANSWERED: readonly Shape[] = [
   ['a body of 1 MB, at the end', `${GET}Content-Length: 1000000\r\n\r\n${long(1_000_000)}`, [200]],
   ['a body of unknown length, at the end', `${GET}${CHUNKED}\r\n5\r\nhello\r\n0\r\n\r\n`, [200]],
   ['garbage instead of chunks, and no second answer', `${GET}${CHUNKED}\r\nzz\r\n`, [200]],
-  ['Expect, without inviting the body', `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, [200]],
+  [
+    'Expect, without inviting the body',
+    `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
+    [200],
+  ],
   ['Expect, as the last request', `${GET}Expect: 100-continue\r\n\r\n${HEALTH}`, [200]],
   ['nothing at all', '', []],
 ];

@@ -83,7 +83,9 @@ export const openRig = async (options: RigOptions = {}) => {
   };
 };
 
-/** The real client of a Redis of which the clock is moved by the test, as that of the service is. */
+/**
+ * The real client of a Redis of which the clock is moved by the test, as that of the service is.
+ */
 const withTimeOf = async (
   clock: Pick<Clock, 'wallMs'>,
   isDeaf = false,
@@ -135,7 +137,8 @@ export const eventually = async (condition: () => boolean): Promise<void> => {
 
 /** Moves time to the next load of the list, and waits until that has ended. */
 export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void> => {
-  const last = (): string => JSON.stringify([list.status().held?.receivedAtMs, list.status().lastFailure]);
+  const last = (): string =>
+    JSON.stringify([list.status().held?.receivedAtMs, list.status().lastFailure]);
   const before = last();
   // After a refresh the next load is planned in a later turn.
   await clock.turn();

@@ -23,7 +23,11 @@ export const runCommand = async (
   let text = '';
   const repository = process.cwd();
   process.chdir(directory);
-  const context = { env: { ...env }, redaction, write: (written: string) => void (text += written) };
+  const context = {
+    env: { ...env },
+    redaction,
+    write: (written: string) => void (text += written),
+  };
   const status = await command(context).finally(() => process.chdir(repository));
   return { status, text, redacted: redaction.redact(text) };
 };

@@ -12,9 +12,14 @@ export type DoctorReport = Awaited<ReturnType<typeof runDoctor>>;
 
 /** What no report may contain. */
 const SECRETS = new Map(
-  ['emulator-access-token', 'emulator-secret', 'SECRET-', INTERNAL_DETAIL, 'Bearer ey', 'authorization'].map(
-    (text) => [text, text],
-  ),
+  [
+    'emulator-access-token',
+    'emulator-secret',
+    'SECRET-',
+    INTERNAL_DETAIL,
+    'Bearer ey',
+    'authorization',
+  ].map((text) => [text, text]),
 );
 
 /** Steps that do not concern the exchange. */

@@ -1,4 +1,5 @@
-// What every service of a test has: the sandbox of an emulator, free ports of loopback, and a list of published fields.
+// What every service of a test has: the sandbox of an emulator, free ports of loopback, and a list
+// of published fields.
 
 /** PROVIDER_SANDBOX_BASE_URL is to be added. */
 export const SANDBOX = {

@@ -8,13 +8,17 @@ import { launchBrowser } from './browser.ts';
 import { listenOn } from './free-port.ts';
 import { eventually, nextLoad, openRig, type Rig, type RigOptions } from './rig.ts';
 
-// The bank picker in Chromium, on another origin than the service, which loads its list from the emulator.
+// The bank picker in Chromium, on another origin than the service, which loads its list from the
+// emulator.
 
 type State = 'loading' | 'loaded' | 'failed';
 
 const DAY_MS = 86_400_000;
 
-/** Call it inside a describe: it registers what runs before and after its tests. Each begins with the service running. */
+/**
+ * Call it inside a describe: it registers what runs before and after its tests. Each begins with
+ * the service running.
+ */
 export const createStage = (): Stage => {
   const stage = new Stage();
   beforeAll(() => stage.setUp());
@@ -36,7 +40,10 @@ class Stage {
   picker!: DemoPage;
   private siteUrl = '';
   private shown = { folder: '', html: '' };
-  /** The files of a folder, and at other paths the test's page. What Playwright fulfils itself may not ask loopback addresses. */
+  /**
+   * The files of a folder, and at other paths the test's page. What Playwright fulfils itself may
+   * not ask loopback addresses.
+   */
   private readonly site = createServer(
     express()
       .use((req, res, next) => express.static(this.shown.folder)(req, res, next))
@@ -96,7 +103,10 @@ class Stage {
     this.complaints = [];
     const complain = (text: string): void => void this.complaints.push(text);
     this.page.on('request', (request) => void this.requests.push(request));
-    this.page.on('console', (message) => void (message.type() === 'error' && complain(message.text())));
+    this.page.on(
+      'console',
+      (message) => void (message.type() === 'error' && complain(message.text())),
+    );
     this.page.on('pageerror', (error) => complain(error.message));
   }
   /** A first visit, with an empty cache: of the picker's page, unless another address is given. */
@@ -104,7 +114,10 @@ class Stage {
     await this.newPage(context);
     await this.page.goto(url);
   }
-  /** Opens a page of the test's own, on a third origin, which has the element at `/bank-picker/bank-picker.js`. */
+  /**
+   * Opens a page of the test's own, on a third origin, which has the element at
+   * `/bank-picker/bank-picker.js`.
+   */
   async openPage(html: string, context?: BrowserContextOptions): Promise<void> {
     this.shown = { folder: 'packages', html };
     await this.open(context, this.siteUrl);
@@ -154,14 +167,17 @@ class Stage {
     await this.box().fill(text);
     return this.codes();
   }
-  /** Stops the page's time, also after a reload: from here on only `page.clock.runFor()` moves it. */
+  /**
+   * Stops the page's time, also after a reload: from here on only `page.clock.runFor()` moves it.
+   */
   async holdTime(): Promise<void> {
     await this.page.clock.install();
     await this.page.clock.pauseAt(Date.now() + DAY_MS);
   }
   /** Moves the page's time until the picker leaves `state`. */
   async leave(state: State): Promise<void> {
-    while (await this.ask(`picker.matches(':state(${state})')`)) await this.page.clock.runFor(1_000);
+    while (await this.ask(`picker.matches(':state(${state})')`))
+      await this.page.clock.runFor(1_000);
   }
   /** What axe finds wrong, in dark and in light. */
   async violations(): Promise<unknown[]> {
@@ -176,9 +192,14 @@ class Stage {
     }
     return found.flat();
   }
-  /** What assistive technology finds on the page: a line for each part of interest, such as `combobox "Bank" [expanded]`. */
+  /**
+   * What assistive technology finds on the page: a line for each part of interest, such as
+   * `combobox "Bank" [expanded]`.
+   */
   async tree(): Promise<string[]> {
     const snapshot = await this.page.locator('body').ariaSnapshot();
-    return snapshot.match(/(?<=^ *- )(?:combobox|listbox|group|option|alert|button)\b.*?(?=:?$)/gm) ?? [];
+    return (
+      snapshot.match(/(?<=^ *- )(?:combobox|listbox|group|option|alert|button)\b.*?(?=:?$)/gm) ?? []
+    );
   }
 }

@@ -4,8 +4,9 @@ import { setImmediate } from 'node:timers/promises';
 // Timers that something leaves behind.
 
 /**
- * Does `work`, and resolves when each timer that it made has fired or been cleared, also those that do not keep the process alive;
- * Node's own do so within a second. Rejects after ten. Timers of others in this process do not count.
+ * Does `work`, and resolves when each timer that it made has fired or been cleared, also those that
+ * do not keep the process alive; Node's own do so within a second. Rejects after ten. Timers of
+ * others in this process do not count.
  */
 export const expectNoTimersOf = async (work: () => Promise<void>): Promise<void> => {
   const context = new AsyncLocalStorage<'work'>();

@@ -4,7 +4,8 @@ import { createServer, type TLSSocket } from 'node:tls';
 import type { Pair } from './authority.ts';
 import { listenOn } from './free-port.ts';
 
-// TLS in front of an emulator: it ends the encryption, may require a client certificate, and passes the bytes on.
+// TLS in front of an emulator: it ends the encryption, may require a client certificate, and passes
+// the bytes on.
 
 export type TlsFront = Awaited<ReturnType<typeof startTlsFront>>;
 
@@ -55,7 +56,10 @@ export const startTlsFront = async (options: TlsFrontOptions) => {
   return {
     port,
     url: `https://localhost:${port}`,
-    /** The common names of the clients' certificates, one for each connection; `none` for a client without one. */
+    /**
+     * The common names of the clients' certificates, one for each connection; `none` for a client
+     * without one.
+     */
     clients: clients as readonly string[],
     /** From the next connection on, only client certificates of this authority are accepted. */
     requireClientOf: (authority: string) =>

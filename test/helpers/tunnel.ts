@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type Server, type Socket } from 'node:net';
 
-// A forward proxy in this process, for tests that look at what it is sent, or that answer as no real one does.
+// A forward proxy in this process, for tests that look at what it is sent, or that answer as no
+// real one does.
 
 export interface TunnelOptions {
   /** The port on loopback to which every tunnel leads; unless given, the one that was asked for. */

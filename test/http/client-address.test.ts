@@ -18,10 +18,13 @@ test.each([
   [1, 'x'.repeat(600), '10.0.0.1'],
   [2, `${'x'.repeat(600)}, 198.51.100.7`, '198.51.100.7'],
   [['10.0.0.0/8'], `203.0.113.9, ${'10.0.0.2,'.repeat(4)}10.0.0.3`, '10.0.0.2'],
-])('with TRUST_PROXY %j and X-Forwarded-For %j, the log has %s', (trustProxy, forwarded, address) => {
-  const head = { headers: { 'x-forwarded-for': forwarded }, socket };
-  expect(createClientAddress(trustProxy)(head)).toBe(address);
-});
+])(
+  'with TRUST_PROXY %j and X-Forwarded-For %j, the log has %s',
+  (trustProxy, forwarded, address) => {
+    const head = { headers: { 'x-forwarded-for': forwarded }, socket };
+    expect(createClientAddress(trustProxy)(head)).toBe(address);
+  },
+);
 
 test.each([
   [undefined, '10.0.0.1', false],

@@ -29,7 +29,9 @@ const PREFLIGHT = 'Access-Control-Request-Method: GET';
 interface Told {
   readonly vary: readonly (string | undefined)[];
   readonly resourcePolicy: string;
-  /** The origin that is allowed to read the answers to these origins; the first is that of no page. */
+  /**
+   * The origin that is allowed to read the answers to these origins; the first is that of no page.
+   */
   readonly allowed: Readonly<Record<string, string | undefined>>;
 }
 const LISTED: Told = {
@@ -92,17 +94,23 @@ test.each<[what: string, origins: string, told: Told]>([
       expect(headers.get('cross-origin-resource-policy')).toBe(resourcePolicy);
     }
     const isAnswered = origin !== undefined && reader !== undefined;
-    expect(preflight.headers.get('access-control-allow-methods')).toBe(isAnswered ? 'GET, HEAD' : undefined);
+    expect(preflight.headers.get('access-control-allow-methods')).toBe(
+      isAnswered ? 'GET, HEAD' : undefined,
+    );
   }
   // Of what never became a request, nobody knows the origin.
   const [refusal] = await sendRaw(rig.url, 'garbage\r\n\r\n');
-  expect([refusal?.status, refusal?.headers.get('access-control-allow-origin')]).toEqual([400, allowed['']]);
+  expect([refusal?.status, refusal?.headers.get('access-control-allow-origin')]).toEqual([
+    400,
+    allowed[''],
+  ]);
 });
 
 test('a preflight is told what docs/api.md says, for two hours, and another OPTIONS is told none of it', async () => {
   await start(FRONTEND);
   const { headers } = await ask('OPTIONS /banks', FRONTEND, PREFLIGHT);
-  const [, sentence = ''] = /a preflight allows: ([^.]*)\./.exec(readFileSync('docs/api.md', 'utf8')) ?? [];
+  const [, sentence = ''] =
+    /a preflight allows: ([^.]*)\./.exec(readFileSync('docs/api.md', 'utf8')) ?? [];
   const named = [...sentence.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
   expect(headers.get('access-control-allow-headers')?.split(', ')).toEqual(named);
   expect(headers.get('access-control-max-age')).toBe('7200');
@@ -113,15 +121,18 @@ test('a preflight is told what docs/api.md says, for two hours, and another OPTI
   expect(plain.headers.has('access-control-allow-methods')).toBe(false);
 });
 
-test.each(['on', 'off'])('pages of other origins are counted, with HOT_PATH=%s', async (hotPath) => {
-  await start(FRONTEND, hotPath);
-  for (const origin of [FRONTEND, undefined, STRANGER, 'null']) await ask('GET /banks', origin);
-  for (const origin of [FRONTEND, STRANGER]) await ask('OPTIONS /banks', origin, PREFLIGHT);
-  const refusals = async (): Promise<unknown[]> => {
-    const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
-    return text.match(/(?<=^banks_cors_refusals_total){.*/gm) ?? [];
-  };
-  const wanted = ['{kind="preflight"} 1', '{kind="request"} 2'];
-  const isWanted = (seen: readonly unknown[]): boolean => seen.join() === wanted.join();
-  expect(await waitUntil('the counted refusals', refusals, isWanted)).toEqual(wanted);
-});
+test.each(['on', 'off'])(
+  'pages of other origins are counted, with HOT_PATH=%s',
+  async (hotPath) => {
+    await start(FRONTEND, hotPath);
+    for (const origin of [FRONTEND, undefined, STRANGER, 'null']) await ask('GET /banks', origin);
+    for (const origin of [FRONTEND, STRANGER]) await ask('OPTIONS /banks', origin, PREFLIGHT);
+    const refusals = async (): Promise<unknown[]> => {
+      const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+      return text.match(/(?<=^banks_cors_refusals_total){.*/gm) ?? [];
+    };
+    const wanted = ['{kind="preflight"} 1', '{kind="request"} 2'];
+    const isWanted = (seen: readonly unknown[]): boolean => seen.join() === wanted.join();
+    expect(await waitUntil('the counted refusals', refusals, isWanted)).toEqual(wanted);
+  },
+);

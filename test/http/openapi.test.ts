@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
-// What /openapi.json promises is what the service answers. That it is valid OpenAPI: npm run lint:openapi.
+// What /openapi.json promises is what the service answers. That it is valid OpenAPI: npm run
+// lint:openapi.
 
 let rig: Rig;
 
@@ -13,7 +14,8 @@ const getJson = async (path: string): Promise<{ status: number; body: unknown }>
 /** Follows `keys` into a JSON value. */
 const at = (value: unknown, ...keys: readonly string[]): unknown =>
   keys.reduce<unknown>((inner, key) => {
-    if (typeof inner !== 'object' || inner === null) throw new Error(`nothing at ${keys.join(' / ')}`);
+    if (typeof inner !== 'object' || inner === null)
+      throw new Error(`nothing at ${keys.join(' / ')}`);
     return Object.entries(inner).find(([name]) => name === key)?.[1];
   }, value);
 
@@ -88,11 +90,15 @@ test('each problem has an example with its own title, and the statuses that can 
   const { document, check } = await start();
   const problem = at(document, 'components', 'schemas', 'Problem');
   const examples = Object.values(Object(at(problem, 'examples')));
-  expect(examples.map((example) => at(example, 'code'))).toEqual(at(problem, 'properties', 'code', 'enum'));
+  expect(examples.map((example) => at(example, 'code'))).toEqual(
+    at(problem, 'properties', 'code', 'enum'),
+  );
   expect(examples.every((example) => check('Problem', example))).toBe(true);
   const text = JSON.stringify(document);
   const summaries = [
-    ...text.matchAll(/"summary":"([^"]*)","value":{"type":"urn[^"]*","status":\d+,"title":"([^"]*)"/g),
+    ...text.matchAll(
+      /"summary":"([^"]*)","value":{"type":"urn[^"]*","status":\d+,"title":"([^"]*)"/g,
+    ),
   ];
   expect(summaries.length).toBeGreaterThan(10);
   expect(summaries.map(([, summary]) => summary)).toEqual(summaries.map(([, , title]) => title));

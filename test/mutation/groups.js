@@ -8,17 +8,32 @@ export const GROUPS = {
   admission: { files: ['banks/{admission,load-error}.ts'], tests: ['banks/admission'] },
   guard: {
     files: ['banks/guard/*.ts'],
-    tests: ['banks/guard/drift', 'banks/guard/guard', 'banks/guard/memory', 'banks/guard/replacement'],
+    tests: [
+      'banks/guard/drift',
+      'banks/guard/guard',
+      'banks/guard/memory',
+      'banks/guard/replacement',
+    ],
   },
   schedule: {
     files: ['banks/loading/{schedule,loading}.ts'],
     tests: ['banks/loading/load', 'banks/loading/loading', 'banks/loading/schedule'],
   },
-  reading: { files: ['banks/reading/*.ts'], tests: ['banks/reading/list-reader', 'banks/reading/profile'] },
-  contract: { files: ['provider/contract.ts', 'http-date.ts'], tests: ['provider/contract', 'http-date'] },
+  reading: {
+    files: ['banks/reading/*.ts'],
+    tests: ['banks/reading/list-reader', 'banks/reading/profile'],
+  },
+  contract: {
+    files: ['provider/contract.ts', 'http-date.ts'],
+    tests: ['provider/contract', 'http-date'],
+  },
   http: {
     files: ['http/banks/{preconditions,answers}.ts'],
-    tests: ['http/banks/conditions-and-encodings', 'http/banks/cache-headers', 'http/banks/life-of-a-list'],
+    tests: [
+      'http/banks/conditions-and-encodings',
+      'http/banks/cache-headers',
+      'http/banks/life-of-a-list',
+    ],
   },
   envelope: { files: ['sharing/envelope.ts'], tests: ['sharing/envelope'] },
   values: { files: ['config/values.ts'], tests: ['config/config', 'config/values'] },

@@ -7,7 +7,9 @@ import { GROUPS } from './groups.js';
 const wanted = process.argv.slice(2);
 const names = wanted.length > 0 ? wanted : Object.keys(GROUPS);
 if (!names.every((name) => Object.hasOwn(GROUPS, name))) {
-  process.stderr.write(`usage: npm run mutation -- [group...]\ngroups: ${Object.keys(GROUPS).join(', ')}\n`);
+  process.stderr.write(
+    `usage: npm run mutation -- [group...]\ngroups: ${Object.keys(GROUPS).join(', ')}\n`,
+  );
   process.exit(2);
 }
 

@@ -10,8 +10,9 @@ import { emulate } from '../helpers/emulate.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { eventually, nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
 
-// Status page, /healthz, log and metrics in situations in which one of them could be mistaken: each is compared with what a
-// user gets and with facts that the test knows, and none may show a moment of the future.
+// Status page, /healthz, log and metrics in situations in which one of them could be mistaken: each
+// is compared with what a user gets and with facts that the test knows, and none may show a moment
+// of the future.
 
 const TTL_MS = 3_600_000;
 const MAX_STALE_MS = 18_000_000;
@@ -37,8 +38,14 @@ interface Stage {
   readonly startLoaded: () => Promise<Rig>;
 }
 
-/** Starts a service that saves its list, and a later one that finds it while the provider does not answer. */
-const restartInAHang = async ({ provider, startLoaded, start }: Stage, laterMs: number): Promise<Rig> => {
+/**
+ * Starts a service that saves its list, and a later one that finds it while the provider does not
+ * answer.
+ */
+const restartInAHang = async (
+  { provider, startLoaded, start }: Stage,
+  laterMs: number,
+): Promise<Rig> => {
   await (await startLoaded()).close();
   await provider.behave('hang');
   const calls = provider.listCalls();
@@ -58,7 +65,12 @@ const FAILED_AT_MS = TTL_MS - 21_600;
 
 const SITUATIONS: Readonly<Record<string, readonly [Facts, (stage: Stage) => Promise<Rig>]>> = {
   'before the first list': [
-    { users: 'nothing yet', state: 'empty', page: ['The first list is being loaded.'], line: 'none' },
+    {
+      users: 'nothing yet',
+      state: 'empty',
+      page: ['The first list is being loaded.'],
+      line: 'none',
+    },
     async ({ provider, start }) => {
       await provider.behave('hang');
       return start();
@@ -246,7 +258,9 @@ const SITUATIONS: Readonly<Record<string, readonly [Facts, (stage: Stage) => Pro
     async ({ provider, start }) => {
       const clock = createManualClock();
       let behindMs = 0;
-      const rig = await start({ clock: { ...clock, wallMs: () => wall(clock.wallMs() - behindMs) } });
+      const rig = await start({
+        clock: { ...clock, wallMs: () => wall(clock.wallMs() - behindMs) },
+      });
       await eventually(() => rig.service.list.status().nextLoadInMs > 0);
       await provider.behave('unavailable');
       await nextLoad(rig);
@@ -256,67 +270,78 @@ const SITUATIONS: Readonly<Record<string, readonly [Facts, (stage: Stage) => Pro
   ],
 };
 
-test.each(Object.entries(SITUATIONS))('%s, all that operators see agrees', async (_what, [facts, create]) => {
-  const provider = await emulate();
-  const env = {
-    CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list'),
-    CACHE_MAX_STALE: '5h',
-  };
-  const rig = await create({
-    provider,
-    start: ({ laterMs = 0, clock } = {}) =>
-      startRig({ env, provider, startedLaterByMs: laterMs, ...(clock && { clock }) }),
-    startLoaded: () => startLoadedRig({ env, provider }),
-  });
-  const nowMs = rig.clock.wallMs();
-  const get = async (path: string) => (await supertest(rig.operatorsUrl).get(path).expect(200)).text;
-  const page = await get('/');
-  const health = await get('/healthz');
-  const metrics = await get('/metrics');
-  const line = rig.messages().findLast((message) => message.startsWith('list: ')) ?? 'none';
-  const ready = (await supertest(rig.url).get('/readyz')).status;
-  const { state, ageMs, failing, users } = facts;
-  const count = ageMs === undefined ? 0 : 513;
+test.each(Object.entries(SITUATIONS))(
+  '%s, all that operators see agrees',
+  async (_what, [facts, create]) => {
+    const provider = await emulate();
+    const env = {
+      CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list'),
+      CACHE_MAX_STALE: '5h',
+    };
+    const rig = await create({
+      provider,
+      start: ({ laterMs = 0, clock } = {}) =>
+        startRig({ env, provider, startedLaterByMs: laterMs, ...(clock && { clock }) }),
+      startLoaded: () => startLoadedRig({ env, provider }),
+    });
+    const nowMs = rig.clock.wallMs();
+    const get = async (path: string) =>
+      (await supertest(rig.operatorsUrl).get(path).expect(200)).text;
+    const page = await get('/');
+    const health = await get('/healthz');
+    const metrics = await get('/metrics');
+    const line = rig.messages().findLast((message) => message.startsWith('list: ')) ?? 'none';
+    const ready = (await supertest(rig.url).get('/readyz')).status;
+    const { state, ageMs, failing, users } = facts;
+    const count = ageMs === undefined ? 0 : 513;
 
-  // The page.
-  const text = page.replace(/<template[^]*?<\/template>/, '').replaceAll(/<[^>]*>|[\s\u00A0]+/g, ' ');
-  const said = text.replaceAll(/ +/g, ' ').replaceAll(/\( | \)/g, (bracket) => bracket.trim());
-  for (const sentence of facts.page) expect(said).toContain(sentence);
-  expect(said).toContain(`Users get ${USERS[users]}`);
-  expect(said.includes('Loads failing for')).toBe(failing !== undefined);
-  // Times but those of the next load.
-  const [past = ''] = page.split(/<dt>Next /);
-  for (const [, time = ''] of past.matchAll(/datetime="([^"]*)"/g))
-    expect(Date.parse(time)).toBeLessThanOrEqual(nowMs);
+    // The page.
+    const text = page
+      .replace(/<template[^]*?<\/template>/, '')
+      .replaceAll(/<[^>]*>|[\s\u00A0]+/g, ' ');
+    const said = text.replaceAll(/ +/g, ' ').replaceAll(/\( | \)/g, (bracket) => bracket.trim());
+    for (const sentence of facts.page) expect(said).toContain(sentence);
+    expect(said).toContain(`Users get ${USERS[users]}`);
+    expect(said.includes('Loads failing for')).toBe(failing !== undefined);
+    // Times but those of the next load.
+    const [past = ''] = page.split(/<dt>Next /);
+    for (const [, time = ''] of past.matchAll(/datetime="([^"]*)"/g))
+      expect(Date.parse(time)).toBeLessThanOrEqual(nowMs);
 
-  // /healthz and /readyz.
-  const isWell = state === 'fresh' && !failing;
-  const { status, list } = JSON.parse(health);
-  expect([status, list.state, list.count]).toEqual([isWell ? 'pass' : 'warn', state, count]);
-  expect(list.ageSeconds).toBe(ageMs === undefined ? null : Math.round(ageMs / 1_000));
-  expect(list.failingSince && nowMs - Date.parse(list.failingSince)).toBe(failing?.[1] ?? null);
-  expect(failing === undefined || list.lastFailure === failing[0]).toBe(true);
-  for (const [time] of health.matchAll(/\d{4}-[^"]*Z/g)) expect(Date.parse(time)).toBeLessThanOrEqual(nowMs);
-  expect(ready).toBe(users === 'the list' ? 200 : 503);
+    // /healthz and /readyz.
+    const isWell = state === 'fresh' && !failing;
+    const { status, list } = JSON.parse(health);
+    expect([status, list.state, list.count]).toEqual([isWell ? 'pass' : 'warn', state, count]);
+    expect(list.ageSeconds).toBe(ageMs === undefined ? null : Math.round(ageMs / 1_000));
+    expect(list.failingSince && nowMs - Date.parse(list.failingSince)).toBe(failing?.[1] ?? null);
+    expect(failing === undefined || list.lastFailure === failing[0]).toBe(true);
+    for (const [time] of health.matchAll(/\d{4}-[^"]*Z/g))
+      expect(Date.parse(time)).toBeLessThanOrEqual(nowMs);
+    expect(ready).toBe(users === 'the list' ? 200 : 503);
 
-  // The metrics.
-  expect(metrics).toContain(`banks_list_state{state="${state}"} 1\n`);
-  expect(metrics).toContain(`banks_list_entries ${count}\n`);
-  expect(/^banks_list_age_seconds (\S+)/m.exec(metrics)?.[1]).toBe(
-    ageMs === undefined ? undefined : String(ageMs / 1_000),
-  );
-  expect(/^banks_refresh_failing\{kind="(\w+)"\} 1$/m.exec(metrics)?.[1]).toBe(failing?.[0]);
-  for (const [, time] of metrics.matchAll(/^banks_\w+_timestamp_seconds (\S+)/gm))
-    expect(Number(time)).toBeLessThanOrEqual(nowMs / 1_000);
+    // The metrics.
+    expect(metrics).toContain(`banks_list_state{state="${state}"} 1\n`);
+    expect(metrics).toContain(`banks_list_entries ${count}\n`);
+    expect(/^banks_list_age_seconds (\S+)/m.exec(metrics)?.[1]).toBe(
+      ageMs === undefined ? undefined : String(ageMs / 1_000),
+    );
+    expect(/^banks_refresh_failing\{kind="(\w+)"\} 1$/m.exec(metrics)?.[1]).toBe(failing?.[0]);
+    for (const [, time] of metrics.matchAll(/^banks_\w+_timestamp_seconds (\S+)/gm))
+      expect(Number(time)).toBeLessThanOrEqual(nowMs / 1_000);
 
-  // The log, and a user. A request may begin a load, so it comes last.
-  expect(line.slice(0, facts.line.length)).toBe(facts.line);
-  const answer = supertest(rig.url).get('/banks').timeout(500);
-  const outcome = await answer.then(
-    ({ status: got }) => got,
-    () => 'none',
-  );
-  expect(outcome).toBe({ 'the list': 200, 'an error': 503, 'nothing yet': 'none' }[users]);
-});
+    // The log, and a user. A request may begin a load, so it comes last.
+    expect(line.slice(0, facts.line.length)).toBe(facts.line);
+    const answer = supertest(rig.url).get('/banks').timeout(500);
+    const outcome = await answer.then(
+      ({ status: got }) => got,
+      () => 'none',
+    );
+    expect(outcome).toBe({ 'the list': 200, 'an error': 503, 'nothing yet': 'none' }[users]);
+  },
+);
 
-const USERS = { 'the list': '513 banks', 'an error': 'errors', 'nothing yet': 'nothing yet' } as const;
+const USERS = {
+  'the list': '513 banks',
+  'an error': 'errors',
+  'nothing yet': 'nothing yet',
+} as const;

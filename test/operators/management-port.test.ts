@@ -11,8 +11,8 @@ import { makeBanks } from '../helpers/banks.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
 import { eventually, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 
-// The management port: a forced refresh, what it accepts, and who may ask for it; pages of other origins, DNS rebinding, guessed
-// tokens and broken clients.
+// The management port: a forced refresh, what it accepts, and who may ask for it; pages of other
+// origins, DNS rebinding, guessed tokens and broken clients.
 
 let rig: Rig;
 const sockets: Socket[] = [];
@@ -29,7 +29,9 @@ const start = async (env: Environment = {}): Promise<void> => {
 /** One request as bytes. */
 const ask = async (requestLine: string, ...lines: string[]): Promise<RawAnswer> => {
   const bytes = [requestLine, ...lines, 'Connection: close', '', ''].join('\r\n');
-  const [answer] = await sendRaw(rig.operatorsUrl, bytes, { methods: [requestLine.split(' ')[0] ?? ''] });
+  const [answer] = await sendRaw(rig.operatorsUrl, bytes, {
+    methods: [requestLine.split(' ')[0] ?? ''],
+  });
   if (!answer) throw new Error(`no answer to ${requestLine}`);
   return answer;
 };
@@ -63,7 +65,11 @@ test('a refresh loads now, and says whether anything changed', async () => {
     outcome: 'unchanged',
     count: 513,
     rejected: 0,
-    token: { from: 'PROVIDER_ACCESS_TOKEN', isNew: false, acceptedSince: '2026-01-01T00:16:40.000Z' },
+    token: {
+      from: 'PROVIDER_ACCESS_TOKEN',
+      isNew: false,
+      acceptedSince: '2026-01-01T00:16:40.000Z',
+    },
     secretFiles: [],
   });
   await rig.emulator.behave('some-unusable');
@@ -102,10 +108,15 @@ test('a list that the guard refuses is taken when an operator names its reasons,
   expect(await refresh(502)).toMatchObject({ code: 'refresh_failed', kind: 'shrunk' });
   expect(await refresh(502, '?accept=shrunk')).toMatchObject({
     kind: 'drifted',
-    detail: expect.stringContaining('; if that is right, POST /refresh?accept=shrunk,drifted accepts it'),
+    detail: expect.stringContaining(
+      '; if that is right, POST /refresh?accept=shrunk,drifted accepts it',
+    ),
   });
   expect(await bankCount()).toBe(513);
-  expect(await refresh(200, '?accept=shrunk,drifted')).toMatchObject({ outcome: 'changed', count: 200 });
+  expect(await refresh(200, '?accept=shrunk,drifted')).toMatchObject({
+    outcome: 'changed',
+    count: 200,
+  });
   expect(await bankCount()).toBe(200);
   // Told once, and not with each renewal after it.
   await nextLoad(rig);
@@ -139,13 +150,20 @@ test('a Host of this port is answered', async () => {
   const names = ['localhost', 'LOCALHOST:3001', 'localhost.', 'banks-bff:3001', 'BANKS_BFF'];
   const configured = ['ops.example.com', 'Ops.Example.COM.:3001', 'other.example.com'];
   for (const host of [...addresses, ...names, ...configured])
-    expect([host, (await ask('GET /healthz HTTP/1.1', `Host: ${host}`)).status]).toEqual([host, 200]);
+    expect([host, (await ask('GET /healthz HTTP/1.1', `Host: ${host}`)).status]).toEqual([
+      host,
+      200,
+    ]);
 });
 
 test('a Host of any other name is refused with 421, whatever is asked for', async () => {
   await start({ MANAGEMENT_HOSTS: 'ops.example.com' });
   const refuse = async (request: string, host: string): Promise<void> => {
-    const answer = await ask(`${request} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${TOKEN}`);
+    const answer = await ask(
+      `${request} HTTP/1.1`,
+      `Host: ${host}`,
+      `Authorization: Bearer ${TOKEN}`,
+    );
     expect([host, request, answer.status]).toEqual([host, request, 421]);
     expect(answer.headers.get('content-type')).toBe('application/problem+json');
     expect(answer.body).toContain('"code":"host_not_allowed"');
@@ -153,8 +171,16 @@ test('a Host of any other name is refused with 421, whatever is asked for', asyn
   };
   const others = ['evil.example.net:3001', 'x.ops.example.com', 'x.localhost', 'com.', '', ':3001'];
   const alike = ['ops.example.com.evil.net', 'localhost.evil.net', '127.0.0.1.evil.net', '127.1'];
-  for (const host of [...others, ...alike, 'evil%2Eexample', "a';touch;'"]) await refuse('GET /', host);
-  const paths = ['/metrics', '/healthz', '/readyz', '/status-page.js', '/status-page.css', '/nothing'];
+  for (const host of [...others, ...alike, 'evil%2Eexample', "a';touch;'"])
+    await refuse('GET /', host);
+  const paths = [
+    '/metrics',
+    '/healthz',
+    '/readyz',
+    '/status-page.js',
+    '/status-page.css',
+    '/nothing',
+  ];
   for (const path of paths) await refuse(`GET ${path}`, 'evil.example.net');
   await refuse('POST /refresh', 'evil.example.net');
   expect(rig.emulator.listCalls()).toBe(1);
@@ -272,7 +298,13 @@ test.each([
 
 test('a wrong token counts for the whole /64 of an IPv6 address, which one client has', async () => {
   await start();
-  const ofOneClient = ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:5::', '2001:db8::ffff:1', '2001:db8::3'];
+  const ofOneClient = [
+    '2001:db8::1',
+    '2001:db8::2',
+    '2001:db8:0:0:5::',
+    '2001:db8::ffff:1',
+    '2001:db8::3',
+  ];
   const addresses = [...ofOneClient, '2001:db8:0:1::1'];
   // A machine has one loopback address of IPv6 only.
   const pretend = (message: unknown): void => {
@@ -291,9 +323,13 @@ test('a wrong token counts for the whole /64 of an IPv6 address, which one clien
 test('beyond 100 busy connections a new one gets 503, 20 of them at a time, and /healthz answers', async () => {
   await start();
   // Idle ones would give way.
-  for (let count = 0; count < 100; count += 1) open(`127.0.0.${2 + (count % 4)}`, 'GET / HTTP/1.1\r\n');
-  await eventually(() => sockets.every((socket) => socket.bytesWritten > 0 && socket.writableLength === 0));
-  // All of it is in the kernel; the server, in this process, accepts and reads one connection a turn of the event loop.
+  for (let count = 0; count < 100; count += 1)
+    open(`127.0.0.${2 + (count % 4)}`, 'GET / HTTP/1.1\r\n');
+  await eventually(() =>
+    sockets.every((socket) => socket.bytesWritten > 0 && socket.writableLength === 0),
+  );
+  // All of it is in the kernel; the server, in this process, accepts and reads one connection a
+  // turn of the event loop.
   // oxlint-disable-next-line no-await-in-loop
   for (let turn = 0; turn < 300; turn += 1) await setImmediate();
   const full = await ask('GET /metrics HTTP/1.1', 'Host: a');

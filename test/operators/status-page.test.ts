@@ -12,8 +12,8 @@ import { eventually, nextLoad, startLoadedRig, startRig, type Rig } from '../hel
 import { PRODUCTION } from '../helpers/sandbox.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 
-// What the status page says in each state of the service, and /healthz of the stores. Every rig starts at 00:16:40 on
-// 1 January, and renews its list at 01:16:18.
+// What the status page says in each state of the service, and /healthz of the stores. Every rig
+// starts at 00:16:40 on 1 January, and renews its list at 01:16:18.
 
 const HOUR_MS = 3_600_000;
 const RENEWAL_MS = HOUR_MS - 22_000;
@@ -27,9 +27,11 @@ const meet = async (behaviour: Behaviour): Promise<void> => {
   await rig.emulator.behave(behaviour);
   await nextLoad(rig);
 };
-const logged = (text: string) => eventually(() => rig.messages().some((message) => message.includes(text)));
+const logged = (text: string) =>
+  eventually(() => rig.messages().some((message) => message.includes(text)));
 
-const html = async (): Promise<string> => (await supertest(rig.operatorsUrl).get('/').expect(200)).text;
+const html = async (): Promise<string> =>
+  (await supertest(rig.operatorsUrl).get('/').expect(200)).text;
 /** The page as text, without what the script shows when there is no contact. */
 const page = async (): Promise<string> =>
   (await html())
@@ -118,7 +120,11 @@ const STATES: Readonly<Record<string, State>> = {
   },
   'no list yet': {
     loads: ['hang'],
-    says: ['! sandbox: The first list is being loaded.', 'Users get nothing yet', 'Next renewal in progress'],
+    says: [
+      '! sandbox: The first list is being loaded.',
+      'Users get nothing yet',
+      'Next renewal in progress',
+    ],
   },
   'a list that was refused': {
     loads: ['healthy', 'renamed-field'],
@@ -207,7 +213,9 @@ test('its drawings show the last hour by the minute, and later the last six hour
   ])
     expect(text).toContain(caption);
   const source = (await html()).replaceAll(/\s+/g, ' ');
-  expect(source).toMatch(/<line class="limit" x1="0" x2="360" y1="36" .* points="3,71.4 9,70.8 .* 357,36.2"/);
+  expect(source).toMatch(
+    /<line class="limit" x1="0" x2="360" y1="36" .* points="3,71.4 9,70.8 .* 357,36.2"/,
+  );
   expect(source.match(/<rect [^/]*/g)).toEqual([
     '<rect class="ok" x="0.6" y="1" width="4.8" height="35" ',
     '<rect class="ok" x="354.6" y="1" width="4.8" height="35" ',
@@ -240,7 +248,9 @@ test('its drawing of the age begins with that of a saved list', async () => {
 test('it is not cached, and its command has the address by which the page was reached, if that is allowed', async () => {
   rig = await startLoadedRig();
   await meet('renamed-field');
-  const { text, headers } = await supertest(rig.operatorsUrl).get('/').set('Host', 'localhost:9999');
+  const { text, headers } = await supertest(rig.operatorsUrl)
+    .get('/')
+    .set('Host', 'localhost:9999');
   expect(headers['content-security-policy']).toMatch(
     /^default-src 'none'; script-src 'self'; style-src 'self'/,
   );
@@ -262,7 +272,9 @@ test('stores that fail are told with their consequences, and without their addre
   const folder = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'missing');
   const port = await findFreePort();
   const CACHE_REDIS_URL = `redis://user:SECRET-password@127.0.0.1:${port}`;
-  rig = await startLoadedRig({ env: { CACHE_REDIS_URL, CACHE_SNAPSHOT_FILE: join(folder, 'list') } });
+  rig = await startLoadedRig({
+    env: { CACHE_REDIS_URL, CACHE_SNAPSHOT_FILE: join(folder, 'list') },
+  });
   await logged('CACHE_REDIS_URL: ');
   await logged('cannot be written');
   rig.clock.skip(65_000);

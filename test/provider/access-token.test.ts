@@ -137,7 +137,10 @@ describe('the client-credentials grant', () => {
     const client = { clientId: 'a client:é', clientSecret: ' s&c+r%t="\\:ü ' };
     await startGranted({
       emulator: client,
-      envFor: () => ({ PROVIDER_CLIENT_ID: client.clientId, PROVIDER_CLIENT_SECRET: client.clientSecret }),
+      envFor: () => ({
+        PROVIDER_CLIENT_ID: client.clientId,
+        PROVIDER_CLIENT_SECRET: client.clientSecret,
+      }),
     });
     await getBanks().expect(200);
     expect(upstream()).toEqual(['token 200', 'banks 200']);
@@ -149,40 +152,52 @@ describe('the client-credentials grant', () => {
     ['lowercase-type', 'form', /^application\/x-www-form-urlencoded/],
     ['no-expires-in', 'form', /^application\/x-www-form-urlencoded/],
     ['json-only', 'json', /^application\/json$/],
-  ])('takes an answer with %s, with PROVIDER_TOKEN_FORMAT=%s', async (behaviour, format, contentType) => {
-    await startGranted({
-      before: (emulator) => emulator.behaveToken(behaviour),
-      envFor: () => ({ PROVIDER_TOKEN_FORMAT: format }),
-    });
-    await getBanks().expect(200);
-    expect(upstream()).toEqual(['token 200', 'banks 200']);
-    expect(rig.emulator.calls[0]?.headers['content-type']).toMatch(contentType);
-  });
+  ])(
+    'takes an answer with %s, with PROVIDER_TOKEN_FORMAT=%s',
+    async (behaviour, format, contentType) => {
+      await startGranted({
+        before: (emulator) => emulator.behaveToken(behaviour),
+        envFor: () => ({ PROVIDER_TOKEN_FORMAT: format }),
+      });
+      await getBanks().expect(200);
+      expect(upstream()).toEqual(['token 200', 'banks 200']);
+      expect(rig.emulator.calls[0]?.headers['content-type']).toMatch(contentType);
+    },
+  );
 
-  const UUID_CLIENT = { clientId: '5f6c1f0e-6d1b-4b0a-9a35-0f4f1b8f2c11', clientSecret: 'aZ09-._~/=' };
+  const UUID_CLIENT = {
+    clientId: '5f6c1f0e-6d1b-4b0a-9a35-0f4f1b8f2c11',
+    clientSecret: 'aZ09-._~/=',
+  };
   test.each<[TokenBehaviour, string]>([
     ['healthy', 'basic'],
     ['plain-basic', 'basic'],
     ['plain-basic', 'basic_plain'],
     ['post-only', 'post'],
-  ])('with a UUID and a secret in Base64, %s takes PROVIDER_TOKEN_AUTH=%s', async (behaviour, auth) => {
-    const { clientId, clientSecret } = UUID_CLIENT;
-    await startGranted({
-      emulator: UUID_CLIENT,
-      before: (emulator) => emulator.behaveToken(behaviour),
-      envFor: () => ({
-        PROVIDER_CLIENT_ID: clientId,
-        PROVIDER_CLIENT_SECRET: clientSecret,
-        PROVIDER_TOKEN_AUTH: auth,
-      }),
-    });
-    await getBanks().expect(200);
-    expect(upstream()).toEqual(['token 200', 'banks 200']);
-  });
+  ])(
+    'with a UUID and a secret in Base64, %s takes PROVIDER_TOKEN_AUTH=%s',
+    async (behaviour, auth) => {
+      const { clientId, clientSecret } = UUID_CLIENT;
+      await startGranted({
+        emulator: UUID_CLIENT,
+        before: (emulator) => emulator.behaveToken(behaviour),
+        envFor: () => ({
+          PROVIDER_CLIENT_ID: clientId,
+          PROVIDER_CLIENT_SECRET: clientSecret,
+          PROVIDER_TOKEN_AUTH: auth,
+        }),
+      });
+      await getBanks().expect(200);
+      expect(upstream()).toEqual(['token 200', 'banks 200']);
+    },
+  );
 
   test('takes any secret as it is with basic_plain, and in JSON with post', async () => {
     const client = { clientId: 'a client', clientSecret: ' s&c+r%t="\\:ü%41 ' };
-    const env = { PROVIDER_CLIENT_ID: client.clientId, PROVIDER_CLIENT_SECRET: client.clientSecret };
+    const env = {
+      PROVIDER_CLIENT_ID: client.clientId,
+      PROVIDER_CLIENT_SECRET: client.clientSecret,
+    };
     await startGranted({
       emulator: client,
       before: (emulator) => emulator.behaveToken('plain-basic'),
@@ -213,25 +228,46 @@ describe('the client-credentials grant', () => {
   });
 
   test('that fails tells clients and operators apart why, obeys Retry-After, and recovers', async () => {
-    const refusal = 'the token endpoint refuses the request (401 invalid_client); check PROVIDER_CLIENT_ID';
+    const refusal =
+      'the token endpoint refuses the request (401 invalid_client); check PROVIDER_CLIENT_ID';
     const reasons: readonly [TokenBehaviour, number, string][] = [
       ['reset', 503, 'no connection to the token endpoint'],
       ['server-error', 503, 'the token endpoint fails (500)'],
       ['invalid-client', 502, refusal],
       ['error-as-200', 502, refusal.replace('401', '200')],
-      ['html', 502, 'the token endpoint gives no usable grant: its answer (200) is not a JSON object'],
+      [
+        'html',
+        502,
+        'the token endpoint gives no usable grant: its answer (200) is not a JSON object',
+      ],
       [
         'other-type',
         502,
         'the token endpoint gives no usable grant: the token_type of its grant is not Bearer',
       ],
-      ['huge-token', 502, 'no usable grant: the access_token that it grants has more than 8192 bytes'],
+      [
+        'huge-token',
+        502,
+        'no usable grant: the access_token that it grants has more than 8192 bytes',
+      ],
       ['bad-expires-in', 502, 'expires_in of its grant is not a number of seconds above 0'],
-      ['camel-case', 502, 'has no access_token that is a text; its members are accessToken, expiresAt'],
+      [
+        'camel-case',
+        502,
+        'has no access_token that is a text; its members are accessToken, expiresAt',
+      ],
       ['no-content', 502, 'its answer (204) is not a JSON object'],
       ['unknown-refusal', 502, 'the token endpoint answers with status 401'],
-      ['json-or-415', 502, 'refuses the request (415 invalid_request); check PROVIDER_TOKEN_FORMAT'],
-      ['unsupported-grant', 502, '(400 unsupported_grant_type); check whether PROVIDER_TOKEN_URL grants'],
+      [
+        'json-or-415',
+        502,
+        'refuses the request (415 invalid_request); check PROVIDER_TOKEN_FORMAT',
+      ],
+      [
+        'unsupported-grant',
+        502,
+        '(400 unsupported_grant_type); check whether PROVIDER_TOKEN_URL grants',
+      ],
       ['redirect', 502, 'the token endpoint answers with status 307'],
     ];
     await startGranted({ before: (emulator) => emulator.behaveToken('rate-limited') });
@@ -241,11 +277,13 @@ describe('the client-credentials grant', () => {
     for (const [behaviour, status, message] of reasons) {
       rig.emulator.behaveToken(behaviour);
       await nextLoad(rig);
-      expect({ behaviour, status: (await getBanks()).status, message: failure()?.message }).toEqual({
-        behaviour,
-        status,
-        message: expect.stringContaining(message),
-      });
+      expect({ behaviour, status: (await getBanks()).status, message: failure()?.message }).toEqual(
+        {
+          behaviour,
+          status,
+          message: expect.stringContaining(message),
+        },
+      );
     }
     expect(rig.emulator.tokenCalls()).toBe(1 + reasons.length);
     expect(rig.messages().join('\n')).toContain(refusal);
@@ -259,7 +297,8 @@ describe('the client-credentials grant', () => {
     await startGranted({ before: (emulator) => emulator.behaveToken('hang') });
     await eventually(() => rig.emulator.tokenCalls() === 1);
     const waiting = getBanks().expect(504);
-    // Sent by the time the clock moves, or the request would come after the time-out and get the same answer.
+    // Sent by the time the clock moves, or the request would come after the time-out and get the
+    // same answer.
     rig.clock.advance(5_000);
     await waiting;
     expect(failure()?.kind).toBe('timeout');
@@ -272,7 +311,8 @@ describe('the client-credentials grant', () => {
     await startGranted();
     await eventually(hasList);
     rig.emulator.behaveToken('server-error');
-    // Of 3,600 s: loads come about every 596 s, the margin begins at 3,060 s, and the sixth load falls into it.
+    // Of 3,600 s: loads come about every 596 s, the margin begins at 3,060 s, and the sixth load
+    // falls into it.
     for (let loads = 0; loads < 6; loads += 1) await nextLoad(rig);
     const told = () => rig.messages().filter((message) => message.startsWith('token: '));
     await eventually(() => told().length > 0);
@@ -288,7 +328,10 @@ describe('the client-credentials grant', () => {
     rig.emulator.revokeIssued();
     await nextLoad(rig);
     // One line for each change, and none for the attempts in between or the renewals after it.
-    expect(told().slice(1)).toEqual([expect.stringContaining('there is no valid token'), 'token: recovered']);
+    expect(told().slice(1)).toEqual([
+      expect.stringContaining('there is no valid token'),
+      'token: recovered',
+    ]);
   });
 
   test('after a 401 a load asks for one token and tries once more, never in a loop; a 403 renews nothing', async () => {
@@ -307,7 +350,9 @@ describe('the client-credentials grant', () => {
     await nextLoad(rig);
     const rejected = ['banks 401', 'token 200', 'banks 401'];
     expect(upstream(6)).toEqual([...rejected, ...rejected]);
-    expect(rig.messages().join()).toContain('does not accept the token (401); check PROVIDER_TOKEN_URL');
+    expect(rig.messages().join()).toContain(
+      'does not accept the token (401); check PROVIDER_TOKEN_URL',
+    );
   });
 
   test('reads a client secret from its file at each token request, and keeps the last one while it is missing', async () => {

@@ -133,7 +133,10 @@ test('a renewal that hangs makes nobody wait', async () => {
   await use();
   answer = () => undefined;
   clock.advance(RENEW_AT_MS);
-  expect([await accessToken.current(), await accessToken.current()]).toEqual(['token-1', 'token-1']);
+  expect([await accessToken.current(), await accessToken.current()]).toEqual([
+    'token-1',
+    'token-1',
+  ]);
   await eventually(() => calls === 2);
   clock.advance(60_000);
   await eventually(() => events.at(-1) === 'token-renewal-failed');

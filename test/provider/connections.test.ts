@@ -35,9 +35,14 @@ afterEach(() => {
   server.close();
 });
 
-const isAllClosed = (): boolean => sockets.size > 0 && [...sockets].every(({ destroyed }) => destroyed);
+const isAllClosed = (): boolean =>
+  sockets.size > 0 && [...sockets].every(({ destroyed }) => destroyed);
 
-const NO_PROXIES: Config['provider']['proxies'] = { https: undefined, http: undefined, exceptions: '' };
+const NO_PROXIES: Config['provider']['proxies'] = {
+  https: undefined,
+  http: undefined,
+  exceptions: '',
+};
 
 const connect = (proxies = NO_PROXIES): Connections =>
   createConnections({
@@ -51,8 +56,9 @@ const connect = (proxies = NO_PROXIES): Connections =>
     lookup: undefined,
   });
 const ask = (connections: Connections): Promise<string> =>
-  connections.request({ method: 'GET', path: '/', signal: new AbortController().signal }, ({ body }) =>
-    body.text(),
+  connections.request(
+    { method: 'GET', path: '/', signal: new AbortController().signal },
+    ({ body }) => body.text(),
   );
 
 test.each([
@@ -63,7 +69,9 @@ test.each([
   const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count);
   const raw = createTcpServer((socket) => {
     socket.on('error', () => undefined);
-    socket.once('data', () => socket.end(`${interim}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]`));
+    socket.once('data', () =>
+      socket.end(`${interim}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]`),
+    );
   });
   url = new URL(`http://127.0.0.1:${await listenOn(raw)}`);
   const seen = ask(connect()).catch(
@@ -90,9 +98,14 @@ test('each request has a connection of its own, which is closed after it, also i
 test('the connection to a proxy that refuses is closed, also if the proxy leaves it open', async () => {
   const proxy = createTcpServer((socket) => {
     sockets.add(socket.on('error', () => undefined));
-    socket.once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')).resume();
+    socket
+      .once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'))
+      .resume();
   });
-  const http = { url: new URL(`http://127.0.0.1:${await listenOn(proxy)}`), credentials: undefined };
+  const http = {
+    url: new URL(`http://127.0.0.1:${await listenOn(proxy)}`),
+    credentials: undefined,
+  };
   const asked = ask(connect({ https: undefined, http, exceptions: '' }));
   await expect(asked).rejects.toMatchObject({ kind: 'proxy_refused' });
   await eventually(() => [...sockets].every(({ readableEnded }) => readableEnded));
@@ -150,7 +163,9 @@ test('a load that ends while it waits for a token asks for no list', async () =>
   });
   answer = (_req, res) => {
     giveUp();
-    res.setHeader('content-type', 'application/json').end('{"access_token":"a","token_type":"Bearer"}');
+    res
+      .setHeader('content-type', 'application/json')
+      .end('{"access_token":"a","token_type":"Bearer"}');
   };
   await expect(load()).rejects.toThrow('too late');
   expect(events).toEqual(['token-renewed']);

@@ -2,10 +2,16 @@ import { expect, test } from '@jest/globals';
 import { processBanksAnswer } from '../../src/provider/contract.ts';
 import { EVERY_FIELD } from '../helpers/read-banks.ts';
 
-// What an answer's status, Retry-After and label mean; what counts as a list is in test/banks/reading.
+// What an answer's status, Retry-After and label mean; what counts as a list is in
+// test/banks/reading.
 
 const NOW = Date.UTC(2026, 0, 1);
-const ANSWER = { status: 200, contentType: 'application/json', retryAfter: undefined, link: undefined };
+const ANSWER = {
+  status: 200,
+  contentType: 'application/json',
+  retryAfter: undefined,
+  link: undefined,
+};
 
 const judge = (
   answer: Partial<Record<'contentType' | 'retryAfter', string | undefined>> & { status?: number },
@@ -52,7 +58,9 @@ test.each([
 ])('a Retry-After of %p is %p ms, on 429 and 503 alone', async (retryAfter, retryAfterMs) => {
   for (const status of [429, 503])
     await expect(judge({ status, retryAfter })).rejects.toMatchObject({ retryAfterMs });
-  await expect(judge({ status: 403, retryAfter })).rejects.toMatchObject({ retryAfterMs: undefined });
+  await expect(judge({ status: 403, retryAfter })).rejects.toMatchObject({
+    retryAfterMs: undefined,
+  });
 });
 
 test.each([
@@ -62,10 +70,13 @@ test.each([
   [499, 'unexpected_status'],
   [500, 'unavailable'],
   [599, 'unavailable'],
-])('an answer with status %d is a failure of its kind, whatever the body is: %s', async (status, kind) => {
-  await expect(judge({ status })).rejects.toMatchObject({
-    kind,
-    upstreamStatus: status,
-    message: expect.stringMatching(/^the provider /),
-  });
-});
+])(
+  'an answer with status %d is a failure of its kind, whatever the body is: %s',
+  async (status, kind) => {
+    await expect(judge({ status })).rejects.toMatchObject({
+      kind,
+      upstreamStatus: status,
+      message: expect.stringMatching(/^the provider /),
+    });
+  },
+);

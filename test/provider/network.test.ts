@@ -23,8 +23,9 @@ import { clientCredentialsEnv, eventually, nextLoad, startRig, type Rig } from '
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
 import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
 
-// What stands between the service and a provider that speaks TLS: a private authority, client certificates and their
-// rotation, and a forward proxy, a real one. What is wrong with a certificate of the provider is in test/doctor.
+// What stands between the service and a provider that speaks TLS: a private authority, client
+// certificates and their rotation, and a forward proxy, a real one. What is wrong with a
+// certificate of the provider is in test/doctor.
 
 const authority = createAuthority();
 const clientAuthority = createAuthority('authority of clients');
@@ -70,7 +71,8 @@ test('a private authority is trusted by PROVIDER_TLS_CA_FILE, for the token endp
   });
   await getBanks(rig).expect(200);
   expect(front.clients).toEqual(['none', 'none']);
-  for (const { headers } of provider.calls) expect(headers['user-agent']).toBe('banks-bff/0.0.0-test');
+  for (const { headers } of provider.calls)
+    expect(headers['user-agent']).toBe('banks-bff/0.0.0-test');
 });
 
 test.each([
@@ -89,12 +91,26 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
 
   test.each<[string, 'TLSv1.2' | 'TLSv1.3', Environment, RegExp]>([
     ['without a client certificate', 'TLSv1.2', TRUST, handshake],
-    ['without a client certificate', 'TLSv1.3', TRUST, new RegExp(`${refusal}.*CERTIFICATE_REQUIRED`)],
-    ['with one of another authority', 'TLSv1.3', mutual(server), new RegExp(`${refusal}.*UNKNOWN_CA`)],
+    [
+      'without a client certificate',
+      'TLSv1.3',
+      TRUST,
+      new RegExp(`${refusal}.*CERTIFICATE_REQUIRED`),
+    ],
+    [
+      'with one of another authority',
+      'TLSv1.3',
+      mutual(server),
+      new RegExp(`${refusal}.*UNKNOWN_CA`),
+    ],
   ])('%s (%s) is explained by its alert', async (_what, newestVersion, env, message) => {
     await startProvider();
     const { certFile: clientAuthorityFile } = clientAuthority;
-    const alerting = await startAlertingServer({ pair: server, clientAuthorityFile, newestVersion });
+    const alerting = await startAlertingServer({
+      pair: server,
+      clientAuthorityFile,
+      newestVersion,
+    });
     closeLater(() => alerting.close());
     const rig = await startService({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
     await expectFailure(rig, 'unreachable', message);
@@ -103,7 +119,10 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
 });
 
 describe('the rotation of a client certificate', () => {
-  /** As Kubernetes does: the files are reached through a link to a folder, which is replaced in one step. */
+  /**
+   * As Kubernetes does: the files are reached through a link to a folder, which is replaced in one
+   * step.
+   */
   const createVolume = async () => {
     const folder = await mkdtemp(join(tmpdir(), 'banks-volume-'));
     closeLater(() => rm(folder, { recursive: true }));
@@ -142,12 +161,21 @@ describe('the rotation of a client certificate', () => {
     await rotate(other);
     front.requireClientOf(nextAuthority.cert);
     await rotate(nextAuthority.issue('the last'));
-    expect(front.clients).toEqual(['the service', 'the service', 'the service', 'another', 'the last']);
+    expect(front.clients).toEqual([
+      'the service',
+      'the service',
+      'the service',
+      'another',
+      'the last',
+    ]);
   });
 
   test('that comes too late is named: the certificate has expired in the meantime', async () => {
     await startStrictProvider();
-    const soon = clientAuthority.issue('soon expired', { from: '20200101000000Z', until: '20260102000000Z' });
+    const soon = clientAuthority.issue('soon expired', {
+      from: '20200101000000Z',
+      until: '20260102000000Z',
+    });
     const rig = await startService(mutual(soon));
     await getBanks(rig).expect(503);
     expect(failureOf(rig)?.message).toMatch(
@@ -156,7 +184,9 @@ describe('the rotation of a client certificate', () => {
     rig.clock.skip(2 * 86_400_000);
     rig.clock.advance(0);
     await eventually(() =>
-      /PROVIDER_TLS_CERT_FILE is valid only from .* to 2026-01-02; get/.test(failureOf(rig)?.message ?? ''),
+      /PROVIDER_TLS_CERT_FILE is valid only from .* to 2026-01-02; get/.test(
+        failureOf(rig)?.message ?? '',
+      ),
     );
   });
 });
@@ -175,7 +205,10 @@ describeWithProxy('through a forward proxy', () => {
   ])('%s, the list arrives over mutual TLS', async (_how, credentials, start) => {
     await startStrictProvider();
     const proxy = await startProxy(credentials && { credentials });
-    const rig = await startService({ ...mutual(client), HTTPS_PROXY: `${start}127.0.0.1:${proxy.port}` });
+    const rig = await startService({
+      ...mutual(client),
+      HTTPS_PROXY: `${start}127.0.0.1:${proxy.port}`,
+    });
     await getBanks(rig).expect(200);
     expect(proxy.targets()).toEqual([`localhost:${front.port}`]);
     expect(front.clients).toEqual(['the service']);
@@ -247,7 +280,10 @@ test('the proxy gets the decoded user and password and a User-Agent, and nothing
 // A proxy that answers CONNECT like this, and then really is a tunnel.
 test.each([
   ['HTTP/1.1 299 Fine\r\nVia: a proxy\r\n\r\n', undefined],
-  ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', /proxy in HTTPS_PROXY .* is an interim one/],
+  [
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
+    /proxy in HTTPS_PROXY .* is an interim one/,
+  ],
   ['SSH-2.0-OpenSSH_9.2\r\n', /the answer of the proxy in HTTPS_PROXY is not HTTP/],
 ])('every 2xx of a proxy opens the tunnel, and nothing else: %j', async (head, message) => {
   await startProvider();

@@ -6,8 +6,9 @@ import { emulate } from '../helpers/emulate.ts';
 import { clientCredentialsEnv, eventually, startRig } from '../helpers/rig.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
 
-// Shapes of providers and token endpoints: what the service answers with a plain configuration, what the doctor says,
-// and which line of configuration makes it work. Each is tried on the whole service.
+// Shapes of providers and token endpoints: what the service answers with a plain configuration,
+// what the doctor says, and which line of configuration makes it work. Each is tried on the whole
+// service.
 
 /** A client whose id and secret have what servers read in different ways. */
 const CLIENT = { clientId: '5f6c1f0e-6d1b-4b0a', clientSecret: 'a+secret:in%41/Base64==' };
@@ -17,7 +18,11 @@ interface Shape {
   readonly list?: Behaviour;
   readonly token?: TokenBehaviour;
   /** The list itself, in place of a behaviour: its status, body and headers. */
-  readonly answer?: readonly [status: number, body: unknown, headers?: Readonly<Record<string, string>>];
+  readonly answer?: readonly [
+    status: number,
+    body: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ];
   readonly env?: Environment;
   /** What /banks answers. */
   readonly status: number;
@@ -42,9 +47,17 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   'expires_in as text': { token: 'string-expires-in', status: 200, says: WORKS },
   'no expires_in': { token: 'no-expires-in', status: 200, says: WORKS },
   'expires_in null': { token: 'null-expires-in', status: 200, says: WORKS },
-  'expires_in as a period': { token: 'bad-expires-in', status: 502, says: 'expires_in of its grant' },
+  'expires_in as a period': {
+    token: 'bad-expires-in',
+    status: 502,
+    says: 'expires_in of its grant',
+  },
   'the token in accessToken': { token: 'camel-case', status: 502, says: 'accessToken, expiresAt' },
-  'token_type DPoP': { token: 'other-type', status: 502, says: 'token_type of its grant is not Bearer' },
+  'token_type DPoP': {
+    token: 'other-type',
+    status: 502,
+    says: 'token_type of its grant is not Bearer',
+  },
   'a token of 40 kB': { token: 'huge-token', status: 502, says: 'has more than 8192 bytes' },
   'a grant with 204': { token: 'no-content', status: 502, says: '(204) is not a JSON object' },
   'a web page': { token: 'html', status: 502, says: 'not the address of an OAuth 2.0 token' },
@@ -111,7 +124,11 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   // The list: status, headers and encoding.
   'status 206': { answer: [206, ROWS], status: 502, says: 'sends no list for it' },
   'a problem document with 403': { list: 'forbidden', status: 502, says: 'may not read the banks' },
-  'a list labelled as text': { list: 'wrong-type', status: 502, says: 'Content-Type says otherwise' },
+  'a list labelled as text': {
+    list: 'wrong-type',
+    status: 502,
+    says: 'Content-Type says otherwise',
+  },
   'a list labelled as JSON:API': {
     answer: [200, ROWS, { 'content-type': 'application/vnd.api+json' }],
     env: { BANK_FIELDS: 'code' },
@@ -124,7 +141,11 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     status: 502,
     says: 'headers of the answer have more than 16 KiB',
   },
-  'Retry-After: -1': { answer: [503, {}, { 'retry-after': '-1' }], status: 503, says: 'an internal failure' },
+  'Retry-After: -1': {
+    answer: [503, {}, { 'retry-after': '-1' }],
+    status: 503,
+    says: 'an internal failure',
+  },
   'Retry-After: a year': {
     answer: [429, {}, { 'retry-after': '31536000' }],
     status: 503,
@@ -164,7 +185,12 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     says: /BANK_FIELDS=code,ispb:ids.ispb$/m,
     fix: { BANK_FIELDS: 'code,ispb:ids.ispb' },
   },
-  'a name with a dot': { answer: [200, ROWS], env: { BANK_FIELDS: 'x:a.b' }, status: 200, says: WORKS },
+  'a name with a dot': {
+    answer: [200, ROWS],
+    env: { BANK_FIELDS: 'x:a.b' },
+    status: 200,
+    says: WORKS,
+  },
   both: {
     list: 'nested-envelope',
     status: 502,
@@ -177,7 +203,11 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     says: /BANK_FIELDS=code,website\?$/m,
     fix: { BANK_FIELDS: 'code,website?' },
   },
-  'an object without a list': { answer: [200, { error: 'none' }], status: 502, says: 'another resource' },
+  'an object without a list': {
+    answer: [200, { error: 'none' }],
+    status: 502,
+    says: 'another resource',
+  },
   'texts instead of objects': {
     answer: [200, ['a', 'b']],
     status: 502,
@@ -189,37 +219,43 @@ test('there are at least 40 of them', () => {
   expect(Object.keys(SHAPES).length).toBeGreaterThanOrEqual(40);
 });
 
-test.each(Object.entries(SHAPES))('%s', async (_name, { list, token, answer, env, status, says, fix }) => {
-  const emulator = await emulate(CLIENT);
-  if (list) await emulator.behave(list);
-  if (token) emulator.behaveToken(token);
-  if (answer) {
-    const [code, body, headers] = answer;
-    emulator.respondWith((_req, res) =>
-      res.writeHead(code, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body)),
-    );
-  }
-  const configured = {
-    ...clientCredentialsEnv(emulator),
-    PROVIDER_CLIENT_ID: CLIENT.clientId,
-    PROVIDER_CLIENT_SECRET: CLIENT.clientSecret,
-    ...env,
-  };
-  const answerWith = async (variables: Environment): Promise<number> => {
-    const rig = await startRig({ provider: emulator, env: variables });
-    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-    // Without a list nobody is kept waiting for more than a minute, whatever the provider asks for.
-    expect(rig.service.list.served() ? 0 : rig.service.list.status().nextLoadInMs).toBeLessThanOrEqual(
-      60_000,
-    );
-    return (await supertest(rig.url).get('/banks')).status;
-  };
-  expect(await answerWith(configured)).toBe(status);
-  const doctor = { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...configured };
-  const report = await runDoctor(doctor);
-  expect(report.text).toMatch(says);
-  expect(report.status).toBe(status === 200 ? 0 : 1);
-  if (!fix) return;
-  expect(await answerWith({ ...configured, ...fix })).toBe(200);
-  expect((await runDoctor({ ...doctor, ...fix })).status).toBe(0);
-});
+test.each(Object.entries(SHAPES))(
+  '%s',
+  async (_name, { list, token, answer, env, status, says, fix }) => {
+    const emulator = await emulate(CLIENT);
+    if (list) await emulator.behave(list);
+    if (token) emulator.behaveToken(token);
+    if (answer) {
+      const [code, body, headers] = answer;
+      emulator.respondWith((_req, res) =>
+        res
+          .writeHead(code, { 'content-type': 'application/json', ...headers })
+          .end(JSON.stringify(body)),
+      );
+    }
+    const configured = {
+      ...clientCredentialsEnv(emulator),
+      PROVIDER_CLIENT_ID: CLIENT.clientId,
+      PROVIDER_CLIENT_SECRET: CLIENT.clientSecret,
+      ...env,
+    };
+    const answerWith = async (variables: Environment): Promise<number> => {
+      const rig = await startRig({ provider: emulator, env: variables });
+      await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+      // Without a list nobody is kept waiting for more than a minute, whatever the provider asks
+      // for.
+      expect(
+        rig.service.list.served() ? 0 : rig.service.list.status().nextLoadInMs,
+      ).toBeLessThanOrEqual(60_000);
+      return (await supertest(rig.url).get('/banks')).status;
+    };
+    expect(await answerWith(configured)).toBe(status);
+    const doctor = { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...configured };
+    const report = await runDoctor(doctor);
+    expect(report.text).toMatch(says);
+    expect(report.status).toBe(status === 200 ? 0 : 1);
+    if (!fix) return;
+    expect(await answerWith({ ...configured, ...fix })).toBe(200);
+    expect((await runDoctor({ ...doctor, ...fix })).status).toBe(0);
+  },
+);

@@ -1,10 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import { createRedaction, isLookedFor, MAX_TEXT_CHARS, redacting } from '../../src/secrets/redaction.ts';
+import {
+  createRedaction,
+  isLookedFor,
+  MAX_TEXT_CHARS,
+  redacting,
+} from '../../src/secrets/redaction.ts';
 
 const SECRETS = {
   'a plain token': 'emulator-access-token',
   'a JWT': 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJiYW5rcyJ9._-aB~+/=',
-  'every visible character': Buffer.from(Array.from({ length: 94 }, (_, index) => 33 + index)).toString(),
+  'every visible character': Buffer.from(
+    Array.from({ length: 94 }, (_, index) => 33 + index),
+  ).toString(),
   'spaces and a hyphen': 'ab cd-12 34',
   'spaces, a tab and other scripts': ' c&r+é t\tü="\\\\ /秘密🔑 ',
   'four characters': 'Zx9!',
@@ -31,10 +38,14 @@ const FORMS: Record<string, (secret: string) => string> = {
   'Basic credentials of a raw secret': (secret) => base64(`id:${secret}`),
   'Basic credentials at the next alignment': (secret) => base64(`id1:${secret}`),
   'Basic credentials at the third alignment': (secret) => base64(`id12:${secret}:more`),
-  'Basic credentials of a form-encoded secret': (secret) => base64(`${form('a client')}:${form(secret)}`),
-  'Basic credentials of a percent-encoded secret': (secret) => base64url(`id:${encodeURIComponent(secret)}`),
-  'Basic credentials of a secret with all signs escaped': (secret) => base64(`id:${escapeAll(secret)}`),
-  'Base64 in JSON with escaped slashes': (secret) => json(base64(`:${secret}`)).replaceAll('/', '\\/'),
+  'Basic credentials of a form-encoded secret': (secret) =>
+    base64(`${form('a client')}:${form(secret)}`),
+  'Basic credentials of a percent-encoded secret': (secret) =>
+    base64url(`id:${encodeURIComponent(secret)}`),
+  'Basic credentials of a secret with all signs escaped': (secret) =>
+    base64(`id:${escapeAll(secret)}`),
+  'Base64 in JSON with escaped slashes': (secret) =>
+    json(base64(`:${secret}`)).replaceAll('/', '\\/'),
 };
 
 describe.each(Object.entries(SECRETS))('%s', (_what, secret) => {
@@ -47,7 +58,8 @@ describe.each(Object.entries(SECRETS))('%s', (_what, secret) => {
     expect(redacted).toContain('[redacted]');
     expect(redacted.startsWith('{"before":1,"text":"')).toBe(true);
     expect(redacted.endsWith('","after":2}')).toBe(true);
-    // Around Base64 a few characters are left, which hold bits of the secret's ends and of its neighbours.
+    // Around Base64 a few characters are left, which hold bits of the secret's ends and of its
+    // neighbours.
     const left = redacted.slice(20, -12).replace('[redacted]', '');
     expect(left.length).toBeLessThanOrEqual(encode('').length + 8);
     expect(redact(redacted)).toBe(redacted);
@@ -64,7 +76,10 @@ const redactionOf = (...secrets: string[]) => {
 test('a line holding secrets remains JSON', () => {
   const all = Object.values(SECRETS);
   const redacted = redactionOf(...all)(json({ all, text: json(SECRETS) }));
-  expect(JSON.parse(redacted)).toEqual({ all: all.map(() => '[redacted]'), text: expect.any(String) });
+  expect(JSON.parse(redacted)).toEqual({
+    all: all.map(() => '[redacted]'),
+    text: expect.any(String),
+  });
 });
 
 test('of a variable the last four values are remembered, and those of others stay', () => {
@@ -74,7 +89,9 @@ test('of a variable the last four values are remembered, and those of others sta
     for (const number of numbers) addSecret('TOKEN', `token-${number}`);
   };
   give(1, 2, 3, 4, 3, 3, 4, 3);
-  expect(redact('token-1 token-2 token-3 token-4')).toBe('[redacted] [redacted] [redacted] [redacted]');
+  expect(redact('token-1 token-2 token-3 token-4')).toBe(
+    '[redacted] [redacted] [redacted] [redacted]',
+  );
   // One that is given again is the newest.
   give(2, 5, 6);
   expect(redact('token-1 token-2 token-3 token-4')).toBe('token-1 [redacted] [redacted] token-4');
@@ -82,7 +99,11 @@ test('of a variable the last four values are remembered, and those of others sta
 });
 
 test('what would also be in ordinary lines is not looked for', () => {
-  const judge = (secret: string) => [secret, isLookedFor(secret), redactionOf(secret)(`<${secret}>`)];
+  const judge = (secret: string) => [
+    secret,
+    isLookedFor(secret),
+    redactionOf(secret)(`<${secret}>`),
+  ];
   for (const secret of ['abcdefgh', '12345678', '--------', 'Zx9!', 'abc1', '1abc', '12!!', '!!ab'])
     expect(judge(secret)).toEqual([secret, true, '<[redacted]>']);
   for (const secret of ['abcdefg', '1234567', '-------', 'a1!', '', 'abcdefg\\\\', 'ab1\\\\'])
@@ -97,12 +118,20 @@ const [LONG, LONGER] = [`${START}-first`, `${START}-other-one`];
 
 test.each<[secrets: string[], text: string, redacted: string]>([
   [[FIRST, OTHER], 'first-secret', '[redacted]'],
-  [[FIRST, OTHER], 'first-secret, other-secret; first-secret.', '[redacted], [redacted]; [redacted].'],
+  [
+    [FIRST, OTHER],
+    'first-secret, other-secret; first-secret.',
+    '[redacted], [redacted]; [redacted].',
+  ],
   [[FIRST, OTHER], '<first-secretother-secret>', '<[redacted][redacted]>'],
   [[FIRST], 'first-secre', 'first-secre'],
   [[FIRST], 'irst-secret first-secret irst-secret', 'irst-secret [redacted] irst-secret'],
   [['token-1', 'token-12345'], 'x token-12345 token-1 y', 'x [redacted] [redacted] y'],
-  [['ab+cd-12', OTHER], 'ab%2Bcd-12, other-secret, ab%2Bcd-12', '[redacted], [redacted], [redacted]'],
+  [
+    ['ab+cd-12', OTHER],
+    'ab%2Bcd-12, other-secret, ab%2Bcd-12',
+    '[redacted], [redacted], [redacted]',
+  ],
   [[OUTER, INNER, NEXT], '<abcdefgh-ijklmnop>', '<[redacted]>'],
   [[OUTER, INNER, NEXT], '<defgh-ij>', '<[redacted]>'],
   [[LONG, LONGER], `<${LONGER}>`, '<[redacted]>'],
@@ -115,7 +144,9 @@ test.each(['abcd-1234', 'abcd-12345', 'abcd-123456', 'Zx9!'])(
   '%s is removed from Base64 at each position of a group',
   (secret) => {
     for (const before of ['', '1', '12', '123']) {
-      const [start = '', end = ''] = redactionOf(secret)(base64(`${before}${secret}`)).split('[redacted]');
+      const [start = '', end = ''] = redactionOf(secret)(base64(`${before}${secret}`)).split(
+        '[redacted]',
+      );
       // What is left around it holds at most the bits that it shares with its neighbours.
       const left = `${start}${end.replaceAll('=', '')}`;
       expect(left.length).toBeLessThanOrEqual(Math.ceil((before.length * 8) / 6) + 1);

@@ -16,7 +16,8 @@ import {
   type Rig,
 } from '../helpers/rig.ts';
 
-// The life of each secret in a file: rotated, spoiled in every way, lost and restored, while the service runs and at its start.
+// The life of each secret in a file: rotated, spoiled in every way, lost and restored, while the
+// service runs and at its start.
 
 const MANAGEMENT_TOKEN = 'management-token-0123456789';
 const OLD_TOKEN = 'token-before-rotation';
@@ -79,8 +80,14 @@ const SPOILED: Record<string, readonly [spoil: () => Promise<unknown>, said: str
   'a folder': [() => rm(file()).then(() => mkdir(file())), 'cannot be read (not a regular file)'],
   'no permission': [() => chmod(file(), 0o000), 'cannot be read (EACCES)'],
   empty: [() => writeFile(file(), '\n'), 'is empty'],
-  'two lines': [() => writeFile(file(), `${MARK}-line-1-of-2\n${MARK}-line-2`), 'has more than one line'],
-  'Bearer in front': [() => writeFile(file(), `Bearer ${MARK}-token-123456`), 'begins with the word Bearer'],
+  'two lines': [
+    () => writeFile(file(), `${MARK}-line-1-of-2\n${MARK}-line-2`),
+    'has more than one line',
+  ],
+  'Bearer in front': [
+    () => writeFile(file(), `Bearer ${MARK}-token-123456`),
+    'begins with the word Bearer',
+  ],
   'five characters': [() => writeFile(file(), 'sPoIl'), 'has fewer than'],
   'no PEM': [() => writeFile(file(), MARK), 'holds no certificate in PEM'],
 };
@@ -158,14 +165,20 @@ describe.each(CASES)('$variable, $how', ({ variable, how, kind }) => {
     await rm(file(), { recursive: true, force: true });
     await writeFile(file(), kind.good);
     await looked(`${variable}: is usable again`);
-    expect(await health()).toMatchObject({ status: 'pass', secretFiles: { [variable]: { usable: true } } });
+    expect(await health()).toMatchObject({
+      status: 'pass',
+      secretFiles: { [variable]: { usable: true } },
+    });
     expect(await get('/metrics')).toContain(`banks_secret_file_usable{variable="${variable}"} 1`);
     await refresh().expect(200);
   });
 });
 
 describe('the runbook: write, refresh, 200, revoke', () => {
-  /** As orchestrators do: a new file in a new folder, and a symbolic link that is replaced in one step. */
+  /**
+   * As orchestrators do: a new file in a new folder, and a symbolic link that is replaced in one
+   * step.
+   */
   const mount = async (secret: string): Promise<void> => {
     const version = await mkdtemp(join(folder, 'version-'));
     await writeFile(join(version, 'secret'), secret);
@@ -258,7 +271,9 @@ describe('a 401 for the token in use', () => {
     rig.emulator.behaveToken('server-error');
     await nextLoad(rig);
     const said = rig.messages().filter((message) => message.startsWith('token: '));
-    expect(said).toEqual([expect.stringContaining('the provider does not accept the current token (401)')]);
+    expect(said).toEqual([
+      expect.stringContaining('the provider does not accept the current token (401)'),
+    ]);
   });
 });
 
@@ -276,7 +291,9 @@ describe('a start with an unusable file', () => {
       const provider = await emulate({ accessTokens: [OLD_TOKEN] });
       await writeFile(file(), OLD_TOKEN);
       await spoil?.();
-      await expect(openRig({ provider, envFor })).rejects.toThrow(`PROVIDER_ACCESS_TOKEN_FILE: ${said}`);
+      await expect(openRig({ provider, envFor })).rejects.toThrow(
+        `PROVIDER_ACCESS_TOKEN_FILE: ${said}`,
+      );
 
       await rm(file(), { recursive: true, force: true });
       await writeFile(file(), OLD_TOKEN);

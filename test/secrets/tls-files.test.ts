@@ -4,12 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { wall, type WallMs } from '../../src/clock.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
-import { checkTlsFiles, createTlsContextSource, type TlsFiles } from '../../src/secrets/tls-files.ts';
+import {
+  checkTlsFiles,
+  createTlsContextSource,
+  type TlsFiles,
+} from '../../src/secrets/tls-files.ts';
 import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../helpers/authority.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { createTestSecrets } from '../helpers/secret-files.ts';
 
-// The files of mutual TLS: what is said about those that cannot be used, and what is done while they cannot.
+// The files of mutual TLS: what is said about those that cannot be used, and what is done while
+// they cannot.
 
 const NOW_MS = wall(Date.UTC(2026, 6, 1));
 const authority = createAuthority();
@@ -28,11 +33,15 @@ const pairOf = ({ certFile, keyFile }: Pick<Pair, 'certFile' | 'keyFile'>): TlsF
   [KEY]: keyFile,
 });
 const expired = pairOf(authority.issue('expired', EXPIRED));
-const future = pairOf(authority.issue('future', { from: '20300101000000Z', until: '20310101000000Z' }));
+const future = pairOf(
+  authority.issue('future', { from: '20300101000000Z', until: '20310101000000Z' }),
+);
 const FILES: TlsFiles = { [CA]: authority.certFile, ...pairOf(pair) };
 
 const problemsOf = async (files: TlsFiles): Promise<string[]> =>
-  (await checkTlsFiles({ ...FILES, ...files }, NOW_MS)).map(({ variable, text }) => `${variable} ${text}`);
+  (await checkTlsFiles({ ...FILES, ...files }, NOW_MS)).map(
+    ({ variable, text }) => `${variable} ${text}`,
+  );
 
 test('a pair and an authority that are fine have no problem, nor have no files', async () => {
   expect(await problemsOf({})).toEqual([]);
@@ -42,26 +51,41 @@ test('a pair and an authority that are fine have no problem, nor have no files',
 
 test.each<[string, TlsFiles, problem: string]>([
   ['a missing file', { [CA]: '/nowhere' }, `${CA} cannot be read (ENOENT); name a regular file`],
-  ['too large a file', { [CERT]: file('large', 'x'.repeat(1_048_577)) }, `${CERT} cannot be read (more`],
-  ['no authority', { [CA]: file('no-ca', 'nothing') }, `${CA} holds no certificate in PEM; it needs`],
+  [
+    'too large a file',
+    { [CERT]: file('large', 'x'.repeat(1_048_577)) },
+    `${CERT} cannot be read (more`,
+  ],
+  [
+    'no authority',
+    { [CA]: file('no-ca', 'nothing') },
+    `${CA} holds no certificate in PEM; it needs`,
+  ],
   ['no certificate', { [CERT]: pair.keyFile }, `${CERT} holds no certificate in PEM; it needs`],
   [
     'an expired certificate',
     expired,
     `${CERT} is valid only from 2020-01-01 to 2021-01-01; get the current one`,
   ],
-  ['a certificate for later', future, 'to 2031-01-01; get the current one from its issuer, or check this'],
+  [
+    'a certificate for later',
+    future,
+    'to 2031-01-01; get the current one from its issuer, or check this',
+  ],
   ['an encrypted key', { [KEY]: encryptedKey(pair) }, 'without a passphrase (openssl pkey'],
   [
     'the key of another',
     { [KEY]: other.keyFile },
     `${KEY} does not fit ${CERT} (ERR_OSSL_X509_KEY_VALUES_MISMATCH);`,
   ],
-])('%s is a problem that names its variable, its cause and the way out', async (_what, files, problem) => {
-  const problems = await problemsOf(files);
-  expect(problems).toEqual([expect.stringContaining(problem)]);
-  expect(problems.join()).not.toMatch(/canary-passphrase|MIG|MII|BEGIN EC/);
-});
+])(
+  '%s is a problem that names its variable, its cause and the way out',
+  async (_what, files, problem) => {
+    const problems = await problemsOf(files);
+    expect(problems).toEqual([expect.stringContaining(problem)]);
+    expect(problems.join()).not.toMatch(/canary-passphrase|MIG|MII|BEGIN EC/);
+  },
+);
 
 test('all problems are told at once', async () => {
   expect(await problemsOf({ ...expired, [CA]: '/nowhere', [KEY]: '/nowhere' })).toHaveLength(3);
@@ -73,8 +97,13 @@ describe('while the service runs', () => {
 
   test('files that have never been usable are an error, and are found once they are', async () => {
     const cert = join(folder, 'late.pem');
-    const source = createTlsContextSource(pairOf({ certFile: cert, keyFile: pair.keyFile }), options);
-    await expect(source.current()).rejects.toThrow(/^PROVIDER_TLS_CERT_FILE cannot be read \(ENOENT\)/);
+    const source = createTlsContextSource(
+      pairOf({ certFile: cert, keyFile: pair.keyFile }),
+      options,
+    );
+    await expect(source.current()).rejects.toThrow(
+      /^PROVIDER_TLS_CERT_FILE cannot be read \(ENOENT\)/,
+    );
     writeFileSync(cert, pair.cert);
     await expect(source.current()).resolves.toBeDefined();
   });

@@ -1,9 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { createWatchedFiles, type Reading, type SecretFileEvent } from '../../src/secrets/watched-files.ts';
+import {
+  createWatchedFiles,
+  type Reading,
+  type SecretFileEvent,
+} from '../../src/secrets/watched-files.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { eventually } from '../helpers/rig.ts';
 
-// What files do that a test cannot make them do: change between two reads, and never be read to the end.
+// What files do that a test cannot make them do: change between two reads, and never be read to the
+// end.
 
 const EMPTY: Reading<string> = { problems: [{ variable: 'SECRET_FILE', text: 'is empty' }] };
 

@@ -9,7 +9,8 @@ import { StoreError } from '../../src/sharing/list-store.ts';
 import { createSigning } from '../../src/sharing/signing.ts';
 import { readBanks } from '../helpers/read-banks.ts';
 
-// The format of a saved list, byte by byte. What a service makes of a saved list is in snapshot-file.test.ts.
+// The format of a saved list, byte by byte. What a service makes of a saved list is in
+// snapshot-file.test.ts.
 
 const CONTRACT = {
   fields: [
@@ -108,13 +109,20 @@ describe('a saved list', () => {
       decisions: [],
       memory: [],
     });
-    expect((await sealed(PAST)).split('\n')[1]).toBe(listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 5_000}`));
+    expect((await sealed(PAST)).split('\n')[1]).toBe(
+      listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 5_000}`),
+    );
   });
 
   test('is read as it was, and all its times by the clock of the reader', async () => {
     const list = await open(await sealed(PAST));
     expect(list.json.toString()).toBe(BANKS);
-    expect(list).toMatchObject({ count: 2, id: POSITION.id, place: POSITION, changedAtMs: CHANGED });
+    expect(list).toMatchObject({
+      count: 2,
+      id: POSITION.id,
+      place: POSITION,
+      changedAtMs: CHANGED,
+    });
     const [decision] = list.decisions;
     const [earlier] = list.earlier;
     expect(
@@ -122,12 +130,18 @@ describe('a saved list', () => {
         ageOf(atMs ?? 0),
       ),
     ).toEqual([65_000, 70_000, 4 * MINUTE, 3 * MINUTE]);
-    expect(decision).toMatchObject({ id: 'second', reasons: ['drifted'], requestId: 'x'.repeat(128) });
+    expect(decision).toMatchObject({
+      id: 'second',
+      reasons: ['drifted'],
+      requestId: 'x'.repeat(128),
+    });
     expect(earlier?.filled).toEqual(PAST.earlier[0]?.filled);
   });
 
   test('of the version before is read, with the age that its times have by the clock that reads', async () => {
-    const list = await open(forge(listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 1_000}`), { lifeMs: 5 }));
+    const list = await open(
+      forge(listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 1_000}`), { lifeMs: 5 }),
+    );
     expect(ageOf(list.sentAtMs)).toBe(65_000);
     expect(list.place).toEqual({ register: '', version: 0, id: '' });
     expect(list.decisions.map(({ madeAtMs }) => ageOf(madeAtMs))).toEqual([66_000]);
@@ -140,7 +154,9 @@ describe('a saved list', () => {
   ])('that was saved %i ms in the future is %i ms old', async (aheadMs, ageMs) => {
     const storeMs = READ.storeMs + aheadMs;
     const held = await heldList({ sentAtMs: WRITTEN.nowMs });
-    const list = await open((await envelope.seal(held, POSITION, { ...WRITTEN, storeMs })).toString());
+    const list = await open(
+      (await envelope.seal(held, POSITION, { ...WRITTEN, storeMs })).toString(),
+    );
     expect(ageOf(list.sentAtMs)).toBe(ageMs);
   });
 
@@ -156,7 +172,9 @@ describe('a saved list', () => {
     ['a time beyond all', { savedAtMs: LATEST + 1 }],
     ['an age that is no number', { ageMs: '1' }],
   ])('with %s is refused', async (_what, change) => {
-    expect(await refusalOf(await past(change))).toBe('contains a list with a damaged past; ignored');
+    expect(await refusalOf(await past(change))).toBe(
+      'contains a list with a damaged past; ignored',
+    );
   });
   test.each([
     [
@@ -206,9 +224,9 @@ describe('a saved list', () => {
       expect((await signedWith('one').open(bytes, READ, TTL_MS)).count).toBe(2);
       const refused = /^is not signed with CACHE_SIGNING_KEY; ignored$/;
       await expect(signedWith('another').open(bytes, READ, TTL_MS)).rejects.toThrow(refused);
-      await expect(signedWith('one').open(Buffer.from(await sealed()), READ, TTL_MS)).rejects.toThrow(
-        refused,
-      );
+      await expect(
+        signedWith('one').open(Buffer.from(await sealed()), READ, TTL_MS),
+      ).rejects.toThrow(refused);
       for (let at = 0; at < bytes.length; at += 7) {
         const altered = Buffer.from(bytes);
         altered[at] = (altered[at] ?? 0) ^ 1;
@@ -235,7 +253,9 @@ describe('is refused', () => {
   test('with a first line of more than 1 kB', async () => {
     const header = headerOf(LIST);
     expect((await open(`${header.padEnd(1_024)}\n${LIST}\n`)).count).toBe(2);
-    expect(await refusalOf(`${header.padEnd(1_025)}\n${LIST}\n`)).toMatch(/^does not contain a saved list/);
+    expect(await refusalOf(`${header.padEnd(1_025)}\n${LIST}\n`)).toMatch(
+      /^does not contain a saved list/,
+    );
   });
 
   test.each<[string, string, RegExp]>([
@@ -272,7 +292,9 @@ describe('is refused', () => {
     ['an entry without a required field', '[{"id":null,"name":"A"},{"id":"1","name":"A"}]'],
     ['an entry twice', '[{"id":"1","name":"A"},{"id":"1","name":"A"}]'],
   ])('a list that this service would not write, because of %s', async (_name, banks) => {
-    expect(await refusalOf(forge(listWith(TIMES, banks)))).toBe('contains an altered list; ignored');
+    expect(await refusalOf(forge(listWith(TIMES, banks)))).toBe(
+      'contains an altered list; ignored',
+    );
   });
 });
 
@@ -290,7 +312,10 @@ describe('settings', () => {
     expect(provenanceId({ ...SETTINGS, baseUrl: new URL('https://a.example') })).toBe(id);
     // Whether a field may be missing changes no list.
     expect(
-      provenanceId({ ...SETTINGS, fields: CONTRACT.fields.map((field) => ({ ...field, isOptional: true })) }),
+      provenanceId({
+        ...SETTINGS,
+        fields: CONTRACT.fields.map((field) => ({ ...field, isOptional: true })),
+      }),
     ).toBe(id);
   });
 

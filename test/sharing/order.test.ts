@@ -14,8 +14,8 @@ import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts'
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 import { eventually, openRig, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
-// Which list and which decision goes on, in orders of events that depend on nothing but what Redis took, and when: services
-// with a real Redis on clocks that the test moves.
+// Which list and which decision goes on, in orders of events that depend on nothing but what Redis
+// took, and when: services with a real Redis on clocks that the test moves.
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -31,7 +31,10 @@ const start = ({ env, ...options }: RigOptions = {}): Promise<Rig> =>
 const held = (rig: Rig): number | undefined => rig.service.list.status().held?.count;
 const snapshot = (): string => join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list');
 /** A clock whose wall time differs from that of Redis. */
-const wrongBy = (ms: number): ManualClock => ({ ...clock, wallMs: () => wall(clock.wallMs() + ms) });
+const wrongBy = (ms: number): ManualClock => ({
+  ...clock,
+  wallMs: () => wall(clock.wallMs() + ms),
+});
 
 /** An address of Redis that can be cut off. */
 const connectionToCut = async () => {
@@ -98,7 +101,11 @@ describeWithRedis('with a real Redis', () => {
 
   test('a restored list is renewed by its age in Redis, not by a clock that was set back', async () => {
     const connection = await connectionToCut();
-    const kept = { CACHE_TTL: '1h', CACHE_SNAPSHOT_FILE: snapshot(), CACHE_REDIS_URL: connection.url };
+    const kept = {
+      CACHE_TTL: '1h',
+      CACHE_SNAPSHOT_FILE: snapshot(),
+      CACHE_REDIS_URL: connection.url,
+    };
     const one = await openRig({ provider, clock, storeClock: clock, env: kept });
     await eventually(() => one.service.list.status().isShared === true);
     await one.close();
@@ -193,7 +200,9 @@ describeWithRedis('with a real Redis', () => {
     provider.setBanks(makeBanks(100));
     const [one, two] = [await start(), await start()];
     provider.setBanks(makeBanks(50));
-    const failures = await Promise.all([one, two].map((rig) => rig.service.list.refresh(['shrunk'], 'both')));
+    const failures = await Promise.all(
+      [one, two].map((rig) => rig.service.list.refresh(['shrunk'], 'both')),
+    );
     expect(failures).toEqual([undefined, undefined]);
     const id = (rig: Rig) => rig.service.list.status().held?.id;
     await eventually(() => id(one) === id(two));
@@ -233,7 +242,8 @@ describeWithRedis('with a real Redis', () => {
     provider.setBanks(makeBanks(100));
     const one = await start({ env: key });
     await eventually(() => one.service.list.status().isShared === true);
-    const signed = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+\.\S+:head/) ?? [];
+    const signed =
+      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+\.\S+:head/) ?? [];
     const prefix = (signed[0] ?? '').replace(/:head$/, '');
     for (const name of forged)
       await redis.command(`COPY ${name} ${prefix}:${name.split(':').at(-1)} REPLACE`);
@@ -273,7 +283,8 @@ describeWithRedis('with a real Redis', () => {
     const env = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
     const one = await start({ env });
     await eventually(() => one.service.list.status().isShared === true);
-    const [key = ''] = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
+    const [key = ''] =
+      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
     provider.setBanks(makeBanks(20));
     const calls = provider.listCalls();
     await redis.command(spoil(key));

@@ -17,7 +17,8 @@ import { createAuthority } from '../helpers/authority.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 import { eventually, nextLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
-// Replicas that share a real Redis: what one brings to the others, and what each does while Redis is bad.
+// Replicas that share a real Redis: what one brings to the others, and what each does while Redis
+// is bad.
 
 let redis: RedisServer;
 let provider: Emulator;
@@ -32,7 +33,11 @@ const start = async (options: RigOptions = {}): Promise<Rig> => {
     // The first that starts is also the first whose renewal is due.
     random: () => draw,
     ...options,
-    env: { CACHE_REDIS_URL: redis.url, MANAGEMENT_TOKEN: 'operator-token-for-tests', ...options.env },
+    env: {
+      CACHE_REDIS_URL: redis.url,
+      MANAGEMENT_TOKEN: 'operator-token-for-tests',
+      ...options.env,
+    },
   });
   rigs.push(rig);
   return rig;
@@ -117,7 +122,12 @@ describeWithRedis('replicas that share Redis', () => {
   test.each<[string, () => unknown, () => unknown, RegExp]>([
     ['killed', () => redis.kill(), () => redis.revive(), /connection|ECONN|cannot be used/],
     ['stalled', () => redis.stall(), () => redis.resume(), /does not answer in time/],
-    ['full', command('CONFIG SET maxmemory 1'), command('CONFIG SET maxmemory 0'), /is full \(OOM\)/],
+    [
+      'full',
+      command('CONFIG SET maxmemory 1'),
+      command('CONFIG SET maxmemory 0'),
+      /is full \(OOM\)/,
+    ],
     // As after a failover.
     [
       'read-only',
@@ -172,7 +182,8 @@ describeWithRedis('replicas that share Redis', () => {
     const socket = connect(redis.port, '127.0.0.1').resume();
     socket.end(`PUBLISH ${news} x\r\n`.repeat(100_000));
     await once(socket, 'close');
-    // The replica has dealt with all of them once it does no more than what the refresh itself takes.
+    // The replica has dealt with all of them once it does no more than what the refresh itself
+    // takes.
     let [earlier, now] = [-Infinity, before];
     while (now - earlier > 10) {
       await refresh(one).expect(200);
@@ -191,7 +202,9 @@ describeWithRedis('replicas that share Redis', () => {
     expect(aboutRedis(rig)).toEqual([
       'CACHE_REDIS_URL: refuses the user or the password (WRONGPASS); the service continues without it',
     ]);
-    const right = await start({ env: { CACHE_REDIS_URL: `redis://:right-password@127.0.0.1:${port}` } });
+    const right = await start({
+      env: { CACHE_REDIS_URL: `redis://:right-password@127.0.0.1:${port}` },
+    });
     expect(aboutRedis(right)).toEqual(['CACHE_REDIS_URL: no saved list yet']);
     for (const each of rigs) expect(each.log()).not.toMatch(/canary-user|wrong|right-password/);
   });
@@ -204,7 +217,9 @@ describeWithRedis('replicas that share Redis', () => {
     const rig = await start({ env });
     const clients = async () => {
       const lines = (await redis.command('CLIENT LIST')).split('\n');
-      return lines.filter((line) => line.includes('user=app')).map((line) => /id=(\d+)/.exec(line)?.[1]);
+      return lines
+        .filter((line) => line.includes('user=app'))
+        .map((line) => /id=(\d+)/.exec(line)?.[1]);
     };
     const [before] = await clients();
     await redis.command('ACL SETUSER app >second-password');
@@ -234,7 +249,10 @@ describeWithRedis('replicas that share Redis', () => {
     await redis.command('ACL SETUSER app <first-password');
     const writes = await counted('commandstats', 'cmdstat_set:calls=');
     await refresh(rig).expect(200);
-    await becomes('a write', async () => (await counted('commandstats', 'cmdstat_set:calls=')) > writes);
+    await becomes(
+      'a write',
+      async () => (await counted('commandstats', 'cmdstat_set:calls=')) > writes,
+    );
     expect(aboutRedis(rig)).toEqual(['CACHE_REDIS_URL: no saved list yet']);
     expect(rig.log() + JSON.stringify([wrong, nobody])).not.toContain('-password');
   });
@@ -246,14 +264,17 @@ describeWithRedis('replicas that share Redis', () => {
     const rig = await start({ env });
     await redis.command('AUTH first-password\r\nCONFIG SET requirepass second-password');
     const { body } = await refresh(rig).expect(502);
-    expect(body.detail).toContain('CACHE_REDIS_URL_FILE: Redis refuses the user or the password (WRONGPASS)');
+    expect(body.detail).toContain(
+      'CACHE_REDIS_URL_FILE: Redis refuses the user or the password (WRONGPASS)',
+    );
     writeFileSync(file, urlWith('second-password'));
     await refresh(rig).expect(200);
     expect(aboutRedis(rig).filter((message) => message.includes('refuses'))).toEqual([]);
   });
 
   test('an address from a file is read at each connection, so a rotated password takes effect', async () => {
-    const urlWith = (password: string): string => `redis://app:${password}@127.0.0.1:${redis.port}\n`;
+    const urlWith = (password: string): string =>
+      `redis://app:${password}@127.0.0.1:${redis.port}\n`;
     await redis.command('ACL SETUSER app on >first-password allkeys allchannels +@all');
     const { file, env } = fromFile(urlWith('first-password'));
     const rig = await start({ env });
@@ -290,7 +311,9 @@ describeWithRedis('replicas that share Redis', () => {
   });
 
   /** At the address is a server that does this with each connection. */
-  const from = async (behave: (socket: Socket) => unknown): Promise<{ readonly env: Environment }> => {
+  const from = async (
+    behave: (socket: Socket) => unknown,
+  ): Promise<{ readonly env: Environment }> => {
     const server = createServer((socket) => behave(socket.on('error', () => undefined)));
     closeLater(() => server.close());
     return { env: { CACHE_REDIS_URL: `redis://127.0.0.1:${await listenOn(server)}` } };
@@ -301,12 +324,19 @@ describeWithRedis('replicas that share Redis', () => {
       () => ({ env: { CACHE_REDIS_URL: 'redis://127.0.0.1:9' } }),
       'refuses the connection (ECONNREFUSED)',
     ],
-    ['something that is not Redis', () => from((socket) => socket.write('HTTP/1.1 400\r\n\r\n')), ''],
+    [
+      'something that is not Redis',
+      () => from((socket) => socket.write('HTTP/1.1 400\r\n\r\n')),
+      '',
+    ],
     ['something that never answers', () => from(() => undefined), ''],
     ['something that hangs up', () => from((socket) => socket.destroy()), ''],
-  ])('%s at its address costs one line and less than a second', async (_what, configure, reason) => {
-    const rig = await start(await configure());
-    expect(await count(rig)).toBe(513);
-    expect(aboutRedis(rig)).toEqual([expect.stringContaining(reason)]);
-  });
+  ])(
+    '%s at its address costs one line and less than a second',
+    async (_what, configure, reason) => {
+      const rig = await start(await configure());
+      expect(await count(rig)).toBe(513);
+      expect(aboutRedis(rig)).toEqual([expect.stringContaining(reason)]);
+    },
+  );
 });

@@ -36,7 +36,9 @@ test('a file is created and replaced, readable by its owner only', async () => {
 
 test('a failure leaves nothing behind', async () => {
   mkdirSync(path('list'));
-  await expect(replaceFile(path('list'), Buffer.from('x'))).rejects.toMatchObject({ code: 'EISDIR' });
+  await expect(replaceFile(path('list'), Buffer.from('x'))).rejects.toMatchObject({
+    code: 'EISDIR',
+  });
   expect(readdirSync(directory)).toEqual(['list']);
 });
 
@@ -54,7 +56,12 @@ test('the content is on the disk before it gets the name, and then the name is',
   });
   expect(await exit).toBe(0);
   const began = content('trace.json').matchAll(/"ph":"b"[^}]*?"name":"(write|fsync|rename)"/g);
-  expect([...began].map(([, operation]) => operation)).toEqual(['write', 'fsync', 'rename', 'fsync']);
+  expect([...began].map(([, operation]) => operation)).toEqual([
+    'write',
+    'fsync',
+    'rename',
+    'fsync',
+  ]);
 });
 
 test('temporary files of killed writers are removed, recent ones and other files are not', async () => {

@@ -21,7 +21,8 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { eventually, openRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
-// The last good list on disk: what a restart finds there, and what it makes of it. Its format is in envelope.test.ts.
+// The last good list on disk: what a restart finds there, and what it makes of it. Its format is in
+// envelope.test.ts.
 
 const OPERATOR = 'operator-token-for-tests';
 const DAY_MS = 86_400_000;
@@ -67,7 +68,9 @@ test.each([
     const { text } = await supertest(rig.url).get('/banks').expect(status);
     expect(text === before).toBe(status === 200);
     await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({ list: { state, ageSeconds } });
+    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+      list: { state, ageSeconds },
+    });
     // A fresh list puts off the first load until it is due.
     expect(calls()).toBe(loads);
   },
@@ -77,24 +80,39 @@ test.each<[string, () => unknown, Environment, RegExp]>([
   ['is missing', () => rmSync(path), {}, /no saved list yet$/],
   ['is empty', () => truncateSync(path, 0), {}, /no saved list yet$/],
   ['is torn', () => truncateSync(path, 10_000), {}, /contains a damaged list; ignored$/],
-  ['is larger than any list', () => truncateSync(path, 200_000_000), {}, /more than \d+ bytes\); ignored$/],
-  ['has other fields', () => undefined, { BANK_FIELDS: 'code' }, /with another configuration; ignored$/],
+  [
+    'is larger than any list',
+    () => truncateSync(path, 200_000_000),
+    {},
+    /more than \d+ bytes\); ignored$/,
+  ],
+  [
+    'has other fields',
+    () => undefined,
+    { BANK_FIELDS: 'code' },
+    /with another configuration; ignored$/,
+  ],
   [
     'is a pipe without a writer',
     () => [rmSync(path), spawnSync('mkfifo', [path])],
     {},
     /\(not a regular file\);/,
   ],
-])('a snapshot that %s is one log line, and the start goes on without it', async (_how, spoil, env, line) => {
-  await leaveSnapshot();
-  spoil();
-  const rig = await start({ env });
-  expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(513);
-  expect(calls()).toBe(1);
-  const lines = rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'));
-  expect(lines[0]).toMatch(line);
-  expect(lines.slice(1).filter((message) => message !== 'CACHE_SNAPSHOT_FILE: works again')).toEqual([]);
-});
+])(
+  'a snapshot that %s is one log line, and the start goes on without it',
+  async (_how, spoil, env, line) => {
+    await leaveSnapshot();
+    spoil();
+    const rig = await start({ env });
+    expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(513);
+    expect(calls()).toBe(1);
+    const lines = rig.messages().filter((message) => message.startsWith('CACHE_SNAPSHOT_FILE'));
+    expect(lines[0]).toMatch(line);
+    expect(
+      lines.slice(1).filter((message) => message !== 'CACHE_SNAPSHOT_FILE: works again'),
+    ).toEqual([]);
+  },
+);
 
 test('a list that the version before has saved is served while the provider is down, and a failing disk is told at once', async () => {
   // What is written beside it would have a name that is too long.
@@ -104,31 +122,48 @@ test('a list that the version before has saved is served while the provider is d
   const { body } = await supertest(rig.url).get('/banks').expect(200);
   expect(body).toHaveLength(5);
   expect(body[4]).toEqual({ code: '341', ispb: '60701190', name: 'ITAÚ UNIBANCO S.A.' });
-  const told = 'CACHE_SNAPSHOT_FILE: cannot be written (ENAMETOOLONG); the service continues without it';
+  const told =
+    'CACHE_SNAPSHOT_FILE: cannot be written (ENAMETOOLONG); the service continues without it';
   await eventually(() => rig.messages().includes(told));
 });
 
 describe('nothing is replaced that the service did not write:', () => {
   const problemsOf = async (env: Environment): Promise<string> => {
-    const configured = { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9', CACHE_SNAPSHOT_FILE: path, ...env };
+    const configured = {
+      PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
+      CACHE_SNAPSHOT_FILE: path,
+      ...env,
+    };
     const { error } = await checkConfig({ PROVIDER_ENVIRONMENT: 'sandbox', ...configured });
     return error?.message ?? 'none';
   };
 
   test.each<[string, () => unknown, string]>([
-    ['a text', () => writeFileSync(path, 'mine'), 'is not a list that this service saved; name a file that'],
+    [
+      'a text',
+      () => writeFileSync(path, 'mine'),
+      'is not a list that this service saved; name a file that',
+    ],
     [
       'a link to a device',
       () => symlinkSync('/dev/null', path),
       'cannot be read (not a regular file); name a',
     ],
-    ['a path without a directory', () => (path += 's/list'), 'its directory cannot be written (ENOENT);'],
+    [
+      'a path without a directory',
+      () => (path += 's/list'),
+      'its directory cannot be written (ENOENT);',
+    ],
     [
       'a link to such a path',
       () => symlinkSync(`${path}s/list`, path),
       'its directory cannot be written (ENOENT);',
     ],
-    ['a path that ends as one of a directory', () => (path += '/'), 'names a directory; name a file that'],
+    [
+      'a path that ends as one of a directory',
+      () => (path += '/'),
+      'names a directory; name a file that',
+    ],
   ])('%s is named at the start', async (_what, put, problem) => {
     put();
     const problems = await problemsOf({ PROVIDER_ACCESS_TOKEN: 'some-token' });
@@ -138,7 +173,9 @@ describe('nothing is replaced that the service did not write:', () => {
   test('the file of another variable is named with it', async () => {
     writeFileSync(path, 'the-token-of-the-provider');
     const sameFile = `${dirname(path)}/./banks.snapshot`;
-    expect(await problemsOf({ PROVIDER_ACCESS_TOKEN_FILE: path, CACHE_SNAPSHOT_FILE: sameFile })).toContain(
+    expect(
+      await problemsOf({ PROVIDER_ACCESS_TOKEN_FILE: path, CACHE_SNAPSHOT_FILE: sameFile }),
+    ).toContain(
       'CACHE_SNAPSHOT_FILE, PROVIDER_ACCESS_TOKEN_FILE: name the same file, which the snapshot would replace',
     );
   });
@@ -161,7 +198,10 @@ test('a list with the times of a distant future is served, answers every questio
     `$1${future},$2${future},"acceptedAtMs":${future}`,
   );
   const checksum = createHash('sha256').update(forged).digest('base64url');
-  writeFileSync(path, `${head.replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`)}\n${forged}\n`);
+  writeFileSync(
+    path,
+    `${head.replace(/"checksum":"[^"]*"/, `"checksum":"${checksum}"`)}\n${forged}\n`,
+  );
 
   const rig = await startDown({ env: { MANAGEMENT_TOKEN: OPERATOR } });
   const { headers } = await supertest(rig.url).get('/banks').expect(200);
@@ -170,5 +210,7 @@ test('a list with the times of a distant future is served, answers every questio
   await provider.behave('shrunk');
   await refresh(rig).expect(502);
   await refresh(rig, '?accept=shrunk').expect(200);
-  expect(rig.service.list.status().held?.decisions[0]?.acceptedAtMs).toBeLessThanOrEqual(rig.clock.wallMs());
+  expect(rig.service.list.status().held?.decisions[0]?.acceptedAtMs).toBeLessThanOrEqual(
+    rig.clock.wallMs(),
+  );
 });

@@ -14,8 +14,8 @@ import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 
 // The rehearsal of all alerts: a real Prometheus with the deployed rules scrapes the built service
-// while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window of the token alert, and
-// CACHE_TTL.
+// while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window
+// of the token alert, and CACHE_TTL.
 
 /** Longest wait for alerts to fire, in milliseconds. */
 const PATIENCE_MS = 30_000;
@@ -69,7 +69,12 @@ describeWithPrometheus('Prometheus', () =>
         }
         expect([...seen].toSorted()).toEqual(alerts);
         await end();
-        await waitUntil('no alert', prometheus.firing, (firing) => firing.length === 0, PATIENCE_MS);
+        await waitUntil(
+          'no alert',
+          prometheus.firing,
+          (firing) => firing.length === 0,
+          PATIENCE_MS,
+        );
         for (const name of alerts) rehearsed.add(name);
       };
 

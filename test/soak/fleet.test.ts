@@ -6,8 +6,9 @@ import { closeLater } from '../helpers/close-later.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 
-// Eight replicas as processes of their own, with a real Redis: how often the provider is called, and what requests get, in
-// health, with each fault of Redis, with clocks that are wrong by minutes and years, and while the provider fails.
+// Eight replicas as processes of their own, with a real Redis: how often the provider is called,
+// and what requests get, in health, with each fault of Redis, with clocks that are wrong by minutes
+// and years, and while the provider fails.
 
 const REPLICAS = 8;
 const TTL_MS = 2_000;
@@ -25,14 +26,21 @@ interface Fleet {
   readonly redis: RedisServer;
   readonly emulator: Emulator;
   readonly replicas: readonly ServiceProcess[];
-  /** Calls in `ms`, and the statuses of all responses meanwhile. Each replica is asked every 100 ms. */
+  /**
+   * Calls in `ms`, and the statuses of all responses meanwhile. Each replica is asked every 100 ms.
+   */
   readonly watch: (ms: number) => Promise<Watched>;
 }
 
 const wrongClock = (offset: string | undefined) =>
   offset === undefined || !existsSync(FAKETIME)
     ? {}
-    : { LD_PRELOAD: FAKETIME, FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1', DONT_FAKE_MONOTONIC: '1' };
+    : {
+        LD_PRELOAD: FAKETIME,
+        FAKETIME: offset,
+        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+        DONT_FAKE_MONOTONIC: '1',
+      };
 
 const startFleet = async (clocks: readonly string[] = []): Promise<Fleet> => {
   const redis = await redisOfTest();
@@ -74,34 +82,38 @@ const print = (phase: string, { calls, statuses }: Watched, ms: number): void =>
   );
 
 /** The codes of all responses are 200. */
-const expectServed = ({ statuses }: Watched): void => expect(Object.keys(statuses)).toEqual(['200']);
+const expectServed = ({ statuses }: Watched): void =>
+  expect(Object.keys(statuses)).toEqual(['200']);
 
 describeWithRedis('eight replicas', () => {
   test.each([
     ['with right clocks', []],
     ['with three wrong clocks', WRONG_CLOCKS],
-  ])('%s make one call for each TTL, and go on by themselves while Redis is away', async (name, clocks) => {
-    const { redis, watch } = await startFleet(clocks);
-    const health = await watch(10_000);
-    print(`${name}, in health`, health, 10_000);
-    expectServed(health);
-    expect(health.calls).toBeGreaterThanOrEqual(4);
-    expect(health.calls).toBeLessThanOrEqual(6);
+  ])(
+    '%s make one call for each TTL, and go on by themselves while Redis is away',
+    async (name, clocks) => {
+      const { redis, watch } = await startFleet(clocks);
+      const health = await watch(10_000);
+      print(`${name}, in health`, health, 10_000);
+      expectServed(health);
+      expect(health.calls).toBeGreaterThanOrEqual(4);
+      expect(health.calls).toBeLessThanOrEqual(6);
 
-    await redis.kill();
-    const killed = await watch(4_000);
-    print(`${name}, Redis killed`, killed, 4_000);
-    expectServed(killed);
-    // At most one call per replica and TTL.
-    expect(killed.calls).toBeLessThanOrEqual((REPLICAS * 4_000) / TTL_MS + REPLICAS);
-    await redis.revive();
-    // Sharing resumes within the longest pause between two attempts to connect.
-    print(`${name}, Redis empty`, await watch(4_000), 4_000);
-    const again = await watch(6_000);
-    print(`${name}, sharing again`, again, 6_000);
-    expectServed(again);
-    expect(again.calls).toBeLessThanOrEqual(4);
-  });
+      await redis.kill();
+      const killed = await watch(4_000);
+      print(`${name}, Redis killed`, killed, 4_000);
+      expectServed(killed);
+      // At most one call per replica and TTL.
+      expect(killed.calls).toBeLessThanOrEqual((REPLICAS * 4_000) / TTL_MS + REPLICAS);
+      await redis.revive();
+      // Sharing resumes within the longest pause between two attempts to connect.
+      print(`${name}, Redis empty`, await watch(4_000), 4_000);
+      const again = await watch(6_000);
+      print(`${name}, sharing again`, again, 6_000);
+      expectServed(again);
+      expect(again.calls).toBeLessThanOrEqual(4);
+    },
+  );
 
   test('outlive a replica that stops and a Redis that sleeps or stalls, and fail as one client', async () => {
     const { redis, emulator, replicas, watch } = await startFleet();

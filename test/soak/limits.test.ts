@@ -14,18 +14,24 @@ import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 
-// As many clients as the service takes, each of which costs it as much memory as one can, and the largest and the worst lists:
-// the built service, with its container's heap, fits the container, answers others, and its event loop is never blocked for long
-// (docs/limits.md).
+// As many clients as the service takes, each of which costs it as much memory as one can, and the
+// largest and the worst lists: the built service, with its container's heap, fits the container,
+// answers others, and its event loop is never blocked for long (docs/limits.md).
 
 /** As in the Dockerfile and in deploy/. */
 const HEAP_MB = 96;
 const CONTAINER_MIB = 256;
 const LONGEST_HOLD_MS = 100;
-/** Other programs may block the event loop as well, so the best of some renewals counts, of more on a busy machine. */
+/**
+ * Other programs may block the event loop as well, so the best of some renewals counts, of more on
+ * a busy machine.
+ */
 const RENEWALS = 5;
 const MOST_RENEWALS = 25;
-const OPERATOR = { authorization: 'Bearer operator-of-the-soak-test-0123456789', connection: 'close' };
+const OPERATOR = {
+  authorization: 'Bearer operator-of-the-soak-test-0123456789',
+  connection: 'close',
+};
 
 let service: ServiceProcess;
 let provider: Emulator;
@@ -49,14 +55,20 @@ const start = async (env: Environment = {}): Promise<void> => {
   );
 };
 
-/** The connection is not kept: the service would close it to make room, and a later request might still use it. */
+/**
+ * The connection is not kept: the service would close it to make room, and a later request might
+ * still use it.
+ */
 const statusOf = async (path: string): Promise<number> => {
   const response = await fetch(service.url + path, { headers: { Connection: 'close' } });
   await response.arrayBuffer();
   return response.status;
 };
 const refresh = async (): Promise<string> => {
-  const answer = await fetch(`${service.operatorsUrl}/refresh`, { method: 'POST', headers: OPERATOR });
+  const answer = await fetch(`${service.operatorsUrl}/refresh`, {
+    method: 'POST',
+    headers: OPERATOR,
+  });
   return answer.text();
 };
 const peakMib = (): number => {
@@ -64,8 +76,16 @@ const peakMib = (): number => {
   return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1_024);
 };
 
-/** Opens the connections in a child process of low priority, and resolves when all are open and have sent `bytes`. */
-const connectAll = async (to: string, connections: number, bytes: string, reads = true): Promise<void> => {
+/**
+ * Opens the connections in a child process of low priority, and resolves when all are open and have
+ * sent `bytes`.
+ */
+const connectAll = async (
+  to: string,
+  connections: number,
+  bytes: string,
+  reads = true,
+): Promise<void> => {
   const program = `
     const { connect } = require('node:net');
     const bytes = Buffer.from(${JSON.stringify(bytes)}, 'latin1');
@@ -87,7 +107,9 @@ const connectAll = async (to: string, connections: number, bytes: string, reads 
 };
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
-const fields = Array.from({ length: 95 }, (_, index) => `X-${index}: ${'x'.repeat(150)}\r\n`).join('');
+const fields = Array.from({ length: 95 }, (_, index) => `X-${index}: ${'x'.repeat(150)}\r\n`).join(
+  '',
+);
 const WITH_FIELDS = `GET /healthz HTTP/1.1\r\nHost: a\r\n${fields}`;
 
 test.each([
@@ -112,7 +134,10 @@ const send = (res: ServerResponse, body: string): void =>
 /** As many copies of an entry as fit, in an array. */
 const fill = (entry: string, bytes = 5 * 1024 * 1024): string =>
   `[${Array.from({ length: Math.floor((bytes - 2) / (entry.length + 1)) }, () => entry).join(',')}]`;
-/** As many entries as a list may have, of as many bytes as PROVIDER_MAX_BODY allows, and other ones in each round. */
+/**
+ * As many entries as a list may have, of as many bytes as PROVIDER_MAX_BODY allows, and other ones
+ * in each round.
+ */
 const largestList = (round: number): string =>
   `[${Array.from({ length: 50_000 }, (_, index) => {
     const entry = `{"code":"${index}","ispb":"${round}","name":"`;
@@ -121,7 +146,10 @@ const largestList = (round: number): string =>
 /** 80 different entries, each with as many empty objects as it may have. */
 const emptyObjects = (): string => {
   const code = fill('{}', 65_000);
-  const entries = Array.from({ length: 80 }, (_, ispb) => `{"code":${code},"ispb":"${ispb}","name":"a"}`);
+  const entries = Array.from(
+    { length: 80 },
+    (_, ispb) => `{"code":${code},"ispb":"${ispb}","name":"a"}`,
+  );
   return `[${entries.join(',')}]`;
 };
 const fieldNames = (): string =>
@@ -148,25 +176,32 @@ test.each<[string, (res: ServerResponse, round: number) => void, RegExp]>([
     (res, round) => send(res, largestList(round)),
     /"count":50000/,
   ],
-  ['5 MB of empty objects in a published field', (res) => send(res, emptyObjects()), /"kind":"too_few"/],
+  [
+    '5 MB of empty objects in a published field',
+    (res) => send(res, emptyObjects()),
+    /"kind":"too_few"/,
+  ],
   ['5 MB of field names', (res) => send(res, fieldNames()), /"count":\d/],
   ['5 MB in chunks of one byte', sendInChunksOfOneByte, /"count":1|timeout/],
-])('%s never blocks the event loop for long, and fits the container', async (name, answer, outcome) => {
-  await start({ PROVIDER_TIMEOUT: '5s', GUARD_MAX_SHRINK: '100%', GUARD_MAX_DRIFT: '100%' });
-  const holds: number[] = [];
-  const isQuickOnce = () => Math.min(...holds) < LONGEST_HOLD_MS;
-  for (let round = 0; round < RENEWALS || (round < MOST_RENEWALS && !isQuickOnce()); round += 1) {
-    provider.respondWith((_req, res) => answer(res, round));
-    await longestHoldMs();
-    expect(await refresh()).toMatch(outcome);
-    holds.push(await longestHoldMs());
-  }
-  process.stdout.write(
-    `${name}: blocks for ${holds.map(Math.round).join(', ')} ms, ${peakMib()} MiB at most\n`,
-  );
-  expect(Math.min(...holds)).toBeLessThan(LONGEST_HOLD_MS);
-  expect(peakMib()).toBeLessThan(CONTAINER_MIB);
-});
+])(
+  '%s never blocks the event loop for long, and fits the container',
+  async (name, answer, outcome) => {
+    await start({ PROVIDER_TIMEOUT: '5s', GUARD_MAX_SHRINK: '100%', GUARD_MAX_DRIFT: '100%' });
+    const holds: number[] = [];
+    const isQuickOnce = () => Math.min(...holds) < LONGEST_HOLD_MS;
+    for (let round = 0; round < RENEWALS || (round < MOST_RENEWALS && !isQuickOnce()); round += 1) {
+      provider.respondWith((_req, res) => answer(res, round));
+      await longestHoldMs();
+      expect(await refresh()).toMatch(outcome);
+      holds.push(await longestHoldMs());
+    }
+    process.stdout.write(
+      `${name}: blocks for ${holds.map(Math.round).join(', ')} ms, ${peakMib()} MiB at most\n`,
+    );
+    expect(Math.min(...holds)).toBeLessThan(LONGEST_HOLD_MS);
+    expect(peakMib()).toBeLessThan(CONTAINER_MIB);
+  },
+);
 
 /** Renewals: each replaces every entry, encodes it three times and saves it in both stores. */
 const ROUNDS = 6;

@@ -6,8 +6,8 @@ import { findFreePort } from '../helpers/free-port.ts';
 import { describeWithHaproxy, startHaproxy } from '../helpers/haproxy.ts';
 import { startProcess } from '../helpers/process.ts';
 
-// Processes of the built service behind HAProxy with the shipped configuration: what a client sees when replicas end. What
-// pages of other origins can read: deploy/haproxy.test.ts.
+// Processes of the built service behind HAProxy with the shipped configuration: what a client sees
+// when replicas end. What pages of other origins can read: deploy/haproxy.test.ts.
 
 const ADDRESSES = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 /** Longer than HAProxy's checks need to notice a change. */
@@ -36,7 +36,11 @@ describeWithHaproxy('behind the load balancer', () => {
     };
     /** Clients see `wanted` for some time, and before that only `others`. */
     const expectToSettleOn = async (wanted: string, ...others: string[]): Promise<void> => {
-      for (let sinceMs = performance.now(); performance.now() - sinceMs < SETTLED_MS; await wait(20)) {
+      for (
+        let sinceMs = performance.now();
+        performance.now() - sinceMs < SETTLED_MS;
+        await wait(20)
+      ) {
         const saw = await look();
         expect([wanted, ...others]).toContain(saw);
         if (saw !== wanted) sinceMs = performance.now();

@@ -8,9 +8,10 @@ import { imageOptions } from '../helpers/image.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 
-// What clients can make the service hold: every connection that it takes, with each shape of head, held in each way. The built
-// service, with the image's heap, survives it and answers probes; docs/limits.md has the figures that this prints. They are
-// those of all cases (MEMORY_CASES=all, ten minutes); without it, each way is tried with the shape that takes most.
+// What clients can make the service hold: every connection that it takes, with each shape of head,
+// held in each way. The built service, with the image's heap, survives it and answers probes;
+// docs/limits.md has the figures that this prints. They are those of all cases (MEMORY_CASES=all,
+// ten minutes); without it, each way is tried with the shape that takes most.
 
 /** As in the Dockerfile. */
 const ENV = { MALLOC_ARENA_MAX: '1' };
@@ -28,7 +29,8 @@ const SHAPES: Readonly<Record<string, (n: number) => string>> = {
   '96 short headers': () => headers(96, (index) => `x${index}: a`),
   'one long header': () => headers(1, () => `X: ${'x'.repeat(15_500)}`),
   '96 different names': (n) => headers(96, (index) => `X-${index}-${n}: ${'x'.repeat(140)}`),
-  '96 long different names': (n) => headers(96, (index) => `X-${index}-${n}-${'Name'.repeat(34)}: a`),
+  '96 long different names': (n) =>
+    headers(96, (index) => `X-${index}-${n}-${'Name'.repeat(34)}: a`),
   'one header 96 times': () => headers(96, () => `cookie: ${'x'.repeat(148)}`),
 };
 
@@ -47,7 +49,11 @@ const WAYS: Readonly<Record<string, Way>> = {
     reads: true,
     isWaiting: true,
   },
-  'waiting for the first list': { bytes: (head) => `${head('/banks')}\r\n`, reads: true, isWaiting: true },
+  'waiting for the first list': {
+    bytes: (head) => `${head('/banks')}\r\n`,
+    reads: true,
+    isWaiting: true,
+  },
   'idle after a response': { bytes: (head) => `${head('/healthz')}\r\n`, reads: true },
   'a response that is not read': { bytes: (head) => `${head('/openapi.json')}\r\n`, reads: false },
   'pipelined and not read': {
@@ -60,7 +66,12 @@ const WAYS: Readonly<Record<string, Way>> = {
 };
 
 /** Opens all connections, each after its `bytes` have been given to the system. */
-const fill = async (url: string, addresses: readonly string[], way: Way, shape: (n: number) => string) => {
+const fill = async (
+  url: string,
+  addresses: readonly string[],
+  way: Way,
+  shape: (n: number) => string,
+) => {
   const port = Number(new URL(url).port);
   for (let n = 0; n < CONNECTIONS; n += 1) {
     const localAddress = addresses[n % addresses.length] ?? '127.0.0.1';
@@ -70,7 +81,9 @@ const fill = async (url: string, addresses: readonly string[], way: Way, shape: 
     else socket.pause();
     const bytes = way.bytes((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n${shape(n)}`);
     await new Promise<void>((resolve) => {
-      socket.once('connect', () => resolve(void socket.write(bytes, 'latin1'))).once('close', resolve);
+      socket
+        .once('connect', () => resolve(void socket.write(bytes, 'latin1')))
+        .once('close', resolve);
     });
   }
 };
@@ -112,15 +125,21 @@ test.each(CASES)('survives %s, %s, %s', async (wayName, shapeName, from) => {
   for (let probe = 0; probe < PROBES; probe += 1) {
     expect(await bodyOf(`${service.url}/healthz`)).toMatch(/^200 /);
     const metrics = await bodyOf(`${service.operatorsUrl}/metrics`);
-    heapMb = Math.max(heapMb, Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1]) / 1e6);
+    heapMb = Math.max(
+      heapMb,
+      Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1]) / 1e6,
+    );
   }
   const figures = `heap ${Math.round(heapMb)} MB, resident ${Math.round(residentMib(service))} MiB`;
-  process.stdout.write(`Node ${process.versions.node}, ${wayName}, ${shapeName}, ${from}: ${figures}\n`);
+  process.stdout.write(
+    `Node ${process.versions.node}, ${wayName}, ${shapeName}, ${from}: ${figures}\n`,
+  );
   expect(service.child.exitCode ?? service.child.signalCode).toBeNull();
   expect(residentMib(service)).toBeLessThan(CONTAINER_MIB);
 });
 
-// The reason of docs/decisions/hot-path.md. If this fails, node:http has learnt to wait, and the server can be smaller.
+// The reason of docs/decisions/hot-path.md. If this fails, node:http has learnt to wait, and the
+// server can be smaller.
 test('node:http alone does not survive 20 clients that pipeline 64 kB of requests and do not read', async () => {
   const bare = runProgram(process.execPath, {
     args: [

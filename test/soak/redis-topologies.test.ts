@@ -12,14 +12,24 @@ import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
 
-// A Redis Cluster of three nodes, and a primary that Sentinel replaces, behind a name that follows it: two replicas share
-// one list, go on while a node is away, and share again.
+// A Redis Cluster of three nodes, and a primary that Sentinel replaces, behind a name that follows
+// it: two replicas share one list, go on while a node is away, and share again.
 
 const OPERATOR = 'operator-token-for-tests';
 
 const startNode = async (port: number, ...more: readonly string[]) => {
   const folder = mkdtempSync(join(tmpdir(), 'banks-redis-'));
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...more];
+  const args = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    folder,
+    '--save',
+    '',
+    ...more,
+  ];
   const program = runProgram('redis-server', { args });
   closeLater(() => program.end());
   await program.says(/Ready to accept connections/);
@@ -86,7 +96,9 @@ describeWithRedis('two replicas', () => {
     );
     const two = await startProcess(env);
     expect(emulator.listCalls()).toBe(1);
-    const slots = new Set(ports.filter((each) => cli(each, 'keys', 'banks-bff:2:*').includes(':head')));
+    const slots = new Set(
+      ports.filter((each) => cli(each, 'keys', 'banks-bff:2:*').includes(':head')),
+    );
     expect(slots.size).toBe(1);
     await emulator.behave('shrunk');
     expect(await refresh(one, '?accept=shrunk')).toBe(200);
@@ -107,7 +119,11 @@ describeWithRedis('two replicas', () => {
   });
 
   test('share again after Sentinel has replaced the primary behind their name', async () => {
-    const [first, second, sentinel] = [await findFreePort(), await findFreePort(), await findFreePort()];
+    const [first, second, sentinel] = [
+      await findFreePort(),
+      await findFreePort(),
+      await findFreePort(),
+    ];
     const primary = await startNode(first);
     await startNode(second, '--replicaof', '127.0.0.1', String(first));
     const file = join(mkdtempSync(join(tmpdir(), 'banks-sentinel-')), 'sentinel.conf');
@@ -135,7 +151,9 @@ describeWithRedis('two replicas', () => {
       const server = connect(primaryPort(), '127.0.0.1');
       for (const socket of [client, server])
         sockets.add(
-          socket.on('error', () => undefined).on('close', () => (client.destroy(), server.destroy())),
+          socket
+            .on('error', () => undefined)
+            .on('close', () => (client.destroy(), server.destroy())),
         );
       client.pipe(server).pipe(client);
     });

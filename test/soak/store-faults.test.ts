@@ -15,8 +15,9 @@ import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 
-// What an operator is told of a store or a port that cannot be used: a real service, and all that can tell, printed as a
-// table. Some of it keeps the service from starting: then only the process and the doctor can tell.
+// What an operator is told of a store or a port that cannot be used: a real service, and all that
+// can tell, printed as a table. Some of it keeps the service from starting: then only the process
+// and the doctor can tell.
 
 const STORES = { redis: 'CACHE_REDIS_URL', snapshot: 'CACHE_SNAPSHOT_FILE' };
 
@@ -71,7 +72,10 @@ describeWithPromtool('told with Prometheus', () =>
       return `exit ${status}: ${linesOf(step).replaceAll(/\s+/g, ' ')}`;
     };
 
-    const told = async (store: keyof typeof STORES, value: string): Promise<Record<string, string>> => {
+    const told = async (
+      store: keyof typeof STORES,
+      value: string,
+    ): Promise<Record<string, string>> => {
       const name = STORES[store];
       const env = { [name]: value, MANAGEMENT_PORT: String(await findFreePort()) };
       const { url, operatorsUrl, written } = await startProcess({ ...provider, ...env });
@@ -92,18 +96,28 @@ describeWithPromtool('told with Prometheus', () =>
         health: `${/"status":"\w+"/.exec(health)?.[0]} … ${/"stores":\{.*?\}\}/.exec(health)?.[0]}`,
         doctor: await askDoctor(env, store),
         log: /"level":40.*"msg":"(CACHE_[^"]*)"/.exec(written())?.[1] ?? 'nothing',
-        metric: new RegExp(`^banks_store_up\\{store="${store}"\\}.*`, 'm').exec(metrics)?.[0] ?? 'nothing',
+        metric:
+          new RegExp(`^banks_store_up\\{store="${store}"\\}.*`, 'm').exec(metrics)?.[0] ??
+          'nothing',
         alert: await storeAlert(),
       };
     };
 
     test.each<[string, keyof typeof STORES, () => Promise<string> | string, RegExp]>([
-      ['Redis refused', 'redis', async () => `redis://127.0.0.1:${await findFreePort()}`, /ECONNREFUSED/],
+      [
+        'Redis refused',
+        'redis',
+        async () => `redis://127.0.0.1:${await findFreePort()}`,
+        /ECONNREFUSED/,
+      ],
       [
         'Redis, a wrong password',
         'redis',
         async () =>
-          (await redisOfTest('--requirepass', 'SECRET-right')).url.replace('//', '//:SECRET-wrong@'),
+          (await redisOfTest('--requirepass', 'SECRET-right')).url.replace(
+            '//',
+            '//:SECRET-wrong@',
+          ),
         /WRONGPASS/,
       ],
       [
@@ -122,11 +136,15 @@ describeWithPromtool('told with Prometheus', () =>
       const lines = await told(store, await prepare());
       print(fault, lines);
       const expected =
-        store === 'redis' ? ['Redis', 'BanksRedisLost'] : ['the snapshot file', 'BanksSnapshotFailing'];
+        store === 'redis'
+          ? ['Redis', 'BanksRedisLost']
+          : ['the snapshot file', 'BanksSnapshotFailing'];
       expect(lines).toEqual({
         page: expect.stringContaining(`Users get the current list, but ${expected[0]} fails.`),
         health: expect.stringMatching(/"warn".*"works":false/),
-        doctor: expect.stringMatching(new RegExp(`^exit 1: FAIL .*${reason.source}.* likely .* next `)),
+        doctor: expect.stringMatching(
+          new RegExp(`^exit 1: FAIL .*${reason.source}.* likely .* next `),
+        ),
         log: expect.stringContaining(STORES[store]),
         metric: expect.stringMatching(/ 0$/),
         alert: expected[1],
@@ -154,7 +172,10 @@ describeWithPromtool('told with Prometheus', () =>
       const { exit, output } = runService({ ...provider, ...env });
       const status = await exit;
       const step = { PORT: 'port', MANAGEMENT_PORT: 'management' }[name] ?? 'configuration';
-      const lines = { process: `exit ${status}: ${output().trim()}`, doctor: await askDoctor(env, step) };
+      const lines = {
+        process: `exit ${status}: ${output().trim()}`,
+        doctor: await askDoctor(env, step),
+      };
       print(fault, lines);
       expect(status).toBe(1);
       expect(lines.process).toContain(`${name}: ${reason}`);

@@ -15,7 +15,8 @@ let text: string;
 beforeEach(() => {
   path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'pipe');
   execFileSync('mkfifo', [path]);
-  // Not closed: the log of a test may still write into it, and would write into that of the next one.
+  // Not closed: the log of a test may still write into it, and would write into that of the next
+  // one.
   pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   text = '';
 });
@@ -34,7 +35,8 @@ const readUntil = (isEnough: () => boolean): Promise<void> =>
     text += read();
     return isEnough();
   });
-const lineOf = (number: number, rest: string): string => `${String(number).padStart(7, '0')} ${rest}\n`;
+const lineOf = (number: number, rest: string): string =>
+  `${String(number).padStart(7, '0')} ${rest}\n`;
 
 test.each(['x', 'ã'])(
   'without a reader, 4 MB of lines of %s are kept and the rest is dropped; a reader that returns gets whole lines',

@@ -7,8 +7,8 @@ import { pretty } from '../../src/telemetry/pretty.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { eventually, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 
-// The log as people read it. Text of the provider and of clients is bounded, and cannot control a terminal. Which line comes
-// when is shown where it is caused.
+// The log as people read it. Text of the provider and of clients is bounded, and cannot control a
+// terminal. Which line comes when is shown where it is caused.
 
 /** What a terminal shows of the lines, without the times. */
 const shown = (lines: string): string => {
@@ -46,7 +46,10 @@ const answerWith = (emulator: Emulator, fields: readonly string[], value = ''): 
   );
 };
 const startWith = (fields: readonly string[]): Promise<Rig> =>
-  startLoadedRig({ env: { BANK_FIELDS: '' }, before: (emulator) => answerWith(emulator, fields, '1') });
+  startLoadedRig({
+    env: { BANK_FIELDS: '' },
+    before: (emulator) => answerWith(emulator, fields, '1'),
+  });
 
 test('a line with hundreds of long field names has a few kilobytes', async () => {
   const names = (prefix: string, chars: number): string[] =>

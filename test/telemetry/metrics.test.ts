@@ -5,9 +5,16 @@ import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
 import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
-import { clientCredentialsEnv, eventually, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import {
+  clientCredentialsEnv,
+  eventually,
+  nextLoad,
+  startLoadedRig,
+  type Rig,
+} from '../helpers/rig.ts';
 
-// What Prometheus scrapes, and what stands on it: the alert rules and the dashboard name what is really there.
+// What Prometheus scrapes, and what stands on it: the alert rules and the dashboard name what is
+// really there.
 
 const HOUR_MS = 3_600_000;
 const RULES = resolve('deploy/prometheus/banks-bff.rules.yml');
@@ -25,7 +32,10 @@ const samples = async (): Promise<Readonly<Record<string, number>>> => {
 /** Expects each of the series to have its value. */
 const expectSamples = async (expected: Readonly<Record<string, number>>): Promise<void> =>
   expect(await samples()).toMatchObject(expected);
-/** A request counts when its connection has let go of it, which may be after its client has seen the answer. */
+/**
+ * A request counts when its connection has let go of it, which may be after its client has seen the
+ * answer.
+ */
 const settles = async (series: string, value: number): Promise<void> => {
   for (let tries = 0; tries < 50 && (await samples())[series] !== value; tries += 1);
   await expectSamples({ [series]: value });
@@ -49,7 +59,9 @@ test('the list is exposed as it is at the moment of the scrape', async () => {
   });
   await nextLoad(rig);
   await expectSamples({ banks_list_last_change_timestamp_seconds: sentAt });
-  rig.emulator.setBanks(makeBanks(513).map((bank, index) => (index < 100 ? { ...bank, name: '' } : bank)));
+  rig.emulator.setBanks(
+    makeBanks(513).map((bank, index) => (index < 100 ? { ...bank, name: '' } : bank)),
+  );
   await nextLoad(rig);
   const changedAt = rig.clock.wallMs() / 1_000;
   await expectSamples({
@@ -140,14 +152,22 @@ test('nothing that a client sends makes a new series but one for all of its kind
   for (const method of ['PROPFIND', 'REPORT', 'SEARCH']) {
     await fetch(`${rig.url}/banks`, { method });
   }
-  const other = 'banks_http_request_duration_seconds_count{route="other",method="GET",status="4xx"}';
+  const other =
+    'banks_http_request_duration_seconds_count{route="other",method="GET",status="4xx"}';
   await settles(other, 40);
-  const routes = [...(await scrape()).matchAll(/route="([^"]*)",method="([^"]*)"/g)].map(([text]) => text);
-  expect(new Set(routes)).toEqual(new Set(['route="other",method="GET"', 'route="/banks",method="other"']));
+  const routes = [...(await scrape()).matchAll(/route="([^"]*)",method="([^"]*)"/g)].map(
+    ([text]) => text,
+  );
+  expect(new Set(routes)).toEqual(
+    new Set(['route="other",method="GET"', 'route="/banks",method="other"']),
+  );
 });
 
 test('token renewals and failures of a store are counted; a store that is not configured is not exposed', async () => {
-  rig = await startLoadedRig({ envFor: clientCredentialsEnv, env: { CACHE_SNAPSHOT_FILE: '/nowhere/list' } });
+  rig = await startLoadedRig({
+    envFor: clientCredentialsEnv,
+    env: { CACHE_SNAPSHOT_FILE: '/nowhere/list' },
+  });
   await settles('banks_store_failures_total{store="snapshot"}', 1);
   rig.emulator.behaveToken('server-error');
   rig.clock.skip(2 * HOUR_MS);
@@ -175,7 +195,9 @@ test('docs/metrics.md has every metric with its type, labels and help; the alert
   const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
   const MANAGEMENT_TOKEN_FILE = join(folder, 'token');
   writeFileSync(MANAGEMENT_TOKEN_FILE, 'management-token-0123456789');
-  rig = await startLoadedRig({ env: { CACHE_SNAPSHOT_FILE: join(folder, 'list'), MANAGEMENT_TOKEN_FILE } });
+  rig = await startLoadedRig({
+    env: { CACHE_SNAPSHOT_FILE: join(folder, 'list'), MANAGEMENT_TOKEN_FILE },
+  });
   await supertest(rig.url).get('/banks').expect(200);
   await settles('banks_served_total{state="fresh"}', 1);
   const text = await scrape();

@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { connect } from 'node:net';
 import { eventually, nextLoad, startLoadedRig } from '../helpers/rig.ts';
 
-// How two log platforms classify the lines of a service that starts, refuses, fails and recovers. Both rules are those that
-// the platforms document.
+// How two log platforms classify the lines of a service that starts, refuses, fails and recovers.
+// Both rules are those that the platforms document.
 
 /** Cloud Logging takes `severity` if it is one of these names (LogEntry, LogSeverity). */
 const LOG_SEVERITIES = new Set([
@@ -20,7 +20,10 @@ const LOG_SEVERITIES = new Set([
 const cloudLogging = ({ severity }: Line): string =>
   typeof severity === 'string' && LOG_SEVERITIES.has(severity) ? severity.toLowerCase() : 'default';
 
-/** Datadog takes the first of these attributes that a line has, and reads a word by its first letters. */
+/**
+ * Datadog takes the first of these attributes that a line has, and reads a word by its first
+ * letters.
+ */
 const datadog = (line: Line): string => {
   const value = line['status'] ?? line['severity'] ?? line['level'];
   if (typeof value === 'number') return SYSLOG[value] ?? 'info';
@@ -41,13 +44,22 @@ const DATADOG_WORDS: readonly (readonly [RegExp, string])[] = [
 
 type Line = Readonly<Record<string, unknown>>;
 
-const PINO: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info', 40: 'warning', 50: 'error' };
+const PINO: Readonly<Record<number, string>> = {
+  20: 'debug',
+  30: 'info',
+  40: 'warning',
+  50: 'error',
+};
 
 test('Cloud Logging and Datadog read every line at the level that it was written at', async () => {
-  const rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', CACHE_MAX_STALE: '1m', HOT_PATH: 'on' } });
+  const rig = await startLoadedRig({
+    env: { LOG_LEVEL: 'debug', CACHE_MAX_STALE: '1m', HOT_PATH: 'on' },
+  });
   const get = async (path: string): Promise<number> => (await fetch(`${rig.url}${path}`)).status;
   // The hot path, Express, a probe, and a request that Node's parser refuses.
-  expect([await get('/banks'), await get('/nowhere'), await get('/healthz')]).toEqual([200, 404, 200]);
+  expect([await get('/banks'), await get('/nowhere'), await get('/healthz')]).toEqual([
+    200, 404, 200,
+  ]);
   connect(Number(new URL(rig.url).port))
     .end('no HTTP\r\n\r\n')
     .resume();
@@ -55,7 +67,9 @@ test('Cloud Logging and Datadog read every line at the level that it was written
   await nextLoad(rig);
   rig.clock.advance(2 * 3_600_000);
   expect(await get('/banks')).toBe(503);
-  await eventually(() => rig.log().includes('"request refused"') && rig.log().includes('"level":50'));
+  await eventually(
+    () => rig.log().includes('"request refused"') && rig.log().includes('"level":50'),
+  );
 
   const lines = rig
     .log()

@@ -100,11 +100,17 @@ export const measure = async (running: Running, load: Load): Promise<Sample> => 
   running.resetPeakRss();
   const before = running.cpuUs();
   const stolenBefore = stolenSeconds();
-  const { stdout } = await promisify(execFile)('taskset', ['-c', LOAD_CPU, 'wrk', ...wrkArguments(load)]);
+  const { stdout } = await promisify(execFile)('taskset', [
+    '-c',
+    LOAD_CPU,
+    'wrk',
+    ...wrkArguments(load),
+  ]);
   const cpuUs = running.cpuUs() - before;
   const printed: Printed = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
   if (printed.requests === 0) throw new Error('not one response');
-  if (printed.failed > 0) throw new Error(`${printed.failed} of ${printed.requests} requests failed`);
+  if (printed.failed > 0)
+    throw new Error(`${printed.failed} of ${printed.requests} requests failed`);
   const { requests, seconds, p50Ms, p99Ms, p999Ms, busy, sent, late, latestMs } = printed;
   return {
     cpuUs: cpuUs / requests,
@@ -123,7 +129,9 @@ export const measure = async (running: Running, load: Load): Promise<Sample> => 
 
 const wrkArguments = ({ url, headers, differs, seconds, rate }: Load): string[] => {
   const connections = rate === undefined ? CONNECTIONS : CONNECTIONS_AT_A_RATE;
-  const options = `-t1 -c${connections} -d${seconds}s --timeout 10s -s tools/bench/load.lua`.split(' ');
+  const options = `-t1 -c${connections} -d${seconds}s --timeout 10s -s tools/bench/load.lua`.split(
+    ' ',
+  );
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   if (!differs) return [...options, ...lines.flatMap((line) => ['-H', line]), url];
   const text = lines.map((line) => `${line}\r\n`).join('');

@@ -14,8 +14,9 @@ import { measureTail, summariseTail } from './tail.ts';
 import { describe, targetsOfPeers, targetsOfTail } from './targets.ts';
 import { PROGRAMS, serviceIn } from './turns.ts';
 
-// npm run bench: compares the service with other programs in one run, all on the Node that runs it. They take turns on one
-// CPU; the load runs on the other. docs/performance.md explains the method and the figures.
+// npm run bench: compares the service with other programs in one run, all on the Node that runs it.
+// They take turns on one CPU; the load runs on the other. docs/performance.md explains the method
+// and the figures.
 
 const { values } = parseArgs({
   options: {
@@ -68,7 +69,9 @@ const run = async (): Promise<void> => {
     cwd: 'tools/bench',
   });
   mkdirSync(RESULTS, { recursive: true });
-  const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'banks-bench-'));
+  const directory = mkdtempSync(
+    join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'banks-bench-'),
+  );
   // nginx and Varnish switch from root to users of their own, which need access.
   chmodSync(directory, 0o755);
   const emulator = await startEmulator();

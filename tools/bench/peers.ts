@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// The programs that the service is compared with, each tuned for this one list, with access logs on.
+// The programs that the service is compared with, each tuned for this one list, with access logs
+// on.
 
 export const NGINX = 'nginx, compressed upstream';
 export const VARNISH = 'Varnish, do_gzip';
@@ -22,8 +23,8 @@ export interface Peer {
   /** Whether compilers run beside it, which share its CPU until it is warm. */
   readonly isNode: boolean;
   /**
-   * Seconds of warm-up per scenario. The Express applications get less than they could use: they cost so much more than
-   * the others that it does not change their place.
+   * Seconds of warm-up per scenario. The Express applications get less than they could use: they
+   * cost so much more than the others that it does not change their place.
    */
   readonly warmUpSeconds: number;
   /** Whether its tail is measured: those that can carry thousands of requests per second. */
@@ -45,7 +46,9 @@ const nodePeer = (
   isNode: true,
   warmUpSeconds,
   hasTail,
-  commands: (stage, port) => [[process.execPath, `tools/bench/peers/${script}`, ...args(stage, port)]],
+  commands: (stage, port) => [
+    [process.execPath, `tools/bench/peers/${script}`, ...args(stage, port)],
+  ],
 });
 
 const expressPeer = (name: string, kind: string): Peer =>
@@ -127,7 +130,18 @@ sub vcl_deliver { set resp.http.X-Request-Id = req.xid; }
     );
     const work = join(directory, 'work');
     return [
-      [VARNISH_PROGRAM, '-F', '-n', work, '-a', `127.0.0.1:${port}`, '-f', file, '-s', 'malloc,64m'],
+      [
+        VARNISH_PROGRAM,
+        '-F',
+        '-n',
+        work,
+        '-a',
+        `127.0.0.1:${port}`,
+        '-f',
+        file,
+        '-s',
+        'malloc,64m',
+      ],
       ['/usr/bin/varnishncsa', '-n', work, '-t', '10', '-w', '/dev/null'],
     ];
   },

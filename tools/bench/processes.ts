@@ -3,7 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
-// The programs that are measured: they run on the first CPU, and their total cost is read from /proc.
+// The programs that are measured: they run on the first CPU, and their total cost is read from
+// /proc.
 
 export interface Running {
   /** User and system time of all its processes so far, in microseconds. */
@@ -41,7 +42,8 @@ export const start = async (
     // Varnish's log reader needs a running Varnish.
     if (commands.length > 1) await wait(1_500);
   }
-  const pids = (): number[] => children.flatMap(({ pid }) => (pid === undefined ? [] : withChildren(pid)));
+  const pids = (): number[] =>
+    children.flatMap(({ pid }) => (pid === undefined ? [] : withChildren(pid)));
   return {
     cpuUs: () => sum(pids().map(cpuUsOf)),
     preciseCpuUs: () => sum(pids().map(preciseCpuUsOf)),
@@ -84,7 +86,9 @@ const cpuUsOf = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000;
 };
 
-/** The kernel's documentation of schedstats: the first figure is the time on a CPU, in nanoseconds. */
+/**
+ * The kernel's documentation of schedstats: the first figure is the time on a CPU, in nanoseconds.
+ */
 const preciseCpuUsOf = (pid: number): number =>
   sum(
     readdirSync(`/proc/${pid}/task`).map((thread) =>
@@ -93,7 +97,8 @@ const preciseCpuUsOf = (pid: number): number =>
   ) / 1_000;
 
 const memoryMbOf = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
-  Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / 1_024;
+  Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`))?.[1] ?? 0) /
+  1_024;
 
 /** The mean of the two CPUs. proc(5): the eighth figure of a CPU's line, in ticks of 10 ms. */
 export const stolenSeconds = (): number => {
@@ -113,7 +118,8 @@ const read = (path: string): string => {
   }
 };
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+const sum = (numbers: readonly number[]): number =>
+  numbers.reduce((total, number) => total + number, 0);
 
 export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
 import type { Sample } from './load.ts';
 import type { TailSummary } from './tail.ts';
 
-// Tables of the samples. They show medians, because other load on the machine distorts some of the samples,
-// and minima, because they are the least distorted.
+// Tables of the samples. They show medians, because other load on the machine distorts some of the
+// samples, and minima, because they are the least distorted.
 
 export interface Result {
   readonly peer: string;
@@ -79,7 +79,10 @@ const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string
   ['RSS MB after', ({ rssMb }) => rssMb.toFixed(0)],
   ['most', ({ peakRssMb }) => peakRssMb.toFixed(0)],
   // One CPU: clearly less than 100 % means that other programs took some of it.
-  ['server busy', ({ cpuUs, requestsPerSecond }) => percent((cpuUs * requestsPerSecond) / 1_000_000, 0)],
+  [
+    'server busy',
+    ({ cpuUs, requestsPerSecond }) => percent((cpuUs * requestsPerSecond) / 1_000_000, 0),
+  ],
   ['wrk busy', ({ generatorBusy }) => percent(generatorBusy, 0)],
 ];
 

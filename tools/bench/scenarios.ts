@@ -28,7 +28,10 @@ export interface Scenario {
   readonly differs: boolean;
 }
 
-/** Chromium's requests as a load balancer passes them on: each has another client's address, and an id of its own. */
+/**
+ * Chromium's requests as a load balancer passes them on: each has another client's address, and an
+ * id of its own.
+ */
 export const BEHIND_LOAD_BALANCER: Scenario = {
   name: 'behind a load balancer, 200 compressed',
   headers: () => CHROME,
@@ -39,7 +42,11 @@ export const BEHIND_LOAD_BALANCER: Scenario = {
 export const SCENARIOS: readonly Scenario[] = [
   BEHIND_LOAD_BALANCER,
   { name: 'browser, 200 compressed', headers: () => CHROME, differs: false },
-  { name: 'revalidation, 304', headers: (etag) => ({ ...CHROME, 'If-None-Match': etag }), differs: false },
+  {
+    name: 'revalidation, 304',
+    headers: (etag) => ({ ...CHROME, 'If-None-Match': etag }),
+    differs: false,
+  },
   { name: 'identity, 200', headers: () => withoutEncodings, differs: false },
 ];
 

@@ -7,7 +7,8 @@ import { freePort, start } from './processes.ts';
 import { check, CHROME, type Checked } from './scenarios.ts';
 import { SERVICE, startService, waitUntilReady } from './service.ts';
 
-// What the peers need: the service's responses in a form that other servers can send, and a server that sends them.
+// What the peers need: the service's responses in a form that other servers can send, and a server
+// that sends them.
 
 export interface OpenStage extends Stage {
   /** The list as the service publishes it, without compression. */
@@ -27,7 +28,9 @@ export const openStage = async ({ emulator, directory }: Bench): Promise<OpenSta
 
   const [originPort, gzipOriginPort] = [await freePort(), await freePort()];
   const ports = [originPort, gzipOriginPort].map(String);
-  const origin = await start([[process.execPath, 'tools/bench/peers/origin.js', responsesFile, ...ports]]);
+  const origin = await start([
+    [process.execPath, 'tools/bench/peers/origin.js', responsesFile, ...ports],
+  ]);
   await waitUntilReady(`http://127.0.0.1:${originPort}/`);
   return {
     directory,
@@ -44,7 +47,9 @@ const PER_REQUEST = /^(date|connection|keep-alive|x-request-id)$/i;
 /** The service's responses in the form that the servers in tools/bench/peers read. */
 const recordResponses = async (url: string, { browser, identity }: Checked) => {
   const headersOf = ({ rawHeaders }: Inspected): string[][] =>
-    rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : []));
+    rawHeaders.flatMap((name, index) =>
+      index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : [],
+    );
   const toResponse = async (ok: Inspected) => {
     const notModified = await inspect(url, { ...CHROME, 'If-None-Match': ok.etag });
     const withFixedId = (headers: string[][]): string[][] => [

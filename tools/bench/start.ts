@@ -8,8 +8,9 @@ import { CHROME } from './scenarios.ts';
 import { startService } from './service.ts';
 
 /**
- * From starting Node to the first 200, with a saved list on disk and a provider that never answers: the time on all CPUs, and the
- * CPU time, which other work on the machine disturbs less. Of the build in each of `checkouts`, in turns.
+ * From starting Node to the first 200, with a saved list on disk and a provider that never answers:
+ * the time on all CPUs, and the CPU time, which other work on the machine disturbs less. Of the
+ * build in each of `checkouts`, in turns.
  */
 export const timeStart = async (bench: Bench, checkouts: readonly string[]): Promise<object> => {
   const { emulator, rounds } = bench;

@@ -5,10 +5,13 @@ import { median } from './report.ts';
 import { BEHIND_LOAD_BALANCER } from './scenarios.ts';
 import { PROGRAMS, takeTurns } from './turns.ts';
 
-// Latency at a constant rate: at full load, each request waits for those of the other connections, so that the slowest
-// responses show the queue and not the program.
+// Latency at a constant rate: at full load, each request waits for those of the other connections,
+// so that the slowest responses show the queue and not the program.
 
-export const RATES = { own: 'half of its own full load', nginx: "half of nginx's full load" } as const;
+export const RATES = {
+  own: 'half of its own full load',
+  nginx: "half of nginx's full load",
+} as const;
 
 export interface TailResult {
   readonly peer: string;
@@ -47,12 +50,18 @@ export const measureTail = async (bench: Bench): Promise<TailResult[]> => {
   const programs = PROGRAMS.filter(({ hasTail }) => hasTail).toSorted(
     (a, b) => Number(b.name === NGINX) - Number(a.name === NGINX),
   );
-  const results = new Map<string, { peer: string; rate: TailResult['rate']; samples: TailSample[] }>();
+  const results = new Map<
+    string,
+    { peer: string; rate: TailResult['rate']; samples: TailSample[] }
+  >();
   let nginxRate: number | undefined;
   await takeTurns(bench, programs, async (peer, running, url, { browser }) => {
     const { headers, differs } = BEHIND_LOAD_BALANCER;
     const load: Load = { url, headers: headers(browser.etag), differs, seconds: bench.seconds };
-    await measure(running, { ...load, seconds: peer.isNode ? NODE_WARM_UP_SECONDS : peer.warmUpSeconds });
+    await measure(running, {
+      ...load,
+      seconds: peer.isNode ? NODE_WARM_UP_SECONDS : peer.warmUpSeconds,
+    });
     // Each run opens and closes its connections: that code, too, has to be compiled.
     for (let run = 0; peer.isNode && run < NODE_WARM_UP_RUNS; run += 1)
       await measure(running, { ...load, rate: NODE_WARM_UP_RATE, seconds: 2 });
@@ -78,7 +87,10 @@ export const measureTail = async (bench: Bench): Promise<TailResult[]> => {
   return [...results.values()];
 };
 
-/** A virtual machine that stands still for 20 ms decides a p99, whatever program it runs: the sample is taken again. */
+/**
+ * A virtual machine that stands still for 20 ms decides a p99, whatever program it runs: the sample
+ * is taken again.
+ */
 const undisturbed = async (take: () => Promise<Sample>): Promise<Sample> => {
   let best = await take();
   for (let tries = 1; tries < MOST_TRIES && best.stolen > MOST_STOLEN; tries += 1) {

@@ -4,8 +4,8 @@ import { BEHIND_LOAD_BALANCER } from './scenarios.ts';
 import { SERVICE } from './service.ts';
 import { RATES, type TailSummary } from './tail.ts';
 
-// What the service is meant to reach. The bench prints an account; it does not fail, because a busy machine can change
-// any of the figures.
+// What the service is meant to reach. The bench prints an account; it does not fail, because a busy
+// machine can change any of the figures.
 
 export interface Target {
   readonly name: string;
@@ -18,7 +18,8 @@ export const targetsOfPeers = (summaries: readonly Summary[]): Target[] => {
   const first = summaries.filter(({ scenario }) => scenario === BEHIND_LOAD_BALANCER.name);
   const of = (peer: string, figure: 'cpuUs' | 'p99Ms' | 'peakRssMb'): number =>
     first.find((row) => row.peer === peer)?.[figure] ?? Number.NaN;
-  const ratio = (peer: string, figure: 'cpuUs' | 'p99Ms'): number => of(SERVICE, figure) / of(peer, figure);
+  const ratio = (peer: string, figure: 'cpuUs' | 'p99Ms'): number =>
+    of(SERVICE, figure) / of(peer, figure);
   return [
     { name: `CPU time / that of ${VARNISH}`, limit: 0.6, value: ratio(VARNISH, 'cpuUs') },
     { name: `CPU time / that of ${NGINX}`, limit: 1.05, value: ratio(NGINX, 'cpuUs') },
@@ -37,7 +38,11 @@ export const targetsOfTail = (summaries: readonly TailSummary[]): Target[] =>
   Object.values(RATES).map((rate) => {
     const p99Of = (peer: string): number =>
       summaries.find((row) => row.peer === peer && row.rate === rate)?.p99Ms ?? Number.NaN;
-    return { name: `p99 at ${rate} / that of ${NGINX}`, limit: 1.5, value: p99Of(SERVICE) / p99Of(NGINX) };
+    return {
+      name: `p99 at ${rate} / that of ${NGINX}`,
+      limit: 1.5,
+      value: p99Of(SERVICE) / p99Of(NGINX),
+    };
   });
 
 export const describe = ({ name, limit, value }: Target): string => {

@@ -27,10 +27,15 @@ export const PROGRAMS: readonly Peer[] = [
 export type Turn = (peer: Peer, running: Running, url: string, checked: Checked) => Promise<void>;
 
 /**
- * In each round, starts each program anew, checks it, and gives it a turn: load from elsewhere on the machine then does not
- * hit only one of them. A program that fails is reported, and the others go on.
+ * In each round, starts each program anew, checks it, and gives it a turn: load from elsewhere on
+ * the machine then does not hit only one of them. A program that fails is reported, and the others
+ * go on.
  */
-export const takeTurns = async (bench: Bench, programs: readonly Peer[], turn: Turn): Promise<void> => {
+export const takeTurns = async (
+  bench: Bench,
+  programs: readonly Peer[],
+  turn: Turn,
+): Promise<void> => {
   const { emulator, rounds, print } = bench;
   const stage = await openStage(bench);
   for (let round = 1; round <= rounds; round += 1) {

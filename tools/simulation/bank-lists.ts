@@ -1,5 +1,5 @@
-// The provider's list of banks as it changes: few entries, so that a simulated day costs little; and what the documentation
-// says of replacing one list by another.
+// The provider's list of banks as it changes: few entries, so that a simulated day costs little;
+// and what the documentation says of replacing one list by another.
 
 export interface Shape {
   readonly size: number;
@@ -33,7 +33,10 @@ export interface BankList {
 /** The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing. */
 export type Fields = 'code,ispb,name' | 'code,name';
 
-/** @param serial tells an answer from every other one, where lists are to differ; see {@link serialIn} */
+/**
+ * @param serial tells an answer from every other one, where lists are to differ; see {@link
+ *   serialIn}
+ */
 export const toEntries = ({ size, renames, nameless, numeric }: Shape, serial: number) =>
   Array.from({ length: size }, (_, index) => {
     const [text, number] =
@@ -79,5 +82,7 @@ export const mustBeRefused = (before: Shape, after: Shape): boolean =>
 export const mayBeRefused = (before: Shape, after: Shape): boolean => {
   const [shrink = 0, ...drift] = losses(before, after);
   const lost = drift.reduce((sum, share) => sum + Math.max(0, share), 0);
-  return shrink > MAX_LOSS - ROUNDING || lost > MAX_LOSS - ROUNDING || after.nameless === after.size;
+  return (
+    shrink > MAX_LOSS - ROUNDING || lost > MAX_LOSS - ROUNDING || after.nameless === after.size
+  );
 };

@@ -1,9 +1,10 @@
 import type { LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { BankList, Fields } from './bank-lists.ts';
 
-// What really happened in a run, in true time (milliseconds since its beginning) and in the simulator's own order: recorded
-// while it runs, and checked afterwards by tools/simulation/checks/. Nothing here was written by the service, except what its users
-// and operators read.
+// What really happened in a run, in true time (milliseconds since its beginning) and in the
+// simulator's own order: recorded while it runs, and checked afterwards by
+// tools/simulation/checks/. Nothing here was written by the service, except what its users and
+// operators read.
 
 /** One run of a replica's process. */
 export interface Process {
@@ -72,7 +73,8 @@ export interface Refresh {
 
 /** Something that is wrong, or was done from outside. */
 export interface Trouble {
-  readonly kind: 'provider' | 'list' | 'redis' | 'silent redis' | 'disk' | 'process' | 'sleep' | 'clock';
+  readonly kind:
+    'provider' | 'list' | 'redis' | 'silent redis' | 'disk' | 'process' | 'sleep' | 'clock';
   /** The replica, or all of them. */
   readonly who: number | 'all';
   readonly fromMs: number;

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { options } from './options.ts';
 import type { Message } from './worker.ts';
 
-// npm run simulate: fleets of the real core in a simulated world; see docs/testing.md. Exit status 1 if a promise was broken, which
-// is then printed with the fewest events that break it.
+// npm run simulate: fleets of the real core in a simulated world; see docs/testing.md. Exit status
+// 1 if a promise was broken, which is then printed with the fewest events that break it.
 
 const worker = fileURLToPath(new URL('./worker.js', import.meta.url));
 const workers = options.only === undefined ? availableParallelism() : 1;
@@ -21,7 +21,8 @@ const work = (index: number): Promise<void> =>
     child.on('message', ({ text, isBroken, done }: Message) => {
       if (text !== undefined) print(text);
       if (isBroken) process.exitCode = 1;
-      for (const [name, count] of Object.entries(done ?? {})) total[name as keyof typeof total] += count;
+      for (const [name, count] of Object.entries(done ?? {}))
+        total[name as keyof typeof total] += count;
       if (total.days >= options.days || process.exitCode === 1) stopAll();
     });
     child.once('close', (status) => {

@@ -11,7 +11,9 @@ const { values } = parseArgs({
     runs: { type: 'string' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 30)) },
     replicas: { type: 'string' },
-    /** One run, and the path to what fast-check made of it while it looked for the fewest events. */
+    /**
+     * One run, and the path to what fast-check made of it while it looked for the fewest events.
+     */
     only: { type: 'string' },
     path: { type: 'string' },
     /** A line for each step of it. */
@@ -26,7 +28,9 @@ const fail = (problem: string): never => {
   process.stderr.write(`${problem}\n`);
   process.exit(2);
 };
-const number = (name: 'days' | 'runs' | 'seed' | 'replicas' | 'only' | 'worker' | 'workers'): number => {
+const number = (
+  name: 'days' | 'runs' | 'seed' | 'replicas' | 'only' | 'worker' | 'workers',
+): number => {
   const value = Number(values[name]);
   return Number.isInteger(value) ? value : fail(`--${name} is a number`);
 };
@@ -44,7 +48,9 @@ const only = values.only === undefined ? undefined : number('only');
 
 export const options = {
   mode,
-  paces: MODES[mode] ?? (pace ? [pace] : fail(`--mode is ${[...PACES, ...Object.keys(MODES)].join(', ')}`)),
+  paces:
+    MODES[mode] ??
+    (pace ? [pace] : fail(`--mode is ${[...PACES, ...Object.keys(MODES)].join(', ')}`)),
   seed: number('seed'),
   days: values.runs === undefined && only === undefined ? number('days') : Infinity,
   runs: only === undefined ? (values.runs === undefined ? Infinity : number('runs')) : 1,

@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { BEHAVIOURS, LIST_CHANGES, type BehaviourName, type ListChange } from './provider.ts';
 import { REDIS_FAULTS, type RedisFault } from './redis.ts';
 
-// What happens to a fleet, as a list of events that a person can read: fast-check makes it up and shrinks it.
+// What happens to a fleet, as a list of events that a person can read: fast-check makes it up and
+// shrinks it.
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -26,7 +27,9 @@ const clockErrorMs = fc.constantFrom(
   -3_650 * DAY,
 );
 
-/** What can happen: how often, and with what. `isForAll`: to all replicas, or to that of the event. */
+/**
+ * What can happen: how often, and with what. `isForAll`: to all replicas, or to that of the event.
+ */
 const ACTIONS = {
   refresh: { weight: 2, having: {} },
   /** An operator accepts the provider's list where a replica refuses it. */
@@ -40,7 +43,10 @@ const ACTIONS = {
     weight: 3,
     having: { to: fc.oneof(clockErrorMs, fc.constantFrom(0, 0, 'it stands still' as const)) },
   },
-  disk: { weight: 1, having: { fails: fc.boolean(), slowMs: lasting(5 * SECOND), forMs: lasting(HOUR) } },
+  disk: {
+    weight: 1,
+    having: { fails: fc.boolean(), slowMs: lasting(5 * SECOND), forMs: lasting(HOUR) },
+  },
   provider: {
     weight: 5,
     having: {
@@ -60,7 +66,10 @@ const ACTIONS = {
   },
   list: {
     weight: 5,
-    having: { change: keys<ListChange>(LIST_CHANGES), isEachTime: fc.constantFrom(false, false, true) },
+    having: {
+      change: keys<ListChange>(LIST_CHANGES),
+      isEachTime: fc.constantFrom(false, false, true),
+    },
   },
   redis: {
     weight: 5,
@@ -117,15 +126,17 @@ const anyEvent = (fromMs: number, toMs: number) =>
   });
 
 /**
- * Kinds of run. `day`: at least one event in each hour of a day. `rush`: up to 40 events in six minutes. `liveness`: up to
- * 20 in three minutes, after which all is healed but what remains for good. `quiet`: days, or two months, in which next to
- * nothing happens.
+ * Kinds of run. `day`: at least one event in each hour of a day. `rush`: up to 40 events in six
+ * minutes. `liveness`: up to 20 in three minutes, after which all is healed but what remains for
+ * good. `quiet`: days, or two months, in which next to nothing happens.
  */
 export const PACES = ['day', 'rush', 'liveness', 'quiet'] as const;
 export type Pace = (typeof PACES)[number];
 
 const HOURS = { day: 24, rush: 0.1, liveness: 0.05, quiet: 72 } satisfies Record<Pace, number>;
-/** The longest is longer than the longest timer of Node. The shortest are below PROVIDER_TIMEOUT. */
+/**
+ * The longest is longer than the longest timer of Node. The shortest are below PROVIDER_TIMEOUT.
+ */
 const TTLS = {
   day: [HOUR, HOUR / 2, 6 * HOUR],
   rush: [SECOND, 4 * SECOND, 20 * SECOND, 60 * SECOND, HOUR],
@@ -150,7 +161,8 @@ const setup = (pace: Pace, replicas: number | undefined) =>
       everyAnswerDiffers: fc.constantFrom(true, true, false),
       wallErrorsMs: fc.array(fc.oneof(fc.constant(0), clockErrorMs), { maxLength: 5 }),
       /** What is wrong with Redis for good. */
-      remains: pace === 'liveness' ? fc.constantFrom(undefined, ...REDIS_FAULTS) : fc.constant(undefined),
+      remains:
+        pace === 'liveness' ? fc.constantFrom(undefined, ...REDIS_FAULTS) : fc.constant(undefined),
     })
     .map(({ otherTtl, ...made }) => ({
       ...made,
@@ -165,7 +177,9 @@ export const plan = (pace: Pace, replicas?: number) => {
   const few = { rush: 40, liveness: 20, quiet: 2, day: 0 }[pace];
   const events =
     pace === 'day'
-      ? fc.tuple(...Array.from({ length: hours }, (_, hour) => ofHour(hour))).map((found) => found.flat())
+      ? fc
+          .tuple(...Array.from({ length: hours }, (_, hour) => ofHour(hour)))
+          .map((found) => found.flat())
       : fc.array(anyEvent(0, hours * HOUR), { maxLength: few, size: 'max' });
   return fc.record({ setup: setup(pace, replicas), events });
 };

@@ -14,7 +14,8 @@ import {
 import type { Call, History, Process } from './history.ts';
 import type { Owner, World } from './world.ts';
 
-// The provider, at the interface of src/provider/connections.ts. It records in the history each call and what it was answered.
+// The provider, at the interface of src/provider/connections.ts. It records in the history each
+// call and what it was answered.
 
 /** A process that calls the provider. */
 export interface Caller extends Owner {
@@ -42,7 +43,9 @@ const UNUSABLE = [null, [], { code: ' ' }, { name: 'no code' }, 7, 'x'];
 /** The failures of the README, and answers that are usable though odd. */
 export const BEHAVIOURS = {
   healthy: {},
-  'some-unusable': { body: (entries) => JSON.stringify([...entries.slice(0, 1), ...entries, null]) },
+  'some-unusable': {
+    body: (entries) => JSON.stringify([...entries.slice(0, 1), ...entries, null]),
+  },
   refuse: { kind: 'unreachable', course: 'refuse' },
   hang: { kind: 'timeout', course: 'never' },
   stall: { kind: 'timeout', course: 'stall' },
@@ -51,7 +54,11 @@ export const BEHAVIOURS = {
   'rate-limited': { kind: 'rate_limited', status: 429 },
   unavailable: { kind: 'unavailable', status: 503 },
   forbidden: { kind: 'unexpected_status', status: 403 },
-  redirect: { kind: 'unexpected_status', status: 302, headers: { location: 'http://elsewhere.example/' } },
+  redirect: {
+    kind: 'unexpected_status',
+    status: 302,
+    headers: { location: 'http://elsewhere.example/' },
+  },
   html: { kind: 'malformed', headers: { 'content-type': 'text/html' }, body: () => '<p>later' },
   'not-a-list': { kind: 'not_a_list', body: () => 'null' },
   empty: { kind: 'too_few', body: () => '[]' },
@@ -78,7 +85,10 @@ export type ListChange = keyof typeof LIST_CHANGES;
 export type ProviderWorld = ReturnType<typeof createProviderWorld>;
 
 export const createProviderWorld = (world: World, history: History) => {
-  const behaviours = new Map<number | 'all', { name: BehaviourName; retryAfterS: number | undefined }>();
+  const behaviours = new Map<
+    number | 'all',
+    { name: BehaviourName; retryAfterS: number | undefined }
+  >();
   let shape = USUAL;
   /** Applied once more at each call. */
   let trend: ListChange | undefined;
@@ -101,8 +111,15 @@ export const createProviderWorld = (world: World, history: History) => {
     call.list = list;
   };
 
-  /** Answers one call. What it returns is fed piece by piece, and ends with the whole, with an error or never. */
-  const answer = (call: Call, life: Caller, signal: AbortSignal): Promise<Dispatcher.ResponseData> =>
+  /**
+   * Answers one call. What it returns is fed piece by piece, and ends with the whole, with an error
+   * or never.
+   */
+  const answer = (
+    call: Call,
+    life: Caller,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> =>
     new Promise((resolve, reject) => {
       const lag = (): number => Math.floor(world.luck(`lag ${life.name}`) ** 4 * 120) + 1;
       const later = (delayMs: number, what: string, run: () => void): void =>
@@ -120,7 +137,8 @@ export const createProviderWorld = (world: World, history: History) => {
       });
       later(lag(), 'is asked', () => {
         if (trend) shape = toShape({ ...shape, ...LIST_CHANGES[trend](shape) });
-        const { name, retryAfterS } = behaviours.get(life.process.index) ?? behaviours.get('all') ?? STEADY;
+        const { name, retryAfterS } =
+          behaviours.get(life.process.index) ?? behaviours.get('all') ?? STEADY;
         const behaviour: Behaviour = BEHAVIOURS[name];
         const { kind, status = 200, headers = JSON_TYPE, course = 'whole' } = behaviour;
         const asked = status === 429 || status === 503 ? retryAfterS : undefined;

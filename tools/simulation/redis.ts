@@ -4,8 +4,9 @@ import { mutate } from '../../test/helpers/random.ts';
 import type { Process } from './history.ts';
 import { newOwner, type Owner, type World } from './world.ts';
 
-// The Redis server that replicas share, and their connections to it, at the interface of src/sharing/redis-client.ts. Commands
-// of one connection arrive in order, as on TCP. What has been sent takes effect even if its sender gives up.
+// The Redis server that replicas share, and their connections to it, at the interface of
+// src/sharing/redis-client.ts. Commands of one connection arrive in order, as on TCP. What has been
+// sent takes effect even if its sender gives up.
 
 /** What can be wrong on the way of one replica or of all, for a while. */
 export const REDIS_FAULTS = [
@@ -60,7 +61,9 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
   const connections = new Set<Connection>();
   const faults = new Map<number | 'all', Set<RedisFault>>();
   /** What it had, oldest first: a fail-over may bring back some of it. The last is what it has. */
-  const states: { readonly atMs: number; readonly values: Values }[] = [{ atMs: 0, values: new Map() }];
+  const states: { readonly atMs: number; readonly values: Values }[] = [
+    { atMs: 0, values: new Map() },
+  ];
   /** Its clock is wrong by days, and by a little more after each fail-over. */
   let clockErrorMs = Math.floor((world.luck('redis clock') - 0.5) * 1e10);
   let troubledAtMs = -Infinity;
@@ -77,7 +80,8 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
     if (states.length > 200) states.shift();
   };
   const has = ({ owner }: Connection, fault: RedisFault): boolean =>
-    (faults.get('all')?.has(fault) ?? false) || (faults.get(owner.process.index)?.has(fault) ?? false);
+    (faults.get('all')?.has(fault) ?? false) ||
+    (faults.get(owner.process.index)?.has(fault) ?? false);
   const lag = (connection: Connection): number =>
     Math.floor(world.luck(`redis ${connection.owner.name}`) ** 4 * 30) +
     (has(connection, 'is slow') ? world.luck('slow redis') * 600 : 0);
@@ -89,14 +93,20 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
     for (const reject of connection.rejectAll) reject(error);
   };
   const refusal = (connection: Connection, isWrite: boolean): Error | undefined => {
-    if (has(connection, 'is loading')) return new Error('LOADING Redis is loading the dataset in memory');
+    if (has(connection, 'is loading'))
+      return new Error('LOADING Redis is loading the dataset in memory');
     if (isWrite && has(connection, 'is read-only'))
       return new Error("READONLY You can't write against a read only replica.");
     if (isWrite && has(connection, 'is full')) return new Error('OOM command not allowed');
     return undefined;
   };
 
-  const send = <T>(connection: Connection, name: string, isWrite: boolean, effect: () => T): Promise<T> =>
+  const send = <T>(
+    connection: Connection,
+    name: string,
+    isWrite: boolean,
+    effect: () => T,
+  ): Promise<T> =>
     new Promise((resolve, reject) => {
       const { owner } = connection;
       owner.onUse('Redis');
@@ -115,10 +125,17 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
           if (connection.state === 'open' && connection.rejectAll.delete(rejectOnce)) answer();
         });
       };
-      connection.lastArrivalMs = Math.max(world.nowMs() + lag(connection), connection.lastArrivalMs);
+      connection.lastArrivalMs = Math.max(
+        world.nowMs() + lag(connection),
+        connection.lastArrivalMs,
+      );
       world.later(connection.lastArrivalMs - world.nowMs(), server, `redis gets ${name}`, () => {
         if (connection.isHalfOpen || has(connection, 'answers nothing')) return;
-        if (has(connection, 'refuses connections') || (isWrite && has(connection, 'hangs on writes'))) return;
+        if (
+          has(connection, 'refuses connections') ||
+          (isWrite && has(connection, 'hangs on writes'))
+        )
+          return;
         const error = refusal(connection, isWrite);
         if (error) {
           reply(() => reject(error));
@@ -190,9 +207,15 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
             become(values);
             return true;
           }),
-        publish: (channel, message) => send(connection, 'publish', true, () => publish(channel, message)),
+        publish: (channel, message) =>
+          send(connection, 'publish', true, () => publish(channel, message)),
         subscribe: (channel, onMessage) =>
-          send(connection, 'subscribe', false, () => void connection.listeners.set(channel, onMessage)),
+          send(
+            connection,
+            'subscribe',
+            false,
+            () => void connection.listeners.set(channel, onMessage),
+          ),
       };
     };
 

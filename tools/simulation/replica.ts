@@ -9,8 +9,9 @@ import type { Caller, ProviderWorld } from './provider.ts';
 import type { RedisUser, RedisWorld } from './redis.ts';
 import { newOwner, type World } from './world.ts';
 
-// A replica: a machine with a clock and a disk of its own, and the real core in it. It is started, stopped and killed many
-// times; the disk, and what is wrong with the clock, survive that. Its users and operators are here too.
+// A replica: a machine with a clock and a disk of its own, and the real core in it. It is started,
+// stopped and killed many times; the disk, and what is wrong with the clock, survive that. Its
+// users and operators are here too.
 
 export interface Machine {
   readonly name: string;
@@ -63,7 +64,10 @@ const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
     ...(setup.isSigned && { CACHE_SIGNING_KEY: 'the key of all of these replicas' }),
   });
 
-/** Between two looks at Redis; see `after` below. No other wait of the simulated fleets has this length. */
+/**
+ * Between two looks at Redis; see `after` below. No other wait of the simulated fleets has this
+ * length.
+ */
 const POLL_MS = 5_000;
 const CALM_MS = 20_000;
 /** More uses than this in a second are a loop. */
@@ -94,7 +98,8 @@ const createClock = (
   });
   const after = (delayMs: number, task: () => void): (() => void) => {
     life.onUse('a timer');
-    // Looks at a Redis in which nothing happens would be most of the work: those until the next load are left out.
+    // Looks at a Redis in which nothing happens would be most of the work: those until the next
+    // load are left out.
     const looks = Math.floor(nextLoadInMs() / POLL_MS);
     if (delayMs !== POLL_MS || looks < 2 || redis.calmForMs() < CALM_MS)
       return world.later(delayMs, life, 'timer', task);
@@ -161,7 +166,8 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     const now = Math.floor(world.nowMs() / 1_000);
     uses = now === second ? uses + 1 : 0;
     second = now;
-    if (uses === MOST_USES) history.defects.push(`${name} uses timers and stores ${uses} times in a second`);
+    if (uses === MOST_USES)
+      history.defects.push(`${name} uses timers and stores ${uses} times in a second`);
   };
   // The core uses its surroundings while it is made.
   const life = {
@@ -180,7 +186,12 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     });
   const core = createCore(config, {
     version: 'simulation',
-    clock: createClock(surroundings, machine, life, () => machine.life?.core.list.status().nextLoadInMs ?? 0),
+    clock: createClock(
+      surroundings,
+      machine,
+      life,
+      () => machine.life?.core.list.status().nextLoadInMs ?? 0,
+    ),
     random: () => world.luck(`jitter ${name}`),
     addSecret: () => undefined,
     emit: () => undefined,
@@ -216,21 +227,28 @@ export const kill = ({ world, redis }: Surroundings, machine: Machine): void => 
 const STOP_MS = 10_000;
 
 /** As by SIGTERM. */
-export const stop = async ({ world, history }: Surroundings, { life, disk }: Machine): Promise<void> => {
+export const stop = async (
+  { world, history }: Surroundings,
+  { life, disk }: Machine,
+): Promise<void> => {
   if (life?.state !== 'running') return;
   life.state = 'stopping';
   const nowMs = world.nowMs();
   life.process.endedAtMs = nowMs;
   const limitMs = STOP_MS + 3 * disk.slowMs;
   world.later(limitMs, life, 'stop is checked', () => {
-    if (life.state === 'stopping') history.defects.push(`${life.name} has not stopped after ${limitMs} ms`);
+    if (life.state === 'stopping')
+      history.defects.push(`${life.name} has not stopped after ${limitMs} ms`);
   });
   await life.core.stop();
   if (life.isAlive) life.state = 'stopped';
 };
 
 /** A browser asks for the list. */
-export const visit = async ({ world, history, provider }: Surroundings, life: Life): Promise<void> => {
+export const visit = async (
+  { world, history, provider }: Surroundings,
+  life: Life,
+): Promise<void> => {
   const { core, process } = life;
   const atMs = world.nowMs();
   const found: Visit = { process, atMs };

@@ -17,7 +17,8 @@ import {
 } from './replica.ts';
 import { createWorld, newOwner, type Owner } from './world.ts';
 
-// One run of a plan: a fleet is started, what is planned happens to it, and everything is healed. The result is the history.
+// One run of a plan: a fleet is started, what is planned happens to it, and everything is healed.
+// The result is the history.
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -94,7 +95,10 @@ export const run = async (
     });
   };
   const perform: {
-    readonly [T in Action['type']]: (action: Extract<Action, { type: T }>, machine: Machine) => unknown;
+    readonly [T in Action['type']]: (
+      action: Extract<Action, { type: T }>,
+      machine: Machine,
+    ) => unknown;
   } = {
     refresh: (_action, { life }) => life && isAwake(life) && refresh(surroundings, life, false),
     accept: (_action, { life }) =>
@@ -191,7 +195,8 @@ export const run = async (
     if (before) before.serving.untilMs = world.nowMs();
     if (before && before.list === served) return;
     const list = served && provider.find(life.process.fields, served.json.toString());
-    if (served && !list) history.defects.push(`${life.name} serves a list that the provider never had`);
+    if (served && !list)
+      history.defects.push(`${life.name} serves a list that the provider never had`);
     if (before && before.serving.list === list) {
       newest.set(life, { list: served, serving: before.serving });
       return;
@@ -201,7 +206,9 @@ export const run = async (
     newest.set(life, { list: served, serving });
     // Somebody looks when it has just become too old.
     const leftMs = list
-      ? life.process.ttlMs + life.process.maxStaleMs - (world.nowMs() - (list.askedAtMs.at(-1) ?? 0))
+      ? life.process.ttlMs +
+        life.process.maxStaleMs -
+        (world.nowMs() - (list.askedAtMs.at(-1) ?? 0))
       : 0;
     if (leftMs > 0)
       world.later(
@@ -243,7 +250,8 @@ export const run = async (
       Object.assign(machine.disk, DISK_WORKS);
       const { life } = machine;
       if (life) life.asleepUntilMs = 0;
-      if (life && life.state !== 'running' && life.state !== 'restoring') kill(surroundings, machine);
+      if (life && life.state !== 'running' && life.state !== 'restoring')
+        kill(surroundings, machine);
       if (machine.life) continue;
       record('process', machine.index);
       start(surroundings, machine);
@@ -271,7 +279,8 @@ export const run = async (
   world.later(0, director, 'operators look', acceptEverywhere);
   await runUntil(until(150 * SECOND + 1.2 * Math.min(setup.ttlMs, 6 * HOUR)));
   for (const life of lives()) observe(life);
-  for (const machine of machines) world.later(0, director, 'stop', () => void stop(surroundings, machine));
+  for (const machine of machines)
+    world.later(0, director, 'stop', () => void stop(surroundings, machine));
   const endedAtMs = world.nowMs();
   await runUntil(until(30 * SECOND));
   return { history, steps, endedAtMs };

@@ -6,7 +6,8 @@ import { options } from './options.ts';
 import { describe, moment, plan, type Pace, type Plan } from './plan.ts';
 import { run } from './run.ts';
 
-// One process of the simulation: runs plan after plan until one of them breaks a promise, which fast-check then shrinks.
+// One process of the simulation: runs plan after plan until one of them breaks a promise, which
+// fast-check then shrinks.
 
 /** What it tells the first process: a text to print, or what it has done since. */
 export interface Message {
@@ -46,7 +47,8 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
     isFirst = false;
     const broken = check(history, endedAtMs);
     if (broken === undefined) return;
-    if (!isFound) await tell({ isBroken: true, text: `seed ${runSeed}, ${pace}: ${broken}\n${SHRINKING}` });
+    if (!isFound)
+      await tell({ isBroken: true, text: `seed ${runSeed}, ${pace}: ${broken}\n${SHRINKING}` });
     isFound = true;
     throw new Error(broken);
   });
@@ -61,7 +63,9 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
   const fleet = replicas === undefined ? '' : ` --replicas ${replicas}`;
   const text = [
     '',
-    result.errorInstance instanceof Error ? result.errorInstance.message : String(result.errorInstance),
+    result.errorInstance instanceof Error
+      ? result.errorInstance.message
+      : String(result.errorInstance),
     ...describe(smallest).map((line) => `  ${line}`),
     `Repeat: npm run simulate -- --mode ${pace}${fleet} --only ${runSeed} --path ${result.counterexamplePath} --trace`,
   ];

@@ -49,7 +49,13 @@ export const createWorld = (seed: number, onStep: (what: string, owner: Owner) =
     dateMs: () => START_MS + nowMs,
     /** @returns a function that cancels it */
     later: (delayMs: number, owner: Owner, what: string, run: () => void): (() => void) => {
-      const entry: Entry = { dueMs: nowMs + Math.max(0, delayMs), order: luck('order'), owner, what, run };
+      const entry: Entry = {
+        dueMs: nowMs + Math.max(0, delayMs),
+        order: luck('order'),
+        owner,
+        what,
+        run,
+      };
       add(entry);
       return () => void (entry.run = undefined);
     },

@@ -9,10 +9,13 @@ import {
 import { pause, type Gate } from './gate.ts';
 import type { Soak } from './policy.ts';
 
-// What happens around the service: the provider's lists change, it fails in every way and recovers, Redis comes and goes, and
-// an operator asks for refreshes.
+// What happens around the service: the provider's lists change, it fails in every way and recovers,
+// Redis comes and goes, and an operator asks for refreshes.
 
-/** Without the one whose Retry-After is longer than the longest time for which anything is wrong here. */
+/**
+ * Without the one whose Retry-After is longer than the longest time for which anything is wrong
+ * here.
+ */
 const TOKEN_FAULTS = Object.keys(tokenBehaviours)
   .filter(isTokenBehaviour)
   .filter((name) => name !== 'rate-limited');
@@ -27,9 +30,11 @@ type Episode = () => Promise<void>;
 export const startFaults = (gate: Gate, soak: Soak): void => {
   const { provider, redis, oracle, findings } = soak;
   const random = soak.randomFor(5);
-  const between = (fromMs: number, untilMs: number): number => fromMs + random() * (untilMs - fromMs);
+  const between = (fromMs: number, untilMs: number): number =>
+    fromMs + random() * (untilMs - fromMs);
   /** Every sixth is longer than the list may be served. */
-  const lengthMs = (): number => (random() < 1 / 6 ? between(28_000, 40_000) : between(3_000, 12_000));
+  const lengthMs = (): number =>
+    random() < 1 / 6 ? between(28_000, 40_000) : between(3_000, 12_000);
 
   /** @param status what it must answer; undefined where that is uncertain */
   const refresh = async (
@@ -67,7 +72,8 @@ export const startFaults = (gate: Gate, soak: Soak): void => {
     };
     return trouble(begin, lengthMs, 0.3);
   };
-  const failToken = (name: TokenBehaviour): Episode => trouble(() => provider.beginToken(name), lengthMs);
+  const failToken = (name: TokenBehaviour): Episode =>
+    trouble(() => provider.beginToken(name), lengthMs);
   const beSlow = trouble(
     () => provider.begin('slow', { delayMs: between(100, 500) }),
     () => between(5_000, 15_000),

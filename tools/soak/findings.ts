@@ -11,7 +11,10 @@ export const createFindings = () => {
   const sorts = new Map<string, number>();
   let total = 0;
   return {
-    /** Counts one answer of a kind of request; `outcome` is its status, or what happened instead of one. */
+    /**
+     * Counts one answer of a kind of request; `outcome` is its status, or what happened instead of
+     * one.
+     */
     count: (kind: string, outcome: string | number): void => {
       const row = (counts[kind] ??= {});
       row[outcome] = (row[outcome] ?? 0) + 1;

@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
-// Work that is interrupted now and then: for a rest, in which memory and file descriptors are compared.
+// Work that is interrupted now and then: for a rest, in which memory and file descriptors are
+// compared.
 
 export type Gate = ReturnType<typeof createGate>;
 
@@ -26,7 +27,10 @@ export const createGate = (onError: (error: unknown) => void) => {
   };
   return {
     isOpen: () => isOpen,
-    /** Repeats `work` whenever the gate is open, until `end`. Its signal aborts when the gate closes. */
+    /**
+     * Repeats `work` whenever the gate is open, until `end`. Its signal aborts when the gate
+     * closes.
+     */
     repeat: (work: (signal: AbortSignal) => Promise<unknown>) => void loop(work),
     /** Counts work that was started elsewhere. */
     track,

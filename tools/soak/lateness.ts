@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-// How late everything may be because other programs use the machine: taken from the kernel's account of the time for which
-// this process and the service were ready to run and had to wait, so that a slow service is not taken for a busy machine.
+// How late everything may be because other programs use the machine: taken from the kernel's
+// account of the time for which this process and the service were ready to run and had to wait, so
+// that a slow service is not taken for a busy machine.
 
 export type Lateness = ReturnType<typeof createLateness>;
 
@@ -43,7 +44,10 @@ export const createLateness = () => {
   };
 };
 
-/** For how long the main thread of a process was ready to run and did not (schedstat, second field, in nanoseconds). */
+/**
+ * For how long the main thread of a process was ready to run and did not (schedstat, second field,
+ * in nanoseconds).
+ */
 const waitedMsOf = (pid: number): number => {
   try {
     return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;

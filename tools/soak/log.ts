@@ -15,7 +15,8 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
     for (const [name, secret] of secrets()) {
       const known = forms.get(secret) ?? encodedForms(secret);
       forms.set(secret, known);
-      if (known.some((form) => text.includes(form))) findings.fail(kind, `the secret ${name}`, text);
+      if (known.some((form) => text.includes(form)))
+        findings.fail(kind, `the secret ${name}`, text);
     }
   };
 

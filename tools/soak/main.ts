@@ -18,8 +18,9 @@ import { startProvider } from './provider.ts';
 import { findGrowth, summariseLatencies, type Rest } from './report.ts';
 import { startService } from './service.ts';
 
-// npm run soak: an hour of everything at once, in real time, against the built service as a process of its own. Each answer
-// is judged by what the contract allows at that time; memory and file descriptors must stay flat. Needs redis-server.
+// npm run soak: an hour of everything at once, in real time, against the built service as a process
+// of its own. Each answer is judged by what the contract allows at that time; memory and file
+// descriptors must stay flat. Needs redis-server.
 
 const { values } = parseArgs({
   options: {
@@ -29,7 +30,8 @@ const { values } = parseArgs({
 });
 const minutes = Number(values.minutes);
 const seed = Number(values.seed);
-if (!(minutes > 0 && Number.isInteger(seed))) throw new RangeError('--minutes and --seed are numbers');
+if (!(minutes > 0 && Number.isInteger(seed)))
+  throw new RangeError('--minutes and --seed are numbers');
 const quarterMs = (minutes * 60_000) / 4;
 const REQUESTS_PER_SECOND = 250;
 /** Of the requests; the others are odd or hostile. */
@@ -46,7 +48,11 @@ const clientSecret = 'soak-Kx7/+client=secret&0815';
 const managementToken = 'soak-operator-Zq8+token.4711';
 const findings = createFindings();
 const onDefect = (error: unknown): void =>
-  findings.fail('soak', 'a defect of the soak', error instanceof Error ? error.stack : String(error));
+  findings.fail(
+    'soak',
+    'a defect of the soak',
+    error instanceof Error ? error.stack : String(error),
+  );
 const lateness = createLateness();
 const provider = await startProvider({ clientSecret, random: randomFor(1), lateness, findings });
 const redis = await startRedis();
@@ -123,7 +129,9 @@ const dispatch = (): void => {
       continue;
     }
     underWay += 1;
-    load.track((chance() < ORDINARY_SHARE ? clients.send() : sendOdd()).finally(() => (underWay -= 1)));
+    load.track(
+      (chance() < ORDINARY_SHARE ? clients.send() : sendOdd()).finally(() => (underWay -= 1)),
+    );
   }
 };
 const dispatching = setInterval(dispatch, 10);
@@ -143,7 +151,8 @@ const probe = async (url: string, path: string): Promise<void> => {
   const when = { sentMs, receivedMs: performance.now() };
   findings.count(kind, status);
   log.judgeText(kind, text);
-  const isAllowed = status === 200 || (path === '/readyz' && status === 503 && oracle.mayLackList(when));
+  const isAllowed =
+    status === 200 || (path === '/readyz' && status === 503 && oracle.mayLackList(when));
   if (!isAllowed) findings.fail(kind, `status ${status}`, text);
 };
 let peakRssMb = 0;
@@ -159,7 +168,9 @@ watching.repeat(async (signal) => {
   await pause(3_000, signal);
 });
 
-/** Stops the faults once they are over, then the load, and measures when the connections are closed. */
+/**
+ * Stops the faults once they are over, then the load, and measures when the connections are closed.
+ */
 const rest = async (quarter: number): Promise<Rest> => {
   await faults.close();
   await load.close();

@@ -13,7 +13,12 @@ const GET = 'GET /banks HTTP/1.1\r\nHost: a\r\n';
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: a\r\n';
 
 /** Sends one of the requests and judges the answers. Never rejects. */
-export const createOddRequests = ({ publicUrl, managementToken: secret, oracle, findings }: Soak) => {
+export const createOddRequests = ({
+  publicUrl,
+  managementToken: secret,
+  oracle,
+  findings,
+}: Soak) => {
   let count = 0;
   const withSecret = [
     `GET /a/${encodeURIComponent(secret)} HTTP/1.1\r\nHost: a\r\n\r\n`,
@@ -37,11 +42,14 @@ export const createOddRequests = ({ publicUrl, managementToken: secret, oracle, 
       }
       const isAsExpected = statuses.every((expected, index) => {
         const status = answers[index]?.status ?? 0;
-        const lacksList = expected === 200 && status >= 502 && status <= 504 && oracle.mayLackList(when);
+        const lacksList =
+          expected === 200 && status >= 502 && status <= 504 && oracle.mayLackList(when);
         return status === expected || lacksList;
       });
       if (!(isAsExpected && answers.length === statuses.length) && !oracle.isFlooded(when))
-        fail(`${answers.map(({ status }) => status).join() || 'no answer'} instead of ${statuses.join()}`);
+        fail(
+          `${answers.map(({ status }) => status).join() || 'no answer'} instead of ${statuses.join()}`,
+        );
     } catch (error) {
       fail(String(error));
     }
@@ -74,7 +82,12 @@ export const startRudeClients = (gate: Gate, soak: Soak): void => {
   const { publicUrl, oracle, findings, lateness } = soak;
   const random = soak.randomFor(2);
 
-  const beRude = async (signal: AbortSignal, kind: string, bytes: string, slowly = ''): Promise<void> => {
+  const beRude = async (
+    signal: AbortSignal,
+    kind: string,
+    bytes: string,
+    slowly = '',
+  ): Promise<void> => {
     const closed = new AbortController();
     const socket = open(publicUrl).once('close', () => closed.abort());
     if (kind === 'reads nothing') socket.pause();
@@ -96,7 +109,9 @@ export const startRudeClients = (gate: Gate, soak: Soak): void => {
   /** Disconnects in the middle of a head, or before reading any of 20 answers. */
   const leaveEarly = async (signal: AbortSignal): Promise<void> => {
     const socket = open(publicUrl).pause();
-    socket.write(random() < 0.5 ? `${GET}\r\n`.repeat(20) : GET.slice(0, 1 + Math.floor(random() * 30)));
+    socket.write(
+      random() < 0.5 ? `${GET}\r\n`.repeat(20) : GET.slice(0, 1 + Math.floor(random() * 30)),
+    );
     await pause(random() * 50, signal);
     socket.resetAndDestroy();
     await pause(1_000 * random(), signal);
@@ -121,7 +136,9 @@ export const floodOverCapacity = async ({ publicUrl, oracle, findings }: Soak): 
   }
   await pause(1_000);
   const statusOf = async (head: string): Promise<number | undefined> => {
-    const request = sendRaw(publicUrl, `${head}Connection: close\r\n\r\n`, { withinMs: ANSWERS_WITHIN_MS });
+    const request = sendRaw(publicUrl, `${head}Connection: close\r\n\r\n`, {
+      withinMs: ANSWERS_WITHIN_MS,
+    });
     return (await request.catch(() => []))[0]?.status;
   };
   for (let turn = 0; turn < 5; turn += 1) {

@@ -1,6 +1,13 @@
 import * as zlib from 'node:zlib';
 import type { Lateness } from './lateness.ts';
-import { BROWSER_MAX_AGE_S, MAX_STALE_MS, MAX_STALE_S, TIMEOUT_MS, TTL_MS, TTL_S } from './policy.ts';
+import {
+  BROWSER_MAX_AGE_S,
+  MAX_STALE_MS,
+  MAX_STALE_S,
+  TIMEOUT_MS,
+  TTL_MS,
+  TTL_S,
+} from './policy.ts';
 import type { Provider, Version } from './provider.ts';
 
 // What the contract allows: judges each answer by what the provider had and did at the time.
@@ -25,7 +32,10 @@ const PREPARING_MS = 500;
 /** Without a list, requests wait for the provider. */
 const LONGEST_ANSWER_MS = TIMEOUT_MS + 1_000;
 
-/** A connection that the flooded kernel drops is tried again after 1, 3 and 7 s (RFC 6298, section 2). */
+/**
+ * A connection that the flooded kernel drops is tried again after 1, 3 and 7 s (RFC 6298, section
+ * 2).
+ */
 const RECONNECTING_MS = 7_000;
 
 const TIMEOUTS = ['hang', 'stall', 'drip'];
@@ -35,7 +45,8 @@ const LARGE = ['too-large', 'gzip-bomb', 'brotli-bomb'];
 
 /** The codes of the answers without a list, by what the provider did. */
 const codesOf = (trouble: string): readonly string[] => {
-  if (trouble === 'token') return ['provider_invalid_answer', 'provider_timeout', 'provider_unavailable'];
+  if (trouble === 'token')
+    return ['provider_invalid_answer', 'provider_timeout', 'provider_unavailable'];
   if (TIMEOUTS.includes(trouble)) return ['provider_timeout'];
   if (OUTAGES.includes(trouble)) return ['provider_unavailable'];
   if (LARGE.includes(trouble)) return ['provider_invalid_answer', 'provider_timeout'];
@@ -95,7 +106,8 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
       return isFlooded(when) ? undefined : 'too_many_connections without a flood';
     if (!mayLackList(when)) return `${code} although a list may be served`;
     if (code === 'not_ready') return undefined;
-    if (!/^[1-9]\d*$/.test(answer.header('retry-after') ?? '')) return `${code} without Retry-After`;
+    if (!/^[1-9]\d*$/.test(answer.header('retry-after') ?? ''))
+      return `${code} without Retry-After`;
     const troubles = provider.troubles(when.sentMs, when.receivedMs);
     return troubles.flatMap(codesOf).includes(code)
       ? undefined
@@ -105,8 +117,10 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
   const servedAs = (answer: Answer, etag: string): Served | string => {
     const known = byEtag.get(etag);
     const encoding = answer.header('content-encoding') ?? 'identity';
-    if (answer.status === 304 || answer.body.length === 0) return known ?? 'an ETag that no list had';
-    if (Number(answer.header('content-length')) !== answer.body.length) return 'a wrong Content-Length';
+    if (answer.status === 304 || answer.body.length === 0)
+      return known ?? 'an ETag that no list had';
+    if (Number(answer.header('content-length')) !== answer.body.length)
+      return 'a wrong Content-Length';
     if (known) {
       if (known.encoding !== encoding) return 'one ETag for two encodings';
       return known.body.equals(answer.body) ? known : 'one ETag for two bodies';
@@ -125,8 +139,10 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
       return answer.status === 200 && answer.body.length === 0 ? undefined : served;
     }
     served.lastMs = when.receivedMs;
-    if (served.version.isRefused) return `the ${served.version.json.length} bytes that the guard must refuse`;
-    if (answer.header('vary') !== 'Accept-Encoding, Origin') return `Vary: ${answer.header('vary')}`;
+    if (served.version.isRefused)
+      return `the ${served.version.json.length} bytes that the guard must refuse`;
+    if (answer.header('vary') !== 'Accept-Encoding, Origin')
+      return `Vary: ${answer.header('vary')}`;
     return judgeAge(answer, served.version, when);
   };
 
@@ -144,7 +160,8 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
       `stale-while-revalidate=${Math.min(TTL_S, BROWSER_MAX_AGE_S, left)}, stale-if-error=${left}`;
     if (answer.header('cache-control') !== expected)
       return `Cache-Control: ${answer.header('cache-control')}, not ${expected}`;
-    // ttl is rounded down: the list was received in this period, and the provider must have sent it then.
+    // ttl is rounded down: the list was received in this period, and the provider must have sent it
+    // then.
     const fromMs = when.sentMs - TTL_MS + ttl * 1_000 - lateness.slackMs();
     const untilMs = when.receivedMs - TTL_MS + (ttl + 1) * 1_000 + lateness.slackMs();
     const isTrue = provider.provisions.some(
@@ -153,7 +170,8 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
     if (!isTrue) return `ttl=${ttl}: the provider did not send this list then`;
     if (ttl < -MAX_STALE_S - 1) return `ttl=${ttl}: too old to be served`;
     const isSettled = when.sentMs > provider.settledAtMs();
-    const lateMs = TIMEOUT_MS + lateness.slackMs() + (redis.includes(when, 10_000) ? 3 * TIMEOUT_MS : 0);
+    const lateMs =
+      TIMEOUT_MS + lateness.slackMs() + (redis.includes(when, 10_000) ? 3 * TIMEOUT_MS : 0);
     return isSettled && ttl < -Math.ceil(lateMs / 1_000)
       ? `ttl=${ttl} although the provider is well`
       : undefined;
@@ -175,7 +193,8 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
     },
     /** The ETags of all lists that were served lately. */
     etags: (): string[] => {
-      for (const [etag, { lastMs }] of byEtag) if (lastMs < performance.now() - 60_000) byEtag.delete(etag);
+      for (const [etag, { lastMs }] of byEtag)
+        if (lastMs < performance.now() - 60_000) byEtag.delete(etag);
       return [...byEtag.keys()];
     },
     /** Redis is in trouble until the function that it gives back is called. */

@@ -18,8 +18,21 @@ const CONNECTIONS = 48;
 const MAX_REPEATS = 10;
 const ANSWER_WITHIN_MS = 30_000;
 
-const ENCODINGS = ['gzip, deflate, br, zstd', 'gzip, deflate, br', 'gzip', 'br;q=1.0, gzip;q=0.8, *;q=0.1'];
-const UNUSUAL_ENCODINGS = ['*', 'identity', 'br;q=0, gzip;q=0.001', 'GZIP;Q=1', ';;;', 'gzip;q=2', 'zstd'];
+const ENCODINGS = [
+  'gzip, deflate, br, zstd',
+  'gzip, deflate, br',
+  'gzip',
+  'br;q=1.0, gzip;q=0.8, *;q=0.1',
+];
+const UNUSUAL_ENCODINGS = [
+  '*',
+  'identity',
+  'br;q=0, gzip;q=0.001',
+  'GZIP;Q=1',
+  ';;;',
+  'gzip;q=2',
+  'zstd',
+];
 const PREFLIGHT = { Origin: ORIGIN, 'Access-Control-Request-Method': 'GET' };
 /** The latest: an hour has far more than are of interest. */
 const REMEMBERED_LATENCIES = 200_000;
@@ -69,7 +82,10 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
     [4, () => get('unusual encoding', { 'Accept-Encoding': pick(UNUSUAL_ENCODINGS) })],
     [
       1,
-      () => ({ ...get('query and no-cache', { 'Cache-Control': 'no-cache' }), path: `/banks?_=${random()}` }),
+      () => ({
+        ...get('query and no-cache', { 'Cache-Control': 'no-cache' }),
+        path: `/banks?_=${random()}`,
+      }),
     ],
     [1, () => ({ ...get('preflight', PREFLIGHT, [204]), method: 'OPTIONS' })],
     [1, () => get('If-Match', { 'If-Match': '"never"' }, [412])],
@@ -79,7 +95,10 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
   const hundred = KINDS.flatMap(([percent, make]) => Array.from({ length: percent }, () => make));
   const choose = (): Request => pick(hundred)();
 
-  const exchange = async ({ method, path }: Request, headers: Record<string, string>): Promise<Answer> => {
+  const exchange = async (
+    { method, path }: Request,
+    headers: Record<string, string>,
+  ): Promise<Answer> => {
     const response = await pool.request({ method, path, headers });
     return {
       status: response.statusCode,
@@ -91,17 +110,29 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
     };
   };
 
-  const judge = (what: Request, answer: Answer, when: When, requestId: string): string | undefined => {
+  const judge = (
+    what: Request,
+    answer: Answer,
+    when: When,
+    requestId: string,
+  ): string | undefined => {
     const wrong = oracle.judge(answer, when);
     if (wrong) return wrong;
     if (answer.header('x-request-id') !== requestId) return 'another X-Request-Id';
     if (what.kind === 'other origin' && what.headers['Origin'] === ORIGIN && answer.status < 500)
-      if (answer.header('access-control-allow-origin') !== ORIGIN) return 'no Access-Control-Allow-Origin';
-    const lacksList = answer.status >= 502 && answer.status <= 504 && what.path.startsWith('/banks');
+      if (answer.header('access-control-allow-origin') !== ORIGIN)
+        return 'no Access-Control-Allow-Origin';
+    const lacksList =
+      answer.status >= 502 && answer.status <= 504 && what.path.startsWith('/banks');
     const isRefused = answer.status === 503 && oracle.isFlooded(when);
-    if (!what.statuses.includes(answer.status) && !lacksList && !isRefused) return `status ${answer.status}`;
+    if (!what.statuses.includes(answer.status) && !lacksList && !isRefused)
+      return `status ${answer.status}`;
     const isConfirmed = what.headers['If-None-Match']?.includes(answer.header('etag') ?? '-');
-    if (what.kind === 'revalidation' && isConfirmed !== (answer.status === 304) && answer.status < 500)
+    if (
+      what.kind === 'revalidation' &&
+      isConfirmed !== (answer.status === 304) &&
+      answer.status < 500
+    )
       return `${answer.status} for ${what.headers['If-None-Match']}`;
     return undefined;
   };
@@ -122,18 +153,23 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
       const answer = await exchange(what, headers);
       const when = { sentMs, receivedMs: performance.now() };
       findings.count(what.kind, answer.status);
-      if (answer.status === 200) latenciesMs[answered++ % REMEMBERED_LATENCIES] = when.receivedMs - sentMs;
+      if (answer.status === 200)
+        latenciesMs[answered++ % REMEMBERED_LATENCIES] = when.receivedMs - sentMs;
       const wrong = judge(what, answer, when, requestId);
       if (wrong)
         findings.fail(
           what.kind,
           wrong,
-          JSON.stringify({ ...what, status: answer.status, body: answer.body.toString().slice(0, 300) }),
+          JSON.stringify({
+            ...what,
+            status: answer.status,
+            body: answer.body.toString().slice(0, 300),
+          }),
         );
     } catch (error) {
       const when = { sentMs, receivedMs: performance.now() };
-      // To make room, idle connections are closed, also new ones that have not been read yet; a load balancer repeats what
-      // was lost with them.
+      // To make room, idle connections are closed, also new ones that have not been read yet; a
+      // load balancer repeats what was lost with them.
       if (oracle.isFlooded(when) && repeats < MAX_REPEATS) {
         findings.count(what.kind, 'lost in a flood, repeated');
         await pause(200);

@@ -44,7 +44,8 @@ export const ENVIRONMENT = {
   CACHE_MAX_STALE: `${MAX_STALE_MS}ms`,
   BROWSER_MAX_AGE: `${BROWSER_MAX_AGE_MS}ms`,
   CORS_ORIGINS: ORIGIN,
-  // As behind a load balancer: the connections are the proxy's, and their number is not limited per address.
+  // As behind a load balancer: the connections are the proxy's, and their number is not limited per
+  // address.
   TRUST_PROXY: '1',
   NODE_ENV: 'production',
 };

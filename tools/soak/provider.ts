@@ -6,7 +6,8 @@ import type { Findings } from './findings.ts';
 import type { Lateness } from './lateness.ts';
 import { TIMEOUT_MS, TTL_MS } from './policy.ts';
 
-// The emulated provider with a memory: which lists it had when, what it answered when, and so what the service may serve.
+// The emulated provider with a memory: which lists it had when, what it answered when, and so what
+// the service may serve.
 
 /** One list of the provider. */
 export interface Version {
@@ -45,8 +46,15 @@ export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
 const REMEMBERED_MS = 180_000;
 /** With these the service goes on. */
-const USABLE_GRANTS: readonly string[] = ['healthy', 'no-expires-in', 'string-expires-in', 'lowercase-type'];
-const REQUEST_HEADERS = new Set('accept accept-encoding authorization connection host user-agent'.split(' '));
+const USABLE_GRANTS: readonly string[] = [
+  'healthy',
+  'no-expires-in',
+  'string-expires-in',
+  'lowercase-type',
+];
+const REQUEST_HEADERS = new Set(
+  'accept accept-encoding authorization connection host user-agent'.split(' '),
+);
 
 export const startProvider = async (options: {
   readonly clientSecret: string;
@@ -98,7 +106,8 @@ export const startProvider = async (options: {
   const set = (list: readonly Bank[], isRefused: boolean): Version => {
     const nowMs = performance.now();
     if (current) current.untilMs = nowMs;
-    for (const [key, { untilMs }] of versions) if (untilMs < nowMs - REMEMBERED_MS) versions.delete(key);
+    for (const [key, { untilMs }] of versions)
+      if (untilMs < nowMs - REMEMBERED_MS) versions.delete(key);
     const json = JSON.stringify(list.map(({ code, ispb, name }) => ({ code, ispb, name })));
     const known = versions.get(json);
     count += known ? 0 : 1;
@@ -109,8 +118,9 @@ export const startProvider = async (options: {
     emulator.setBanks(list);
     return current;
   };
-  const settledAfter = ({ untilMs, retryAfterMs } = { untilMs: -Infinity, retryAfterMs: 0 }): number =>
-    untilMs + Math.max(TTL_MS, retryAfterMs) + TIMEOUT_MS + lateness.slackMs();
+  const settledAfter = (
+    { untilMs, retryAfterMs } = { untilMs: -Infinity, retryAfterMs: 0 },
+  ): number => untilMs + Math.max(TTL_MS, retryAfterMs) + TIMEOUT_MS + lateness.slackMs();
   const beginTrouble = (name: string, retryAfterMs = 0): void => {
     trouble = { name, fromMs: performance.now(), untilMs: Infinity, retryAfterMs };
     troubles.push(trouble);
@@ -170,7 +180,9 @@ export const startProvider = async (options: {
     settledAtMs: (): number => settledAfter(troubles.at(-1)),
     /** The troubles between these times, whose effects may still be seen. */
     troubles: (fromMs: number, toMs: number): string[] =>
-      troubles.filter((one) => one.fromMs <= toMs && settledAfter(one) >= fromMs).map(({ name }) => name),
+      troubles
+        .filter((one) => one.fromMs <= toMs && settledAfter(one) >= fromMs)
+        .map(({ name }) => name),
   };
 };
 

@@ -13,10 +13,16 @@ const MAX_HELD_GROWTH_MB = 5;
 const MAX_FDS_DIFFERENCE = 5;
 /** The container's limit in deploy/kubernetes. */
 const MAX_RSS_MB = 256;
-/** New series come with combinations of labels that are rare; one for each path or client would be thousands. */
+/**
+ * New series come with combinations of labels that are rare; one for each path or client would be
+ * thousands.
+ */
 const MAX_NEW_SERIES = 500;
 
-/** What is not flat; empty: everything is. `series` is the number of series of metrics at each scrape. */
+/**
+ * What is not flat; empty: everything is. `series` is the number of series of metrics at each
+ * scrape.
+ */
 export const findGrowth = (
   rests: readonly Rest[],
   peakRssMb: number,
@@ -35,7 +41,9 @@ export const findGrowth = (
   ].filter((problem) => problem !== true);
 };
 
-export const summariseLatencies = (latenciesMs: readonly number[]): Record<'p50' | 'p99' | 'max', number> => {
+export const summariseLatencies = (
+  latenciesMs: readonly number[],
+): Record<'p50' | 'p99' | 'max', number> => {
   const sorted = latenciesMs.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.floor((sorted.length - 1) * share)] ?? NaN;
   return { p50: at(0.5), p99: at(0.99), max: at(1) };

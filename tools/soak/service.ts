@@ -9,7 +9,10 @@ import { pause } from './gate.ts';
 
 // The built service as a process of its own, its log, and what it uses of the machine.
 
-/** A module to preload: on SIGUSR2 it writes a line with the bytes in and outside the heap after garbage collection. */
+/**
+ * A module to preload: on SIGUSR2 it writes a line with the bytes in and outside the heap after
+ * garbage collection.
+ */
 const TELLS_HELD_MEMORY = `
   process.on('SIGUSR2', () => {
     for (let turn = 0; turn < 3; turn += 1) gc();
@@ -19,8 +22,8 @@ const TELLS_HELD_MEMORY = `
 `;
 
 /**
- * Resolves when it listens. `onLine` gets each line of its log, which is not kept here; `onEnd` is called if the service ends
- * by itself.
+ * Resolves when it listens. `onLine` gets each line of its log, which is not kept here; `onEnd` is
+ * called if the service ends by itself.
  */
 export const startService = async (
   env: Readonly<Record<string, string>>,
@@ -29,7 +32,11 @@ export const startService = async (
 ) => {
   const preload = `data:text/javascript,${encodeURIComponent(TELLS_HELD_MEMORY)}`;
   const args = [...imageOptions(), '--expose-gc', '--import', preload, resolve('dist/src/main.js')];
-  const child = spawn(process.execPath, args, { env, cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, {
+    env,
+    cwd: tmpdir(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const pid = child.pid ?? 0;
   const exit = once(child, 'close').then(([status]: unknown[]) => status);
   let isStopping = false;
@@ -59,7 +66,8 @@ export const startService = async (
     publicUrl,
     managementUrl,
     hasEnded: () => hasEnded,
-    rssMb: () => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024,
+    rssMb: () =>
+      Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024,
     openFiles: () => readdirSync(`/proc/${pid}/fd`).length,
     /** Megabytes in and outside the heap after garbage collection. */
     heldMb: async (): Promise<number> => {

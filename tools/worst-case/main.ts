@@ -3,10 +3,12 @@ import { findExcesses, toTable } from './report.ts';
 import { measureRequests } from './service.ts';
 import { measureTexts } from './texts.ts';
 
-// npm run worstcase: what the worst text costs, at every place where text enters from outside. It prints a table and
-// fails where the CPU time exceeds a limit. docs/testing.md explains the method.
+// npm run worstcase: what the worst text costs, at every place where text enters from outside. It
+// prints a table and fails where the CPU time exceeds a limit. docs/testing.md explains the method.
 
-const { values } = parseArgs({ options: { only: { type: 'string', multiple: true, default: [''] } } });
+const { values } = parseArgs({
+  options: { only: { type: 'string', multiple: true, default: [''] } },
+});
 const isWanted = (place: string): boolean =>
   values.only.some((part) => place.toLowerCase().includes(part.toLowerCase()));
 const write = (text: string): void => void process.stdout.write(`${text}\n`);

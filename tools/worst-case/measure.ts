@@ -1,5 +1,6 @@
-// What a text costs beside a plain one of the same length. CPU time and not time: other programs use the machine too. The
-// least of several rounds, since whatever disturbs a round makes it longer; and of a comparison that fails, more rounds.
+// What a text costs beside a plain one of the same length. CPU time and not time: other programs
+// use the machine too. The least of several rounds, since whatever disturbs a round makes it
+// longer; and of a comparison that fails, more rounds.
 
 /** One use of the text, again and again: the CPU time of each repetition, in microseconds. */
 export type Cost = () => Promise<number> | number;

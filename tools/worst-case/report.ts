@@ -7,7 +7,8 @@ export interface Result extends Measured {
   readonly length: number;
 }
 
-export const findExcesses = (results: readonly Result[]): readonly Result[] => results.filter(exceeds);
+export const findExcesses = (results: readonly Result[]): readonly Result[] =>
+  results.filter(exceeds);
 
 /** A row for each place: its worst text. With several lengths, the growth is the worst of any. */
 export const toTable = (results: readonly Result[]): string => {

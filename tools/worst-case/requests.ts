@@ -45,15 +45,22 @@ const HEADERS = [
   'Sec-Fetch-Site',
 ];
 
-const head = (line: string, headers: string): string => `${line} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`;
+const head = (line: string, headers: string): string =>
+  `${line} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`;
 
-const header = (name: string, line = 'HEAD /banks', port: RequestPlace['port'] = 'public'): RequestPlace => ({
+const header = (
+  name: string,
+  line = 'HEAD /banks',
+  port: RequestPlace['port'] = 'public',
+): RequestPlace => ({
   name: `${port === 'management' ? 'management port: ' : ''}${name}`,
   port,
   longest: LONGEST_HEAD,
   shapes: SHAPES,
   request: (text) =>
-    name === 'Host' ? `${line} HTTP/1.1\r\nHost: ${text}\r\n\r\n` : head(line, `${name}: ${text}\r\n`),
+    name === 'Host'
+      ? `${line} HTTP/1.1\r\nHost: ${text}\r\n\r\n`
+      : head(line, `${name}: ${text}\r\n`),
 });
 
 /** Many headers instead of a long one. */
@@ -61,8 +68,9 @@ const NAMES: readonly Shape[] = [
   {
     name: '90 names',
     text: (length) =>
-      Array.from({ length: 90 }, (_, index) => `${index}:`.padEnd(length / 90 - 2, 'a')).join('\r\n') +
-      '\r\n',
+      Array.from({ length: 90 }, (_, index) => `${index}:`.padEnd(length / 90 - 2, 'a')).join(
+        '\r\n',
+      ) + '\r\n',
   },
   NUMBERED(() => 'a:\r\n', 'one short name'),
   NUMBERED((index) => `${index}:\r\n`, 'different short names'),
@@ -83,7 +91,8 @@ const BODIES: readonly Shape[] = [
   },
   {
     name: 'chunk extensions',
-    text: (length) => `Transfer-Encoding: chunked\r\n\r\n1;${'a=b;'.repeat(length / 4)}\r\na\r\n0\r\n\r\n`,
+    text: (length) =>
+      `Transfer-Encoding: chunked\r\n\r\n1;${'a=b;'.repeat(length / 4)}\r\na\r\n0\r\n\r\n`,
   },
   {
     name: 'trailers',
@@ -135,15 +144,22 @@ export const REQUEST_PLACES: readonly RequestPlace[] = [
     shapes: BODIES,
     request: (text) => `POST /banks HTTP/1.1\r\nHost: a\r\n${text}`,
   },
-  ...['Host', 'X-Forwarded-For', 'Traceparent'].map((name) => header(name, 'HEAD /healthz', 'management')),
-  ...['Authorization', 'Origin', 'Sec-Fetch-Site'].map((name) => header(name, 'POST /refresh', 'management')),
+  ...['Host', 'X-Forwarded-For', 'Traceparent'].map((name) =>
+    header(name, 'HEAD /healthz', 'management'),
+  ),
+  ...['Authorization', 'Origin', 'Sec-Fetch-Site'].map((name) =>
+    header(name, 'POST /refresh', 'management'),
+  ),
   {
     name: 'management port: query',
     port: 'management',
     longest: LONGEST_TARGET,
     shapes: SHAPES,
     request: (text) =>
-      head(`POST /refresh?accept=${toTarget(text)}`, `Authorization: Bearer ${MANAGEMENT_TOKEN}\r\n`),
+      head(
+        `POST /refresh?accept=${toTarget(text)}`,
+        `Authorization: Bearer ${MANAGEMENT_TOKEN}\r\n`,
+      ),
   },
 ];
 
@@ -180,7 +196,10 @@ export const createSender = (port: number, service: Running) => {
     socket ??= await open();
     received = '';
     socket.write(bytes.repeat(count), 'latin1');
-    for await (const _ of on(socket, 'data', { close: ['close'], signal: AbortSignal.timeout(ANSWER_MS) }))
+    for await (const _ of on(socket, 'data', {
+      close: ['close'],
+      signal: AbortSignal.timeout(ANSWER_MS),
+    }))
       if (received.split(END_OF_HEAD).length > count) break;
     if (received === '' || /\r\nconnection: close/i.test(received)) {
       socket.end();

@@ -83,7 +83,9 @@ const measurePlace = async (
     if (hotPath === 'on' && !(await answeredHot(place.request(shape.text(longest))))) continue;
     for (const part of PARTS) {
       const length = Math.floor(longest * part);
-      const measured = await compare(await compared(place, shape, length, length === longest, sender));
+      const measured = await compare(
+        await compared(place, shape, length, length === longest, sender),
+      );
       results.push({
         place: `${place.name}${hotPath === 'on' ? ', hot path' : ''}`,
         shape: shape.name,
@@ -95,7 +97,10 @@ const measurePlace = async (
   return results;
 };
 
-/** A plain request ends the connection if the other one does: a new connection costs more than a request. */
+/**
+ * A plain request ends the connection if the other one does: a new connection costs more than a
+ * request.
+ */
 const compared = async (
   place: RequestPlace,
   shape: Shape,

@@ -1,4 +1,5 @@
-// Texts of a given length that programs find hard to read: each has broken some parser, or is the least change of one.
+// Texts of a given length that programs find hard to read: each has broken some parser, or is the
+// least change of one.
 
 export interface Shape {
   readonly name: string;
@@ -36,7 +37,26 @@ export const NUMBERED = (item: (index: number) => string, name: string): Shape =
   },
 });
 
-const BYTES = [',', ';', ':', '"', '\\', '/', '.', '%', '=', '&', '[', '{', '(', '@', '*', '-', '0', '\x80'];
+const BYTES = [
+  ',',
+  ';',
+  ':',
+  '"',
+  '\\',
+  '/',
+  '.',
+  '%',
+  '=',
+  '&',
+  '[',
+  '{',
+  '(',
+  '@',
+  '*',
+  '-',
+  '0',
+  '\x80',
+];
 
 /** Two bytes in turn, and short elements. */
 const ELEMENTS: readonly string[] = [

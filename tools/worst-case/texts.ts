@@ -15,7 +15,8 @@ import { compare, costHere } from './measure.ts';
 import type { Result } from './report.ts';
 import { NUMBERED, PLAIN, SHAPES, type Shape } from './shapes.ts';
 
-// Where other texts enter: the functions that read what the provider, a file or a person has written.
+// Where other texts enter: the functions that read what the provider, a file or a person has
+// written.
 
 interface TextPlace {
   readonly name: string;
@@ -23,12 +24,17 @@ interface TextPlace {
   readonly longest: number;
   readonly plain?: Shape;
   readonly shapes: readonly Shape[];
-  /** What reading a character may cost; a third of the limit. For the provider's and a client's a few passes over it. */
+  /**
+   * What reading a character may cost; a third of the limit. For the provider's and a client's a
+   * few passes over it.
+   */
   readonly usPerChar?: number;
   readonly read: (text: string) => unknown;
 }
 
-/** The operator's own text, read at the start: only what grows faster than its length is a mistake. */
+/**
+ * The operator's own text, read at the start: only what grows faster than its length is a mistake.
+ */
 const OWN_US_PER_CHAR = 0.3;
 
 /** A JSON list of `entry`, as often as fits. */
@@ -62,9 +68,21 @@ const LISTS: readonly Shape[] = [
 
 /** Lines, as a file of variables has them. */
 const LINES: readonly Shape[] = [
-  ...['a\n', 'A=\n', '=\n', 'A="\n', "A='\n", 'export \n', '#\n', '\n', 'A="a\n"\n', 'PORT_A\n'].map(
-    (unit): Shape => ({ name: JSON.stringify(unit), text: (length) => unit.repeat(length / unit.length) }),
-  ),
+  ...[
+    'a\n',
+    'A=\n',
+    '=\n',
+    'A="\n',
+    "A='\n",
+    'export \n',
+    '#\n',
+    '\n',
+    'A="a\n"\n',
+    'PORT_A\n',
+  ].map((unit): Shape => ({
+    name: JSON.stringify(unit),
+    text: (length) => unit.repeat(length / unit.length),
+  })),
   NUMBERED((index) => `PROVIDER_${index}=1\n`, 'unknown variables'),
   NUMBERED((index) => `CORS_ORIGIN${index % 1_000}=1\n`, 'near misses'),
   NUMBERED((index) => `A${index}="${'x'.repeat(50)}\n`, 'quotes that do not end'),
@@ -78,9 +96,8 @@ const banks = emulatorBanks.map(({ ispb, code, name }) => ({
 }));
 /** The bank picker is a package of its own, in JavaScript. */
 const loadSearch = async (): Promise<(query: string) => unknown> => {
-  const module: { createSearch: (entries: typeof banks) => (query: string) => unknown } = await import(
-    pathToFileURL(resolve('packages/bank-picker/search.js')).href
-  );
+  const module: { createSearch: (entries: typeof banks) => (query: string) => unknown } =
+    await import(pathToFileURL(resolve('packages/bank-picker/search.js')).href);
   return module.createSearch(banks);
 };
 
@@ -110,19 +127,26 @@ const placesIn = (directory: string, search: (query: string) => unknown): readon
       }).catch(() => undefined),
   },
   { name: "the provider's Content-Type", longest: 15_500, shapes: SHAPES, read: labelProblem },
-  { name: 'Retry-After, and dates of clients', longest: 15_500, shapes: SHAPES, read: parseHttpDate },
+  {
+    name: 'Retry-After, and dates of clients',
+    longest: 15_500,
+    shapes: SHAPES,
+    read: parseHttpDate,
+  },
   {
     name: "the provider's names of fields",
     longest: 12_800,
     shapes: SHAPES,
     read: (text) => nearestName('shortName', text.match(/.{1,64}/gs) ?? []),
   },
-  ...[`s3cret${'a'.repeat(40)}`, 'a'.repeat(8_000), '\\'.repeat(100) + 'abcd1234'].map((secret) => ({
-    name: `a line of the log, with a secret of ${secret.length} characters`,
-    longest: 100_000,
-    shapes: SHAPES,
-    read: redaction(secret),
-  })),
+  ...[`s3cret${'a'.repeat(40)}`, 'a'.repeat(8_000), '\\'.repeat(100) + 'abcd1234'].map(
+    (secret) => ({
+      name: `a line of the log, with a secret of ${secret.length} characters`,
+      longest: 100_000,
+      shapes: SHAPES,
+      read: redaction(secret),
+    }),
+  ),
   {
     name: 'a secret of a file or the token endpoint',
     longest: 8_192,
@@ -160,11 +184,19 @@ const placesIn = (directory: string, search: (query: string) => unknown): readon
       }
     },
   })),
-  { name: "the bank picker's query", longest: 10_000, plain: PLAIN_QUERY, shapes: SHAPES, read: search },
+  {
+    name: "the bank picker's query",
+    longest: 10_000,
+    plain: PLAIN_QUERY,
+    shapes: SHAPES,
+    read: search,
+  },
 ];
 
 /** Measures every place that is wanted. */
-export const measureTexts = async (isWanted: (place: string) => boolean): Promise<readonly Result[]> => {
+export const measureTexts = async (
+  isWanted: (place: string) => boolean,
+): Promise<readonly Result[]> => {
   const directory = mkdtempSync(join(tmpdir(), 'banks-bff-worst-case-'));
   const before = process.cwd();
   const search = await loadSearch();
@@ -198,6 +230,10 @@ const measurePlace = async (place: TextPlace) => {
   return results;
 };
 
-/** What is refused at a glance says nothing of the cost of reading: that is at least a few passes over the text. */
+/**
+ * What is refused at a glance says nothing of the cost of reading: that is at least a few passes
+ * over the text.
+ */
 const LEAST_US_PER_CHAR = 0.01;
-const atLeast = (us: number, cost: () => Promise<number> | number) => async () => Math.max(us, await cost());
+const atLeast = (us: number, cost: () => Promise<number> | number) => async () =>
+  Math.max(us, await cost());

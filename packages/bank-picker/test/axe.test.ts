@@ -45,7 +45,10 @@ describeInBrowser('the bank picker, for assistive technology', () => {
     await stage.ask("void (picker.help = 'O banco da conta que recebe o salário.')");
     expect(await describedBy()).toEqual(['O banco da conta que recebe o salário.', '']);
     await stage.page.getByRole('button', { name: 'Continuar' }).click();
-    expect(await describedBy()).toEqual(['O banco da conta que recebe o salário.', 'Escolha um banco.']);
+    expect(await describedBy()).toEqual([
+      'O banco da conta que recebe o salário.',
+      'Escolha um banco.',
+    ]);
     expect(await stage.page.locator('#help').isVisible()).toBe(true);
     expect(await stage.violations()).toEqual([]);
   });
@@ -100,7 +103,10 @@ describeInBrowser('the bank picker, for assistive technology', () => {
 
     await stage.find('nubank');
     const buttons = ['button "Limpar"', 'button "Mostrar bancos" [expanded]'];
-    const others = ['option "Nubank Investimentos NU INVESTIMENTOS S.A. - CTVM 140 ISPB 62169875"', next];
+    const others = [
+      'option "Nubank Investimentos NU INVESTIMENTOS S.A. - CTVM 140 ISPB 62169875"',
+      next,
+    ];
     const found = 'combobox "Banco de destino" [expanded]: nubank';
     expect(await stage.tree()).toEqual([found, ...buttons, 'listbox "Bancos"', nubank, ...others]);
     await stage.box().press('ArrowDown');

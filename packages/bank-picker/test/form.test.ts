@@ -12,7 +12,9 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     attributes = '',
     around = (picker: string) => `<form>${picker}<button>Enviar</button></form>`,
   ) => {
-    await open(around(`<bank-picker id="bank" src="${stage.rig.url}/banks" ${attributes}></bank-picker>`));
+    await open(
+      around(`<bank-picker id="bank" src="${stage.rig.url}/banks" ${attributes}></bank-picker>`),
+    );
     await stage.settled('loaded');
   };
   /** What the form would send. */
@@ -85,7 +87,10 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   });
 
   test('a form resets it and a fieldset disables it', async () => {
-    await visit('name="bank" value="00000000"', (picker) => `<form><fieldset>${picker}</fieldset></form>`);
+    await visit(
+      'name="bank" value="00000000"',
+      (picker) => `<form><fieldset>${picker}</fieldset></form>`,
+    );
     expect(await text()).toBe('BCO DO BRASIL S.A.');
     await choose('341');
     await stage.ask('picker.form.reset()');
@@ -134,8 +139,13 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   });
 
   test('a filter decides which banks are offered, and no other can be the value', async () => {
-    await visit('name="bank" required', (picker) => `<form>${picker}<button>Enviar</button></form>`);
-    await stage.ask("void picker.addEventListener('missing', ({ detail }) => (globalThis.heard = detail))");
+    await visit(
+      'name="bank" required',
+      (picker) => `<form>${picker}<button>Enviar</button></form>`,
+    );
+    await stage.ask(
+      "void picker.addEventListener('missing', ({ detail }) => (globalThis.heard = detail))",
+    );
     await choose('341');
     await stage.ask("void (picker.filter = ({ name }) => !name.includes('ITAÚ'))");
     expect(await stage.ask('[heard, picker.value, picker.validity.valueMissing]')).toEqual([
@@ -182,9 +192,13 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await note()).toBe('O banco 99999999 não está na lista. Escolha outro.');
     expect(await text()).toBe('');
     expect(await stage.ask('[picker.value, picker.checkValidity()]')).toEqual(['', true]);
-    await stage.ask("void picker.addEventListener('missing', ({ detail }) => (globalThis.heard = detail))");
+    await stage.ask(
+      "void picker.addEventListener('missing', ({ detail }) => (globalThis.heard = detail))",
+    );
     await stage.ask("void Object.assign(picker, { required: true, value: '12345678' })");
-    const wrong = await stage.ask('[heard, picker.validity.valueMissing, picker.validity.badInput]');
+    const wrong = await stage.ask(
+      '[heard, picker.validity.valueMissing, picker.validity.badInput]',
+    );
     expect(wrong).toEqual(['12345678', true, false]);
     await choose('341');
     expect(await note()).toBe('Código 341 · ISPB 60701190');
@@ -207,7 +221,10 @@ describeInBrowser('the bank picker, as a field of a form', () => {
 
   test.each([
     ['around it', (picker: string) => `<form><label>Seu banco ${picker}</label></form>`],
-    ['that names it', (picker: string) => `<form><label for="bank">Seu banco</label>${picker}</form>`],
+    [
+      'that names it',
+      (picker: string) => `<form><label for="bank">Seu banco</label>${picker}</form>`,
+    ],
   ])('a label %s gives it its name and its focus', async (_place, around) => {
     await visit('', around);
     expect((await stage.tree())[0]).toBe('combobox "Seu banco"');
@@ -223,7 +240,9 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.ask('picker.bank')).toEqual({ numero: '341', titulo: 'ITAÚ UNIBANCO S.A.' });
     await stage.ask("void (picker.nameField = 'title')");
     await stage.settled('failed');
-    expect(await stage.page.locator('.reference').textContent()).toMatch(/^Código do erro: no_usable_bank/);
+    expect(await stage.page.locator('.reference').textContent()).toMatch(
+      /^Código do erro: no_usable_bank/,
+    );
   });
 
   test('it takes properties that were set before it was defined', async () => {

@@ -50,16 +50,19 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     expect(await stage.ask('picker.value')).toBe('60701190');
   };
 
-  test.each(Object.entries(HOSTS))('%s: neither affects the other', async (_name, { css, html }) => {
-    await open(css, html);
-    const before = await around();
-    await mount();
-    expect((await around()) === before).toBe(true);
-    await choose();
-    expect((await around()) === before).toBe(true);
-    expect((await stage.page.locator('.field').boundingBox())?.height).toBeGreaterThan(44);
-    expect(stage.complaints).toEqual([]);
-  });
+  test.each(Object.entries(HOSTS))(
+    '%s: neither affects the other',
+    async (_name, { css, html }) => {
+      await open(css, html);
+      const before = await around();
+      await mount();
+      expect((await around()) === before).toBe(true);
+      await choose();
+      expect((await around()) === before).toBe(true);
+      expect((await stage.page.locator('.field').boundingBox())?.height).toBeGreaterThan(44);
+      expect(stage.complaints).toEqual([]);
+    },
+  );
 
   test('an ancestor that clips, transforms and stacks does not cut off the list', async () => {
     await open(
@@ -136,7 +139,8 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     expect(asked).toEqual([]);
     await stage.box().click();
     const option = (index: number) => stage.options().nth(index);
-    const heights = () => stage.options().evaluateAll((all) => all.slice(0, 5).map((it) => it.clientHeight));
+    const heights = () =>
+      stage.options().evaluateAll((all) => all.slice(0, 5).map((it) => it.clientHeight));
     const before = await heights();
     for (const index of [0, 3]) await option(index).locator('.loaded').waitFor();
     expect(await heights()).toEqual(before);

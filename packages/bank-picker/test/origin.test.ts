@@ -7,14 +7,17 @@ import { createStage } from '../../../test/helpers/stage.ts';
 const TOKEN = 'emulator-access-token';
 describeInBrowser('the bank picker, on another origin than the service', () => {
   const stage = createStage();
-  const requestsServed = (): string[] => stage.rig.log().match(/"path":"\/banks","statusCode":\d+/g) ?? [];
+  const requestsServed = (): string[] =>
+    stage.rig.log().match(/"path":"\/banks","statusCode":\d+/g) ?? [];
   const code = () => stage.ask<string | null>('picker.bank && picker.bank.code');
   const failure = () => stage.page.getByRole('alert');
   const outdated = () => stage.page.locator('#outdated');
   test('the list is asked for without a secret, contains none, and gives the chosen bank to the page', async () => {
     await stage.open({}, 'about:blank');
     // Cookies ignore ports: the browser would send this one to the service, too.
-    await stage.page.context().addCookies([{ name: 'session', value: 'private', url: stage.picker.url }]);
+    await stage.page
+      .context()
+      .addCookies([{ name: 'session', value: 'private', url: stage.picker.url }]);
     await stage.page.goto(stage.picker.url);
     await stage.settled('loaded');
     const [document] = stage.requests;
@@ -62,7 +65,8 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     await stage.page.keyboard.press('ArrowDown');
     expect([await stage.box().inputValue(), await stage.options().count()]).toEqual(['', 0]);
     const reference = await stage.page.locator('.reference').textContent();
-    const [, requestId] = /^Código do erro: provider_unavailable · (\S+)$/.exec(reference ?? '') ?? [];
+    const [, requestId] =
+      /^Código do erro: provider_unavailable · (\S+)$/.exec(reference ?? '') ?? [];
     expect(stage.rig.log()).toContain(`"${requestId}"`);
   });
 
@@ -91,7 +95,10 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     expect(await stage.find('341')).toContain('341');
   });
 
-  const allowed = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'retry-after' };
+  const allowed = {
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'retry-after',
+  };
   const OUTAGES: [string, (route: Route) => Promise<void> | void][] = [
     ['no answer', (route) => route.abort('connectionrefused')],
     ['a request that hangs', () => undefined],
@@ -99,7 +106,10 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       'a 503 with a long one',
       (route) => route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': '3600' } }),
     ],
-    ['a 200 that is no list', (route) => route.fulfill({ status: 200, headers: allowed, body: '{}' })],
+    [
+      'a 200 that is no list',
+      (route) => route.fulfill({ status: 200, headers: allowed, body: '{}' }),
+    ],
   ];
   /** A visit during an outage, with the page's time in the hand of the test. */
   const openDuring = async (outage: (route: Route) => Promise<void> | void) => {
@@ -110,24 +120,27 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   };
   const attempts = () => stage.listRequests.length;
 
-  test.each(OUTAGES)('the list comes by itself after %s, however long that was', async (_name, outage) => {
-    await openDuring(outage);
-    await stage.page.clock.runFor(20_000);
-    await stage.settled('failed');
-    expect(await stage.ask('picker.validity.valueMissing')).toBe(true);
-    const before = attempts();
-    await stage.page.clock.runFor(600_000);
-    // At first after a second, later twice a minute: neither never nor all the time.
-    expect(attempts() - before).toBeGreaterThan(9);
-    expect(attempts() - before).toBeLessThan(50);
-    // No request is on its way while the page waits for the next attempt.
-    await stage.leave('loading');
-    await stage.page.unroute('**/banks');
-    await stage.leave('failed');
-    await stage.settled('loaded');
-    expect(await failure().isVisible()).toBe(false);
-    expect((await stage.find('341'))[0]).toBe('341');
-  });
+  test.each(OUTAGES)(
+    'the list comes by itself after %s, however long that was',
+    async (_name, outage) => {
+      await openDuring(outage);
+      await stage.page.clock.runFor(20_000);
+      await stage.settled('failed');
+      expect(await stage.ask('picker.validity.valueMissing')).toBe(true);
+      const before = attempts();
+      await stage.page.clock.runFor(600_000);
+      // At first after a second, later twice a minute: neither never nor all the time.
+      expect(attempts() - before).toBeGreaterThan(9);
+      expect(attempts() - before).toBeLessThan(50);
+      // No request is on its way while the page waits for the next attempt.
+      await stage.leave('loading');
+      await stage.page.unroute('**/banks');
+      await stage.leave('failed');
+      await stage.settled('loaded');
+      expect(await failure().isVisible()).toBe(false);
+      expect((await stage.find('341'))[0]).toBe('341');
+    },
+  );
 
   test.each([
     ['the browser is online again', "window.dispatchEvent(new Event('online'))"],
@@ -135,7 +148,9 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     ['somebody comes to the field', '(document.activeElement.blur(), picker.focus())'],
     ['the form is submitted', 'picker.form.requestSubmit()'],
   ])('the list comes at once when %s', async (_name, event) => {
-    await openDuring((route) => route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': '60' } }));
+    await openDuring((route) =>
+      route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': '60' } }),
+    );
     await stage.settled('failed');
     const before = attempts();
     await stage.page.unroute('**/banks');
@@ -166,7 +181,9 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
 
   test('what is typed while a request waits is looked for afterwards, also after a failure and a click', async () => {
     let answer: ServerResponse | undefined;
-    await stage.start({ before: (emulator) => emulator.respondWith((_req, res) => (answer = res)) });
+    await stage.start({
+      before: (emulator) => emulator.respondWith((_req, res) => (answer = res)),
+    });
     await stage.open();
     expect(await stage.page.locator('#note').textContent()).toBe('Carregando bancos…');
     await stage.box().fill('itau');

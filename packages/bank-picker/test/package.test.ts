@@ -20,10 +20,19 @@ test('it is packed with all that it imports, its types and its licence, and has 
   const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: FOLDER });
   const packed = [...stdout.matchAll(/"path": "([^"]+)"/g)].map(([, path = '']) => path);
   expect(packed.toSorted()).toEqual(
-    ['LICENSE', 'README.md', 'bank-picker.d.ts', 'package.json', 'react.d.ts', ...modules].toSorted(),
+    [
+      'LICENSE',
+      'README.md',
+      'bank-picker.d.ts',
+      'package.json',
+      'react.d.ts',
+      ...modules,
+    ].toSorted(),
   );
   const imported = modules.flatMap((name) =>
-    [...read(name).matchAll(/^(?:import|export)[^;]*? from '([^']+)'/gm)].map(([, from = '']) => from),
+    [...read(name).matchAll(/^(?:import|export)[^;]*? from '([^']+)'/gm)].map(
+      ([, from = '']) => from,
+    ),
   );
   expect(imported.length).toBeGreaterThan(0);
   expect(imported.filter((from) => !packed.includes(from.replace('./', '')))).toEqual([]);
@@ -55,7 +64,8 @@ test('its types work in a TypeScript page', () => {
      // @ts-expect-error the bank is read-only
      picker.bank = null;`,
   );
-  const flags = '--ignoreConfig --noEmit --strict --target es2023 --lib es2023,dom --module esnext --types';
+  const flags =
+    '--ignoreConfig --noEmit --strict --target es2023 --lib es2023,dom --module esnext --types';
   const args = [...flags.split(' '), '', '--moduleResolution', 'bundler', join(scratch, 'page.ts')];
   const compiled = spawnSync('npx', ['tsc', ...args], { encoding: 'utf8' });
   expect(compiled).toMatchObject({ status: 0, stdout: '' });

@@ -13,7 +13,9 @@ describeInBrowser('the bank picker, in use', () => {
   /** The code of the option that is active for screen readers. */
   const activeCode = async (): Promise<string | null> => {
     const id = await stage.box().getAttribute('aria-activedescendant');
-    return id === null ? null : stage.page.locator(`#${id}[aria-selected=true] .code`).textContent();
+    return id === null
+      ? null
+      : stage.page.locator(`#${id}[aria-selected=true] .code`).textContent();
   };
   const expectAnnounced = (message: string) =>
     stage.page.getByRole('status').filter({ hasText: message }).waitFor({ state: 'attached' });
@@ -47,7 +49,11 @@ describeInBrowser('the bank picker, in use', () => {
     await press('ArrowDown');
     expect(await activeCode()).toBe('184');
     await press('Enter');
-    expect([await expanded(), await code(), await text()]).toEqual(['false', '184', 'BCO ITAÚ BBA S.A.']);
+    expect([await expanded(), await code(), await text()]).toEqual([
+      'false',
+      '184',
+      'BCO ITAÚ BBA S.A.',
+    ]);
     expect(await note()).toBe('Código 184 · ISPB 17298092');
     await expectAnnounced('Banco selecionado: BCO ITAÚ BBA S.A.');
 
@@ -99,7 +105,11 @@ describeInBrowser('the bank picker, in use', () => {
     await stage.box().fill('nub');
     expect([await text(), await code()]).toEqual(['nub', null]);
     await press('Escape');
-    expect([await text(), await code(), await expanded()]).toEqual(['ITAÚ UNIBANCO S.A.', '341', 'false']);
+    expect([await text(), await code(), await expanded()]).toEqual([
+      'ITAÚ UNIBANCO S.A.',
+      '341',
+      'false',
+    ]);
     await press('Escape');
     await press('Escape');
     expect([await text(), await code()]).toEqual(['ITAÚ UNIBANCO S.A.', '341']);
@@ -153,7 +163,9 @@ describeInBrowser('the bank picker, in use', () => {
     expect((await words())[2]).toBe('Nome ou código do banco');
     await stage.ask("picker.strings = { placeholder: 'Procure', popular: 'Favoritos' }");
     await stage.box().click();
-    expect(await stage.page.getByRole('group').first().getAttribute('aria-labelledby')).toBe('group-0');
+    expect(await stage.page.getByRole('group').first().getAttribute('aria-labelledby')).toBe(
+      'group-0',
+    );
     expect(await stage.page.locator('#group-0').textContent()).toBe('Favoritos');
     expect((await words())[2]).toBe('Procure');
     await stage.visit({ locale: 'de-DE' });
@@ -161,8 +173,14 @@ describeInBrowser('the bank picker, in use', () => {
   });
 
   test.each([
-    ['a phone of 320 pixels', { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true }],
-    ['a page at 400 %', { viewport: { width: 320, height: 256 }, deviceScaleFactor: 4, hasTouch: true }],
+    [
+      'a phone of 320 pixels',
+      { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true },
+    ],
+    [
+      'a page at 400 %',
+      { viewport: { width: 320, height: 256 }, deviceScaleFactor: 4, hasTouch: true },
+    ],
   ])('on %s everything fits, and can be tapped', async (_name, context) => {
     await stage.passOutage(3);
     await stage.visit(context);
@@ -189,7 +207,9 @@ describeInBrowser('the bank picker, in use', () => {
     expect(await running()).toBeGreaterThan(0);
   });
 
-  /** Types each query into the empty field, and gives the codes of the first banks that it shows. */
+  /**
+   * Types each query into the empty field, and gives the codes of the first banks that it shows.
+   */
   const shownFor = (queries: readonly string[], most: number) =>
     stage.ask<string[][]>(`${JSON.stringify(queries)}.map((query) => {
     const [field, list] = ['input', '[role=listbox]'].map((it) => picker.shadowRoot.querySelector(it));

@@ -8,8 +8,8 @@ import {
   type ListProfile,
 } from '../reading/profile.ts';
 
-// What a new list lost compared with the cached one: for each published field, the share of the entries that lack it now,
-// or have it with another JSON type. What it gained is never drift. Pure.
+// What a new list lost compared with the cached one: for each published field, the share of the
+// entries that lack it now, or have it with another JSON type. What it gained is never drift. Pure.
 
 export interface ProfiledList {
   readonly count: number;
@@ -17,14 +17,15 @@ export interface ProfiledList {
 }
 
 /**
- * The published fields of which `next` lost more than `maxDrift` (0 to 1). The drift of a field is the sum, over the
- * JSON types, of how much smaller the share of the entries with such a value is: a field that is filled as often as before,
- * but with numbers instead of strings, has drifted by 100 %. Each is described by its shares before and now, for people; never
- * by a value.
+ * The published fields of which `next` lost more than `maxDrift` (0 to 1). The drift of a field is
+ * the sum, over the JSON types, of how much smaller the share of the entries with such a value is:
+ * a field that is filled as often as before, but with numbers instead of strings, has drifted by
+ * 100 %. Each is described by its shares before and now, for people; never by a value.
  */
 export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number) =>
   [...cached.profile].flatMap(([field, before]) => {
-    // Names that the provider chooses are collected up to a bound: beyond it, nothing is known of this one.
+    // Names that the provider chooses are collected up to a bound: beyond it, nothing is known of
+    // this one.
     if (!next.profile.has(field) && next.profile.size >= MAX_FIELD_NAMES) return [];
     const now = next.profile.get(field) ?? UNFILLED;
     const lost = (type: JsonType): number =>
@@ -45,24 +46,30 @@ type Side = readonly [field: FieldProfile, entries: number];
 const describeFilled = (before: Side, now: Side): string =>
   `filled in ${percent(countFilled(before[0]), before[1])} of entries before, ${percent(countFilled(now[0]), now[1])} now`;
 
-const describeTypes = (before: Side, now: Side): string => `${typesOf(before)} before, ${typesOf(now)} now`;
+const describeTypes = (before: Side, now: Side): string =>
+  `${typesOf(before)} before, ${typesOf(now)} now`;
 
 const typesOf = ([field, entries]: Side): string =>
   JSON_TYPES.filter((type) => field.filled[type] > 0)
     .map((type) => `${type} in ${percent(field.filled[type], entries)}`)
     .join(', ');
 
-/** Shares are compared in millionths, so that 29 of 100 is exactly 29 %, which `0.29 * 100` is not. */
+/**
+ * Shares are compared in millionths, so that 29 of 100 is exactly 29 %, which `0.29 * 100` is not.
+ */
 const PARTS = 1_000_000;
 
 /**
- * Whether `part` is more than `share` (0 to 1, to a millionth) of `whole`. Both are whole numbers below 2^53 / 10^6,
- * which is more than a product of two lists' lengths.
+ * Whether `part` is more than `share` (0 to 1, to a millionth) of `whole`. Both are whole numbers
+ * below 2^53 / 10^6, which is more than a product of two lists' lengths.
  */
 export const isMoreThanShare = (part: number, whole: number, share: number): boolean =>
   part * PARTS > Math.round(share * PARTS) * whole;
 
-/** `part` of `whole`, which is not 0, for people: a whole percentage, or one with a decimal where it would mislead. */
+/**
+ * `part` of `whole`, which is not 0, for people: a whole percentage, or one with a decimal where it
+ * would mislead.
+ */
 export const percent = (part: number, whole: number): string => {
   const exact = (100 * part) / whole;
   const rounded = Math.round(exact);

@@ -1,8 +1,9 @@
 // Names of fields in messages: some are the provider's text.
 
 /**
- * Whether a name that the provider chose may be shown to people and can stand in BANK_FIELDS: letters, digits and a few
- * signs. Anything else could be an escape sequence, or a text that is not a name.
+ * Whether a name that the provider chose may be shown to people and can stand in BANK_FIELDS:
+ * letters, digits and a few signs. Anything else could be an escape sequence, or a text that is not
+ * a name.
  */
 export const isPlainName = (name: string): boolean =>
   /^[\p{L}\p{N}_.$@/-]{1,64}$/u.test(name) && name !== '__proto__';
@@ -18,5 +19,6 @@ const MAX_ADDED_LETTERS = 12;
 export const showableNames = (name: string, upstreamFields: readonly string[]): string[] =>
   upstreamFields.filter(
     (field) =>
-      isPlainName(field) && field.split('.').every((part) => part.length <= name.length + MAX_ADDED_LETTERS),
+      isPlainName(field) &&
+      field.split('.').every((part) => part.length <= name.length + MAX_ADDED_LETTERS),
   );

@@ -68,8 +68,12 @@ export const guard = (
 };
 
 /** A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised name help nobody. */
-const assertFieldsExist = ({ absentFields, upstreamFields }: NewList, { fields }: GuardPolicy): void => {
-  const missing = fields?.filter(({ name, isOptional }) => !isOptional && absentFields.includes(name)) ?? [];
+const assertFieldsExist = (
+  { absentFields, upstreamFields }: NewList,
+  { fields }: GuardPolicy,
+): void => {
+  const missing =
+    fields?.filter(({ name, isOptional }) => !isOptional && absentFields.includes(name)) ?? [];
   if (missing.length === 0) return;
   const descriptions = missing.map(({ name, from }) => {
     const nearest = nearestName(from, showableNames(from, upstreamFields));
@@ -96,7 +100,10 @@ const assertEnough = (list: NewList, { minBanks, maxShrink, fields }: GuardPolic
     );
   }
   if (count < minBanks)
-    throw new LoadError('too_few', `the list has ${count} usable entries; GUARD_MIN_BANKS is ${minBanks}`);
+    throw new LoadError(
+      'too_few',
+      `the list has ${count} usable entries; GUARD_MIN_BANKS is ${minBanks}`,
+    );
 };
 
 /** More would make an unreadable message. */
@@ -128,7 +135,10 @@ const findShrinkage = (
 ): LoadError | undefined => {
   if (!isMoreThanShare(largestCount - count, largestCount, maxShrink)) return undefined;
   const since = largestCount > cached.count ? ` in the last ${describeWindow(windowMs)}` : '';
-  return new LoadError('shrunk', `the list shrank from ${largestCount} to ${count} entries${since}`);
+  return new LoadError(
+    'shrunk',
+    `the list shrank from ${largestCount} to ${count} entries${since}`,
+  );
 };
 
 const UNITS = [
@@ -149,7 +159,8 @@ const findDrifted = (
   { maxDrift }: GuardPolicy,
 ): LoadError | undefined => {
   const sudden = findDrift(cached, list, maxDrift);
-  const drifts = sudden.length > 0 ? sudden : findDrift(toProfile(bestFilled, cached), list, maxDrift);
+  const drifts =
+    sudden.length > 0 ? sudden : findDrift(toProfile(bestFilled, cached), list, maxDrift);
   if (drifts.length === 0) return undefined;
   const described = drifts
     .slice(0, MAX_DESCRIBED_FIELDS)

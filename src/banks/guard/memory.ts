@@ -2,10 +2,16 @@ import { createHash } from 'node:crypto';
 import { monotonic, type MonotonicMs } from '../../clock.ts';
 import type { FreshnessPolicy } from '../freshness.ts';
 import type { ReadList } from '../reading/list-reader.ts';
-import { JSON_TYPES, MAX_FIELD_NAMES, type JsonType, type ListProfile } from '../reading/profile.ts';
+import {
+  JSON_TYPES,
+  MAX_FIELD_NAMES,
+  type JsonType,
+  type ListProfile,
+} from '../reading/profile.ts';
 
-// What the guard remembers of the lists before the cached one. Each load may lose a share of its entries, or
-// of a field's values; without a memory twenty such loads would lose nearly all of them. Pure.
+// What the guard remembers of the lists before the cached one. Each load may lose a share of its
+// entries, or of a field's values; without a memory twenty such loads would lose nearly all of
+// them. Pure.
 
 /** The share of the entries (0 to 1) in which a field is filled, by the JSON type of its value. */
 export type FillRates = Readonly<Record<JsonType, number>>;
@@ -62,7 +68,10 @@ export const largestCount = (cached: RememberingList, now: Remembrance): number 
   Math.max(cached.count, ...inWindow(cached.earlier, now).map(({ count }) => count));
 
 /** By published field, how well it was filled in the lists of the window, `cached` not included. */
-export const bestFilled = (cached: RememberingList, now: Remembrance): ReadonlyMap<string, FillRates> =>
+export const bestFilled = (
+  cached: RememberingList,
+  now: Remembrance,
+): ReadonlyMap<string, FillRates> =>
   inWindow(cached.earlier, now)
     .map(({ filled }) => filled)
     .reduce(greatestOf, new Map());
@@ -79,7 +88,9 @@ export const remember = (
   // What came after the list to which `next` returns was wrong.
   const lists = returnsTo === -1 ? known : known.slice(0, returnsTo);
   return thinned(
-    lists.filter((list, index) => lists.findLastIndex((other) => other.content === list.content) === index),
+    lists.filter(
+      (list, index) => lists.findLastIndex((other) => other.content === list.content) === index,
+    ),
     now,
   );
 };
@@ -93,7 +104,9 @@ const toEarlier = (list: RememberingList, { nowMs }: Remembrance): EarlierList =
 });
 
 const fillRates = (profile: ListProfile, count: number): ReadonlyMap<string, FillRates> =>
-  new Map([...profile].map(([name, { filled }]) => [name, ratesOf((type) => filled[type] / count)]));
+  new Map(
+    [...profile].map(([name, { filled }]) => [name, ratesOf((type) => filled[type] / count)]),
+  );
 
 const ratesOf = (rate: (type: JsonType) => number): FillRates => {
   const rates: Record<JsonType, number> = { string: 0, number: 0, boolean: 0, object: 0, array: 0 };
@@ -101,8 +114,10 @@ const ratesOf = (rate: (type: JsonType) => number): FillRates => {
   return rates;
 };
 
-const inWindow = (lists: readonly EarlierList[], { nowMs, windowMs }: Remembrance): readonly EarlierList[] =>
-  lists.filter(({ heldUntilMs }) => nowMs - heldUntilMs <= windowMs);
+const inWindow = (
+  lists: readonly EarlierList[],
+  { nowMs, windowMs }: Remembrance,
+): readonly EarlierList[] => lists.filter(({ heldUntilMs }) => nowMs - heldUntilMs <= windowMs);
 
 /** So many lists are remembered one by one; older ones together, in parts of the window. */
 const RECENT_LISTS = 12;
@@ -110,7 +125,10 @@ const WINDOW_PARTS = 14;
 /** Parts begin where the one before ends, so that one more may have its end in the window. */
 export const MAX_EARLIER_LISTS = RECENT_LISTS + WINDOW_PARTS + 1;
 
-const thinned = (lists: readonly EarlierList[], { windowMs }: Remembrance): readonly EarlierList[] => {
+const thinned = (
+  lists: readonly EarlierList[],
+  { windowMs }: Remembrance,
+): readonly EarlierList[] => {
   const parts: EarlierList[] = [];
   for (const list of lists.slice(0, -RECENT_LISTS)) {
     const part = parts.at(-1);

@@ -4,13 +4,16 @@ import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError, LoadErrorKind } from '../load-error.ts';
 import type { FailingLoads } from './failures.ts';
 
-// What the renewal needs of the other replicas. None of it ever rejects: without the shared store a replica goes on
-// by itself.
+// What the renewal needs of the other replicas. None of it ever rejects: without the shared store a
+// replica goes on by itself.
 
 export interface Fleet {
   /** How often the shared store is looked at, in milliseconds. */
   readonly pollMs: number;
-  /** After a failed load, the other replicas have this much longer to make the next attempt, in milliseconds. */
+  /**
+   * After a failed load, the other replicas have this much longer to make the next attempt, in
+   * milliseconds.
+   */
   readonly handoverMs: number;
   /** Makes the list that is held and the one in the store the same. */
   synchronize(): Promise<void>;
@@ -19,8 +22,8 @@ export interface Fleet {
   /** Takes that right. @returns false where another replica was quicker */
   claim(): Promise<boolean>;
   /**
-   * Holds a list that was loaded while `over` was held, and saves it: where the store can be reached and there is
-   * something to serve, only if no other replica has saved one meanwhile.
+   * Holds a list that was loaded while `over` was held, and saves it: where the store can be
+   * reached and there is something to serve, only if no other replica has saved one meanwhile.
    * @param isDecisive an operator waits for it: the store is waited for in any case
    * @returns whether it is held
    */
@@ -37,7 +40,10 @@ export interface Lease {
   /** Another one with each claim and each failure. */
   readonly id: string;
   readonly heldUntilMs: MonotonicMs;
-  /** The failure of the fleet that no success has followed yet; also while the next attempt is under way. */
+  /**
+   * The failure of the fleet that no success has followed yet; also while the next attempt is under
+   * way.
+   */
   readonly failure?: SharedFailure | undefined;
 }
 
@@ -46,7 +52,10 @@ export interface SharedFailure {
   readonly kind: LoadErrorKind;
   readonly attempts: number;
   readonly failingForMs: number;
-  /** What is left of the provider's `Retry-After`, in milliseconds: each replica bounds it by itself. */
+  /**
+   * What is left of the provider's `Retry-After`, in milliseconds: each replica bounds it by
+   * itself.
+   */
   readonly askedForMs: number;
 }
 

@@ -9,17 +9,28 @@ import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
 import type { LoadedList } from '../reading/list-reader.ts';
 import type { Fleet, Lease, SharedFailure } from './fleet.ts';
-import { LONGEST_RETRY_AFTER_MS, LONGEST_RETRY_MS, renewalDelayMs, retryDelayMs } from './schedule.ts';
+import {
+  LONGEST_RETRY_AFTER_MS,
+  LONGEST_RETRY_MS,
+  renewalDelayMs,
+  retryDelayMs,
+} from './schedule.ts';
 
-// When the list is loaded: one loop, which waits until a load is due, agrees with the other replicas on who makes it,
-// and makes it.
+// When the list is loaded: one loop, which waits until a load is due, agrees with the other
+// replicas on who makes it, and makes it.
 
-/** All that the list knows of the provider. Rejects with a {@link LoadError}; must give up when `signal` aborts. */
+/**
+ * All that the list knows of the provider. Rejects with a {@link LoadError}; must give up when
+ * `signal` aborts.
+ */
 export type Load = (signal: AbortSignal) => Promise<LoadedList>;
 
 export interface RenewalOptions {
   readonly load: Load;
-  /** Longest time for one load; one that has not settled by then is given up, whether it obeys its signal or not. */
+  /**
+   * Longest time for one load; one that has not settled by then is given up, whether it obeys its
+   * signal or not.
+   */
   readonly loadTimeoutMs: number;
   readonly ttlMs: number;
   readonly keeper: ListKeeper;
@@ -36,7 +47,10 @@ interface ForcedLoad {
   readonly ends: ((failure: LoadError | undefined) => void)[];
 }
 
-/** When the next load is due, for as long as its cause is the same failure, or a list of the same age. */
+/**
+ * When the next load is due, for as long as its cause is the same failure, or a list of the same
+ * age.
+ */
 interface Plan {
   readonly cause: LoadError | MonotonicMs | undefined;
   readonly dueAtMs: MonotonicMs;
@@ -53,7 +67,9 @@ export const createRenewal = (options: RenewalOptions) => {
   const stopping = new AbortController();
   const forced: ForcedLoad[] = [];
   let running: Promise<void> | undefined;
-  /** What the loop does: it waits until a load is due, or for another replica, or for the provider. */
+  /**
+   * What the loop does: it waits until a load is due, or for another replica, or for the provider.
+   */
   let phase: 'resting' | 'agreeing' | 'loading' = 'agreeing';
   /** Something has happened since the loop last looked. */
   let isWoken = false;
@@ -118,7 +134,10 @@ export const createRenewal = (options: RenewalOptions) => {
     return Math.max(0, plan.dueAtMs - clock.monotonicMs());
   };
 
-  /** Milliseconds for which another replica has the right to make the next request. Takes over its failure. */
+  /**
+   * Milliseconds for which another replica has the right to make the next request. Takes over its
+   * failure.
+   */
   const waitForOthersMs = (): number => {
     const others = fleet.leaseOfOthers();
     if (!others) return 0;
@@ -130,7 +149,10 @@ export const createRenewal = (options: RenewalOptions) => {
     return Math.max(0, untilMs - nowMs);
   };
 
-  /** How long another replica's lease is respected: not for all of it while requests wait for a list. */
+  /**
+   * How long another replica's lease is respected: not for all of it while requests wait for a
+   * list.
+   */
   const patienceMs = ({ failure }: Lease): number => {
     const servableForMs = cached.servableForMs();
     if (failure) return Math.max(servableForMs + 1, LONGEST_RETRY_MS);
@@ -163,7 +185,8 @@ export const createRenewal = (options: RenewalOptions) => {
       Math.max(cached.servableForMs() + 1, LONGEST_RETRY_MS),
     );
     const untilMs = clock.monotonicMs() + Math.min(askedForMs, longestMs);
-    if (plan.cause === cause && untilMs > plan.dueAtMs) plan = { cause, dueAtMs: monotonic(untilMs) };
+    if (plan.cause === cause && untilMs > plan.dueAtMs)
+      plan = { cause, dueAtMs: monotonic(untilMs) };
   };
 
   const loadFor = async ({ request, ends }: ForcedLoad): Promise<void> => {
@@ -172,16 +195,24 @@ export const createRenewal = (options: RenewalOptions) => {
   };
 
   /**
-   * One load, from the question to the provider to the list that is held, or the failure. Never rejects. An answer
-   * that another list overtook counts for nothing; an operator's question is then asked again.
+   * One load, from the question to the provider to the list that is held, or the failure. Never
+   * rejects. An answer that another list overtook counts for nothing; an operator's question is
+   * then asked again.
    */
-  const loadOnce = async (request: OperatorRequest, isForced: boolean): Promise<LoadError | undefined> => {
+  const loadOnce = async (
+    request: OperatorRequest,
+    isForced: boolean,
+  ): Promise<LoadError | undefined> => {
     phase = 'loading';
     const startedAtMs = clock.monotonicMs();
     const elapsedMs = (): number => clock.monotonicMs() - startedAtMs;
     try {
       // What is left of the time is whole milliseconds, because operators read it.
-      for (let limitMs = loadTimeoutMs; limitMs > 0; limitMs = Math.ceil(loadTimeoutMs - elapsedMs())) {
+      for (
+        let limitMs = loadTimeoutMs;
+        limitMs > 0;
+        limitMs = Math.ceil(loadTimeoutMs - elapsedMs())
+      ) {
         const over = cached.get();
         // oxlint-disable-next-line no-await-in-loop -- one question after the other
         const list = await ask(request, over, limitMs);
@@ -191,7 +222,13 @@ export const createRenewal = (options: RenewalOptions) => {
         if (isTaken) {
           failures.clear();
           const outcome = list.representations === over?.representations ? 'unchanged' : 'changed';
-          keeper.onEvent({ type: 'list-renewed', list, previous: over, outcome, durationMs: elapsedMs() });
+          keeper.onEvent({
+            type: 'list-renewed',
+            list,
+            previous: over,
+            outcome,
+            durationMs: elapsedMs(),
+          });
           return undefined;
         }
         if (!isForced && cached.served()) return undefined;
@@ -252,8 +289,8 @@ export const createRenewal = (options: RenewalOptions) => {
       else wake();
     },
     /**
-     * Makes a load of its own as soon as none is under way. Those who wait with the same reasons to accept share one; of
-     * their request ids the first one counts.
+     * Makes a load of its own as soon as none is under way. Those who wait with the same reasons to
+     * accept share one; of their request ids the first one counts.
      * @returns the failure, or undefined if there was none
      */
     refresh: (request: OperatorRequest): Promise<LoadError | undefined> =>

@@ -1,24 +1,29 @@
 // When the provider is asked again: pure arithmetic over a random number in [0, 1).
 
 /**
- * The wait before the renewal of a list that is fresh for another `freshForMs`, in milliseconds. It starts ahead
- * of the expiry by 0.2 % to 1 % of `ttlMs`: enough for the exchange to finish while the list is fresh (7 s of an
- * hour), spread enough that replicas do not call together, and so little that N lifetimes cost N calls.
+ * The wait before the renewal of a list that is fresh for another `freshForMs`, in milliseconds. It
+ * starts ahead of the expiry by 0.2 % to 1 % of `ttlMs`: enough for the exchange to finish while
+ * the list is fresh (7 s of an hour), spread enough that replicas do not call together, and so
+ * little that N lifetimes cost N calls.
  */
 export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number): number =>
   Math.max(0, freshForMs - ttlMs * (0.002 + 0.008 * random));
 
-/** The shortest wait after a failure: with less, full jitter could put several calls into an outage's first second. */
+/**
+ * The shortest wait after a failure: with less, full jitter could put several calls into an
+ * outage's first second.
+ */
 const FIRST_RETRY_MS = 1_000;
 export const LONGEST_RETRY_MS = 60_000;
 export const LONGEST_RETRY_AFTER_MS = 3_600_000;
 
 /**
- * The wait after the `failures`-th failure in a row (1 is the first), in milliseconds: exponential with full jitter
- * above a floor of about 1 s, at most the smaller of the TTL and 1 min. At the cap the whole cap is waited, so that
- * a long outage costs one call a minute; the jitter of the earlier steps has spread the replicas by then.
- * A `Retry-After` lengthens the wait, but not beyond the larger of the TTL and 1 h, since a hostile value must not
- * stop the renewal; and while nothing can be served, or from the moment when nothing can be, not beyond 1 min.
+ * The wait after the `failures`-th failure in a row (1 is the first), in milliseconds: exponential
+ * with full jitter above a floor of about 1 s, at most the smaller of the TTL and 1 min. At the cap
+ * the whole cap is waited, so that a long outage costs one call a minute; the jitter of the earlier
+ * steps has spread the replicas by then. A `Retry-After` lengthens the wait, but not beyond the
+ * larger of the TTL and 1 h, since a hostile value must not stop the renewal; and while nothing can
+ * be served, or from the moment when nothing can be, not beyond 1 min.
  * @param usableForMs how long what is held can still be used; 0: nothing is held
  */
 export const retryDelayMs = (

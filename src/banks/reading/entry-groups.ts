@@ -15,18 +15,27 @@ import { checkAround, findList } from './list-path.ts';
 
 // A JSON array cut into groups of entries, each of which is parsed by itself.
 
-/** Far above any real list: there are about 500 banks, and the largest register of payment institutions has 10,000. */
+/**
+ * Far above any real list: there are about 500 banks, and the largest register of payment
+ * institutions has 10,000.
+ */
 export const MAX_ENTRIES = 50_000;
-/** Deeper than any bank could be; JSON.parse would take 100,000 levels, and JSON.stringify would then throw. */
+/**
+ * Deeper than any bank could be; JSON.parse would take 100,000 levels, and JSON.stringify would
+ * then throw.
+ */
 export const MAX_DEPTH = 32;
-/** One entry is parsed in one go, and the worst JSON of this size, empty objects, takes some 30 ms. */
+/**
+ * One entry is parsed in one go, and the worst JSON of this size, empty objects, takes some 30 ms.
+ */
 export const MAX_ENTRY_BYTES = 64 * 1024;
 /** Entries are parsed together up to about this size: larger groups parse no faster. */
 const GROUP_BYTES = 16 * 1024;
 
 /**
- * The entries of a JSON array, group by group. It is split at the commas between the entries, counting brackets outside
- * strings. What is between the commas is left to JSON.parse: the array is valid JSON exactly if every group, in brackets, is.
+ * The entries of a JSON array, group by group. It is split at the commas between the entries,
+ * counting brackets outside strings. What is between the commas is left to JSON.parse: the array is
+ * valid JSON exactly if every group, in brackets, is.
  * @param path where the array is in the value; undefined: it is the value
  * @throws {LoadError} `malformed`, `not_a_list` or `too_large`
  */
@@ -102,28 +111,43 @@ const notAList = (json: Buffer): LoadError =>
         'the answer is JSON, but not a list; if the list is inside, set BANK_LIST to its path',
       );
 
-// Numbers that JavaScript would alter without a word: JSON.parse gives no source text before Node 21, so it is looked at
-// before parsing.
+// Numbers that JavaScript would alter without a word: JSON.parse gives no source text before Node
+// 21, so it is looked at before parsing.
 
-/** Any decimal number of 15 significant digits survives a double, if it has no exponent (IEEE 754, binary64). */
+/**
+ * Any decimal number of 15 significant digits survives a double, if it has no exponent (IEEE 754,
+ * binary64).
+ */
 const LONG_NUMBER = /\d(?:\.?\d){15}|\d[eE]/;
 
-/** Whether a number in JSON text may be one that a double cannot hold; texts of many digits are suspected too. */
+/**
+ * Whether a number in JSON text may be one that a double cannot hold; texts of many digits are
+ * suspected too.
+ */
 const mayHaveLongNumber = (json: string): boolean => LONG_NUMBER.test(json);
 
-/** A string, which is left as it is, or a number without its sign. In valid JSON every string ends: nothing backtracks. */
+/**
+ * A string, which is left as it is, or a number without its sign. In valid JSON every string ends:
+ * nothing backtracks.
+ */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|\d[\d.eE+-]*/g;
 
 /**
- * Replaces each number of valid JSON text that a double cannot hold by an infinite one: `1e999`. A number is held if
- * what JSON.stringify would write has the same decimal value: `0.1` and `1.50` are, `4503599627370497.75` is not.
+ * Replaces each number of valid JSON text that a double cannot hold by an infinite one: `1e999`. A
+ * number is held if what JSON.stringify would write has the same decimal value: `0.1` and `1.50`
+ * are, `4503599627370497.75` is not.
  */
 const markAlteredNumbers = (json: string): string =>
   json.replaceAll(STRING_OR_NUMBER, (token) =>
-    token.startsWith('"') || decimalValue(token) === decimalValue(String(Number(token))) ? token : '1e999',
+    token.startsWith('"') || decimalValue(token) === decimalValue(String(Number(token)))
+      ? token
+      : '1e999',
   );
 
-/** One text for each decimal value without a sign: its significant digits and the exponent of the last one. */
+/**
+ * One text for each decimal value without a sign: its significant digits and the exponent of the
+ * last one.
+ */
 const decimalValue = (number: string): string => {
   const [mantissa = '', exponent = 0] = number.toLowerCase().split('e');
   const [integer = '', fraction = ''] = mantissa.split('.');

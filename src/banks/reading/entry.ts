@@ -7,7 +7,10 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The value of JSON text; undefined where it is none. The parser's message quotes the text, so it goes no further. */
+/**
+ * The value of JSON text; undefined where it is none. The parser's message quotes the text, so it
+ * goes no further.
+ */
 export const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
@@ -25,7 +28,10 @@ export interface FieldRule {
   readonly isOptional?: boolean;
 }
 
-/** Whether a field has a value that says something: present, not null and not a string of white space only. */
+/**
+ * Whether a field has a value that says something: present, not null and not a string of white
+ * space only.
+ */
 export const isFilled = (value: unknown): boolean =>
   value !== undefined && value !== null && (typeof value !== 'string' || /\S/.test(value));
 
@@ -33,8 +39,9 @@ export const isFilled = (value: unknown): boolean =>
 export const MAX_PATH_DEPTH = 8;
 
 /**
- * The value at `path` in `object`; undefined where there is none. A member that is called as the whole path comes first,
- * whatever dots its name has; otherwise the member with the longest name that the path begins with leads on.
+ * The value at `path` in `object`; undefined where there is none. A member that is called as the
+ * whole path comes first, whatever dots its name has; otherwise the member with the longest name
+ * that the path begins with leads on.
  */
 export const valueAt = (object: JsonObject, path: string): unknown => {
   if (Object.hasOwn(object, path)) return object[path];
@@ -47,7 +54,10 @@ export const valueAt = (object: JsonObject, path: string): unknown => {
   return undefined;
 };
 
-/** Calls `found` for each value in `object` that is no object, with its path, in order, {@link MAX_PATH_DEPTH} deep. */
+/**
+ * Calls `found` for each value in `object` that is no object, with its path, in order, {@link
+ * MAX_PATH_DEPTH} deep.
+ */
 export const forEachLeaf = (
   object: JsonObject,
   found: (path: string, value: unknown) => void,
@@ -60,11 +70,19 @@ export const forEachLeaf = (
   }
 };
 
-/** Whether a chosen field may have this value: a text, a number, true, false, null or an array of these. */
+/**
+ * Whether a chosen field may have this value: a text, a number, true, false, null or an array of
+ * these.
+ */
 export const isPlainValue = (value: unknown): boolean =>
-  typeof value !== 'object' || value === null || (Array.isArray(value) && value.every(isPlainValue));
+  typeof value !== 'object' ||
+  value === null ||
+  (Array.isArray(value) && value.every(isPlainValue));
 
-/** The published fields of one entry, in their configured order; a field that the entry lacks is null. */
+/**
+ * The published fields of one entry, in their configured order; a field that the entry lacks is
+ * null.
+ */
 export const narrow = (entry: JsonObject, fields: readonly FieldRule[] | undefined): JsonObject =>
   Object.fromEntries(
     fields
@@ -80,7 +98,9 @@ export const NOTHING_REJECTED = {
   required_field: 0,
   /** No published field is filled. */
   nothing_published: 0,
-  /** A field of BANK_FIELDS is an object, or an array with objects: what is inside was not chosen. */
+  /**
+   * A field of BANK_FIELDS is an object, or an array with objects: what is inside was not chosen.
+   */
   object_value: 0,
   /** A number that browsers would read as another one. */
   altered_number: 0,
@@ -94,14 +114,16 @@ export const NOTHING_REJECTED = {
 export type RejectedEntries = Readonly<typeof NOTHING_REJECTED>;
 export type RejectionReason = keyof RejectedEntries;
 
-const isRejectionReason = (name: string): name is RejectionReason => Object.hasOwn(NOTHING_REJECTED, name);
+const isRejectionReason = (name: string): name is RejectionReason =>
+  Object.hasOwn(NOTHING_REJECTED, name);
 export const REJECTION_REASONS = Object.keys(NOTHING_REJECTED).filter(isRejectionReason);
 
 export const countRejected = (rejected: RejectedEntries): number =>
   REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], 0);
 
 /**
- * Why a narrowed entry may not be published; undefined where it may. Duplicates are found by who reads the list.
+ * Why a narrowed entry may not be published; undefined where it may. Duplicates are found by who
+ * reads the list.
  * @param isNarrowed whether its fields were chosen: only then may none be an object
  */
 export const whyUnusable = (
@@ -117,9 +139,13 @@ export const whyUnusable = (
   return values.some(hasUnsafeKey) ? 'unsafe_key' : undefined;
 };
 
-/** A number beyond the integers that a double holds exactly (2^53 - 1) may be another number already. */
+/**
+ * A number beyond the integers that a double holds exactly (2^53 - 1) may be another number
+ * already.
+ */
 const hasAlteredNumber = (value: unknown): boolean => {
-  if (typeof value === 'object' && value !== null) return Object.values(value).some(hasAlteredNumber);
+  if (typeof value === 'object' && value !== null)
+    return Object.values(value).some(hasAlteredNumber);
   return typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER;
 };
 

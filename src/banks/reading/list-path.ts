@@ -10,9 +10,9 @@ import {
   QUOTE,
 } from './json-bytes.ts';
 
-// A list inside another value: `{"data": {"banks": [ … ]}}`, at the path that BANK_LIST gives. The list is found in the
-// bytes, so that only what is around it is parsed in one go; that it is the one at the path, and that all is JSON,
-// is checked once the list has been read.
+// A list inside another value: `{"data": {"banks": [ … ]}}`, at the path that BANK_LIST gives. The
+// list is found in the bytes, so that only what is around it is parsed in one go; that it is the
+// one at the path, and that all is JSON, is checked once the list has been read.
 
 /** The worst JSON of this size takes some 30 ms to parse. */
 const MAX_AROUND_BYTES = 64 * 1024;
@@ -32,7 +32,8 @@ export const findList = (json: Buffer, start: number, path: string): number => {
     const byte = json[index];
     if (byte === QUOTE) {
       const end = endOfString(json, index, limit);
-      if (isName && names.length <= MAX_PATH_DEPTH) names[names.length - 1] = nameIn(json, index, end);
+      if (isName && names.length <= MAX_PATH_DEPTH)
+        names[names.length - 1] = nameIn(json, index, end);
       isName = false;
       index = end;
     } else if (byte === OPEN_BRACE) {
@@ -67,7 +68,11 @@ interface ListPlace {
  * Checks what is around the list.
  * @throws {LoadError} `malformed`, `not_a_list` or `too_large`
  */
-export const checkAround = (json: Buffer, { start, open, close }: ListPlace, path: string): void => {
+export const checkAround = (
+  json: Buffer,
+  { start, open, close }: ListPlace,
+  path: string,
+): void => {
   if (open - start + (json.length - close) > MAX_AROUND_BYTES)
     throw new LoadError(
       'too_large',
@@ -75,7 +80,8 @@ export const checkAround = (json: Buffer, { start, open, close }: ListPlace, pat
     );
   const around = `${json.toString('utf8', start, open)}${MARK}${json.toString('utf8', close + 1)}`;
   const value = parseJson(around);
-  if (!isJsonObject(value) || valueAt(value, path) !== JSON.parse(MARK)) throw noListAt(around, path);
+  if (!isJsonObject(value) || valueAt(value, path) !== JSON.parse(MARK))
+    throw noListAt(around, path);
 };
 
 /** Stands for the list. */

@@ -18,10 +18,11 @@ import {
 import { createProfile, type ListProfile } from './profile.ts';
 import { createUpstreamFields, leavesOf, type PublishableField } from './upstream-fields.ts';
 
-// Unknown bytes in; a checked and narrowed list out, or a LoadError that says why not. The provider's answers and the
-// lists of every store are read here. The list is never parsed as a whole: its entries are parsed in groups of some
-// 16 kB and only their published JSON is kept, so that the largest list costs little more heap than a small one, and
-// the event loop is given back in between.
+// Unknown bytes in; a checked and narrowed list out, or a LoadError that says why not. The
+// provider's answers and the lists of every store are read here. The list is never parsed as a
+// whole: its entries are parsed in groups of some 16 kB and only their published JSON is kept, so
+// that the largest list costs little more heap than a small one, and the event loop is given back
+// in between.
 
 export interface ListContract {
   /** Whose secret a piece of published JSON contains; undefined: nothing is looked for. */
@@ -45,21 +46,35 @@ export interface ReadList {
   readonly rejected: RejectedEntries;
   /** What the published fields hold. */
   readonly profile: ListProfile;
-  /** The published names that are filled in no entry, rejected ones included; none where the list had no objects. */
+  /**
+   * The published names that are filled in no entry, rejected ones included; none where the list
+   * had no objects.
+   */
   readonly absentFields: readonly string[];
-  /** The published fields that are objects in some entries, each with the paths of the values in it. */
+  /**
+   * The published fields that are objects in some entries, each with the paths of the values in it.
+   */
   readonly objectFields: ReadonlyMap<string, readonly string[]>;
-  /** The fields that the entries had, those inside objects as paths, in order of appearance; at most {@link MAX_FIELD_NAMES}. */
+  /**
+   * The fields that the entries had, those inside objects as paths, in order of appearance; at most
+   * {@link MAX_FIELD_NAMES}.
+   */
   readonly upstreamFields: readonly string[];
   /** Those of them that BANK_FIELDS may name. */
   readonly publishableFields: readonly PublishableField[];
-  /** 48 bits of each published entry's hash, in ascending order, to compare two lists without holding their entries. */
+  /**
+   * 48 bits of each published entry's hash, in ascending order, to compare two lists without
+   * holding their entries.
+   */
   readonly entryDigests: Float64Array;
 }
 
 /** A list as the provider sent it. */
 export interface LoadedList extends ReadList {
-  /** The answer named a next page (`Link` with `rel="next"`), so that the list is probably incomplete. */
+  /**
+   * The answer named a next page (`Link` with `rel="next"`), so that the list is probably
+   * incomplete.
+   */
   readonly hasNextPage: boolean;
 }
 
@@ -75,7 +90,8 @@ const SLICE_MS = 10;
 
 /**
  * Reads a list. One leading byte order mark is dropped (RFC 8259 section 8.1).
- * @throws {LoadError} `malformed`, `not_a_list`, `echoed_secret` or `too_large`; or the signal's reason
+ * @throws {LoadError} `malformed`, `not_a_list`, `echoed_secret` or `too_large`; or the signal's
+ *   reason
  */
 export const readList = async (
   json: Buffer,

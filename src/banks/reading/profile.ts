@@ -20,18 +20,25 @@ export const countFilled = (field: FieldProfile | undefined): number =>
 
 /** A field that no entry has. */
 export const newField = () => ({
-  /** In how many entries the field is filled (present, not null, not a blank string), by the JSON type of its value. */
+  /**
+   * In how many entries the field is filled (present, not null, not a blank string), by the JSON
+   * type of its value.
+   */
   filled: { string: 0, number: 0, boolean: 0, object: 0, array: 0 },
   /** In how many entries it is an empty string, or one of white space only. */
   blankStrings: 0,
 });
 
-/** Builds the profile of a list, entry by entry. `names`: the published fields; undefined: those that the entries have. */
+/**
+ * Builds the profile of a list, entry by entry. `names`: the published fields; undefined: those
+ * that the entries have.
+ */
 export const createProfile = (names: readonly string[] | undefined) => {
   const fields = new Map(names?.map((name) => [name, newField()]));
   const fieldOf = (name: string) => {
     const known = fields.get(name);
-    if (known || fields.size >= MAX_FIELD_NAMES || name.length > MAX_FIELD_NAME_LENGTH) return known;
+    if (known || fields.size >= MAX_FIELD_NAMES || name.length > MAX_FIELD_NAME_LENGTH)
+      return known;
     const field = newField();
     fields.set(name, field);
     return field;

@@ -1,7 +1,8 @@
 import { forEachLeaf, isFilled, isPlainValue, type JsonObject } from './entry.ts';
 import { MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES } from './profile.ts';
 
-// What the provider's entries are made of: the paths of their fields, never a value. At most MAX_FIELD_NAMES of them.
+// What the provider's entries are made of: the paths of their fields, never a value. At most
+// MAX_FIELD_NAMES of them.
 
 /** A field that BANK_FIELDS may name. */
 export interface PublishableField {
@@ -34,7 +35,10 @@ export const createUpstreamFields = () => {
         upstreamFields: fields.map(([path]) => path),
         publishableFields: fields
           .filter(([, { filled, hasObjects }]) => filled > 0 && !hasObjects)
-          .map(([path, { filled }]): PublishableField => ({ path, isEverywhere: filled === objects })),
+          .map(([path, { filled }]): PublishableField => ({
+            path,
+            isEverywhere: filled === objects,
+          })),
       };
     },
   };

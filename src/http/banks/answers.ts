@@ -9,23 +9,27 @@ import { notAfter, toDate, type Clock } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
 import { evaluatePreconditions, type AnswerValidators } from './preconditions.ts';
 
-// The successful answers of /banks, ready to be sent: they are made once per list and second, and a request only chooses. With
-// their caching headers: how long browsers may use a list without asking, and how fresh it is.
+// The successful answers of /banks, ready to be sent: they are made once per list and second, and a
+// request only chooses. With their caching headers: how long browsers may use a list without
+// asking, and how fresh it is.
 
 /** The two successful answers in one encoding. */
 export interface PreparedAnswer {
   readonly body: Buffer;
   readonly validators: AnswerValidators;
   readonly headers: FlatHeaders;
-  /** Those of the 200 that RFC 9110 section 15.4.5 asks for; what describes the absent content stays out. */
+  /**
+   * Those of the 200 that RFC 9110 section 15.4.5 asks for; what describes the absent content stays
+   * out.
+   */
   readonly notModifiedHeaders: FlatHeaders;
   /** The state of the list that is served. */
   readonly listState: 'fresh' | 'stale';
 }
 
 /**
- * Gives the answer in the encoding that the client prefers, the same object as long as nothing in it has changed, and what the
- * client's conditions make of it.
+ * Gives the answer in the encoding that the client prefers, the same object as long as nothing in
+ * it has changed, and what the client's conditions make of it.
  */
 export type ChooseAnswer = (
   headers: IncomingHttpHeaders,
@@ -50,7 +54,8 @@ export const createChooseAnswer = (options: ChooseAnswerOptions): ChooseAnswer =
   const prepare = (served: ServedList, found: Found): Prepared => {
     const ttl = Math.floor(served.freshForMs / 1_000);
     const failureKind = served.freshForMs < 0 ? list.status().failure?.kind : undefined;
-    const isSame = newest?.list === served.list && newest.ttl === ttl && newest.failureKind === failureKind;
+    const isSame =
+      newest?.list === served.list && newest.ttl === ttl && newest.failureKind === failureKind;
     if (newest && isSame && newest.found === found) return newest;
     const changing = [
       'Cache-Control',
@@ -69,8 +74,8 @@ export const createChooseAnswer = (options: ChooseAnswerOptions): ChooseAnswer =
     let answer = answers.get(representation);
     if (!answer) {
       const listState = served.freshForMs < 0 ? 'stale' : 'fresh';
-      // RFC 9110 section 8.8.2.1: never later than Date. Conditions compare the time that is never clamped:
-      // changes within one second differ in it.
+      // RFC 9110 section 8.8.2.1: never later than Date. Conditions compare the time that is never
+      // clamped: changes within one second differ in it.
       const lastModified = toDate(notAfter(clock.wallMs(), changedAtMs)).toUTCString();
       const validators = { etag: representation.etag, lastModifiedMs: changedAtMs };
       const prepared = prepareAnswer(representation, lastModified, vary, changing);
@@ -101,7 +106,8 @@ const prepareAnswer = (
   const validating = ['ETag', etag, ...changing];
   return {
     body,
-    // Vary comes first: it replaces the one that Express's way has set for every answer, and stays in its place.
+    // Vary comes first: it replaces the one that Express's way has set for every answer, and stays
+    // in its place.
     notModifiedHeaders: ['Vary', vary, ...validating],
     headers: [
       'Vary',
@@ -121,10 +127,11 @@ const prepareAnswer = (
 export type CachePolicy = FreshnessPolicy & { readonly browserMaxAgeMs: number };
 
 /**
- * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that obeys it shows a
- * list older than TTL + max stale: `max-age` ends with the freshness, and what may be added to it (RFC 5861) ends
- * where this service would refuse. `stale-while-revalidate` is at most as long as `max-age` can be, so that no browser
- * shows a replaced list for longer than twice BROWSER_MAX_AGE; `stale-if-error` is for the outage and takes all that is left.
+ * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that
+ * obeys it shows a list older than TTL + max stale: `max-age` ends with the freshness, and what may
+ * be added to it (RFC 5861) ends where this service would refuse. `stale-while-revalidate` is at
+ * most as long as `max-age` can be, so that no browser shows a replaced list for longer than twice
+ * BROWSER_MAX_AGE; `stale-if-error` is for the outage and takes all that is left.
  */
 export const cacheControl = (freshForMs: number, policy: CachePolicy): string => {
   const maxAge = toWholeSeconds(Math.max(0, Math.min(policy.browserMaxAgeMs, freshForMs)));
@@ -133,11 +140,21 @@ export const cacheControl = (freshForMs: number, policy: CachePolicy): string =>
   return `public, max-age=${maxAge}, stale-while-revalidate=${whileRevalidate}, stale-if-error=${toWholeSeconds(leftMs)}`;
 };
 
-/** How a request came to the list: it was there, or the request waited for a load, its own or one that it shared. */
+/**
+ * How a request came to the list: it was there, or the request waited for a load, its own or one
+ * that it shared.
+ */
 export type Found = 'hit' | 'miss' | 'collapsed';
 
-/** `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success has followed. */
-export const cacheStatus = (freshForMs: number, failureKind: string | undefined, found: Found): string => {
+/**
+ * `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success
+ * has followed.
+ */
+export const cacheStatus = (
+  freshForMs: number,
+  failureKind: string | undefined,
+  found: Found,
+): string => {
   const detail = freshForMs < 0 ? `; detail=${failureKind ?? 'renewing'}` : '';
   return `banks-bff; ${FOUND_MEMBERS[found]}; ttl=${toWholeSeconds(freshForMs)}${detail}`;
 };
@@ -148,11 +165,13 @@ const FOUND_MEMBERS = { hit: 'hit', miss: 'fwd=miss', collapsed: 'fwd=miss; coll
 const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
 
 /**
- * Gives the content encoding with the highest weight (RFC 9110 section 12.5.3), the one with the smallest body among equals,
- * remembered by the header's text. Where nothing fits, and for `identity;q=0`, the header is ignored as section 12.4.1 allows,
- * and the answer is identity: a list that the client may be able to read is worth more than a 406. A request without the header
- * gets identity too: it would accept anything, but clients that do not send it do not decode either. So does one with a
- * header that no client sends: what each coding in it costs, a client could multiply.
+ * Gives the content encoding with the highest weight (RFC 9110 section 12.5.3), the one with the
+ * smallest body among equals, remembered by the header's text. Where nothing fits, and for
+ * `identity;q=0`, the header is ignored as section 12.4.1 allows, and the answer is identity: a
+ * list that the client may be able to read is worth more than a 406. A request without the header
+ * gets identity too: it would accept anything, but clients that do not send it do not decode
+ * either. So does one with a header that no client sends: what each coding in it costs, a client
+ * could multiply.
  */
 const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding | undefined) => {
   const known = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
@@ -171,8 +190,9 @@ const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding | 
 };
 
 /**
- * Browsers and tools send about a dozen different values, none longer than 60 characters or with more than five codings; a client
- * can invent others. V8 may keep the whole text of a request, at most 8 KiB, for one of them.
+ * Browsers and tools send about a dozen different values, none longer than 60 characters or with
+ * more than five codings; a client can invent others. V8 may keep the whole text of a request, at
+ * most 8 KiB, for one of them.
  */
 const MAX_REMEMBERED = 200;
 const MAX_LENGTH = 200;

@@ -7,9 +7,10 @@ import { readOrdinaryRequest } from '../server/ordinary-request.ts';
 import type { PreparedAnswer } from './answers.ts';
 import type { BanksRouteOptions } from './route.ts';
 
-// GET and HEAD /banks straight from the socket, for ordinary requests while there is a list to serve. It skips node:http and
-// Express, and nothing else: the encoding, the conditions, the headers and the log line come from the same functions. It
-// takes only requests that ordinary-request.ts can read with certainty and that can be answered at once. A table of tests
+// GET and HEAD /banks straight from the socket, for ordinary requests while there is a list to
+// serve. It skips node:http and Express, and nothing else: the encoding, the conditions, the
+// headers and the log line come from the same functions. It takes only requests that
+// ordinary-request.ts can read with certainty and that can be answered at once. A table of tests
 // compares the bytes of both paths.
 
 export interface HotPathOptions extends BanksRouteOptions {
@@ -43,19 +44,29 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
   };
 };
 
-/** Sends one answer with a request id, of at most 128 ASCII characters. `isLast`: the head says that the connection ends. */
+/**
+ * Sends one answer with a request id, of at most 128 ASCII characters. `isLast`: the head says that
+ * the connection ends.
+ */
 type Send = (socket: Socket, requestId: string, isLast: boolean, isWithoutBody: boolean) => void;
 
 type Sends = Readonly<Record<200 | 304, Send>>;
 
-/** Adds the headers that depend on the origin, on the second, or on nothing: once for each answer, origin and second. */
+/**
+ * Adds the headers that depend on the origin, on the second, or on nothing: once for each answer,
+ * origin and second.
+ */
 const createSendsCache = ({ keepAliveTimeoutMs }: HotPathOptions) => {
   const keepAlive = `timeout=${Math.floor(keepAliveTimeoutMs / 1_000)}`;
   let madeForSecond = 0;
   const made = new Map<PreparedAnswer, Map<FlatHeaders, Sends>>();
 
-  const makeSends = ({ headers, notModifiedHeaders, body }: PreparedAnswer, common: FlatHeaders): Sends => {
-    // The end of a head as node:http writes it for a connection that stays open, and for one that does not.
+  const makeSends = (
+    { headers, notModifiedHeaders, body }: PreparedAnswer,
+    common: FlatHeaders,
+  ): Sends => {
+    // The end of a head as node:http writes it for a connection that stays open, and for one that
+    // does not.
     const date = ['Date', toDate(madeForSecond * 1_000).toUTCString()];
     const open = toLines([...date, 'Connection', 'keep-alive', 'Keep-Alive', keepAlive]);
     const closing = toLines([...date, 'Connection', 'close']);
@@ -64,11 +75,15 @@ const createSendsCache = ({ keepAliveTimeoutMs }: HotPathOptions) => {
       const beforeId = `${toStatusLine(status)}X-Request-Id: `;
       return makeSend(beforeId, `${lines}${open}\r\n`, `${lines}${closing}\r\n`, content);
     };
-    return { 200: sendOf(200, headers, body), 304: sendOf(304, notModifiedHeaders, Buffer.alloc(0)) };
+    return {
+      200: sendOf(200, headers, body),
+      304: sendOf(304, notModifiedHeaders, Buffer.alloc(0)),
+    };
   };
 
   return (answer: PreparedAnswer, common: FlatHeaders): Sends => {
-    // Caches subtract the Date from their own clock, so it must be right whatever else has not changed.
+    // Caches subtract the Date from their own clock, so it must be right whatever else has not
+    // changed.
     const second = Math.floor(Date.now() / 1_000);
     if (second !== madeForSecond) made.clear();
     madeForSecond = second;
@@ -81,11 +96,17 @@ const createSendsCache = ({ keepAliveTimeoutMs }: HotPathOptions) => {
 };
 
 /**
- * Nearly always one buffer is sent again and again, in which only the request id changes. That takes 13 % less of the CPU time of a
- * request than two pieces, on Node 20. If the system does not take all of it at once, the buffer belongs to that connection, and all
- * later answers are sent in two pieces: until the next second, for which other answers are made.
+ * Nearly always one buffer is sent again and again, in which only the request id changes. That
+ * takes 13 % less of the CPU time of a request than two pieces, on Node 20. If the system does not
+ * take all of it at once, the buffer belongs to that connection, and all later answers are sent in
+ * two pieces: until the next second, for which other answers are made.
  */
-export const makeSend = (beforeId: string, afterId: string, afterIdLast: string, body: Buffer): Send => {
+export const makeSend = (
+  beforeId: string,
+  afterId: string,
+  afterIdLast: string,
+  body: Buffer,
+): Send => {
   /** Changed only while `isJoinable`: then no socket has any of it left to write. */
   let joined: Buffer | undefined;
   let isJoinable = body.length <= LARGEST_JOINED;

@@ -8,19 +8,23 @@ import type { Holder } from './memory.ts';
 import { RequestStream } from './node-http.ts';
 import { hasContent } from './refusals.ts';
 
-// One connection, from its first byte to its last. It has one request in work at a time, as in nginx and Go's net/http: the next
-// is taken once the client has taken the answer to the one before. A request is taken when its head is whole, by the hot path or,
-// on a stream of its own, by node:http. A request with content is the last one of its connection: nothing reads content.
+// One connection, from its first byte to its last. It has one request in work at a time, as in
+// nginx and Go's net/http: the next is taken once the client has taken the answer to the one
+// before. A request is taken when its head is whole, by the hot path or, on a stream of its own, by
+// node:http. A request with content is the last one of its connection: nothing reads content.
 
-/** Answers the request with this head on `socket`, at once, if it can. Undefined: it has not, and node:http must. */
+/**
+ * Answers the request with this head on `socket`, at once, if it can. Undefined: it has not, and
+ * node:http must.
+ */
 export type HotPath = (head: Buffer, socket: Socket) => { readonly isLast: boolean } | undefined;
 
 export interface Connection extends Place, Holder {
   readonly socket: Socket;
   readonly shared: Shared;
   /**
-   * `last`: the request in work is the last, and what still arrives is discarded. `closing`: its answer is on its way, and the
-   * client may close.
+   * `last`: the request in work is the last, and what still arrives is discarded. `closing`: its
+   * answer is on its way, and the client may close.
    */
   state: 'open' | 'last' | 'closing';
   /** What has been received and not taken: the beginning of a head, or pipelined requests. */
@@ -109,7 +113,10 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
   return connection;
 };
 
-/** Takes the next request, if it is whole and none is in work, and arranges that the one after it follows. */
+/**
+ * Takes the next request, if it is whole and none is in work, and arranges that the one after it
+ * follows.
+ */
 export const proceed = (connection: Connection): void => {
   if (connection.received.length > 0 && !isInWork(connection)) takeRequest(connection);
   settle(connection);
@@ -118,7 +125,8 @@ export const proceed = (connection: Connection): void => {
 /** Arranges what comes next, and counts what the connection holds until then. */
 const settle = (connection: Connection): void => {
   if (connection.state === 'open') waitForNext(connection);
-  if (connection.heldBytes > 0 || connection.received.length > 0 || connection.exchange) hold(connection);
+  if (connection.heldBytes > 0 || connection.received.length > 0 || connection.exchange)
+    hold(connection);
 };
 
 const isInWork = ({ exchange, shared, socket }: Connection): boolean =>
@@ -166,7 +174,8 @@ const waitForNext = (connection: Connection): void => {
 };
 
 /** Counts what the connection holds now, which is progress. */
-const hold = (connection: Connection): void => connection.shared.memory.hold(connection, heldBy(connection));
+const hold = (connection: Connection): void =>
+  connection.shared.memory.hold(connection, heldBy(connection));
 
 const giveToNode = (connection: Connection, head: Buffer): void => {
   const stream = (connection.stream ??= connectToNode(connection));
@@ -246,8 +255,9 @@ export const refuse = (connection: Connection, code: ProblemCode): void => {
 };
 
 /**
- * Ends our side, and lets `endOverdue` close the connection if the client does not. Closing at once with unread bytes would reset
- * it, and the client would lose the last answer (RFC 9112 section 9.6).
+ * Ends our side, and lets `endOverdue` close the connection if the client does not. Closing at once
+ * with unread bytes would reset it, and the client would lose the last answer (RFC 9112 section
+ * 9.6).
  */
 const close = (connection: Connection): void => {
   if (connection.state === 'closing') return;

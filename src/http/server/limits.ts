@@ -1,17 +1,18 @@
-// What a client may take, and what goes wrong without each bound. None is configurable: a deployment that needs
-// another value has a load balancer that sets it.
+// What a client may take, and what goes wrong without each bound. None is configurable: a
+// deployment that needs another value has a load balancer that sets it.
 
 export const LIMITS = {
   /** For a request's header section. A client that sends slower holds a connection for nothing. */
   headersTimeoutMs: 10_000,
   /**
-   * For an idle connection; the ports have the value of KEEP_ALIVE_TIMEOUT. The side that closes first must be the load
-   * balancer, or a request that is on its way is lost. Many (AWS ALB, nginx) keep a connection for 60 s.
+   * For an idle connection; the ports have the value of KEEP_ALIVE_TIMEOUT. The side that closes
+   * first must be the load balancer, or a request that is on its way is lost. Many (AWS ALB, nginx)
+   * keep a connection for 60 s.
    */
   keepAliveTimeoutMs: 65_000,
   /**
-   * A client that takes nothing of its answer for so long is cut off. What the system holds counts as taken, and what is written
-   * at once, such as a list, counts as a whole.
+   * A client that takes nothing of its answer for so long is cut off. What the system holds counts
+   * as taken, and what is written at once, such as a list, counts as a whole.
    */
   slowReaderMs: 60_000,
   /** How often these times are checked: they are late by at most this. */
@@ -20,16 +21,21 @@ export const LIMITS = {
   connections: 2_000,
   /** Of them, from one address that is not a trusted proxy's (see client-address.ts). */
   connectionsPerAddress: 1_000,
-  /** More connections, which get one short answer: of /healthz or /readyz for probes, a 503 for others. */
+  /**
+   * More connections, which get one short answer: of /healthz or /readyz for probes, a 503 for
+   * others.
+   */
   spareConnections: 100,
   /**
-   * For so long the first request of a new connection may be on its way, and the connection does not make room for another
-   * one: a probe that arrives at a full service would lose its place to the next client before it can be read.
+   * For so long the first request of a new connection may be on its way, and the connection does
+   * not make room for another one: a probe that arrives at a full service would lose its place to
+   * the next client before it can be read.
    */
   arrivalMs: 250,
   /**
-   * For what all connections hold together: heads that are being received, pipelined requests, and requests that node:http has
-   * in work. A third of the heap: the list, and what reading a new one takes, are in the rest.
+   * For what all connections hold together: heads that are being received, pipelined requests, and
+   * requests that node:http has in work. A third of the heap: the list, and what reading a new one
+   * takes, are in the rest.
    */
   heldBytes: 32 * 1024 * 1024,
 };
@@ -37,7 +43,10 @@ export const LIMITS = {
 /** Tests replace them by smaller ones. */
 export type Limits = Readonly<typeof LIMITS>;
 
-/** The management port's: Prometheus, probes, some open status pages; and the wrong tokens that wait for their answer. */
+/**
+ * The management port's: Prometheus, probes, some open status pages; and the wrong tokens that wait
+ * for their answer.
+ */
 export const MANAGEMENT_LIMITS: Limits = {
   ...LIMITS,
   connections: 100,
@@ -46,23 +55,42 @@ export const MANAGEMENT_LIMITS: Limits = {
   heldBytes: 4 * 1024 * 1024,
 };
 
-/** Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times as much. */
+/**
+ * Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times
+ * as much.
+ */
 export const HIGH_WATER_MARK_BYTES = 16 * 1024;
 
-/** How long pipelined requests may hold one turn of the event loop, and with it every other client. */
+/**
+ * How long pipelined requests may hold one turn of the event loop, and with it every other client.
+ */
 export const PIPELINE_SLICE_MS = 0.25;
 
-/** Of a head, all of it. Browsers with large cookies stay below 8 KiB. Node counts fewer of its bytes. */
+/**
+ * Of a head, all of it. Browsers with large cookies stay below 8 KiB. Node counts fewer of its
+ * bytes.
+ */
 export const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Node silently drops headers beyond its limit, which can change a request's meaning; so such requests are refused. */
+/**
+ * Node silently drops headers beyond its limit, which can change a request's meaning; so such
+ * requests are refused.
+ */
 export const MAX_HEADERS = 100;
 
-/** RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service ignores queries. */
+/**
+ * RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service
+ * ignores queries.
+ */
 export const MAX_TARGET_LENGTH = 8_000;
 
-/** How long a connection is still read after a refusal: closing on unread bytes resets it, and the answer is lost. */
+/**
+ * How long a connection is still read after a refusal: closing on unread bytes resets it, and the
+ * answer is lost.
+ */
 export const LINGER_MS = 1_000;
 
-/** As in node:http: a request sent at the last advertised moment still finds the connection open. */
+/**
+ * As in node:http: a request sent at the last advertised moment still finds the connection open.
+ */
 export const KEEP_ALIVE_MARGIN_MS = 1_000;

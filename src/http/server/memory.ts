@@ -1,5 +1,6 @@
-// The bound on what all connections of a server hold together: heads that are being received, pipelined requests, and requests
-// that node:http has not answered yet. What the system holds in its socket buffers is not part of it.
+// The bound on what all connections of a server hold together: heads that are being received,
+// pipelined requests, and requests that node:http has not answered yet. What the system holds in
+// its socket buffers is not part of it.
 
 export interface Holder {
   /** What is counted for it now. Only {@link createMemory} changes it. */

@@ -3,10 +3,14 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES } from './limits.ts';
 
-// node:http as this server uses it. It never listens: it is given a stream for each request, through its documented 'connection'
-// event, and answers on that. Who reads the socket, and when, stays with connection.ts.
+// node:http as this server uses it. It never listens: it is given a stream for each request,
+// through its documented 'connection' event, and answers on that. Who reads the socket, and when,
+// stays with connection.ts.
 
-/** `keepAliveTimeoutMs` is only what answers advertise: the times of a connection are kept in connection.ts. */
+/**
+ * `keepAliveTimeoutMs` is only what answers advertise: the times of a connection are kept in
+ * connection.ts.
+ */
 export const createNodeServer = (keepAliveTimeoutMs: number): Server => {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -23,14 +27,18 @@ export const createNodeServer = (keepAliveTimeoutMs: number): Server => {
 };
 
 /**
- * A stream for one request: node:http reads the head that is pushed, and what it writes goes to `socket`, whose addresses it has.
- * `destroyed` is called when it is destroyed, by node:http, the application or the connection, and `untaken` when the system has
- * not taken at once what was written.
+ * A stream for one request: node:http reads the head that is pushed, and what it writes goes to
+ * `socket`, whose addresses it has. `destroyed` is called when it is destroyed, by node:http, the
+ * application or the connection, and `untaken` when the system has not taken at once what was
+ * written.
  */
 export class RequestStream extends Duplex {
   readonly #socket: Socket;
   readonly #on: Readonly<Record<'destroyed' | 'untaken', () => void>>;
-  /** The length of all text that has been written. Buffers are not counted: prepared answers share them. */
+  /**
+   * The length of all text that has been written. Buffers are not counted: prepared answers share
+   * them.
+   */
   textLength = 0;
 
   constructor(socket: Socket, on: Readonly<Record<'destroyed' | 'untaken', () => void>>) {
@@ -70,12 +78,20 @@ export class RequestStream extends Duplex {
   ): void {
     this.#socket.cork();
     for (const [index, { chunk, encoding }] of chunks.entries())
-      this.#writeOne(chunk, encoding, index === chunks.length - 1 ? this.#onceTaken(done) : undefined);
+      this.#writeOne(
+        chunk,
+        encoding,
+        index === chunks.length - 1 ? this.#onceTaken(done) : undefined,
+      );
     this.#socket.uncork();
     if (this.#socket.writableLength > 0) this.#on.untaken();
   }
 
-  #writeOne(chunk: Buffer | string, encoding: BufferEncoding, done?: (error?: Error | null) => void): void {
+  #writeOne(
+    chunk: Buffer | string,
+    encoding: BufferEncoding,
+    done?: (error?: Error | null) => void,
+  ): void {
     if (typeof chunk === 'string') this.textLength += chunk.length;
     this.#socket.write(chunk, encoding, done);
   }
@@ -85,7 +101,10 @@ export class RequestStream extends Duplex {
     done(error);
   }
 
-  /** A write that the end of the connection has cut off never ends here: node:http would take its answer for sent. */
+  /**
+   * A write that the end of the connection has cut off never ends here: node:http would take its
+   * answer for sent.
+   */
   #onceTaken(done: () => void): (error?: Error | null) => void {
     return (error) => {
       // Node reports no error to those that are under way when the socket is destroyed.

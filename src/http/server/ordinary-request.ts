@@ -3,11 +3,15 @@ import type { RequestHead } from '../headers.ts';
 import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
 import { HOST } from './refusals.ts';
 
-// Reads ordinary requests for one path and no others, in one pass over the bytes. It is not a parser: it accepts less than RFC
-// 9112 allows. Node's parser reads each request that it accepts with the same meaning, and decides about everything else. So no
-// content or malformed header can slip through here.
+// Reads ordinary requests for one path and no others, in one pass over the bytes. It is not a
+// parser: it accepts less than RFC 9112 allows. Node's parser reads each request that it accepts
+// with the same meaning, and decides about everything else. So no content or malformed header can
+// slip through here.
 
-/** The only headers that are kept: the answer, the log line, the connection or the content depends on them. */
+/**
+ * The only headers that are kept: the answer, the log line, the connection or the content depends
+ * on them.
+ */
 const ALL_UNDEFINED = {
   host: undefined,
   connection: undefined,
@@ -35,7 +39,8 @@ export interface OrdinaryRequest extends RequestHead {
 }
 
 /**
- * Gives the request, if `bytes` is the whole head of an ordinary one for `path`. Otherwise leave it to Node's parser.
+ * Gives the request, if `bytes` is the whole head of an ordinary one for `path`. Otherwise leave it
+ * to Node's parser.
  */
 export const readOrdinaryRequest = (
   path: string,
@@ -60,10 +65,12 @@ export const readOrdinaryRequest = (
   if (!headers.host || !HOST.test(headers.host)) return undefined;
 
   // Java's HttpClient, before Java 19, and Reactor Netty say of a GET that it has no content.
-  if (headers['content-length'] !== undefined && headers['content-length'] !== '0') return undefined;
+  if (headers['content-length'] !== undefined && headers['content-length'] !== '0')
+    return undefined;
   const connection = headers.connection?.toLowerCase();
   const isLast = connection === 'close' || (connection === undefined && isHttp10);
-  if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive'))) return undefined;
+  if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive')))
+    return undefined;
   const url = hasQuery ? text.slice(pathEnd - path.length, targetEnd) : path;
   if (url.length > MAX_TARGET_LENGTH) return undefined;
   return { method: isHead ? 'HEAD' : 'GET', url, headers, socket, isLast };
@@ -81,21 +88,28 @@ const readHeader = (bytes: Buffer, text: string, start: number, headers: KnownHe
   const nameEnd = endOf(bytes, start, OF_NAME);
   if (nameEnd === start || bytes[nameEnd] !== COLON) return NOT_ORDINARY;
   const name = significantName(bytes, start, nameEnd);
-  // Node trims and joins unusual characters in ways of its own, which matters only where the value does.
+  // Node trims and joins unusual characters in ways of its own, which matters only where the value
+  // does.
   const valueEnd = endOf(bytes, nameEnd + 1, name === undefined ? TEXT : PRINTABLE);
   if (name !== undefined) {
-    // With two headers of one name, Node joins them, takes the first or refuses them, depending on the name.
+    // With two headers of one name, Node joins them, takes the first or refuses them, depending on
+    // the name.
     if (name === 'special' || headers[name] !== undefined) return NOT_ORDINARY;
     headers[name] = text.slice(nameEnd + 1, valueEnd).trim();
   }
   return skip(bytes, valueEnd, '\r\n');
 };
 
-const significantName = (bytes: Buffer, start: number, end: number): HeaderName | 'special' | undefined => {
+const significantName = (
+  bytes: Buffer,
+  start: number,
+  end: number,
+): HeaderName | 'special' | undefined => {
   for (const { name, letters } of NAMES_BY_LENGTH[end - start] ?? []) {
     let index = 0;
     // Changes `A` to `a`, and leaves `-` as it is.
-    while (index < letters.length && ((bytes[start + index] ?? 0) | 0x20) === letters[index]) index += 1;
+    while (index < letters.length && ((bytes[start + index] ?? 0) | 0x20) === letters[index])
+      index += 1;
     if (index === letters.length) return name;
   }
   return undefined;

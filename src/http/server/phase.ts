@@ -4,12 +4,16 @@ import { KEEP_ALIVE_MARGIN_MS, LINGER_MS } from './limits.ts';
 // What a connection is doing, and for how long it may.
 
 /**
- * `arriving`: just accepted, its first request may be on its way. `idle`: between two requests. `receiving`: in the middle of a
- * head. `answering`: the client waits, or does not read. `closing`: it has the last answer.
+ * `arriving`: just accepted, its first request may be on its way. `idle`: between two requests.
+ * `receiving`: in the middle of a head. `answering`: the client waits, or does not read. `closing`:
+ * it has the last answer.
  */
 export type Phase = 'arriving' | 'idle' | 'receiving' | 'answering' | 'closing';
 
-export const phaseOf = (connection: Connection, arrivalMs = connection.shared.limits.arrivalMs): Phase => {
+export const phaseOf = (
+  connection: Connection,
+  arrivalMs = connection.shared.limits.arrivalMs,
+): Phase => {
   const { state, socket, received, searched, exchange, hasHadRequest } = connection;
   if (exchange || socket.writableLength > 0) return 'answering';
   if (state === 'closing') return 'closing';

@@ -3,9 +3,10 @@ import type { Connection, Place } from './connection.ts';
 import type { Limits } from './limits.ts';
 import { phaseOf } from './phase.ts';
 
-// Which connections are open, and which are closed when there are too many. As in nginx, an idle connection makes room for
-// a new one; a request under way never does, nor one that is still on its way on a connection just accepted: newcomers that
-// arrive together would close each other, and none of them would get an answer.
+// Which connections are open, and which are closed when there are too many. As in nginx, an idle
+// connection makes room for a new one; a request under way never does, nor one that is still on its
+// way on a connection just accepted: newcomers that arrive together would close each other, and
+// none of them would get an answer.
 
 /** `isProxy`: whether connections from this address are a proxy's, and so many clients'. */
 export const createPlaces = (limits: Limits, isProxy: (address: string) => boolean) => {
@@ -25,7 +26,8 @@ export const createPlaces = (limits: Limits, isProxy: (address: string) => boole
   const evictIdle = (connections: Iterable<Connection>): boolean => {
     let unused: Connection | undefined;
     for (const connection of connections) {
-      if (connection.isOverCapacity || (unused && connection.lastUsedMs >= unused.lastUsedMs)) continue;
+      if (connection.isOverCapacity || (unused && connection.lastUsedMs >= unused.lastUsedMs))
+        continue;
       const phase = phaseOf(connection);
       if (phase === 'idle' || phase === 'closing') unused = connection;
     }
@@ -39,12 +41,16 @@ export const createPlaces = (limits: Limits, isProxy: (address: string) => boole
   };
 
   return {
-    /** Makes room for a connection from `address`; undefined: there is none, and it must be closed unread. */
+    /**
+     * Makes room for a connection from `address`; undefined: there is none, and it must be closed
+     * unread.
+     */
     admit: (address: string): Place | undefined => {
       const client = isProxy(address) ? undefined : clientOf(address);
       if (client !== undefined && !hasRoomFor(client)) return undefined;
       const isOverCapacity = ordinary.size >= limits.connections && !evictIdle(ordinary);
-      // A spare place is for one short answer. Its request comes at once, so the oldest connection may go.
+      // A spare place is for one short answer. Its request comes at once, so the oldest connection
+      // may go.
       const [oldest] = spare;
       if (isOverCapacity && oldest && spare.size >= limits.spareConnections) evict(oldest);
       return { client, isOverCapacity };

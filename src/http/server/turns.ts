@@ -1,6 +1,7 @@
 /**
- * Pipelined requests share a slice of each turn of the event loop, in order of arrival: `sliceMs`, and at most one request more.
- * Clients that send one request at a time are answered at once, however many others pipeline theirs.
+ * Pipelined requests share a slice of each turn of the event loop, in order of arrival: `sliceMs`,
+ * and at most one request more. Clients that send one request at a time are answered at once,
+ * however many others pipeline theirs.
  */
 export const createTurns = <T>(sliceMs: number, take: (connection: T) => void) => {
   const queue = new Set<T>();

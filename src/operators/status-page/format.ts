@@ -1,6 +1,9 @@
 // Times and numbers as the page shows them.
 
-/** A time span in its two largest units, such as `2 h 5 min`. Below two minutes in seconds. Without line breaks. */
+/**
+ * A time span in its two largest units, such as `2 h 5 min`. Below two minutes in seconds. Without
+ * line breaks.
+ */
 export const formatDuration = (ms: number): string => {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 120) return joined([seconds, 's']);
@@ -13,10 +16,15 @@ export const formatDuration = (ms: number): string => {
 
 const NO_BREAK_SPACE = '\u00A0';
 
-const joined = (first: readonly [number, string], second: readonly [number, string] = [0, '']): string =>
-  (second[0] === 0 ? first : [...first, ...second]).join(NO_BREAK_SPACE);
+const joined = (
+  first: readonly [number, string],
+  second: readonly [number, string] = [0, ''],
+): string => (second[0] === 0 ? first : [...first, ...second]).join(NO_BREAK_SPACE);
 
-/** A moment in UTC: the time of day, or the day and the minute where it is not on the day of `nowMs`. */
+/**
+ * A moment in UTC: the time of day, or the day and the minute where it is not on the day of
+ * `nowMs`.
+ */
 export const formatTime = (wallMs: number, nowMs: number): string => {
   // Such as "Thu, 08 Jan 2026 03:16:00 GMT".
   const [text, now] = [new Date(wallMs).toUTCString(), new Date(nowMs).toUTCString()];

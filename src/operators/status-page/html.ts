@@ -6,7 +6,10 @@ export interface Html {
 
 type Value = string | number | Html | readonly Html[] | undefined | false;
 
-/** Tags a template as HTML. Strings in it are escaped, for content and for quoted attributes; undefined and false are nothing. */
+/**
+ * Tags a template as HTML. Strings in it are escaped, for content and for quoted attributes;
+ * undefined and false are nothing.
+ */
 export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): Html => ({
   html: parts.map((part, index) => part + toHtml(values[index])).join(''),
 });

@@ -8,10 +8,18 @@ import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
-import { judge, noContact, STORES, type FaultReport, type PageVerdict, type Situation } from './verdict.ts';
+import {
+  judge,
+  noContact,
+  STORES,
+  type FaultReport,
+  type PageVerdict,
+  type Situation,
+} from './verdict.ts';
 
-// The page that people open first when something seems wrong, as HTML. It is complete without its script, which only renews it
-// in place and looks its parts up by id. No address of the provider and no secret is on it.
+// The page that people open first when something seems wrong, as HTML. It is complete without its
+// script, which only renews it in place and looks its parts up by id. No address of the provider
+// and no secret is on it.
 
 export interface PageContent extends Situation {
   readonly environment: string;
@@ -47,7 +55,10 @@ export const renderPage = (content: PageContent): Html => {
       <body>
         ${isProduction && html`<aside class="production" aria-label="Environment"><b>PRODUCTION</b></aside>`}
         <header>
-          <p><b>banks-bff</b> ${version} on <b>${hostName}</b>${!isProduction && html`, ${environment}`}</p>
+          <p>
+            <b>banks-bff</b> ${version} on
+            <b>${hostName}</b>${!isProduction && html`, ${environment}`}
+          </p>
           <p id="as-of">as of ${time(nowMs, nowMs)} UTC</p>
         </header>
         <main>
@@ -62,12 +73,17 @@ export const renderPage = (content: PageContent): Html => {
             <a href="readyz">Readiness</a>
           </p>
         </footer>
-        <template id="no-contact" data-title="${titleOf(lost)}">${renderVerdict(lost, commands)}</template>
+        <template id="no-contact" data-title="${titleOf(lost)}"
+          >${renderVerdict(lost, commands)}</template
+        >
       </body>
     </html> `;
 };
 
-/** For the title; the style sheet shows the same signs beside the headline, for people who cannot tell colours apart. */
+/**
+ * For the title; the style sheet shows the same signs beside the headline, for people who cannot
+ * tell colours apart.
+ */
 const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const;
 
 const renderVerdict = (
@@ -113,11 +129,13 @@ const fact = (term: string, value: string, note: string | Html): Html =>
   </div>`;
 
 const servedFact = ({ status: { held, state, failure }, fields }: PageContent): Html => {
-  if (!isServable(state) && !failure) return fact('Users get', 'nothing yet', 'requests wait for a list');
+  if (!isServable(state) && !failure)
+    return fact('Users get', 'nothing yet', 'requests wait for a list');
   if (!held || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
   const rejected = countRejected(held.rejected);
-  const note = rejected === 0 ? '' : `; ${formatCount(rejected, 'rejected entry', 'rejected entries')}`;
+  const note =
+    rejected === 0 ? '' : `; ${formatCount(rejected, 'rejected entry', 'rejected entries')}`;
   return fact('Users get', formatCount(held.count, 'bank', 'banks'), `${names}${note}`);
 };
 
@@ -146,7 +164,8 @@ const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent)
     : fact(
         term,
         `in ${formatDuration(nextLoadInMs)}`,
-        html`at ${time(nowMs + nextLoadInMs, nowMs)}${failure ? '; POST /refresh makes one now' : ''}`,
+        html`at
+        ${time(nowMs + nextLoadInMs, nowMs)}${failure ? '; POST /refresh makes one now' : ''}`,
       );
 };
 
@@ -186,8 +205,9 @@ const time = (wallMs: number, nowMs: number): Html =>
   html`<time datetime="${toDate(wallMs).toISOString()}">${formatTime(wallMs, nowMs)}</time>`;
 
 /**
- * The shell commands on the page, with what must be true where each is run. Each works when it is pasted into a POSIX shell as it stands: the host check
- * lets no `Host` through that could end the quotes. HTTP/1.0 may have none.
+ * The shell commands on the page, with what must be true where each is run. Each works when it is
+ * pasted into a POSIX shell as it stands: the host check lets no `Host` through that could end the
+ * quotes. HTTP/1.0 may have none.
  */
 export const commandsFor = ({ headers, socket }: IncomingMessage, isRefreshEnabled: boolean) => {
   const { host = `127.0.0.1:${socket.localPort}` } = headers;

@@ -3,8 +3,8 @@ import { HISTORY_MINUTES, type Minute } from '../../telemetry/history.ts';
 import { formatCount, formatDuration } from './format.ts';
 import { html, type Html } from './html.ts';
 
-// The last hours as four small plots. The drawings hold shapes only, stretched to the available width; their labels are
-// HTML beside them, and each caption sums its plot up in words.
+// The last hours as four small plots. The drawings hold shapes only, stretched to the available
+// width; their labels are HTML beside them, and each caption sums its plot up in words.
 
 interface Plot {
   readonly title: string;
@@ -68,7 +68,11 @@ export const renderPlots = (minutes: readonly Minute[], { ttlMs }: FreshnessPoli
       top: roundCount(largest(requests)),
       series: [
         { name: 'plain', legend: 'all', values: requests },
-        { name: 'failed', legend: `answered with 5xx: ${sum(failedRequests)}`, values: failedRequests },
+        {
+          name: 'failed',
+          legend: `answered with 5xx: ${sum(failedRequests)}`,
+          values: failedRequests,
+        },
       ],
     },
   ];
@@ -138,7 +142,8 @@ const horizontal = (name: 'limit' | 'axis', y: number): Html =>
 
 const hasAny = (values: PerMinute): boolean => values.some((value) => value !== undefined);
 
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+const sum = (values: readonly number[]): number =>
+  values.reduce((total, value) => total + value, 0);
 
 const largest = (values: PerMinute): number => Math.max(0, ...values.map((value = 0) => value));
 
@@ -149,7 +154,10 @@ const formatMs = (ms: number): string =>
 
 const ROUND_DIGITS = [1, 1.2, 1.5, 2, 3, 4, 5, 6, 8, 10];
 
-/** The top of an axis: the smallest round integer that is not below `value`, so that its label is short; at least 1. */
+/**
+ * The top of an axis: the smallest round integer that is not below `value`, so that its label is
+ * short; at least 1.
+ */
 const roundCount = (value: number): number => {
   const count = Math.max(1, Math.ceil(value));
   const magnitude = 10 ** Math.floor(Math.log10(count));

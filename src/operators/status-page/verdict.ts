@@ -81,11 +81,15 @@ export const judge = (situation: Situation): PageVerdict => {
 const judgeList = (situation: Situation): PageVerdict => {
   const { state, failure, held } = situation.status;
   if (failure === undefined && !isServable(state)) return whileRequestsWait(situation);
-  if (failure === undefined && state === 'fresh') return judgeEntries(held?.rejected ?? NOTHING_REJECTED);
+  if (failure === undefined && state === 'fresh')
+    return judgeEntries(held?.rejected ?? NOTHING_REJECTED);
   return { ...whatUsersGet(situation), ...whatIsWrong(situation) };
 };
 
-/** What the script shows when the page can no longer be renewed; `asOf` is the time of what it shows below. */
+/**
+ * What the script shows when the page can no longer be renewed; `asOf` is the time of what it shows
+ * below.
+ */
 export const noContact = (asOf: string): PageVerdict => ({
   ...toVerdict(
     'unknown',
@@ -99,9 +103,14 @@ export const noContact = (asOf: string): PageVerdict => ({
 });
 
 /** While there is nothing to serve and no load has failed. */
-const whileRequestsWait = ({ status: { state, ageMs = 0 }, policy, nowMs }: Situation): PageVerdict => {
+const whileRequestsWait = ({
+  status: { state, ageMs = 0 },
+  policy,
+  nowMs,
+}: Situation): PageVerdict => {
   const expiredForMs = ageMs - policy.ttlMs - policy.maxStaleMs;
-  const headline = state === 'empty' ? 'The first list is being loaded.' : 'A new list is being loaded.';
+  const headline =
+    state === 'empty' ? 'The first list is being loaded.' : 'A new list is being loaded.';
   const why =
     state === 'empty'
       ? 'There is no cached list yet.'
@@ -180,7 +189,8 @@ const whyOverdue = ({ status: { ageMs = 0 }, uptimeMs }: Situation): string =>
     ? 'This instance started with a saved list that is older than CACHE_TTL, and its first load has not ended yet.'
     : 'The renewal is late, and no load has failed: the provider is slow, or this machine was suspended.';
 
-const WAIT = 'Nothing yet: a load is in progress or about to start. This page updates automatically.';
+const WAIT =
+  'Nothing yet: a load is in progress or about to start. This page updates automatically.';
 
 /** The verdict on a current list: by how many of its entries were rejected. */
 const judgeEntries = (entries: RejectedEntries): PageVerdict => {
@@ -231,11 +241,15 @@ const withNotices = (verdict: PageVerdict, { status, nowMs }: Situation): PageVe
 
 /** The verdict on the list, with what a failing store adds to it. */
 const withFailingStores = (verdict: PageVerdict, { stores, nowMs }: Situation): PageVerdict => {
-  const failed = stores.flatMap(({ name, failing }) => (failing ? [{ name, failing, ...STORES[name] }] : []));
+  const failed = stores.flatMap(({ name, failing }) =>
+    failing ? [{ name, failing, ...STORES[name] }] : [],
+  );
   if (failed.length === 0) return verdict;
   const { severity, headline, meaning, problems = [], actions = [] } = verdict;
   const isListWell = severity === 'ok';
-  const hasDoctor = actions.some((action) => typeof action === 'object' && action.command === 'doctor');
+  const hasDoctor = actions.some(
+    (action) => typeof action === 'object' && action.command === 'doctor',
+  );
   const labels = failed.map(({ label }) => label).join(' and ');
   const fail = failed.length === 1 ? 'fails' : 'fail';
   return {
@@ -250,18 +264,27 @@ const withFailingStores = (verdict: PageVerdict, { stores, nowMs }: Situation): 
         details: failing.reason,
       })),
     ],
-    actions: [...actions, ...failed.map(({ action }) => action), ...(hasDoctor ? [] : [TRY_STORES])],
+    actions: [
+      ...actions,
+      ...failed.map(({ action }) => action),
+      ...(hasDoctor ? [] : [TRY_STORES]),
+    ],
   };
 };
 
 /** The verdict so far, with what unusable secret files add to it. */
-const withUnusableFiles = (verdict: PageVerdict, { secretFiles, nowMs }: Situation): PageVerdict => {
+const withUnusableFiles = (
+  verdict: PageVerdict,
+  { secretFiles, nowMs }: Situation,
+): PageVerdict => {
   const added = describeUnusableFiles(secretFiles, nowMs);
   if (!added) return verdict;
   const { severity, headline, problems = [], actions = [] } = verdict;
   return {
     ...verdict,
-    ...(severity === 'ok' ? { severity: 'warning', headline: added.headline } : { severity, headline }),
+    ...(severity === 'ok'
+      ? { severity: 'warning', headline: added.headline }
+      : { severity, headline }),
     problems: [...problems, ...added.problems],
     actions: [...actions, added.action],
   };
@@ -272,7 +295,10 @@ const TRY_STORES: Action = {
   command: 'doctor',
 };
 
-/** `label`: in a sentence. `purpose`: what it is for, while it works. `consequence`: what its failure means for users. */
+/**
+ * `label`: in a sentence. `purpose`: what it is for, while it works. `consequence`: what its
+ * failure means for users.
+ */
 export const STORES = {
   CACHE_REDIS_URL: {
     title: 'Redis',

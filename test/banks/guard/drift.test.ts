@@ -2,15 +2,22 @@ import { describe, expect, test } from '@jest/globals';
 import { findDrift, percent } from '../../../src/banks/guard/drift.ts';
 import { readBanks } from '../../helpers/read-banks.ts';
 
-const filled = (count: number, value: unknown): unknown[] => Array.from({ length: count }, () => value);
+const filled = (count: number, value: unknown): unknown[] =>
+  Array.from({ length: count }, () => value);
 
-/** A hundred entries, of which the first have the field `a` with these values; all have a `code`. */
+/**
+ * A hundred entries, of which the first have the field `a` with these values; all have a `code`.
+ */
 const hundred = (values: readonly unknown[]) =>
   readBanks(Array.from({ length: 100 }, (_, index) => ({ code: String(index), a: values[index] })));
 
-const mixed = (strings: number, numbers: number) => [...filled(strings, 'x'), ...filled(numbers, 1)];
+const mixed = (strings: number, numbers: number) => [
+  ...filled(strings, 'x'),
+  ...filled(numbers, 1),
+];
 const ALL = filled(100, 'x');
-const fewer = (before: number, now: number) => `filled in ${before} % of entries before, ${now} % now`;
+const fewer = (before: number, now: number) =>
+  `filled in ${before} % of entries before, ${now} % now`;
 
 describe('with a drift of at most 20 %', () => {
   test.each<[string, unknown[], unknown[], string | undefined]>([
@@ -20,7 +27,12 @@ describe('with a drift of at most 20 %', () => {
     ['21 points of 40 are lost', filled(40, 'x'), filled(19, 'x'), fewer(40, 19)],
     ['all are numbers', ALL, filled(100, 1), 'string in 100 % before, number in 100 % now'],
     ['20 % are numbers', ALL, mixed(80, 20), undefined],
-    ['21 % are numbers', ALL, mixed(79, 21), 'string in 100 % before, string in 79 %, number in 21 % now'],
+    [
+      '21 % are numbers',
+      ALL,
+      mixed(79, 21),
+      'string in 100 % before, string in 79 %, number in 21 % now',
+    ],
     ['it fills up', filled(10, 'x'), ALL, undefined],
     ['it fills up with another type', filled(20, 'x'), filled(100, 1), undefined],
     [
@@ -38,7 +50,10 @@ describe('with a drift of at most 20 %', () => {
   });
 
   test('a field that no entry has any more is compared, one that is new is not', async () => {
-    const [cached, next] = await Promise.all([readBanks([{ a: 1, b: 1 }]), readBanks([{ a: 1, c: 1 }])]);
+    const [cached, next] = await Promise.all([
+      readBanks([{ a: 1, b: 1 }]),
+      readBanks([{ a: 1, c: 1 }]),
+    ]);
     expect(findDrift(cached, next, 0.2)).toEqual([{ field: 'b', description: fewer(100, 0) }]);
   });
 

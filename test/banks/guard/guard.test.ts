@@ -1,6 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ProfiledList } from '../../../src/banks/guard/drift.ts';
-import { guard, type Acceptance, type NewList, type GuardPolicy } from '../../../src/banks/guard/guard.ts';
+import {
+  guard,
+  type Acceptance,
+  type NewList,
+  type GuardPolicy,
+} from '../../../src/banks/guard/guard.ts';
 import { LoadError } from '../../../src/banks/load-error.ts';
 import { NOTHING_REJECTED, type FieldRule } from '../../../src/banks/reading/entry.ts';
 import { readList, type ReadList } from '../../../src/banks/reading/list-reader.ts';
@@ -26,7 +31,12 @@ const errorOf = (
 };
 
 describe('with at least 2 banks and a shrink of at most 20 %', () => {
-  const unknown = { profile: new Map(), absentFields: [], objectFields: new Map(), upstreamFields: [] };
+  const unknown = {
+    profile: new Map(),
+    absentFields: [],
+    objectFields: new Map(),
+    upstreamFields: [],
+  };
   test.each([
     [1, 0, undefined, 'too_few'],
     [2, 0, undefined, undefined],
@@ -47,17 +57,23 @@ describe('with at least 2 banks and a shrink of at most 20 %', () => {
     [101, 7 * 86_400_000, ' in the last 7 days'],
     [101, 86_400_000, ' in the last 24 hours'],
     [101, 90_000, ' in the last 90 seconds'],
-  ])('79 banks are too few after 100, the most of which were %d', (largestCount, windowMs, since) => {
-    const list = { count: 79, rejected: NOTHING_REJECTED, ...unknown };
-    const precedent = {
-      cached: { count: 100, profile: new Map() },
-      largestCount,
-      bestFilled: new Map(),
-      windowMs,
-    };
-    const refusal = new LoadError('shrunk', `the list shrank from ${largestCount} to 79 entries${since}`);
-    expect(() => guard(list, precedent, POLICY, [])).toThrow(refusal);
-  });
+  ])(
+    '79 banks are too few after 100, the most of which were %d',
+    (largestCount, windowMs, since) => {
+      const list = { count: 79, rejected: NOTHING_REJECTED, ...unknown };
+      const precedent = {
+        cached: { count: 100, profile: new Map() },
+        largestCount,
+        bestFilled: new Map(),
+        windowMs,
+      };
+      const refusal = new LoadError(
+        'shrunk',
+        `the list shrank from ${largestCount} to 79 entries${since}`,
+      );
+      expect(() => guard(list, precedent, POLICY, [])).toThrow(refusal);
+    },
+  );
 });
 
 test('entries that are unusable for their objects are refused with what BANK_FIELDS can name instead', async () => {
@@ -98,10 +114,20 @@ describe('a field of BANK_FIELDS that no entry has', () => {
   const sourced = [field('nome'), field('id', 'bankId')];
   const withLogo = [...BANKS, { code: '3', logo: 'x' }];
   test.each<[string, readonly unknown[], readonly FieldRule[], string | undefined]>([
-    ['is named with the nearest one', BANKS, fieldsOf('codigo', 'ispb'), `${NONE} codigo, perhaps code`],
+    [
+      'is named with the nearest one',
+      BANKS,
+      fieldsOf('codigo', 'ispb'),
+      `${NONE} codigo, perhaps code`,
+    ],
     ['is named with its source', BANKS, sourced, `${NONE} nome, perhaps name; id (from bankId)`],
     ['is named alone where it is null', nameless, fieldsOf('code', 'name'), `${NONE} name`],
-    ['is said before entries are called unusable', BANKS, fieldsOf('cod'), `${NONE} cod, perhaps code`],
+    [
+      'is said before entries are called unusable',
+      BANKS,
+      fieldsOf('cod'),
+      `${NONE} cod, perhaps code`,
+    ],
     ['is not said without objects', [1, 2, 3], fieldsOf('code'), '3 of 3 entries are unusable'],
     ['passes where it is optional', BANKS, [field('code'), field('logo', 'logo', true)], undefined],
     ['passes where one entry has it', withLogo, fieldsOf('code', 'logo'), undefined],
@@ -140,7 +166,10 @@ describe('a field of BANK_FIELDS that no entry has', () => {
 describe('a drift', () => {
   const drifted = async (...names: readonly string[]): Promise<LoadError | undefined> => {
     const entry = Object.fromEntries(names.map((name) => [name, 1]));
-    const [cached, list] = await Promise.all([readBanks([{ code: 1, ...entry }]), readBanks([{ code: 1 }])]);
+    const [cached, list] = await Promise.all([
+      readBanks([{ code: 1, ...entry }]),
+      readBanks([{ code: 1 }]),
+    ]);
     return errorOf(list, cached, { ...POLICY, minBanks: 1 });
   };
   const LOST = 'filled in 100 % of entries before, 0 % now';

@@ -11,7 +11,8 @@ import {
 import { monotonic } from '../../../src/clock.ts';
 import { readBanks } from '../../helpers/read-banks.ts';
 
-// What the guard remembers and compares with: lists of numbered banks, on a clock that counts hours.
+// What the guard remembers and compares with: lists of numbered banks, on a clock that counts
+// hours.
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -26,7 +27,8 @@ const banks = (count: number, name = ''): Promise<Banks> =>
 /** A replica's list and its memory. */
 const replica = (maxStaleMs = 7 * DAY) => {
   let cached: (Banks & { readonly earlier: readonly EarlierList[] }) | undefined;
-  const at = (hours: number) => remembrance({ ttlMs: HOUR, maxStaleMs }, monotonic(BEGINNING + hours * HOUR));
+  const at = (hours: number) =>
+    remembrance({ ttlMs: HOUR, maxStaleMs }, monotonic(BEGINNING + hours * HOUR));
   return {
     at,
     take: async (hours: number, count: number, name?: string): Promise<void> => {
@@ -74,7 +76,9 @@ test('a list is known, and counts, for no longer than the window', async () => {
 
 test('the best filled list of the window is known by field and type', async () => {
   const named = (filled: number) =>
-    readBanks(Array.from({ length: 10 }, (_, code) => ({ code, name: code < filled ? 'A' : null })));
+    readBanks(
+      Array.from({ length: 10 }, (_, code) => ({ code, name: code < filled ? 'A' : null })),
+    );
   const now = (hours: number) =>
     remembrance({ ttlMs: HOUR, maxStaleMs: DAY }, monotonic(BEGINNING + hours * HOUR));
   let cached = { ...(await named(10)), earlier: [] as readonly EarlierList[] };

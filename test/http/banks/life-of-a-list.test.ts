@@ -7,7 +7,8 @@ import { createManualClock } from '../../helpers/manual-clock.ts';
 import { startRig, type Rig } from '../../helpers/rig.ts';
 import { waitUntil } from '../../helpers/wait-until.ts';
 
-// Requests that find no list wait for the load, and Cache-Status and a metric tell of it; and what tells of a changed list.
+// Requests that find no list wait for the load, and Cache-Status and a metric tell of it; and what
+// tells of a changed list.
 
 let rig: Rig;
 const calls: ServerResponse[] = [];
@@ -24,7 +25,9 @@ const waitForTwo = async (answerCall: (res: ServerResponse) => void): Promise<Re
   return Promise.all(waiting);
 };
 const sendList = (res: ServerResponse, name = 'A') =>
-  res.setHeader('content-type', 'application/json').end(JSON.stringify([{ code: '1', ispb: '2', name }]));
+  res
+    .setHeader('content-type', 'application/json')
+    .end(JSON.stringify([{ code: '1', ispb: '2', name }]));
 /** The requests that have waited: for a list, and in vain. */
 const waits = async (): Promise<number[]> => {
   const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
@@ -44,7 +47,9 @@ const expectWaits = async (served: number, failed: number): Promise<void> => {
 test('requests that wait for a list say so and whether they share a load, and are counted', async () => {
   rig = await startRig({ before: holdCalls });
   const cacheStatuses = async (): Promise<string[]> =>
-    (await waitForTwo(sendList)).map(({ headers }) => String(headers.get('cache-status'))).toSorted();
+    (await waitForTwo(sendList))
+      .map(({ headers }) => String(headers.get('cache-status')))
+      .toSorted();
   const shared = 'banks-bff; fwd=miss; collapsed; ttl=3600';
   expect(await cacheStatuses()).toEqual([shared, shared]);
   await expectWaits(2, 0);
@@ -121,7 +126,9 @@ test('Last-Modified is never later than now, also after changes in one second or
   const wallMs = () => wall(Date.UTC(2026, 0, 2) + clock.monotonicMs() - setBackMs);
   rig = await startRig({ clock: { ...clock, wallMs }, env: { GUARD_MAX_SHRINK: '100%' } });
   const getSince = async (date: string) => {
-    const { status, headers } = await fetch(`${rig.url}/banks`, { headers: { 'If-Modified-Since': date } });
+    const { status, headers } = await fetch(`${rig.url}/banks`, {
+      headers: { 'If-Modified-Since': date },
+    });
     return { status, date: headers.get('last-modified') ?? '' };
   };
   const first = (await getSince('')).date;
@@ -140,7 +147,8 @@ test('Last-Modified is never later than now, also after changes in one second or
   const changed = await getSince(first);
   expect(changed.status).toBe(200);
   await expectNow(changed.date);
-  // The date was clamped: a client that has only this date gets the list again, never a 304 for other content.
+  // The date was clamped: a client that has only this date gets the list again, never a 304 for
+  // other content.
   expect((await getSince(changed.date)).status).toBe(200);
 
   setBackMs = 0;

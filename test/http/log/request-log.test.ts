@@ -16,7 +16,12 @@ const levelsOf = async (...paths: string[]): Promise<unknown[]> => {
   await eventually(() => paths.every(levelOf));
   return paths.map((path) => LEVELS[levelOf(path) ?? '']);
 };
-const LEVELS: Readonly<Record<string, string>> = { 20: 'debug', 30: 'info', 40: 'warn', 50: 'error' };
+const LEVELS: Readonly<Record<string, string>> = {
+  20: 'debug',
+  30: 'info',
+  40: 'warn',
+  50: 'error',
+};
 
 test('an ordinary request is logged at info, a successful probe at debug, another 5xx at warn', async () => {
   rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN: TOKEN } });
@@ -25,13 +30,16 @@ test('an ordinary request is logged at info, a successful probe at debug, anothe
   expect(await levelsOf(...paths)).toEqual(['info', 'info', 'debug', 'debug']);
   await rig.emulator.behave('unavailable');
   const headers = { Authorization: `Bearer ${TOKEN}` };
-  expect((await fetch(`${rig.operatorsUrl}/refresh`, { method: 'POST', headers })).status).toBe(502);
+  expect((await fetch(`${rig.operatorsUrl}/refresh`, { method: 'POST', headers })).status).toBe(
+    502,
+  );
   expect(await levelsOf('/refresh')).toEqual(['warn']);
 });
 
 test('a request that finds no list is logged at error, the failing probe at info', async () => {
   rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });
-  for (const path of ['/banks', '/readyz']) expect((await fetch(`${rig.url}${path}`)).status).toBe(503);
+  for (const path of ['/banks', '/readyz'])
+    expect((await fetch(`${rig.url}${path}`)).status).toBe(503);
   expect(await levelsOf('/banks', '/readyz')).toEqual(['error', 'info']);
 });
 

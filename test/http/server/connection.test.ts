@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { openRaw } from '../../helpers/raw-http.ts';
 import { eventually, startLoadedRig } from '../../helpers/rig.ts';
 
-// Connections of the whole service: how long an idle one stays open, and one whose client goes away.
+// Connections of the whole service: how long an idle one stays open, and one whose client goes
+// away.
 
 const BANKS = 'GET /banks HTTP/1.1\r\nHost: a\r\n\r\n';
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -12,7 +13,9 @@ test.each(['on', 'off'])(
   'with HOT_PATH=%s KEEP_ALIVE_TIMEOUT is advertised and kept on both ports',
   async (onOrOff) => {
     const rig = await startLoadedRig({ env: { KEEP_ALIVE_TIMEOUT: '1s', HOT_PATH: onOrOff } });
-    const clients = await Promise.all([rig.url, rig.url, rig.operatorsUrl].map((url) => openRaw(url)));
+    const clients = await Promise.all(
+      [rig.url, rig.url, rig.operatorsUrl].map((url) => openRaw(url)),
+    );
     const askedAtMs = performance.now();
     clients[0]?.socket.write(BANKS);
     for (const { socket } of clients.slice(1)) socket.write(HEALTH);
@@ -29,7 +32,11 @@ test.each(['on', 'off'])(
   async (onOrOff) => {
     // No system takes so much at once for a client that does not read.
     const name = 'x'.repeat(1_000);
-    const many = Array.from({ length: 20_000 }, (_, index) => ({ code: String(index), ispb: '0', name }));
+    const many = Array.from({ length: 20_000 }, (_, index) => ({
+      code: String(index),
+      ispb: '0',
+      name,
+    }));
     const rig = await startLoadedRig({
       env: { PROVIDER_MAX_BODY: '100mb', HOT_PATH: onOrOff },
       emulator: { banks: many },

@@ -15,7 +15,8 @@ let rig: ServerRig;
 const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
 const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
 const SLOW = 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n';
-const answersIn = ({ received }: RawClient): number => received().split('HTTP/1.1 200 OK\r\n').length - 1;
+const answersIn = ({ received }: RawClient): number =>
+  received().split('HTTP/1.1 200 OK\r\n').length - 1;
 
 /** `/slow` is answered when the test says so. */
 let pending: ServerResponse | undefined;
@@ -50,7 +51,9 @@ test('after its notice it closes idle connections, a second later half requests,
   await eventually(() => pending !== undefined && connectionsOf(url) === 5);
 
   let isDrained = false;
-  const drained = rig.server.drain({ noticeMs: 3_000, graceMs: 10_000 }).then(() => (isDrained = true));
+  const drained = rig.server
+    .drain({ noticeMs: 3_000, graceMs: 10_000 })
+    .then(() => (isDrained = true));
   rig.clock.advance(2_999);
   hot.socket.write(HOT);
   await eventually(() => answersIn(hot) === 2);
@@ -71,7 +74,8 @@ test('it answers those who connected just before its notice ended', async () => 
   const url = await start();
   const drained = rig.server.drain({ noticeMs: 3_000, graceMs: 10_000 });
   const clients = await Promise.all(Array.from({ length: 20 }, () => openRaw(url)));
-  // Their connections are established. The server has accepted one or two of them, and read nothing.
+  // Their connections are established. The server has accepted one or two of them, and read
+  // nothing.
   for (const { socket } of clients) socket.write(HOT);
   rig.clock.advance(3_000);
   await Promise.all(clients.map(({ socket }) => once(socket, 'close')));

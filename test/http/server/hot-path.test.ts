@@ -5,8 +5,9 @@ import { startBothPaths, type BothPaths } from '../../helpers/both-paths.ts';
 import { openRaw, sendRaw } from '../../helpers/raw-http.ts';
 import { eventually, type Rig } from '../../helpers/rig.ts';
 
-// Which requests the hot path answers, and that nobody can tell: with HOT_PATH=on and off the answers have the same bytes, and
-// the lines of the log the same text. What it must leave to node:http is also in raw-requests.test.ts, for both paths.
+// Which requests the hot path answers, and that nobody can tell: with HOT_PATH=on and off the
+// answers have the same bytes, and the lines of the log the same text. What it must leave to
+// node:http is also in raw-requests.test.ts, for both paths.
 
 const FRONTEND = 'https://app.example.com';
 const SECRET = '5up3rS3cr3t-0123456789abcdef';
@@ -28,7 +29,11 @@ const answeredBy = async ({
 }: Rig): Promise<{ readonly hot: number; readonly node: number }> => {
   const metrics = await (await fetch(`${operatorsUrl}/metrics`)).text();
   const count = (label: string): number =>
-    Number(new RegExp(`^banks_http_requests_total{answered_by="${label}"} (\\d+)$`, 'm').exec(metrics)?.[1]);
+    Number(
+      new RegExp(`^banks_http_requests_total{answered_by="${label}"} (\\d+)$`, 'm').exec(
+        metrics,
+      )?.[1],
+    );
   return { hot: count('hot_path'), node: count('node_http') };
 };
 
@@ -45,7 +50,8 @@ const linesOf = (rig: Rig): string[] =>
         .replace(/"requestId":"[\da-f-]{36}"/, '"requestId":"new"'),
     );
 
-const get = (...fields: string[]): string => ['GET /banks HTTP/1.1', 'Host: a', ...fields].join('\r\n');
+const get = (...fields: string[]): string =>
+  ['GET /banks HTTP/1.1', 'Host: a', ...fields].join('\r\n');
 
 const CHROME = [
   'Connection: keep-alive',
@@ -64,13 +70,21 @@ const CASES: readonly Case[] = [
   ['a browser', 'hot', get(...CHROME)],
   ['a browser of an allowed origin', 'hot', get(...CHROME, `Origin: ${FRONTEND}`)],
   ['a browser of another origin', 'hot', get(...CHROME, 'Origin: https://evil.example.com')],
-  ['a browser that holds the list', 'hot', get(...CHROME, `Origin: ${FRONTEND}`, 'If-None-Match: *')],
+  [
+    'a browser that holds the list',
+    'hot',
+    get(...CHROME, `Origin: ${FRONTEND}`, 'If-None-Match: *'),
+  ],
   ['HEAD', 'hot', get(...CHROME).replace('GET', 'HEAD')],
   ...ENCODINGS.map((encoding): Case => [encoding, 'hot', get(`Accept-Encoding: ${encoding}`)]),
   ['two fields of one name', 'node', get('Accept-Encoding: gzip;q=0.5', 'Accept-Encoding: br')],
   ['a cookie beyond ASCII', 'hot', get('Cookie: cidade=S\u00e3o\tPaulo', 'Accept-Encoding: br')],
   ['an empty value', 'hot', get('X-Empty:')],
-  ['no space after the colons', 'hot', get('Accept-Encoding:br', 'If-None-Match:*', 'X-Request-Id:a-1')],
+  [
+    'no space after the colons',
+    'hot',
+    get('Accept-Encoding:br', 'If-None-Match:*', 'X-Request-Id:a-1'),
+  ],
   ['a tab in a header that matters', 'node', get('Accept-Encoding: br,\tgzip')],
   ['If-Match: does not fit', 'node', get('If-Match: "a"')],
   ['a query', 'hot', get().replace('/banks', '/banks?a=1&b=%zz')],
@@ -99,7 +113,9 @@ const expectSame = async (
   const before = await answeredBy(hot);
   const lines = [hot, express].map((rig) => linesOf(rig).length);
   await ask(`${request}\r\n\r\n`);
-  await eventually(() => [hot, express].every((rig, index) => linesOf(rig).length > (lines[index] ?? 0)));
+  await eventually(() =>
+    [hot, express].every((rig, index) => linesOf(rig).length > (lines[index] ?? 0)),
+  );
   expect(linesOf(hot).at(-1)).toBe(linesOf(express).at(-1));
   expect(await answeredBy(hot)).toEqual({ ...before, [takes]: before[takes] + 1 });
 };
@@ -133,7 +149,9 @@ test('both have every header that a response by Express has', async () => {
 
 test('both answer alike while draining, where every answer is the last', async () => {
   const draining = await startBothPaths(ENV);
-  const stopped = [draining.hot, draining.express].map(({ service }) => service.stop({ noticeMs: 1_000 }));
+  const stopped = [draining.hot, draining.express].map(({ service }) =>
+    service.stop({ noticeMs: 1_000 }),
+  );
   await expectSame(get(), 'node', draining);
   draining.clock.advance(1_000);
   await Promise.all(stopped);

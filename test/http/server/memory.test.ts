@@ -6,7 +6,8 @@ import { eventually } from '../../helpers/rig.ts';
 
 // What all connections hold together is bounded: test/soak/memory.test.ts fills the built service.
 
-const statusOf = ({ received }: RawClient): string => /^HTTP\/1\.1 (\d+)/.exec(received())?.[1] ?? '';
+const statusOf = ({ received }: RawClient): string =>
+  /^HTTP\/1\.1 (\d+)/.exec(received())?.[1] ?? '';
 const codeOf = ({ received }: RawClient): string => /"code":"(\w+)"/.exec(received())?.[1] ?? '';
 const LONG = `X: ${'x'.repeat(15_000)}\r\n`;
 

@@ -7,8 +7,8 @@ import { readOrdinaryRequest } from '../../../src/http/server/ordinary-request.t
 import { createRandom, mutate } from '../../helpers/random.ts';
 import { PIECES_OF_REQUESTS } from '../../helpers/raw-requests.ts';
 
-// What the hot path reads by itself, held against Node's parser: whatever it accepts, that parser must accept as one
-// whole request without content, of the same meaning.
+// What the hot path reads by itself, held against Node's parser: whatever it accepts, that parser
+// must accept as one whole request without content, of the same meaning.
 
 const socket = new Socket();
 const read = (bytes: string) => readOrdinaryRequest('/banks', Buffer.from(bytes, 'latin1'), socket);
@@ -26,7 +26,10 @@ const readByNode = (bytes: string): object | undefined => {
     isLast = !res.shouldKeepAlive;
   });
   server.on('clientError', () => (isRefused = true));
-  const connection = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+  const connection = new Duplex({
+    read: () => undefined,
+    write: (_chunk, _encoding, done) => done(),
+  });
   server.emit('connection', connection);
   // In a listener's own turn the parser has done all its work when `emit` returns.
   connection.emit('data', Buffer.from(bytes, 'latin1'));

@@ -9,8 +9,8 @@ import { createRandom } from '../../helpers/random.ts';
 import { openRaw, sendRaw, type RawClient } from '../../helpers/raw-http.ts';
 import { eventually } from '../../helpers/rig.ts';
 
-// Clients that send more requests than they have answers for: all are answered in order, one at a time, and a client that
-// does not read costs nothing but its own connection.
+// Clients that send more requests than they have answers for: all are answered in order, one at a
+// time, and a client that does not read costs nothing but its own connection.
 
 const start = async (...args: Parameters<typeof startServer>) => (await startServer(...args)).url;
 
@@ -27,7 +27,9 @@ const echo: RequestListener = (req, res) => void res.end(`[${req.method} ${req.u
 const later: RequestListener = (req, res) => void setImmediate(echo, req, res);
 const LARGE = Buffer.alloc(8 * 1024 * 1024);
 
-/** Another client's request is answered meanwhile, and so what others sent before it has been read. */
+/**
+ * Another client's request is answered meanwhile, and so what others sent before it has been read.
+ */
 const letAnotherAsk = async (url: string): Promise<void> => {
   const { socket } = await open(url);
   socket.resume().write(get('/cold'));
@@ -72,7 +74,10 @@ describe.each([
 
   test('half a head that comes with the end of the request before it has no more time than another; idling is no half head', async () => {
     const url = await start(echo, { ...options, limits: { headersTimeoutMs: 500 } });
-    const send = async ([first, end]: readonly [string, string], next: string): Promise<RawClient> => {
+    const send = async (
+      [first, end]: readonly [string, string],
+      next: string,
+    ): Promise<RawClient> => {
       const client = await open(url);
       client.socket.resume().write(first);
       if (end !== '') await eventually(() => statusesOf(client).length === 1);
@@ -80,7 +85,9 @@ describe.each([
       return client;
     };
     const idle = await Promise.all(ENDS.map((request) => send(request, '')));
-    const half = await Promise.all(ENDS.map((request) => send(request, 'GET /half HTTP/1.1\r\nHos')));
+    const half = await Promise.all(
+      ENDS.map((request) => send(request, 'GET /half HTTP/1.1\r\nHos')),
+    );
     await eventually(() => half.every(({ socket }) => socket.destroyed));
     expect(half.map(statusesOf)).toEqual(ENDS.map(() => ['200', '408']));
     expect(idle.map(statusesOf)).toEqual(ENDS.map(() => ['200']));
@@ -88,7 +95,10 @@ describe.each([
   });
 
   test('over the bound of waiting requests, the client that reads least loses its connection', async () => {
-    const url = await start((_req, res) => res.end(LARGE), { ...options, limits: { heldBytes: 300_000 } });
+    const url = await start((_req, res) => res.end(LARGE), {
+      ...options,
+      limits: { heldBytes: 300_000 },
+    });
     const unread = [await open(url), await open(url), await open(url)];
     for (const { socket } of unread) {
       socket.write(get('/cold').repeat(1_300));
@@ -172,13 +182,15 @@ const LAST_SHAPES = [
 test('300 random pipelines in random pieces get the answers that node:http alone gives', async () => {
   const seed = Number(process.hrtime.bigint() % 2n ** 31n);
   const random = createRandom(seed);
-  const pick = (shapes: readonly string[]): string => shapes[Math.floor(random() * shapes.length)] ?? '';
+  const pick = (shapes: readonly string[]): string =>
+    shapes[Math.floor(random() * shapes.length)] ?? '';
   const echoOne: RequestListener = (req, res) => {
     if (/content|chunks/.test(req.url ?? '')) res.setHeader('Connection', 'close');
     echo(req, res);
   };
   const plain = createServer({ requireHostHeader: false }, echoOne);
-  // Without it, node:http answers only the first of several requests to a client that has closed its side.
+  // Without it, node:http answers only the first of several requests to a client that has closed
+  // its side.
   Object.assign(plain, { httpAllowHalfOpen: true });
   plain.on('checkContinue', echoOne).on('clientError', (_error, socket) => {
     socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
@@ -196,14 +208,20 @@ test('300 random pipelines in random pieces get the answers that node:http alone
     bytes += pick(LAST_SHAPES);
     const cuts = Array.from({ length: random() * 4 }, () => Math.floor(random() * bytes.length));
     const context = `seed ${seed}: ${JSON.stringify([bytes, cuts])}`;
-    const [wanted, ...answers] = await Promise.all(urls.map((url) => sendInPieces(url, bytes, cuts)));
+    const [wanted, ...answers] = await Promise.all(
+      urls.map((url) => sendInPieces(url, bytes, cuts)),
+    );
     for (const got of answers) expect([context, got]).toEqual([context, wanted]);
   };
   await Promise.all(Array.from({ length: 300 }, tryOne));
 });
 
 /** Status and content of each answer, without what only its head tells. */
-const sendInPieces = async (url: string, bytes: string, cuts: readonly number[]): Promise<string[]> => {
+const sendInPieces = async (
+  url: string,
+  bytes: string,
+  cuts: readonly number[],
+): Promise<string[]> => {
   const { socket, received } = await open(url);
   socket.resume();
   const places = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];

@@ -7,14 +7,17 @@ import { eventually } from '../../helpers/rig.ts';
 import { connectionsOf } from '../../helpers/server-sockets.ts';
 import { waitUntil } from '../../helpers/wait-until.ts';
 
-// Who has a connection when there are more than places. All of 127.0.0.0/8 is this machine, so clients can have addresses
-// of their own.
+// Who has a connection when there are more than places. All of 127.0.0.0/8 is this machine, so
+// clients can have addresses of their own.
 
 let running: ServerRig | undefined;
 const pending: ServerResponse[] = [];
 
 /** `/slow` is answered when the test says so. */
-const start = async (limits: Partial<Limits>, isProxy?: (address: string) => boolean): Promise<string> => {
+const start = async (
+  limits: Partial<Limits>,
+  isProxy?: (address: string) => boolean,
+): Promise<string> => {
   const app: RequestListener = (req, res) => {
     if (req.url === '/slow') pending.push(res);
     else res.end(running?.server.isOverCapacity(req) ? 'over capacity' : 'cold');
@@ -72,7 +75,11 @@ test('a request under way keeps its place; newcomers get short answers in the sp
   const probe = await open(url);
   expect(await probe.ask('/hot')).toBe('over capacity');
   await eventually(() => silent[0]?.isOpen() === false);
-  expect([silent[1], waiting, sending].map((client) => client?.isOpen())).toEqual([true, true, true]);
+  expect([silent[1], waiting, sending].map((client) => client?.isOpen())).toEqual([
+    true,
+    true,
+    true,
+  ]);
 });
 
 test('connections that have ended count no more, neither the spare ones nor those of an address', async () => {

@@ -11,7 +11,9 @@ beforeAll(async () => {
 });
 afterAll(() => paths.close());
 
-/** What helmet sets on every answer. That the host name has HTTPS is not this service's to promise. */
+/**
+ * What helmet sets on every answer. That the host name has HTTPS is not this service's to promise.
+ */
 const expectSecured = ({ headers }: RawAnswer): void => {
   expect(headers.get('x-content-type-options')).toBe('nosniff');
   expect(headers.get('content-security-policy')).toContain("default-src 'none'");
@@ -38,14 +40,17 @@ const expectProblem = (answer: RawAnswer): void => {
 };
 const statusesOf = (answers: readonly RawAnswer[]): number[] => answers.map(({ status }) => status);
 
-test.each(REFUSED)('refused with problem+json, on both ports: %s', async (_name, bytes, statuses) => {
-  const answers = await paths.ask(bytes);
-  expect(statusesOf(answers)).toEqual(statuses);
-  // The management port refuses as the public one, and has no /banks.
-  const others = await sendRaw(paths.hot.operatorsUrl, bytes.replaceAll('/banks', '/healthz'));
-  expect(statusesOf(others)).toEqual(statuses);
-  for (const answer of [...answers, ...others]) if (answer.status >= 400) expectProblem(answer);
-});
+test.each(REFUSED)(
+  'refused with problem+json, on both ports: %s',
+  async (_name, bytes, statuses) => {
+    const answers = await paths.ask(bytes);
+    expect(statusesOf(answers)).toEqual(statuses);
+    // The management port refuses as the public one, and has no /banks.
+    const others = await sendRaw(paths.hot.operatorsUrl, bytes.replaceAll('/banks', '/healthz'));
+    expect(statusesOf(others)).toEqual(statuses);
+    for (const answer of [...answers, ...others]) if (answer.status >= 400) expectProblem(answer);
+  },
+);
 
 test.each(ANSWERED)('answered: %s', async (_name, bytes, statuses) => {
   const answers = await paths.ask(bytes);

@@ -8,7 +8,8 @@ import { openRaw, sendRaw } from '../../helpers/raw-http.ts';
 import { eventually } from '../../helpers/rig.ts';
 import { connectionsOf } from '../../helpers/server-sockets.ts';
 
-// The listener by itself: whose request is whose, and its time-outs, with limits that pass while a test looks on.
+// The listener by itself: whose request is whose, and its time-outs, with limits that pass while a
+// test looks on.
 
 let rig: ServerRig;
 const start = async (
@@ -40,13 +41,19 @@ test.each([
   ['with the hot path, nothing', '', { hotPath }],
   ['without it, nothing', '', { hotPath: undefined }],
   ['half a head', 'GET /banks HTTP/1.1\r\nHost: a', { hotPath }],
-])('a client that sends no head in time gets a 408 and a log line: %s', async (_what, bytes, options) => {
-  const url = await start(undefined, { ...options, limits: { headersTimeoutMs: 50 } });
-  const [answer] = await sendRaw(url, bytes, { keepOpen: true });
-  expect([answer?.status, answer?.headers.get('content-type')]).toEqual([408, 'application/problem+json']);
-  const requestId = answer?.headers.get('x-request-id');
-  expect(rig.refusals).toEqual([{ statusCode: 408, code: 'request_timeout', requestId }]);
-});
+])(
+  'a client that sends no head in time gets a 408 and a log line: %s',
+  async (_what, bytes, options) => {
+    const url = await start(undefined, { ...options, limits: { headersTimeoutMs: 50 } });
+    const [answer] = await sendRaw(url, bytes, { keepOpen: true });
+    expect([answer?.status, answer?.headers.get('content-type')]).toEqual([
+      408,
+      'application/problem+json',
+    ]);
+    const requestId = answer?.headers.get('x-request-id');
+    expect(rig.refusals).toEqual([{ statusCode: 408, code: 'request_timeout', requestId }]);
+  },
+);
 
 test('the time for a head counts from its own first byte, however long its connection was idle', async () => {
   const url = await start(undefined, { limits: { headersTimeoutMs: 100 } });
@@ -64,15 +71,21 @@ test('the time for a head counts from its own first byte, however long its conne
 test.each([
   ['half of it has arrived', 'Content-Length: 9\r\n\r\nhalf'],
   ['all of it has, and another request', `Content-Length: 4\r\n\r\nhalf${COLD}`],
-  ['it is in chunks, and another request looks like one', `Transfer-Encoding: chunked\r\n\r\n${HOT}`],
+  [
+    'it is in chunks, and another request looks like one',
+    `Transfer-Encoding: chunked\r\n\r\n${HOT}`,
+  ],
   ['it waits for an invitation', 'Content-Length: 9\r\nExpect: 100-continue\r\n\r\n'],
-])('a request with content is answered, and its connection ends with that: %s', async (_what, rest) => {
-  const url = await start();
-  const bytes = `POST /cold HTTP/1.1\r\nHost: a\r\n${rest}`;
-  const answers = await sendRaw(url, bytes, { keepOpen: true });
-  expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, 'cold']]);
-  expect(answers[0]?.headers.get('connection')).toBe('close');
-});
+])(
+  'a request with content is answered, and its connection ends with that: %s',
+  async (_what, rest) => {
+    const url = await start();
+    const bytes = `POST /cold HTTP/1.1\r\nHost: a\r\n${rest}`;
+    const answers = await sendRaw(url, bytes, { keepOpen: true });
+    expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, 'cold']]);
+    expect(answers[0]?.headers.get('connection')).toBe('close');
+  },
+);
 
 test('a reader that takes nothing is cut off, and one that reads on is not', async () => {
   const url = await start((_req, res) => res.end(LARGE), { limits: { slowReaderMs: 6_000 } });
@@ -86,14 +99,20 @@ test('a reader that takes nothing is cut off, and one that reads on is not', asy
 test('a client that takes its last answer slowly gets all of it, and is closed when it has had the time to close', async () => {
   const last: HotPath = (head, socket) => {
     const content = head.includes('/large') ? LARGE : 'small';
-    socket.write(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${content.length}\r\n\r\n`);
+    socket.write(
+      `HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${content.length}\r\n\r\n`,
+    );
     socket.write(content);
     return { isLast: true };
   };
   const url = await start(undefined, { hotPath: last });
   const slow = await openRaw(url);
   slow.socket.pause().write(HOT.replace('/hot', '/large'));
-  const lingering = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
+  const lingering = connect({
+    port: Number(new URL(url).port),
+    host: '127.0.0.1',
+    allowHalfOpen: true,
+  });
   lingering.resume().write(HOT);
   await once(lingering, 'end');
   await eventually(() => connectionsOf(url) === 1);

@@ -9,8 +9,8 @@ import { CLIENT_ID, CLIENT_SECRET, startClearingHouse } from './clearing-house.t
 import { FintechHub, HUB_CLIENT } from './fintech-hub.ts';
 import { openLegacyGateway } from './legacy-gateway.ts';
 
-// Three providers that were written from one paragraph about the provider alone, before the service was read. They share
-// none of the emulator's assumptions; nothing of the emulator is used here.
+// Three providers that were written from one paragraph about the provider alone, before the service
+// was read. They share none of the emulator's assumptions; nothing of the emulator is used here.
 
 const BASE: Environment = {
   HOST: '127.0.0.1',
@@ -97,7 +97,9 @@ test('a gateway that reads credentials from the form, with a list two objects de
     PROVIDER_CLIENT_SECRET: gateway.clientSecret,
   };
   const unscoped = await doctorOf({ ...env, PROVIDER_TOKEN_AUTH: 'post' });
-  expect(unscoped.text).toContain('ask the provider for the scope, and set PROVIDER_TOKEN_SCOPE to it');
+  expect(unscoped.text).toContain(
+    'ask the provider for the scope, and set PROVIDER_TOKEN_SCOPE to it',
+  );
   // The way that is right is found also where something else is still missing.
   const bare = await doctorOf(env);
   for (const line of ['set PROVIDER_TOKEN_AUTH=post', 'and set PROVIDER_TOKEN_SCOPE to it'])

@@ -109,7 +109,10 @@ export async function openLegacyGateway(): Promise<LegacyGateway> {
       return sendCompressed(response, 401, { fault: { faultstring: 'Invalid access token' } });
     }
     sendCompressed(response, 200, {
-      response: { header: { rc: 0 }, body: { banks: MAINFRAME_ROWS, count: MAINFRAME_ROWS.length } },
+      response: {
+        header: { rc: 0 },
+        body: { banks: MAINFRAME_ROWS, count: MAINFRAME_ROWS.length },
+      },
     });
   });
 

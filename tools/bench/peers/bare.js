@@ -6,7 +6,10 @@ import pino from 'pino';
 // third argument it also writes a line for each request, with the members that the service's lines have.
 
 const [responsesFile, port, log] = process.argv.slice(2);
-const logger = pino({ base: null, enabled: log === 'pino' }, pino.destination({ fd: 1, sync: false }));
+const logger = pino(
+  { base: null, enabled: log === 'pino' },
+  pino.destination({ fd: 1, sync: false }),
+);
 const { identity, br } = JSON.parse(readFileSync(responsesFile, 'utf8'));
 const prepare = ({ headers, notModifiedHeaders, etag, body }) => ({
   ok: headers.flat(),
@@ -38,7 +41,10 @@ const logWhenFinished = (req, res) => {
 
 createServer((req, res) => {
   if (log === 'pino') logWhenFinished(req, res);
-  const response = req.headers['accept-encoding']?.includes('br') ? responses.br : responses.identity;
-  if (req.headers['if-none-match'] === response.etag) res.writeHead(304, response.notModified).end();
+  const response = req.headers['accept-encoding']?.includes('br')
+    ? responses.br
+    : responses.identity;
+  if (req.headers['if-none-match'] === response.etag)
+    res.writeHead(304, response.notModified).end();
   else res.writeHead(200, response.ok).end(response.body);
 }).listen(Number(port), '127.0.0.1');

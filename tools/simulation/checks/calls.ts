@@ -1,5 +1,13 @@
 import type { Call } from '../history.ts';
-import { HOUR, lastAskedMs, longestRetryMs, MINUTE, SECOND, type Check, type Timeline } from './timeline.ts';
+import {
+  HOUR,
+  lastAskedMs,
+  longestRetryMs,
+  MINUTE,
+  SECOND,
+  type Check,
+  type Timeline,
+} from './timeline.ts';
 
 // When the provider is called.
 
@@ -29,7 +37,10 @@ export const oneCallAtATime: Check = function* (timeline) {
           timeline.isConnected(each, other.askedAtMs - SETTLED_MS, askedAtMs),
         );
         // With nothing to serve, a replica does not wait for all of another one's call.
-        if (other.process === process || (isShared && call.hadList && !call.isForced && !other.isForced))
+        if (
+          other.process === process ||
+          (isShared && call.hadList && !call.isForced && !other.isForced)
+        )
           yield `${timeline.at(askedAtMs, process)} calls while ${timeline.at(other.askedAtMs, other.process)} does`;
       }
     }
@@ -48,7 +59,11 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       const isShared = calls
         .filter((call) => call.askedAtMs >= fromMs && call.askedAtMs <= askedAtMs)
         .every((call) =>
-          timeline.isConnected(call.process, Math.max(fromMs, call.process.readyAtMs), call.askedAtMs),
+          timeline.isConnected(
+            call.process,
+            Math.max(fromMs, call.process.readyAtMs),
+            call.askedAtMs,
+          ),
         );
       if (!timeline.everyAnswerDiffers && !isShared) continue;
       const sinceMs = lastAskedMs(list, askedAtMs - 1);
@@ -77,7 +92,8 @@ export const aStartTakesTheSharedList: Check = function* (timeline) {
     )
       continue;
     const write = timeline.writes.findLast(
-      ({ atMs, call }) => atMs < process.startedAtMs - SETTLED_MS && call.process.fields === process.fields,
+      ({ atMs, call }) =>
+        atMs < process.startedAtMs - SETTLED_MS && call.process.fields === process.fields,
     );
     if (!write?.call.list || !timeline.isAgeKnown(write.call.list, askedAtMs)) continue;
     if (timeline.troubled(['redis', 'silent redis'], 'all', write.atMs, askedAtMs)) continue;
@@ -92,7 +108,10 @@ export const aFleetMakesOneCallPerTtl: Check = function* (timeline) {
     // Ages of the lists that were renewed without a reason but their age, in CACHE_TTLs.
     const ages = calls.flatMap(({ process, askedAtMs, isForced }) => {
       const list = timeline.listAt(process, askedAtMs);
-      return isForced || !list || !timeline.everyAnswerDiffers || !timeline.isAgeKnown(list, askedAtMs)
+      return isForced ||
+        !list ||
+        !timeline.everyAnswerDiffers ||
+        !timeline.isAgeKnown(list, askedAtMs)
         ? []
         : Math.min(1, (askedAtMs - lastAskedMs(list, askedAtMs - 1)) / process.ttlMs);
     });
@@ -107,11 +126,16 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
   for (const calls of fleets(timeline))
     for (const [index, asked] of calls.entries()) {
       const { retryAfterMs, endedAtMs, process } = asked;
-      if (!retryAfterMs || endedAtMs === undefined || endedAtMs - asked.askedAtMs > process.timeoutMs)
+      if (
+        !retryAfterMs ||
+        endedAtMs === undefined ||
+        endedAtMs - asked.askedAtMs > process.timeoutMs
+      )
         continue;
       // Of two answers to calls made at the same time, one was a list: the fleet goes on with it.
       const isAnswered = calls.some(
-        ({ askedAtMs, deliveredAtMs = 0 }) => askedAtMs <= endedAtMs && deliveredAtMs >= asked.askedAtMs,
+        ({ askedAtMs, deliveredAtMs = 0 }) =>
+          askedAtMs <= endedAtMs && deliveredAtMs >= asked.askedAtMs,
       );
       if (isAnswered) continue;
       for (const call of calls.slice(index + 1)) {
@@ -127,13 +151,21 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
           );
         const limitMs = asked.hadList && call.hadList ? Math.max(process.ttlMs, HOUR) : MINUTE;
         const untilMs = endedAtMs + Math.min(retryAfterMs, limitMs);
-        if (isKnown && !call.isForced && call.askedAtMs > endedAtMs && call.askedAtMs < untilMs - SECOND)
+        if (
+          isKnown &&
+          !call.isForced &&
+          call.askedAtMs > endedAtMs &&
+          call.askedAtMs < untilMs - SECOND
+        )
           yield `${timeline.at(call.askedAtMs, call.process)} calls ${untilMs - call.askedAtMs} ms before Retry-After is over`;
       }
     }
 };
 
-/** Waits have full jitter: so many attempts take at least so many of the longest back-offs. It is half of each on average. */
+/**
+ * Waits have full jitter: so many attempts take at least so many of the longest back-offs. It is
+ * half of each on average.
+ */
 const PACE = [
   { attempts: 20, longestRetries: 3 },
   { attempts: 60, longestRetries: 18 },
@@ -175,7 +207,8 @@ export const attemptsGoOn: Check = function* (timeline) {
         dueMs,
       );
       const limitMs = dueMs + (isShaken ? MINUTE + 20 * SECOND : 0);
-      if (!timeline.ranThrough(process, call.askedAtMs, limitMs) || limitMs > timeline.endedAtMs) continue;
+      if (!timeline.ranThrough(process, call.askedAtMs, limitMs) || limitMs > timeline.endedAtMs)
+        continue;
       const list = timeline.listAt(process, limitMs);
       const isFresh = list && limitMs - lastAskedMs(list, limitMs) < process.ttlMs;
       const next = calls[index + 1]?.askedAtMs ?? Infinity;

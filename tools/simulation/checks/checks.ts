@@ -31,10 +31,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A list is served until it is older than CACHE_TTL + CACHE_MAX_STALE': isServedUntilItIsTooOld,
   'A list older than CACHE_TTL + CACHE_MAX_STALE is never served': nothingTooOldIsServed,
   'The age that users read is true, whatever clocks do': agesAreTrue,
-  'The last decision, then the last question, decides which list is served': neverBackToWhatWasBefore,
+  'The last decision, then the last question, decides which list is served':
+    neverBackToWhatWasBefore,
   'A list that shrank or drifted replaces nothing unless an operator accepts it': theGuardHolds,
   'After a restart what was saved is served': aRestartServesWhatWasSaved,
-  'While the provider is healthy, nothing older than CACHE_TTL plus one fetch is served': whatIsServedIsFresh,
+  'While the provider is healthy, nothing older than CACHE_TTL plus one fetch is served':
+    whatIsServedIsFresh,
   'While the provider is healthy, there is a list': aListIsThereWhenTheProviderIs,
   'A request waits at most PROVIDER_TIMEOUT': nobodyWaitsTooLong,
   'Requests without a list get the failure of the fleet at once': aKnownFailureIsAnsweredAtOnce,
@@ -47,7 +49,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A fleet backs off as one client does': aFleetBacksOffAsOneClient,
   'While loads fail, attempts go on': attemptsGoOn,
   'All replicas agree within seconds, or a minute after a lost message': allServeTheSame,
-  'ok means that the list of this question, or a later one, is that of the fleet': okMeansThatItIsShared,
+  'ok means that the list of this question, or a later one, is that of the fleet':
+    okMeansThatItIsShared,
   'A refresh is answered': aRefreshIsAnswered,
 };
 

@@ -9,7 +9,10 @@ const A_MINUTE = MINUTE + SECONDS;
 /** What one replica takes, the others have soon after. */
 const SOON = 5 * SECOND;
 
-/** Whether the replicas of two processes have had time to agree since something was wrong with Redis or with them. */
+/**
+ * Whether the replicas of two processes have had time to agree since something was wrong with Redis
+ * or with them.
+ */
 const mustAgree = (timeline: Timeline, a: Process, b: Process, atMs: number): boolean =>
   [a, b].every(
     (process) =>
@@ -35,7 +38,8 @@ export const allServeTheSame: Check = function* (timeline) {
         // Too old for one of them is not yet too old for another.
         const isOld = atMs - lastAskedMs(theirs, atMs) > process.ttlMs + process.maxStaleMs - SOON;
         const isNew =
-          timeline.listAt(other, atMs - SOON) !== theirs || timeline.listAt(process, atMs - SOON) !== mine;
+          timeline.listAt(other, atMs - SOON) !== theirs ||
+          timeline.listAt(process, atMs - SOON) !== mine;
         if (!isOld && !isNew && timeline.isAgeKnown(theirs, atMs))
           yield `${timeline.at(atMs, process)} serves ${timeline.nameOf(mine)}, ${other.name} ${timeline.nameOf(theirs)}`;
       }
@@ -62,8 +66,12 @@ export const okMeansThatItIsShared: Check = function* (timeline) {
 export const aRefreshIsAnswered: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs = Infinity, answer } of timeline.refreshes) {
     const limitMs = 8 * process.timeoutMs + 10 * SECOND;
-    if (endedAtMs - atMs > limitMs && timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs)))
+    if (
+      endedAtMs - atMs > limitMs &&
+      timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs))
+    )
       yield `${timeline.at(atMs, process)} has not answered a refresh after ${limitMs} ms`;
-    if (answer === 'internal') yield `${timeline.at(endedAtMs, process)} answers internal to a refresh`;
+    if (answer === 'internal')
+      yield `${timeline.at(endedAtMs, process)} answers internal to a refresh`;
   }
 };

@@ -3,8 +3,10 @@ import { lastAskedMs, longestRetryMs, SECOND, type Check, type Timeline } from '
 
 // How fresh what is served is, and who waits.
 
-/** Once the provider is healthy, a fresh list is there after the longest back-off, loads and leases, and what it takes to find
- * out that Redis has gone. */
+/**
+ * Once the provider is healthy, a fresh list is there after the longest back-off, loads and leases,
+ * and what it takes to find out that Redis has gone.
+ */
 const recoveryMs = (process: Process): number =>
   2 * longestRetryMs(process) + 4 * process.timeoutMs + 20 * SECOND;
 
@@ -29,11 +31,14 @@ export const whatIsServedIsFresh: Check = function* (timeline) {
     const isShaken =
       timeline.troubled(['process', 'sleep'], 'all', sinceMs, atMs) ||
       timeline.troubled(STORE, 'all', sinceMs, atMs);
-    const oldest = process.ttlMs + 3 * SECOND + (isShaken ? 2 * process.timeoutMs + 10 * SECOND : 0);
+    const oldest =
+      process.ttlMs + 3 * SECOND + (isShaken ? 2 * process.timeoutMs + 10 * SECOND : 0);
     const isOld =
-      ageMs > oldest || (timeline.isAgeKnown(list, atMs) && atMs - lastAskedMs(list, atMs) > oldest);
+      ageMs > oldest ||
+      (timeline.isAgeKnown(list, atMs) && atMs - lastAskedMs(list, atMs) > oldest);
     if (!isOld || !timeline.ranThrough(process, sinceMs, atMs)) continue;
-    if (!timeline.isHealthy(process, sinceMs, atMs) || mayBeRefused(timeline, process, atMs)) continue;
+    if (!timeline.isHealthy(process, sinceMs, atMs) || mayBeRefused(timeline, process, atMs))
+      continue;
     yield `${timeline.at(atMs, process)} serves ${timeline.nameOf(list)}, and says that it is ${ageMs} ms old`;
   }
 };
@@ -42,7 +47,8 @@ export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
   for (const { process, atMs, failure, endedAtMs = atMs } of timeline.visits) {
     const sinceMs = atMs - recoveryMs(process);
     if (!failure || !timeline.isHealthy(process, sinceMs, endedAtMs)) continue;
-    if (timeline.troubled(['sleep'], 'all', sinceMs, endedAtMs) || process.endedAtMs <= endedAtMs) continue;
+    if (timeline.troubled(['sleep'], 'all', sinceMs, endedAtMs) || process.endedAtMs <= endedAtMs)
+      continue;
     if (timeline.troubled(STORE, 'all', sinceMs, endedAtMs)) continue;
     const isShaken = timeline.processes.some(
       (other) => other !== process && other.endedAtMs >= sinceMs && other.endedAtMs <= endedAtMs,
@@ -57,7 +63,10 @@ export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
         mayBeRefused(timeline, process, untilMs),
     );
     if (isJustOver) continue;
-    if (isShaken || timeline.calls.some(({ list }) => list && list.shape.nameless === list.shape.size))
+    if (
+      isShaken ||
+      timeline.calls.some(({ list }) => list && list.shape.nameless === list.shape.size)
+    )
       continue;
     yield `${timeline.at(endedAtMs, process)} answers ${failure}`;
   }
@@ -66,7 +75,10 @@ export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
 export const nobodyWaitsTooLong: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs = Infinity } of timeline.visits) {
     const limitMs = process.timeoutMs + SECOND;
-    if (endedAtMs - atMs > limitMs && timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs)))
+    if (
+      endedAtMs - atMs > limitMs &&
+      timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs))
+    )
       yield `${timeline.at(atMs, process)} has not answered after ${limitMs} ms`;
   }
 };
@@ -86,7 +98,11 @@ export const aKnownFailureIsAnsweredAtOnce: Check = function* (timeline) {
     const last = calls.findLast((call) => (call.endedAtMs ?? Infinity) < atMs - 3 * SECOND);
     const wasTold =
       last &&
-      timeline.isConnected(last.process, last.askedAtMs - 15 * SECOND, (last.endedAtMs ?? 0) + SECOND);
+      timeline.isConnected(
+        last.process,
+        last.askedAtMs - 15 * SECOND,
+        (last.endedAtMs ?? 0) + SECOND,
+      );
     if (!isLoading && wasTold && last.failure && atMs - (last.endedAtMs ?? 0) < 60 * SECOND)
       yield `${timeline.at(atMs, process)} answers only after ${endedAtMs - atMs} ms what is known: ${failure}`;
   }

@@ -73,9 +73,14 @@ export const neverBackToWhatWasBefore: Check = function* (timeline) {
         lastAskedMs(list, atMs) < process.startedAtMs ||
         timeline.calls.some((call) => call.list === list && call.process === process),
     );
-    const isOver = expiryMs(process, before.list, atMs) < atMs || !timeline.isAgeKnown(before.list, atMs);
+    const isOver =
+      expiryMs(process, before.list, atMs) < atMs || !timeline.isAgeKnown(before.list, atMs);
     // A list that was loaded without knowing of the others' is measured by theirs.
-    if ((timeline.hasSnapshot && isRestored) || isOver || mayBeRefused(after.shape, before.list.shape))
+    if (
+      (timeline.hasSnapshot && isRestored) ||
+      isOver ||
+      mayBeRefused(after.shape, before.list.shape)
+    )
       continue;
     if (timeline.isLater(after, before.list, atMs) === false)
       yield `${timeline.at(atMs, process)} replaces ${timeline.nameOf(before.list)} by ${timeline.nameOf(after)}`;
@@ -94,11 +99,15 @@ export const theGuardHolds: Check = function* (timeline) {
     const sinceMs = atMs - windowMs(process);
     const decision = timeline.decisionOf(after);
     const isAccepted = timeline.everyAnswerDiffers
-      ? (list: BankList): boolean => decision !== undefined && decision !== timeline.decisionOf(list)
+      ? (list: BankList): boolean =>
+          decision !== undefined && decision !== timeline.decisionOf(list)
       : (): boolean =>
           timeline.refreshes.some(
             ({ accepts, atMs: acceptedAtMs, process: { fields } }) =>
-              accepts && fields === process.fields && acceptedAtMs <= atMs && acceptedAtMs >= sinceMs,
+              accepts &&
+              fields === process.fields &&
+              acceptedAtMs <= atMs &&
+              acceptedAtMs >= sinceMs,
           );
     /** Whether the fleet held this very list before; what a replica remembers, others and restarts know. */
     const isBack = timeline.servings.some(
@@ -116,7 +125,8 @@ export const theGuardHolds: Check = function* (timeline) {
     const isLoadedHere = timeline.calls.some(
       ({ list, process: loader }) => list === after && loader === process,
     );
-    const goesEitherWay = (list: BankList): boolean => !isLoadedHere && mayBeRefused(after.shape, list.shape);
+    const goesEitherWay = (list: BankList): boolean =>
+      !isLoadedHere && mayBeRefused(after.shape, list.shape);
     const measure = earlier.find(
       ({ list, untilMs }) =>
         untilMs >= sinceMs &&
@@ -138,7 +148,12 @@ export const aRestartServesWhatWasSaved: Check = function* (timeline) {
       (other) => other.index === index && other.startedAtMs < startedAtMs,
     );
     const saved = last && timeline.servingsOf(last).at(-1);
-    if (!saved?.list || !last || saved.fromMs > last.endedAtMs - 5 * SECOND || readyAtMs === Infinity)
+    if (
+      !saved?.list ||
+      !last ||
+      saved.fromMs > last.endedAtMs - 5 * SECOND ||
+      readyAtMs === Infinity
+    )
       continue;
     if (timeline.troubled(['disk'], index, saved.fromMs - SECOND, readyAtMs)) continue;
     if (timeline.troubled(['sleep'], index, saved.fromMs, readyAtMs)) continue;

@@ -66,7 +66,12 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     !troubled(['redis', 'silent redis'], process.index, fromMs, untilMs);
 
   /** Until when the provider wants no calls, and the fleet obeys: README, "Retries". */
-  const leaveAloneUntilMs = ({ endedAtMs: atMs, retryAfterMs = 0, process, hadList }: Call): number =>
+  const leaveAloneUntilMs = ({
+    endedAtMs: atMs,
+    retryAfterMs = 0,
+    process,
+    hadList,
+  }: Call): number =>
     (atMs ?? Infinity) + Math.min(retryAfterMs, hadList ? Math.max(process.ttlMs, HOUR) : MINUTE);
   /** Whether the provider answered rightly for the whole interval, and wanted calls. */
   const isHealthy = (process: Process, fromMs: number, untilMs: number): boolean =>
@@ -80,7 +85,11 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     );
 
   /** The operator's request that a call was made for. */
-  const acceptanceOf = ({ process, askedAtMs, deliveredAtMs = Infinity }: Call): Refresh | undefined =>
+  const acceptanceOf = ({
+    process,
+    askedAtMs,
+    deliveredAtMs = Infinity,
+  }: Call): Refresh | undefined =>
     refreshes.find(
       ({ process: asked, accepts, atMs, endedAtMs: answeredAtMs = Infinity }) =>
         accepts && asked === process && atMs <= askedAtMs && answeredAtMs >= deliveredAtMs,
@@ -95,13 +104,22 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     decisions.set(
       list,
       acceptanceOf(call)
-        ? { atMs: deliveredAtMs, wasNeeded: before !== undefined && mustBeRefused(before.shape, list.shape) }
+        ? {
+            atMs: deliveredAtMs,
+            wasNeeded: before !== undefined && mustBeRefused(before.shape, list.shape),
+          }
         : inherited,
     );
   }
 
-  /** A guard that refuses the list has a reason in what any replica of the fleet has served lately. */
-  const mayGuardRefuse = ({ fields, ...process }: Process, list: BankList, atMs: number): boolean => {
+  /**
+   * A guard that refuses the list has a reason in what any replica of the fleet has served lately.
+   */
+  const mayGuardRefuse = (
+    { fields, ...process }: Process,
+    list: BankList,
+    atMs: number,
+  ): boolean => {
     // What is remembered is kept in parts of the window, and forgotten by the part.
     const memory = 1.2 * windowMs({ fields, ...process });
     return servings.some(
@@ -115,8 +133,9 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   };
 
   /**
-   * Whether it can be known how old a list is. A snapshot has only the wall clock: where that was changed between the list and a
-   * start, the process cannot know, and neither can those that have the list from it.
+   * Whether it can be known how old a list is. A snapshot has only the wall clock: where that was
+   * changed between the list and a start, the process cannot know, and neither can those that have
+   * the list from it.
    */
   const isAgeKnown = (list: BankList, atMs: number): boolean => {
     const askedAtMs = lastAskedMs(list, atMs);
@@ -131,8 +150,8 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     );
   };
   /**
-   * Whether `a` has precedence over `b`, by the contract's order: a later decision, then a later question. Undefined where they
-   * are too close, or what is known of decisions does not tell.
+   * Whether `a` has precedence over `b`, by the contract's order: a later decision, then a later
+   * question. Undefined where they are too close, or what is known of decisions does not tell.
    */
   const isLater = (a: BankList, b: BankList, atMs: number): boolean | undefined => {
     const [mine, theirs] = [decisions.get(a), decisions.get(b)];

@@ -26,15 +26,20 @@ const replaceParts = (source, ids, title) => {
   for (const id of ids) {
     const shown = document.getElementById(id);
     const renewed = source.getElementById(id);
-    if (shown.innerHTML !== renewed.innerHTML) shown.replaceChildren(...renewed.cloneNode(true).childNodes);
+    if (shown.innerHTML !== renewed.innerHTML)
+      shown.replaceChildren(...renewed.cloneNode(true).childNodes);
   }
-  document.getElementById('verdict').dataset.severity = source.getElementById('verdict').dataset.severity;
+  document.getElementById('verdict').dataset.severity =
+    source.getElementById('verdict').dataset.severity;
   document.title = title;
 };
 
 const renew = async () => {
   try {
-    const answer = await fetch('./', { cache: 'no-store', signal: AbortSignal.timeout(INTERVAL_MS) });
+    const answer = await fetch('./', {
+      cache: 'no-store',
+      signal: AbortSignal.timeout(INTERVAL_MS),
+    });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
     // Another version has other parts, and another script.
