@@ -10,6 +10,7 @@ import type { Environment } from '../src/config/reader.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { runNode } from './helpers/program.ts';
+import { waitUntil } from './helpers/wait-until.ts';
 
 // The built demo, used only through what it prints.
 
@@ -37,10 +38,9 @@ const startDemo = (env: Environment = {}) => {
   };
 };
 
-/** Repeats until the condition holds; the test's time limit ends it. */
+/** Waits until the condition holds. */
 const until = async (isWanted: () => Promise<boolean>): Promise<void> => {
-  // oxlint-disable-next-line no-await-in-loop
-  while (!(await isWanted())) await new Promise((next) => setTimeout(next, 20));
+  await waitUntil(isWanted.toString(), isWanted, Boolean);
 };
 
 /** Occupies a port on loopback; does nothing if it is already in use. */

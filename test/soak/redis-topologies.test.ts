@@ -4,13 +4,13 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
+import { waitUntil } from '../helpers/wait-until.ts';
 
 // A Redis Cluster of three nodes, and a primary that Sentinel replaces, behind a name that follows
 // it: two replicas share one list, go on while a node is away, and share again.
@@ -38,13 +38,7 @@ const startNode = async (port: number, ...more: readonly string[]) => {
 const cli = (port: number, ...args: readonly string[]): string =>
   spawnSync('redis-cli', ['-p', String(port), ...args]).stdout.toString();
 const until = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
-  const giveUpAtMs = performance.now() + 60_000;
-  // oxlint-disable-next-line no-await-in-loop -- until it is so
-  while (!(await condition())) {
-    if (performance.now() > giveUpAtMs) throw new Error(`never came true: ${what}`);
-    // oxlint-disable-next-line no-await-in-loop -- see above
-    await setTimeout(100);
-  }
+  await waitUntil(what, condition, Boolean, 60_000);
 };
 const countOf = async ({ url }: ServiceProcess): Promise<number> => {
   const startedAtMs = performance.now();
