@@ -154,10 +154,14 @@ export const createRenewal = (options: RenewalOptions) => {
    * list.
    */
   const patienceMs = ({ failure }: Lease): number => {
-    const servableForMs = cached.servableForMs();
-    if (failure) return Math.max(servableForMs + 1, LONGEST_RETRY_MS);
-    return servableForMs > 0 ? Infinity : loadTimeoutMs / 2;
+    if (failure) return longestWaitMs();
+    return cached.servableForMs() > 0 ? Infinity : loadTimeoutMs / 2;
   };
+
+  /** The longest wait after a failure: until the list is over, and at least a minute. */
+  const longestWaitMs = (): number => Math.max(cached.servableForMs() + 1, LONGEST_RETRY_MS);
+  /** The longest `Retry-After` that is obeyed, whoever got it. */
+  const longestRetryAfterMs = Math.max(ttlMs, LONGEST_RETRY_AFTER_MS);
 
   const takeOver = (
     { heldUntilMs }: Lease,
@@ -169,22 +173,19 @@ export const createRenewal = (options: RenewalOptions) => {
     const error = new LoadError(kind, 'the load of another replica failed');
     failures.addShared(error, attempts, failingForMs);
     const spreadMs = random() * fleet.handoverMs;
-    const longestMs = Math.max(cached.servableForMs() + 1, LONGEST_RETRY_MS);
     const nowMs = clock.monotonicMs();
-    const askedMs = Math.min(askedForMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS));
+    const askedMs = Math.min(askedForMs, longestRetryAfterMs);
     // Who has made the attempt may have had nothing to serve, and waits less.
-    const untilMs = Math.min(Math.max(heldUntilMs, nowMs + askedMs, ownDueAtMs), nowMs + longestMs);
+    const wantedAtMs = Math.max(heldUntilMs, nowMs + askedMs, ownDueAtMs);
+    const untilMs = Math.min(wantedAtMs, nowMs + longestWaitMs());
     plan = { cause: error, dueAtMs: monotonic(untilMs + spreadMs) };
     keeper.onEvent({ type: 'list-load-failed-elsewhere', error, state: cached.state() });
   };
 
   /** Another replica's `Retry-After` counts for this one too, as far as its own would. */
   const postpone = (cause: LoadError, askedForMs: number): void => {
-    const longestMs = Math.min(
-      Math.max(ttlMs, LONGEST_RETRY_AFTER_MS),
-      Math.max(cached.servableForMs() + 1, LONGEST_RETRY_MS),
-    );
-    const untilMs = clock.monotonicMs() + Math.min(askedForMs, longestMs);
+    const waitMs = Math.min(askedForMs, longestRetryAfterMs, longestWaitMs());
+    const untilMs = clock.monotonicMs() + waitMs;
     if (plan.cause === cause && untilMs > plan.dueAtMs)
       plan = { cause, dueAtMs: monotonic(untilMs) };
   };
