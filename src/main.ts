@@ -25,6 +25,7 @@ process.on('SIGUSR2', () => undefined);
 // not listen for.
 const { LAST_LINES_MS, parseCommandLine, USAGE } = await import('./commands/command-line.ts');
 const { stackOf } = await import('./error-code.ts');
+const { isReadHanging } = await import('./regular-file.ts');
 const { createRedaction } = await import('./secrets/redaction.ts');
 const { createLogDestination, openNonBlocking, writeWithin } =
   await import('./telemetry/log-stream.ts');
@@ -38,10 +39,19 @@ const stderrFd = openNonBlocking(process.stderr);
 const writeError = (text: string): void =>
   writeWithin(stderrFd, Buffer.from(`${redaction.redact(text)}\n`), LAST_LINES_MS);
 
+/**
+ * Ends the process. Node's exit waits for every read of a file, so that one which hangs takes a
+ * signal, and the status is 137.
+ */
+const exit = (status = process.exitCode): void => {
+  if (isReadHanging()) process.kill(process.pid, 'SIGKILL');
+  process.exit(status);
+};
+
 process.on('uncaughtException', (error) => {
   // Before the log's last lines: those may have no reader.
   writeError(`banks-bff: unexpected error. ${stackOf(error)}`);
-  process.exit(1);
+  exit(1);
 });
 
 const context: ServeContext = {
@@ -87,5 +97,6 @@ if (request === 'help') {
   process.exitCode = await RUN[command](argument);
   // What could not be closed in time must not keep the service running. Other commands end once
   // their output is read.
-  if (command === 'serve') process.exit();
+  if (command === 'serve') exit();
+  else if (isReadHanging()) process.stdout.write('', () => exit());
 }

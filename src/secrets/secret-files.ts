@@ -1,4 +1,4 @@
-import { describeUnreadable, readTextFile } from '../regular-file.ts';
+import { describeUnreadable, readTextFile, type ReadLimits } from '../regular-file.ts';
 import { MAX_SECRET_BYTES, type Secret } from './secret.ts';
 import { createWatchedFiles, type WatchedFilesOptions } from './watched-files.ts';
 
@@ -69,8 +69,8 @@ export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFi
       return files.add({
         variables: [variable],
         withdrawal,
-        read: async () => {
-          const { text, problem } = await readSecretFile(source.path, isToken);
+        read: async (limits) => {
+          const { text, problem } = await readSecretFile(source.path, isToken, limits);
           const wrong = problem ?? problemOf(name, text);
           if (wrong !== undefined) return { problems: [{ variable, text: wrong }] };
           for (const secret of secretsIn(text)) addSecret(variable, secret);
@@ -84,9 +84,10 @@ export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFi
 const readSecretFile = async (
   path: string,
   isToken: boolean,
+  limits?: ReadLimits,
 ): Promise<{ readonly text: string; readonly problem?: string }> => {
   try {
-    const text = await readTextFile(path, MAX_SECRET_BYTES);
+    const text = await readTextFile(path, MAX_SECRET_BYTES, limits);
     // Editors end a file with a line break, which is not part of the secret. Spaces may be, except
     // in a token.
     return { text: isToken ? text.trim() : text.replace(/(?<![\r\n])[\r\n]+$/, '') };

@@ -1,7 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import * as tls from 'node:tls';
 import type { Clock } from '../clock.ts';
-import { describeReadError, describeUnreadable, readRegularFile } from '../regular-file.ts';
+import {
+  describeReadError,
+  describeUnreadable,
+  readRegularFile,
+  type ReadLimits,
+} from '../regular-file.ts';
 import type { FileProblem, Reading, WatchedFiles } from './watched-files.ts';
 
 // The files of mutual TLS and private authorities: client certificate, private key, extra
@@ -41,8 +46,8 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
   const { secrets, addSecret, clock } = options;
   let problem: string | undefined;
 
-  const read = async (last: Usable | undefined): Promise<Reading<Usable>> => {
-    const reading = await readTlsFiles(files, clock.wallMs(), last);
+  const read = async (limits: ReadLimits, last?: Usable): Promise<Reading<Usable>> => {
+    const reading = await readTlsFiles(files, clock.wallMs(), limits, last);
     const { value, problems } = reading;
     problem = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ') || undefined;
     if (value && value !== last) {
@@ -88,6 +93,7 @@ interface Usable {
 const readTlsFiles = async (
   files: TlsFiles,
   nowMs: number,
+  limits?: ReadLimits,
   last?: Usable,
 ): Promise<Reading<Usable>> => {
   const problems: FileProblem[] = [];
@@ -97,7 +103,7 @@ const readTlsFiles = async (
     const path = files[variable];
     if (!path) return undefined;
     try {
-      return (await readRegularFile(path, MAX_PEM_BYTES)).toString('latin1');
+      return (await readRegularFile(path, MAX_PEM_BYTES, limits)).toString('latin1');
     } catch (error) {
       report(variable, describeUnreadable(error, MAX_PEM_BYTES));
       return undefined;

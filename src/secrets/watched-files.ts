@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { withDeadline } from '../deadline.ts';
+import type { ReadLimits } from '../regular-file.ts';
 
 // The life cycle of files that the service reads while it runs. They are read at each use, twice a
 // second and by POST /refresh, so that rotation and swapped symbolic links need no notification by
@@ -51,7 +51,7 @@ interface FileGroup<T> {
    */
   readonly withdrawal?: string | undefined;
   /** Reads the files; `last` is what they last held. Never rejects. */
-  readonly read: (last: T | undefined) => Promise<Reading<T>>;
+  readonly read: (limits: ReadLimits, last: T | undefined) => Promise<Reading<T>>;
 }
 
 /**
@@ -62,9 +62,6 @@ const LOOK_EVERY_MS = 500;
 
 /** A file that is written in place is empty for some milliseconds. */
 const CONFIRM_AFTER_MS = 100;
-/** A file on a network may take long, or for ever. */
-const LONGEST_READ_MS = 2_000;
-const TOO_SLOW = `cannot be read within ${LONGEST_READ_MS} ms; check the file system that it is on`;
 
 export interface WatchedFilesOptions {
   readonly clock: Clock;
@@ -104,15 +101,14 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
     let why = '';
     let started = 0;
     let newest = 0;
-    const readWithin = createBoundedRead(variables, read, ioClock);
     const isReported = (): boolean => variables.some((variable) => states.get(variable)?.unusable);
     const reread = async (): Promise<void> => {
       started += 1;
       const turn = started;
-      let reading = await readWithin(last);
+      let reading = await read({ clock: ioClock }, last);
       if (reading.value === undefined && last !== undefined && !isReported()) {
         await new Promise<void>((resolve) => void ioClock.after(CONFIRM_AFTER_MS, resolve));
-        reading = await readWithin(last);
+        reading = await read({ clock: ioClock }, last);
       }
       const { value, problems } = reading;
       // One that was overtaken has read an older state of the files.
@@ -167,31 +163,5 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
       isWatching = false;
       cancelNext();
     },
-  };
-};
-
-/**
- * `read` with a deadline. While a read hangs no other is begun, because each one holds one of the
- * four threads that Node has for files.
- */
-const createBoundedRead = <T>(
-  variables: readonly string[],
-  read: FileGroup<T>['read'],
-  clock: Clock,
-): FileGroup<T>['read'] => {
-  const tooSlow = { problems: variables.map((variable) => ({ variable, text: TOO_SLOW })) };
-  let isHanging = false;
-  return async (last) => {
-    if (isHanging) return tooSlow;
-    const reading = read(last);
-    return withDeadline(() => reading, {
-      limitMs: LONGEST_READ_MS,
-      clock,
-      timeoutError: () => new Error(TOO_SLOW),
-    }).catch(() => {
-      isHanging = true;
-      void reading.then(() => (isHanging = false));
-      return tooSlow;
-    });
   };
 };

@@ -7,8 +7,7 @@ import {
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { eventually } from '../helpers/rig.ts';
 
-// What files do that a test cannot make them do: change between two reads, and never be read to the
-// end.
+// What files do that a test cannot make them do: change between two reads.
 
 const EMPTY: Reading<string> = { problems: [{ variable: 'SECRET_FILE', text: 'is empty' }] };
 
@@ -21,23 +20,16 @@ const watch = (withdrawal?: string) => {
     onEvent: (event) => void events.push(event),
   });
   let next: () => Promise<Reading<string>> = () => Promise.resolve({ value: 'old', problems: [] });
-  let reads = 0;
   const current = files.add({
     variables: ['SECRET_FILE'],
     withdrawal,
-    read: () => {
-      reads += 1;
-      return next();
-    },
+    read: () => next(),
   });
   return {
     clock,
     events,
-    files,
     current,
-    reads: () => reads,
     reading: (reading: Reading<string>) => (next = () => Promise.resolve(reading)),
-    hanging: (hang: Promise<Reading<string>>) => (next = () => hang),
   };
 };
 
@@ -62,32 +54,3 @@ test.each([undefined, 'it is refused'])(
     expect(events).toHaveLength(1);
   },
 );
-
-test('a file that is not read to the end is reported, read once, and used when it is', async () => {
-  const { clock, events, files, current, hanging, reading, reads } = watch();
-  await current();
-  let end = (_reading: Reading<string>): void => {};
-  hanging(new Promise((resolve) => (end = resolve)));
-  const next = current();
-  await eventually(() => clock.waits().includes(2_000));
-  clock.advance(2_000);
-  await eventually(() => clock.waits().includes(100));
-  clock.advance(100);
-  expect(await next).toBe('old');
-  expect(events).toEqual([
-    {
-      type: 'secret-file-unusable',
-      variable: 'SECRET_FILE',
-      problem: 'cannot be read within 2000 ms; check the file system that it is on',
-      consequence: 'the last usable one stays in use',
-    },
-  ]);
-  // Each further read would hold another thread.
-  await files.check();
-  expect(reads()).toBe(2);
-  reading({ value: 'new', problems: [] });
-  end(EMPTY);
-  await clock.turn();
-  expect(await current()).toBe('new');
-  expect(events.at(-1)?.type).toBe('secret-file-usable');
-});
