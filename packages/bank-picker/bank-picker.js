@@ -54,18 +54,15 @@ const FLAGS = /** @type {const} */ ({
   required: 'valueMissing',
 });
 
-const SOURCES = new Set(['src', 'code-field', 'name-field', 'id-field', 'logo-field']);
+/** Attributes with which the list is loaded. */
+const isSource = (/** @type {string} */ attribute) => /^src$|-field$/.test(attribute);
 
 /** @implements {Types} */
 export class BankPickerElement extends Base {
   static formAssociated = true;
   static observedAttributes = [
-    ...SOURCES,
-    'value',
-    'label',
+    ...Object.values(TEXTS).map(([attribute]) => attribute),
     'aria-label',
-    'help',
-    'placeholder',
     'required',
     'lang',
   ];
@@ -145,7 +142,7 @@ export class BankPickerElement extends Base {
 
   /** @param {string} name */
   attributeChangedCallback(name) {
-    if (SOURCES.has(name)) this.#scheduleLoad();
+    if (isSource(name)) this.#scheduleLoad();
     else if (name === 'value' && !this.#isDirty) this.#select(this.defaultValue);
     else if (name === 'lang') this.#speak();
     this.#label();
@@ -296,8 +293,8 @@ export class BankPickerElement extends Base {
       this.#picker.setBanks(this.#offered());
     }
     this.#picker.setStatus(status);
-    for (const kind of ['loading', 'loaded', 'failed']) this.#internals.states?.delete(kind);
-    this.#internals.states?.add(status.kind);
+    this.#internals.states.clear();
+    this.#internals.states.add(status.kind);
     if (status.kind === 'loaded' && value !== '') this.#select(value);
     this.#label();
     this.#validate();
@@ -428,16 +425,16 @@ export class BankPickerElement extends Base {
   }
 }
 
-const languageOf = (/** @type {Element} */ element) => {
-  /** @type {Element | undefined} */
-  let at = element;
-  while (at) {
-    const lang = at.getAttribute('lang');
-    if (lang) return lang;
-    const root = at.getRootNode();
-    at = at.parentElement ?? (root instanceof ShadowRoot ? root.host : undefined);
-  }
-  return navigator.language;
+/**
+ * The language of the closest element that has one, also outside of the shadow root around it.
+ * @param {Element} element
+ * @returns {string}
+ */
+const languageOf = (element) => {
+  const language = element.closest('[lang]:not([lang=""])')?.getAttribute('lang');
+  if (language) return language;
+  const root = element.getRootNode();
+  return root instanceof ShadowRoot ? languageOf(root.host) : navigator.language;
 };
 
 // If a page loads it twice, as in two bundles, the first one stays.

@@ -132,8 +132,7 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
       if (opened || !popup.isConnected) return;
       opened = new AbortController();
       const { signal } = opened;
-      popup.classList.add('open');
-      popup.showPopover?.();
+      popup.showPopover();
       if (place() < LEAST_HEIGHT_PX) {
         field.scrollIntoView({ block: 'start' });
         place();
@@ -154,8 +153,7 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
       if (!opened) return;
       opened.abort();
       opened = undefined;
-      popup.classList.remove('open');
-      if (popup.isConnected) popup.hidePopover?.();
+      if (popup.isConnected) popup.hidePopover();
     },
   };
 };

@@ -143,7 +143,9 @@ const fetchBanks = async (url, fields, signal) => {
     const response = await fetch(url, { credentials: 'omit', signal });
     const body = await response.json().catch(() => undefined);
     signal.throwIfAborted();
-    return response.ok ? judgeList(response, body, fields) : judgeProblem(response, body);
+    if (response.ok) return toStatus(response, body, fields);
+    const code = isRecord(body) ? textOf(body['code']) : '';
+    return toFailed(response, code || `http_${response.status}`);
   } catch {
     // Offline, refused, timed out, or an origin that the service does not allow: a page cannot tell which.
     return { kind: 'failed', code: 'no_answer', requestId: '', retryAfterSeconds: undefined };
@@ -156,7 +158,7 @@ const fetchBanks = async (url, fields, signal) => {
  * @param {FieldNames} fields
  * @returns {Loaded | Failed}
  */
-const judgeList = (response, list, fields) => {
+const toStatus = (response, list, fields) => {
   if (!Array.isArray(list)) return toFailed(response, 'not_a_list');
   const banks = list.filter(isRecord).map((entry) => toBank(entry, fields, response.url));
   const usable = banks.filter(({ id, name }) => id !== '' && name !== '');
@@ -166,16 +168,6 @@ const judgeList = (response, list, fields) => {
     banks: usable,
     overdueSeconds: overdueSeconds(response.headers.get('Cache-Status')),
   };
-};
-
-/**
- * @param {Response} response
- * @param {unknown} problem
- * @returns {Failed}
- */
-const judgeProblem = (response, problem) => {
-  const code = isRecord(problem) ? textOf(problem['code']) : '';
-  return toFailed(response, code || `http_${response.status}`);
 };
 
 /**

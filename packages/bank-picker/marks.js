@@ -1,5 +1,12 @@
-import { isNumber, SHORTEST, TIER, tierWithErrors } from './matching.js';
+import {
+  isNumber,
+  SHORTEST_ERROR,
+  SHORTEST_INSIDE,
+  SHORTEST_ISPB,
+  tierWithErrors,
+} from './matching.js';
 import { placedWordsIn, soundOf, wordsIn } from './spelling.js';
+import * as TIER from './tiers.js';
 import { EMPTY, isEmpty, LONG_FORMS } from './words.js';
 
 // Why a bank is a hit: the name that explains it, and which characters matched. Only for the hits that are drawn.
@@ -57,7 +64,7 @@ const markNumber = ({ code, id }, word) => {
     };
   }
   if (code.startsWith(word)) return { field: 'code', span: [0, word.length] };
-  if (word.length < SHORTEST.ispb) return undefined;
+  if (word.length < SHORTEST_ISPB) return undefined;
   if (id.startsWith(word)) return { field: 'id', span: [0, word.length] };
   return word.padStart(8, '0') === id || word.startsWith(id)
     ? { field: 'id', span: [0, id.length] }
@@ -79,14 +86,14 @@ const markWord = (texts, typed) => {
     tests.push((word) => word.startsWith(typed) && !EMPTY.has(word));
   }
   tests.push((word) => LONG_FORMS.get(word)?.some((form) => form.startsWith(typed)) === true);
-  if (typed.length >= SHORTEST.error && !isEmpty(typed)) {
+  if (typed.length >= SHORTEST_ERROR && !isEmpty(typed)) {
     tests.push((word) => {
       const other = soundOf(word);
       if (sound === other || tierWithErrors(sound, other) < TIER.none) return true;
       return tierWithErrors(typed, word) < TIER.none;
     });
   }
-  if (typed.length >= SHORTEST.inside) tests.push((word) => word.includes(typed));
+  if (typed.length >= SHORTEST_INSIDE) tests.push((word) => word.includes(typed));
   for (const test of tests) {
     for (const [field, words] of texts) {
       const found = words.find(({ word }) => test(word));

@@ -1,5 +1,6 @@
 import { BRANDS, FORMER_NAMES } from './brands.js';
 import { errorsIn, lacksAtMost, lettersOf, soundOf, wordsIn } from './spelling.js';
+import * as TIER from './tiers.js';
 import { ABOUT, EMPTY, KINDS, LONG_FORMS } from './words.js';
 
 // Which banks have a word, and how well. The words of all names are indexed: a key costs one pass over the different
@@ -31,26 +32,12 @@ import { ABOUT, EMPTY, KINDS, LONG_FORMS } from './words.js';
  * @property {number} count of candidates that match
  */
 
-/** How good a match is; a hit is as good as its worst word. */
-export const TIER = {
-  whole: 0,
-  /** One or two letters with which the name of a well-known bank begins; or another of its names. */
-  beginning: 1,
-  otherBeginning: 2,
-  word: 3,
-  start: 4,
-  /** The beginning of an ISPB, or of a word of which names have many. */
-  weak: 5,
-  sound: 6,
-  error: 7,
-  errorInStart: 8,
-  inside: 9,
-  errors: 10,
-  none: 255,
-};
-
 /** Fewer digits would find an ISPB nearly everywhere, fewer letters the inside of too many words. */
-export const SHORTEST = { ispb: 3, inside: 4, error: 3, errorInStart: 5, errors: 6 };
+export const SHORTEST_ISPB = 3;
+export const SHORTEST_INSIDE = 4;
+export const SHORTEST_ERROR = 3;
+const SHORTEST_ERROR_IN_START = 5;
+const SHORTEST_ERRORS = 6;
 
 /** So many of the brands get the benefit of the doubt. */
 const BEST_KNOWN = 20;
@@ -80,8 +67,6 @@ export const toCandidate = (/** @type {Bank} */ bank) => {
 export const vocabularyOf = (/** @type {readonly Candidate[]} */ candidates) => {
   /** @type {Map<string, Spelling>} */
   const spellings = new Map();
-  /** @type {Map<string, Spelling[]>} */
-  const byFirstLetter = new Map();
   const add = (/** @type {readonly string[]} */ words, /** @type {Place} */ place) => {
     const text = words.join('');
     let spelling = spellings.get(text);
@@ -90,9 +75,6 @@ export const vocabularyOf = (/** @type {readonly Candidate[]} */ candidates) => 
       const sound = words.length === 1 ? soundOf(text) : words.map(soundsLike).join('');
       spelling = { text, sound, places: [] };
       spellings.set(text, spelling);
-      const sameLetter = byFirstLetter.get(text.charAt(0));
-      if (sameLetter) sameLetter.push(spelling);
-      else byFirstLetter.set(text.charAt(0), [spelling]);
     }
     spelling.places.push(place);
   };
@@ -119,6 +101,9 @@ export const vocabularyOf = (/** @type {readonly Candidate[]} */ candidates) => 
     }
   }
   const all = [...spellings.values()];
+  /** @type {Map<string, Spelling[]>} */
+  const byFirstLetter = new Map(all.map(({ text }) => [text.charAt(0), []]));
+  for (const spelling of all) byFirstLetter.get(spelling.text.charAt(0))?.push(spelling);
   return {
     spellings: all,
     letters: Int32Array.from(all, ({ text }) => lettersOf(text)),
@@ -152,27 +137,23 @@ const note = (matches, { candidate, name, role }, tier) => {
 };
 
 /**
- * @param {Place} place of a spelling that is the word
- * @param {readonly Candidate[]} candidates
- * @param {boolean} isShort one or two letters: they are the name of a well-known bank, or the beginning of one
- */
-const tierOfEqual = ({ candidate, name, role }, candidates, isShort) => {
-  const { names = [], fame = 0 } = candidates[candidate] ?? {};
-  const isName =
-    role !== 'word' && (!isShort || (fame < BRANDS.length && names[name]?.kind !== 'list'));
-  return isName ? TIER.whole : TIER.word;
-};
-
-/**
- * @param {Place} place of a spelling that begins with the word
- * @param {readonly Candidate[]} candidates
+ * @param {Place} place of a spelling that is the word, or begins with it
  * @param {string} spelling
- * @param {boolean} isShort
+ * @param {string} word
+ * @param {readonly Candidate[]} candidates
  */
-const tierOfStart = ({ candidate, name, role }, candidates, spelling, isShort) => {
-  const { names = [], fame = 0 } = candidates[candidate] ?? {};
-  if (isShort && fame < BRANDS.length && (role === 'beginning' || role === 'alias')) {
-    return names[name]?.kind === 'brand' ? TIER.beginning : TIER.otherBeginning;
+const tierOf = ({ candidate, name, role }, spelling, word, candidates) => {
+  const { names = [], fame = BRANDS.length } = candidates[candidate] ?? {};
+  const isKnown = fame < BRANDS.length;
+  // One or two letters are the name of a well-known bank, or the beginning of one.
+  const isShort = word.length <= 2;
+  const kind = names[name]?.kind;
+  if (spelling === word) {
+    const isName = role !== 'word' && (!isShort || (isKnown && kind !== 'list'));
+    return isName ? TIER.whole : TIER.word;
+  }
+  if (isShort && isKnown && (role === 'beginning' || role === 'alias')) {
+    return kind === 'brand' ? TIER.beginning : TIER.otherBeginning;
   }
   // "pag": PagBank before all that have "pagamentos" in their names.
   return role === 'word' && KINDS.has(spelling) ? TIER.weak : TIER.start;
@@ -185,21 +166,13 @@ const tierOfStart = ({ candidate, name, role }, candidates, spelling, isShort) =
  */
 export const findExactly = (word, candidates, vocabulary) => {
   const matches = noMatches(candidates.length);
-  const isShort = word.length <= 2;
   for (const { text, places } of vocabulary.byFirstLetter.get(word.charAt(0)) ?? []) {
     if (!text.startsWith(word)) continue;
-    const isEqual = text.length === word.length;
-    const isEmpty = EMPTY.has(text) && (!isEqual || word.length === 1);
+    const isEmpty = EMPTY.has(text) && (text !== word || word.length === 1);
     for (const place of places) {
       // "ban" begins every second name, and "s" is in every S.A.
       if (isEmpty && place.role === 'word') continue;
-      note(
-        matches,
-        place,
-        isEqual
-          ? tierOfEqual(place, candidates, isShort)
-          : tierOfStart(place, candidates, text, isShort),
-      );
+      note(matches, place, tierOf(place, text, word, candidates));
     }
   }
   if (isNumber(word)) findNumber(word, candidates, matches);
@@ -222,7 +195,7 @@ const findNumber = (digits, candidates, matches) => {
     if ((bank.code !== '' && bank.code.padStart(3, '0') === code) || ids.includes(bank.id)) {
       note(matches, place, TIER.whole);
     } else if (bank.code.startsWith(digits)) note(matches, place, TIER.start);
-    else if (digits.length >= SHORTEST.ispb && bank.id.startsWith(digits))
+    else if (digits.length >= SHORTEST_ISPB && bank.id.startsWith(digits))
       note(matches, place, TIER.weak);
   }
 };
@@ -234,7 +207,7 @@ const findNumber = (digits, candidates, matches) => {
  */
 export const findLoosely = (word, candidates, vocabulary) => {
   const matches = noMatches(candidates.length);
-  if (isNumber(word) || word.length < SHORTEST.error) return matches;
+  if (isNumber(word) || word.length < SHORTEST_ERROR) return matches;
   const letters = lettersOf(word);
   const sound = soundOf(word);
   const soundLetters = lettersOf(sound);
@@ -255,14 +228,14 @@ export const findLoosely = (word, candidates, vocabulary) => {
     // "cixa": one letter changes the sound of another.
     if (mayBeMistyped && tier > TIER.error)
       tier = Math.min(tier, tierWithErrors(word, spelling.text));
-    const mayBeInside = word.length >= SHORTEST.inside && lacksAtMost(0, letters, own);
+    const mayBeInside = word.length >= SHORTEST_INSIDE && lacksAtMost(0, letters, own);
     if (tier > TIER.inside && mayBeInside && spelling.text.includes(word)) tier = TIER.inside;
     const hasMore = tier > TIER.errors && mayBeInFront && isInFront(spelling.text, word);
     if (tier === TIER.none && !hasMore) continue;
     for (const place of spelling.places) {
       const isKnown = (candidates[place.candidate]?.fame ?? 0) < BEST_KNOWN;
       // "secred": Sicredi, not Socred.
-      const isLikely = tier === TIER.errorInStart && isKnown && word.length >= SHORTEST.errors;
+      const isLikely = tier === TIER.errorInStart && isKnown && word.length >= SHORTEST_ERRORS;
       // "transferwise" is no Trans.
       const isName = hasMore && place.role !== 'word';
       note(matches, place, isLikely ? TIER.error : isName ? TIER.errors : tier);
@@ -273,28 +246,28 @@ export const findLoosely = (word, candidates, vocabulary) => {
 
 /** "itaucard", "nubankcartao": a name with something behind it. */
 const isInFront = (/** @type {string} */ text, /** @type {string} */ word) =>
-  text.length >= SHORTEST.inside &&
+  text.length >= SHORTEST_INSIDE &&
   word.startsWith(text) &&
   ![EMPTY, KINDS, ABOUT].some((words) => words.has(text));
 
-const mostErrorsIn = (/** @type {string} */ typed) => (typed.length < SHORTEST.errors ? 1 : 2);
+const mostErrorsIn = (/** @type {string} */ typed) => (typed.length < SHORTEST_ERRORS ? 1 : 2);
 
 /** How good a match two words or two sounds are. */
 export const tierWithErrors = (/** @type {string} */ typed, /** @type {string} */ word) => {
-  if (typed.length < SHORTEST.error || word.length < SHORTEST.error) return TIER.none;
+  if (typed.length < SHORTEST_ERROR || word.length < SHORTEST_ERROR) return TIER.none;
   // "wise" is no VIS.
-  if (word.length === SHORTEST.error && typed.length > word.length) return TIER.none;
+  if (word.length === SHORTEST_ERROR && typed.length > word.length) return TIER.none;
   const hasSwappedStart = typed[0] === word[1] && typed[1] === word[0];
   const hasSameStart = typed[0] === word[0] || hasSwappedStart;
   // With another first letter, one error is all that counts.
   const most = hasSameStart ? mostErrorsIn(typed) : 1;
-  const mayBeStart = hasSameStart && typed.length >= SHORTEST.errorInStart;
+  const mayBeStart = hasSameStart && typed.length >= SHORTEST_ERROR_IN_START;
   if (!mayBeStart && Math.abs(typed.length - word.length) > most) return TIER.none;
   const { whole, start } = errorsIn(typed, word, most);
   if (hasSameStart && whole === 1) return TIER.error;
   // "safta" is Safra rather than the beginning of Santander.
   if (start <= 1 && mayBeStart) return TIER.errorInStart;
   // People begin a name right more often than not.
-  const isClose = hasSameStart ? whole === 2 : whole === 1 && typed.length > SHORTEST.error;
+  const isClose = hasSameStart ? whole === 2 : whole === 1 && typed.length > SHORTEST_ERROR;
   return isClose ? TIER.errors : TIER.none;
 };

@@ -1,5 +1,5 @@
 import { BRANDS } from './brands.js';
-import { TIER } from './matching.js';
+import * as TIER from './tiers.js';
 
 // The order of the hits, as numbers: a list of 50,000 banks is sorted at each key.
 
@@ -26,7 +26,10 @@ const MOST_RARITY = 6;
 const FIRST_WORD = 1.3;
 
 /** What decides first, before fame and place in the list. */
-const CLASSES = { lesser: 4, matched: 32, parts: 10_000, mostParts: 2_000 };
+const LESSER = 4;
+const MATCHED = 32;
+const PARTS = 10_000;
+const MOST_PARTS = 2_000;
 
 /** Well-known banks whose name begins with the query, other well-known ones, and the rest likewise. */
 const PLACES = 2 * BRANDS.length + 2;
@@ -51,7 +54,7 @@ const classOf = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ 
   Math.floor(key / (candidates.length * PLACES));
 
 const tierOf = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
-  Math.floor(classOf(key, candidates) / (CLASSES.lesser * CLASSES.matched));
+  Math.floor(classOf(key, candidates) / (LESSER * MATCHED));
 
 /**
  * The candidates with every needed word, or with all words written as one.
@@ -94,8 +97,8 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
     for (const table of optional) if ((table.tiers[at] ?? TIER.none) < TIER.none) matched += 1;
     best = Math.min(best, tier);
     const isMiddle = tier >= TIER.sound && begins === 0;
-    const lesser = tier * CLASSES.lesser + Number(isFormer) * 2 + Number(isMiddle);
-    const rankClass = lesser * CLASSES.matched + (CLASSES.matched - 1 - matched);
+    const lesser = tier * LESSER + Number(isFormer) * 2 + Number(isMiddle);
+    const rankClass = lesser * MATCHED + (MATCHED - 1 - matched);
     keys.push(keyOf(at, rankClass, begins > 0, candidates));
   }
   return best < TIER.sound ? keys.filter((key) => tierOf(key, candidates) < TIER.sound) : keys;
@@ -130,7 +133,7 @@ export const rankParts = (needed, candidates) => {
   if (best === 0 || (hasUnknown && best < most * LEAST_KNOWN)) return keys;
   for (const [at, score] of scores.entries()) {
     if (score < best * LEAST_SHARE) continue;
-    const rankClass = CLASSES.parts + Math.round(CLASSES.mostParts * (1 - score / best));
+    const rankClass = PARTS + Math.round(MOST_PARTS * (1 - score / best));
     keys.push(keyOf(at, rankClass, false, candidates));
   }
   return keys;
@@ -148,7 +151,7 @@ export const isRegular = (
   /** @type {readonly Candidate[]} */ candidates,
 ) =>
   tierOf(key, candidates) < TIER.sound &&
-  Math.floor(classOf(key, candidates) / CLASSES.matched) % CLASSES.lesser === 0;
+  Math.floor(classOf(key, candidates) / MATCHED) % LESSER === 0;
 
 /** Whether the first hit is what the query names: it alone, or it as the well-known one. */
 export const namedIn = (
@@ -156,10 +159,7 @@ export const namedIn = (
   /** @type {readonly Candidate[]} */ candidates,
 ) => {
   const [first = Infinity, second = Infinity] = sorted;
-  if (!isRegular(first, candidates) || tierOf(first, candidates) !== TIER.whole) return false;
-  return (
-    isBrand(first, candidates) ||
-    !isRegular(second, candidates) ||
-    tierOf(second, candidates) !== TIER.whole
-  );
+  const isWhole = (/** @type {number} */ key) =>
+    isRegular(key, candidates) && tierOf(key, candidates) === TIER.whole;
+  return isWhole(first) && (isBrand(first, candidates) || !isWhole(second));
 };

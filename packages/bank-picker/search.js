@@ -1,8 +1,9 @@
 import { BRANDS, POPULAR } from './brands.js';
 import { explain } from './marks.js';
-import { findExactly, findLoosely, TIER, toCandidate, vocabularyOf } from './matching.js';
+import { findExactly, findLoosely, toCandidate, vocabularyOf } from './matching.js';
 import { isBrand, isRegular, namedIn, rankParts, rankWhole } from './ranking.js';
 import { queryWords } from './spelling.js';
+import * as TIER from './tiers.js';
 import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
 
 // Finds banks as people type them: by name, brand, old name, code, ISPB and CNPJ. Pure: a list in, a function from text

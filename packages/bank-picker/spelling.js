@@ -7,7 +7,8 @@ const WORD_OR_NUMBER =
   /\d{1,3}(?:\.\d{1,3})+(?:\/\d{1,4}(?:-\d{1,2})?)?|\d{8}\/\d{1,4}(?:-\d{1,2})?|\d{3}-\d(?!\d)|[\p{L}\p{N}\p{M}]+/gu;
 
 /** More than any name or pasted sentence about a bank needs; what is longer is cut. */
-export const LONGEST_QUERY = { characters: 160, words: 16 };
+const MOST_CHARACTERS = 160;
+const MOST_WORDS = 16;
 
 /** Lower case without accents: `ITAÚ` and `itau` become the same. */
 const fold = (/** @type {string} */ text) =>
@@ -30,9 +31,9 @@ export const placedWordsIn = (text) =>
 
 /** The words of a query. Numbers lose their signs, and a bank's code the check digit of boletos: 341-7 is 341. */
 export const queryWords = (/** @type {string} */ query) => {
-  const found = fold(query.slice(0, LONGEST_QUERY.characters)).match(WORD_OR_NUMBER) ?? [];
+  const found = fold(query.slice(0, MOST_CHARACTERS)).match(WORD_OR_NUMBER) ?? [];
   return found
-    .slice(0, LONGEST_QUERY.words)
+    .slice(0, MOST_WORDS)
     .map((word) => (/^\d{3}-\d$/.test(word) ? word.slice(0, 3) : word.replaceAll(/[./-]/g, '')));
 };
 

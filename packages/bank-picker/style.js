@@ -89,12 +89,12 @@ svg {
 
 label {
   display: block;
-  margin-block-end: 0.375em;
+  margin-bottom: 0.375em;
   font-weight: 600;
 }
 
 .help {
-  margin-block-end: 0.375em;
+  margin-bottom: 0.375em;
 }
 
 .field {
@@ -190,7 +190,6 @@ input::placeholder {
 .popup {
   position: fixed;
   inset: auto;
-  display: none;
   flex-direction: column;
   width: auto;
   height: auto;
@@ -205,7 +204,7 @@ input::placeholder {
   box-shadow: 0 1px 2px rgb(0 0 0 / 8%), 0 12px 32px -8px rgb(0 0 0 / 28%);
 }
 
-.popup.open {
+.popup:popover-open {
   display: flex;
 }
 
@@ -234,9 +233,9 @@ input::placeholder {
 }
 
 .group + .group {
-  margin-block-start: 0.375em;
-  padding-block-start: 0.375em;
-  border-block-start: 1px solid var(--line);
+  margin-top: 0.375em;
+  padding-top: 0.375em;
+  border-top: 1px solid var(--line);
 }
 
 .option {
@@ -401,7 +400,7 @@ mark {
 
 .note {
   min-height: 1.5em;
-  margin-block-start: 0.375em;
+  margin-top: 0.375em;
   font-variant-numeric: tabular-nums;
 }
 
@@ -426,13 +425,13 @@ mark {
 }
 
 .outdated {
-  margin-block-start: 0.375em;
+  margin-top: 0.375em;
   color: var(--warning);
   font-size: 0.875em;
 }
 
 .failure {
-  margin-block-start: 0.375em;
+  margin-top: 0.375em;
   font-size: 0.875em;
 }
 
@@ -446,7 +445,7 @@ mark {
   flex-wrap: wrap;
   align-items: center;
   gap: 0.25em 1em;
-  margin-block-start: 0.5em;
+  margin-top: 0.5em;
 }
 
 .retry {
@@ -481,7 +480,7 @@ mark {
 }
 
 .reference {
-  margin-block-start: 0.5em;
+  margin-top: 0.5em;
   font-size: 0.9em;
   overflow-wrap: anywhere;
 }
