@@ -242,15 +242,21 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       // may wait for it.
       const mustWriteFirst = (held: HeldList | undefined): held is HeldList =>
         held !== undefined && keeper.isUsable(held) && isSaved(held) && store.isConnected();
-      for (let round = 0; round < 2 && mustWriteFirst(cached.get()) && !isReplaced(); round += 1) {
+      // An open connection is of no use without the signing key.
+      let isUsable = true;
+      for (
+        let round = 0;
+        round < 2 && isUsable && mustWriteFirst(cached.get()) && !isReplaced();
+        round += 1
+      ) {
         // oxlint-disable-next-line no-await-in-loop -- the second time over what the store has lost
         const result = await inTurn(() => save(list, over));
         if (result === 'held') return true;
-        if (result === 'unreachable') break;
         // oxlint-disable-next-line no-await-in-loop -- see above
-        await synchronize();
+        if (result === 'overtaken') await synchronize();
+        isUsable = result === 'overtaken' && content !== undefined;
       }
-      if (isReplaced() || mustWriteFirst(cached.get())) return false;
+      if (isReplaced() || (isUsable && mustWriteFirst(cached.get()))) return false;
       const isHeld = keeper.hold({ ...list, place: cached.get()?.place ?? list.place }, over);
       const synchronized = synchronize();
       if (!isDecisive) return isHeld;

@@ -7,6 +7,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { emulate } from '../helpers/emulate.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import {
   clientCredentialsEnv,
   eventually,
@@ -261,6 +262,31 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     await eventually(() => rig.clock.waits().includes(1_000));
     rig.clock.advance(1_000);
     await refused;
+  });
+});
+
+describeWithRedis('a signing key that is withdrawn', () => {
+  test('keeps no list from being renewed, although Redis is connected', async () => {
+    const redis = await redisOfTest();
+    const kind = KINDS['CACHE_SIGNING_KEY_FILE']!;
+    await start('CACHE_SIGNING_KEY_FILE', {
+      ...kind,
+      env: (emulator) => ({ ...kind.env(emulator), CACHE_REDIS_URL: redis.url }),
+    });
+    await refresh().expect(200);
+    await rm(file());
+    await looked('CACHE_SIGNING_KEY_FILE: cannot be read (ENOENT)');
+    await nextLoad(rig);
+    expect(rig.service.list.status().failure).toBeUndefined();
+    const { body } = await refresh().expect(502);
+    expect(body).toMatchObject({
+      code: 'secrets_not_renewed',
+      detail: expect.stringContaining('. The list was renewed'),
+    });
+    expect(await health()).toMatchObject({
+      list: { state: 'fresh' },
+      stores: { CACHE_REDIS_URL: { works: false } },
+    });
   });
 });
 
