@@ -44,9 +44,10 @@ export const closest = <C extends string>(
 
 /**
  * How many letters must be added, removed or replaced to make `a` into `b` (the Levenshtein
- * distance).
+ * distance); Infinity if they are more than `most`, which is found out without reading all of them.
  */
-export const lettersApart = (a: string, b: string): number => {
+export const lettersApart = (a: string, b: string, most = Infinity): number => {
+  if (Math.abs(a.length - b.length) > most) return Infinity;
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row += 1) {
     const current = [row];
@@ -55,8 +56,10 @@ export const lettersApart = (a: string, b: string): number => {
       current.push(Math.min(replaced, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
     }
     above = current;
+    if (Math.min(...current) > most) return Infinity;
   }
-  return above[b.length] ?? 0;
+  const letters = above[b.length] ?? 0;
+  return letters <= most ? letters : Infinity;
 };
 
 /**

@@ -113,6 +113,18 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
   expect(output()).not.toMatch(/SECRET|^ +at /m);
 });
 
+test('a .env that is another file is refused, with its first problems', async () => {
+  writeFileSync(inFolder('.env'), 'not a variable\n'.repeat(4_000));
+  const garbage = run({});
+  expect(await garbage.exit).toBe(1);
+  expect(garbage.output()).toMatch(/at least 100 problems:\n {2}\.env line 1: /);
+  expect(garbage.output().split('\n').length).toBeLessThan(110);
+  writeFileSync(inFolder('.env'), '#'.repeat(65_537));
+  const large = run({});
+  expect(await large.exit).toBe(1);
+  expect(large.output()).toContain('.env: cannot be read (more than 65536 bytes)');
+});
+
 test('a .env that is a pipe is not waited for', async () => {
   execFileSync('mkfifo', [inFolder('.env')]);
   const { exit, output } = run({});

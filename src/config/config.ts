@@ -3,6 +3,7 @@ import { demoProblem, PROVIDER_SECRET_RULE, ruleIn, secretProblem } from '../sec
 import { readProvider } from './provider.ts';
 import {
   createReader,
+  MAX_PROBLEMS,
   type ConfigProblem,
   type Environment,
   type VariableReader,
@@ -22,7 +23,8 @@ export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[]) {
-    const count = `${problems.length} problem${problems.length === 1 ? '' : 's'}`;
+    const isFull = problems.length >= MAX_PROBLEMS;
+    const count = `${isFull ? 'at least ' : ''}${problems.length} problem${problems.length === 1 ? '' : 's'}`;
     const lines = problems.map((problem) => `  ${describeProblem(problem)}`);
     super([`The configuration has ${count}:`, ...lines].join('\n'));
     this.problems = problems;
@@ -48,6 +50,7 @@ export const parseConfig = (
   const reader = createReader(env);
   for (const { variables, text } of fileProblems) reader.report(variables, text);
   for (const name of Object.keys(env)) {
+    if (reader.isFull()) break;
     const problem = env[name] && nameProblem(name, reader.isSet);
     if (problem) reader.report(name, problem);
   }

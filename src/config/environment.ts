@@ -5,7 +5,12 @@ import { describeReadError, readTextFile } from '../regular-file.ts';
 import { fileProblem, SECRET_NAMES } from '../secrets/secret-files.ts';
 import { checkTlsFiles } from '../secrets/tls-files.ts';
 import { ConfigError, parseConfig, secretCheckIn } from './config.ts';
-import { effectiveVariables, type ConfigProblem, type Environment } from './reader.ts';
+import {
+  effectiveVariables,
+  MAX_PROBLEMS,
+  type ConfigProblem,
+  type Environment,
+} from './reader.ts';
 import { whyNoSnapshot } from './snapshot-path.ts';
 import { SECRET_VARIABLES, spellingsOf, VARIABLE_NAMES, VARIABLES } from './variables.ts';
 
@@ -116,6 +121,7 @@ const parseDotEnv = (text: string): { dotEnv: Environment; problems: ConfigProbl
   const lines = text.split('\n');
   const problems: ConfigProblem[] = [];
   for (const [index, line] of unquoted.split('\n').entries()) {
+    if (problems.length === MAX_PROBLEMS) break;
     if (/^\s*(?:#|$)/.test(line)) continue;
     const variables = [`.env line ${index + 1}`];
     const name = ASSIGNMENT.exec(line)?.[1];
@@ -136,4 +142,4 @@ const ASSIGNMENT = /^\s*(?:export\s+)?([\w.-]+)\s*=/;
 const QUOTED = /^([ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*=[ \t]*)(["'`])[^]*?\2/gm;
 
 /** Far more than all variables take. */
-const MAX_DOT_ENV_BYTES = 262_144;
+const MAX_DOT_ENV_BYTES = 65_536;

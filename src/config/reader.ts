@@ -20,6 +20,9 @@ export interface ConfigProblem {
   readonly text: string;
 }
 
+/** Further ones are not looked for: it is another file, or another program's environment. */
+export const MAX_PROBLEMS = 100;
+
 /** The name under which a variable is set. */
 const spellingIn = (env: Environment, name: VariableName): string =>
   spellingsOf(name).find((key) => env[key]) ?? name;
@@ -29,12 +32,13 @@ export type VariableReader = ReturnType<typeof createReader>;
 export const createReader = (env: Environment) => {
   const problems: ConfigProblem[] = [];
   const reported = new Set<string>();
+  const isFull = (): boolean => problems.length === MAX_PROBLEMS;
   /**
    * One mistake is one problem: a further one of variables that all have one already is ignored.
    */
   const report = (names: string | readonly string[], text: string): void => {
     const variables = [names].flat();
-    if (variables.every((name) => reported.has(name))) return;
+    if (isFull() || variables.every((name) => reported.has(name))) return;
     problems.push({ variables, text });
     for (const name of variables) reported.add(name);
   };
@@ -76,7 +80,7 @@ export const createReader = (env: Environment) => {
     if (isSet(name)) report(`${name}_FILE`, `is set as well as ${name}; keep one`);
     return { path };
   };
-  return { problems, report, isSet, optional, defaulted, secret };
+  return { problems, report, isFull, isSet, optional, defaulted, secret };
 };
 
 /**

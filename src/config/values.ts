@@ -28,7 +28,14 @@ export const toPort = (text: string, hint = ' (0 picks a free one)'): number => 
 export const toPortOrOff = (text: string): number | 'off' =>
   text === 'off' ? text : toPort(text, ', or off');
 
-const itemsOf = (text: string): string[] => text.split(',').map((item) => item.trim());
+const itemsOf = (text: string): string[] => {
+  const items = text.split(',', MAX_ITEMS + 1);
+  if (items.length > MAX_ITEMS) throw new InvalidValue(`has more than ${MAX_ITEMS} entries`);
+  return items.map((item) => item.trim());
+};
+
+/** Enough for the published addresses of a large content delivery network. */
+const MAX_ITEMS = 100;
 
 const validItemsOf = (
   text: string,
@@ -44,7 +51,8 @@ const validItemsOf = (
 export const toHostNames = (text: string): readonly string[] =>
   validItemsOf(
     text.toLowerCase().replaceAll(/\.\s*(?=,|$)/g, ''),
-    (name) => name.length <= 253 && name.split('.').every((label) => HOST_LABEL.test(label)),
+    (name) =>
+      name.length <= MAX_HOST_CHARS && name.split('.').every((label) => HOST_LABEL.test(label)),
     'is not a list of host names; use names without scheme or port, such as banks-ops.internal.example.com',
   );
 
@@ -63,10 +71,24 @@ export const toOneOf =
 const toUrl = (text: string, protocols: readonly string[], problem: string): URL => {
   if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
     throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
+  // URL would leave line breaks and tabs out.
+  if (/[\s\p{Cc}]/u.test(text)) throw new InvalidValue(problem);
+  if (isHostTooLong(text))
+    throw new InvalidValue(`has a host name of more than ${MAX_HOST_CHARS} characters`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !protocols.includes(url.protocol)) throw new InvalidValue(problem);
   return url;
 };
+
+/** Whether the address `url` has a host that no name can have, which takes long to parse. */
+const isHostTooLong = (url: string): boolean => {
+  const [authority = ''] = url.replace(/^[^:]*:[/\\]*/, '').split(/[/\\?#]/, 1);
+  const [host = ''] = authority.slice(authority.lastIndexOf('@') + 1).split(/:\d*$/, 1);
+  return host.length > MAX_HOST_CHARS;
+};
+
+/** RFC 1035 section 2.3.4, as text. */
+const MAX_HOST_CHARS = 253;
 
 export const toHttpUrl = (text: string): URL => {
   const url = toUrl(text, WEB, 'is not an address; use one such as https://api.example.com');
@@ -235,8 +257,8 @@ export const toFields = (text: string) => {
 
 /** Where the list is in the provider's answer: names of members, with dots between them. */
 export const toListPath = (text: string): string => {
-  const names = text.split('.');
-  if (!names.every(isFieldName) || names.length > MAX_PATH_NAMES)
+  const names = text.split('.', MAX_PATH_NAMES + 1);
+  if (names.length > MAX_PATH_NAMES || !names.every(isFieldName))
     throw new InvalidValue(
       `is not the path of a list; use up to ${MAX_PATH_NAMES} names with dots between them, such as data or data.banks`,
     );
@@ -264,7 +286,10 @@ export const toOrigins = (text: string): '*' | readonly string[] => {
 
 /** RFC 6454 section 6.2. */
 const isOrigin = (text: string): boolean =>
-  /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+  /^https?:\/\/[\x21-\x7e]*$/.test(text) &&
+  !isHostTooLong(text) &&
+  URL.canParse(text) &&
+  new URL(text).origin === text;
 
 /**
  * The number of proxies in front, or their addresses. `true` would believe every client's

@@ -144,8 +144,4 @@ export const nameProblem = (
 
 /** The variable that is one or two letters away. */
 const closestVariable = (name: string): VariableName | undefined =>
-  closest(VARIABLE_NAMES, (known) => {
-    if (Math.abs(known.length - name.length) > MOST_LETTERS_APART) return Infinity;
-    const letters = lettersApart(name, known);
-    return letters <= MOST_LETTERS_APART ? letters : Infinity;
-  });
+  closest(VARIABLE_NAMES, (known) => lettersApart(name, known, MOST_LETTERS_APART));

@@ -311,6 +311,16 @@ test.each<[env: Environment, ...problems: string[]]>([
   );
 });
 
+test('of what is not an environment for this service, the first 100 problems are reported', () => {
+  const env = Object.fromEntries(
+    Array.from({ length: 200 }, (_, index) => [`PROVIDER_${index}`, '1']),
+  );
+  expect(problemsOf({ ...SANDBOX, PORT: 'x', ...env })).toHaveLength(100);
+  expect(() => parseConfig({ ...SANDBOX, PORT: 'x', ...env })).toThrow(
+    /^The configuration has at least 100 problems:\n {2}PORT: /,
+  );
+});
+
 const DEFAULTS = Object.fromEntries(
   Object.entries(VARIABLES).map(([name, row]) => [name, row.default ?? '']),
 );

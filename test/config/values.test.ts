@@ -24,6 +24,15 @@ const toProxy = (text: string) => {
 };
 
 type Parse = (text: string) => unknown;
+const listOf = (count: number, item: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => item(index)).join(',');
+const LISTS: readonly [parse: Parse, item: (index: number) => string][] = [
+  [values.toHostNames, (index) => `a${index}`],
+  [values.toFields, (index) => `a${index}`],
+  [values.toFieldNames, (index) => `a${index}`],
+  [values.toOrigins, (index) => `http://a${index}`],
+  [values.toTrustedProxies, (index) => `10.0.0.${index}`],
+];
 const asIs = (texts: readonly string[]) => Object.fromEntries(texts.map((text) => [text, text]));
 
 test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
@@ -192,6 +201,11 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   }
 });
 
+test('the longest host and the longest lists are read', () => {
+  expect(values.toHttpUrl(`https://${LONGEST_NAME}:8443/a`).hostname).toBe(LONGEST_NAME);
+  for (const [parse, item] of LISTS) expect(parse(listOf(100, item))).toHaveLength(100);
+});
+
 const NEEDS = 'it needs 4 to 8192 visible ASCII characters';
 test.each<[parse: Parse, text: string, problem: string]>([
   [values.toPort, 'off', 'is not a port; use a number from 0 to 65535 (0 picks a free one)'],
@@ -205,6 +219,21 @@ test.each<[parse: Parse, text: string, problem: string]>([
   ],
   [toBearer, 'x'.repeat(8_193), `has more than 8192 bytes; ${NEEDS}`],
   [toPlainSecret, 'a\0b', 'has a NUL character; it needs 1 to 8192 bytes of text'],
+  ...LISTS.map(([parse, item]): [Parse, string, string] => [
+    parse,
+    listOf(101, item),
+    'has more than 100 entries',
+  ]),
+  ...[
+    `https://${LONGEST_NAME}a`,
+    `https:/\\/user@${LONGEST_NAME}a:80/`,
+    `https:${LONGEST_NAME}a?`,
+  ].map((url): [Parse, string, string] => [
+    values.toHttpUrl,
+    url,
+    'has a host name of more than 253 characters',
+  ]),
+  [values.toHttpUrl, 'https://\n/a', 'is not an address'],
 ])('it is said what is wrong and what is needed', (parse, text, problem) => {
   expect(() => parse(text)).toThrow(problem);
 });
