@@ -94,25 +94,34 @@ export const createCore = (config: Config, options: CoreOptions) => {
     tokenAccepted: provider.tokenAccepted,
     /**
      * Reads all secret files again, requests a new token where tokens are granted, and connects to
-     * Redis anew where a file has its address; what is in use stays if that fails.
-     * @returns what is wrong, a sentence each; none: the next load uses what was read
+     * Redis anew where a file has its address; what is in use stays if that fails. The next load
+     * uses what was read.
+     * @returns what is wrong, a sentence each, and the variables of the files that were verified, if
+     *   the next load succeeds
      */
-    renewSecrets: async (): Promise<readonly string[]> => {
-      const files = await secrets.check();
-      const problems = files.map(
+    renewSecrets: async (): Promise<SecretsRenewal> => {
+      await secrets.check();
+      const { redisUrl } = config.cache;
+      const redisProblem =
+        redisUrl && 'path' in redisUrl ? await replicas?.renewConnection() : undefined;
+      const tokenProblem = await provider.renewToken().then(
+        () => undefined,
+        (error: unknown) => LoadError.from(error).message,
+      );
+      const unusable = secrets.unusable();
+      const isKnown = (variable: string): boolean =>
+        unusable.some((file) => file.variable === variable);
+      const problems = unusable.map(
         ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,
       );
-      const { redisUrl } = config.cache;
-      if (replicas && redisUrl && 'path' in redisUrl) {
-        const problem = await replicas.renewConnection();
-        if (problem) problems.push(`CACHE_REDIS_URL_FILE: Redis ${problem}`);
-      }
-      try {
-        await provider.renewToken();
-      } catch (error) {
-        problems.push(`${LoadError.from(error).message}; the token in use stays`);
-      }
-      return problems;
+      if (redisProblem && !isKnown('CACHE_REDIS_URL_FILE'))
+        problems.push(`CACHE_REDIS_URL_FILE was not verified: Redis ${redisProblem}`);
+      if (tokenProblem && !isKnown('PROVIDER_CLIENT_SECRET_FILE'))
+        problems.push(`${tokenProblem}; the token in use stays`);
+      const isVerified = (variable: string): boolean =>
+        !(redisProblem && variable === 'CACHE_REDIS_URL_FILE') &&
+        !(tokenProblem && variable.startsWith('PROVIDER_'));
+      return { problems, verified: secrets.inUse().filter(isVerified) };
     },
     /**
      * Connects to the other replicas and restores the last good list. @returns the store that had
@@ -131,6 +140,11 @@ export const createCore = (config: Config, options: CoreOptions) => {
     },
   };
 };
+
+export interface SecretsRenewal {
+  readonly problems: readonly string[];
+  readonly verified: readonly string[];
+}
 
 const storeNames = ({ cache }: Config): readonly StoreName[] => [
   ...(cache.snapshotFile === undefined ? [] : (['CACHE_SNAPSHOT_FILE'] as const)),
@@ -179,6 +193,16 @@ const createReplicas = (
   const report = createStoreReport('CACHE_REDIS_URL', emit);
   const store = createRedisStore({
     url: createRedisUrl(cache.redisUrl, secrets),
+    noteAddress: (problem) =>
+      secrets.noteUse(
+        'CACHE_REDIS_URL_FILE',
+        problem === undefined
+          ? undefined
+          : {
+              problem: `does not work: Redis ${problem}`,
+              consequence: 'the connection in use stays',
+            },
+      ),
     envelope,
     signing,
     lifeMs: cache.ttlMs + cache.maxStaleMs,

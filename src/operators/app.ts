@@ -106,11 +106,12 @@ const file = (name: string, type: string): RequestHandler => {
  * `POST /refresh`: renews the secrets and loads with them now. `?accept=shrunk` takes this one list
  * even if the guard would refuse it for its size, `?accept=drifted` even if published fields
  * changed, and `?accept=shrunk,drifted` both; none for any other reason. It fails unless every
- * secret file is usable, a new token was granted, and the list was renewed. `shared` is false while
+ * secret file is usable, a new token was granted, Redis was reached with the address in its file,
+ * and the list was renewed. `secretFiles` names the files that were verified. `shared` is false while
  * Redis cannot be reached: the other replicas get the list once it can.
  */
 const createRefresh =
-  ({ list, core, secretFiles }: RefreshOptions): RequestHandler =>
+  ({ list, core }: RefreshOptions): RequestHandler =>
   async (req, res) => {
     const accept = toAcceptances(req.query['accept']);
     if (!accept) {
@@ -120,7 +121,7 @@ const createRefresh =
       return;
     }
     const acceptedBefore = core.tokenAccepted();
-    const problems = await core.renewSecrets();
+    const { problems, verified } = await core.renewSecrets();
     const before = list.status().held?.representations;
     const failure = await list.refresh(accept, res.get('X-Request-Id'));
     if (failure) {
@@ -132,6 +133,7 @@ const createRefresh =
     if (problems.length > 0) {
       sendProblem(res, 'secrets_not_renewed', {
         detail: [...problems, 'The list was renewed'].join('. '),
+        secretFiles: verified,
       });
       return;
     }
@@ -148,7 +150,7 @@ const createRefresh =
         isNew: accepted !== acceptedBefore,
         acceptedSince: accepted ? toDate(accepted.sinceMs).toISOString() : null,
       },
-      secretFiles: secretFiles().map(({ variable }) => variable),
+      secretFiles: verified,
     };
     sendUncached(res, JSON_TYPE, JSON.stringify(answer));
   };
@@ -162,11 +164,17 @@ interface TokenCustody {
    * object for each token.
    */
   readonly tokenAccepted: () => { readonly sinceMs: number } | undefined;
-  /** Renews what can be renewed. @returns what is wrong, a sentence each */
-  readonly renewSecrets: () => Promise<readonly string[]>;
+  /**
+   * Renews what can be renewed. @returns what is wrong, a sentence each, and the variables of the
+   * files that are verified if the list is renewed
+   */
+  readonly renewSecrets: () => Promise<{
+    readonly problems: readonly string[];
+    readonly verified: readonly string[];
+  }>;
 }
 
-type RefreshOptions = Pick<OperatorsAppOptions, 'list' | 'core' | 'secretFiles'>;
+type RefreshOptions = Pick<OperatorsAppOptions, 'list' | 'core'>;
 
 /** The reasons that the query names; undefined where one is unknown. */
 const toAcceptances = (accept: unknown): readonly Acceptance[] | undefined => {

@@ -22,7 +22,7 @@ interface HeldToken {
  * Ahead of the expiry nobody waits for one; only without a valid token do users share the wait.
  */
 export const createClientCredentials = (source: ClientCredentials, options: TokenOptions) => {
-  const { clock, random, addSecret, onEvent, closing } = options;
+  const { clock, random, addSecret, onEvent, closing, secrets } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const requestToken = createTokenRequest(source, options);
   let held: HeldToken | undefined;
@@ -55,6 +55,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
         renewAtMs: startedAtMs + lifetimeMs * renewalShare(random()),
       };
       failuresInARow = 0;
+      secrets.noteUse('PROVIDER_CLIENT_SECRET_FILE', undefined);
       onEvent({ type: 'token-renewed', isTyped });
       return token;
     } catch (error) {
@@ -79,6 +80,14 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     }
     const isRejected = held?.token === rejectedToken;
     const tokenInUse = validForMs === 0 ? 'none' : isRejected ? 'rejected' : 'valid';
+    if (refusesClient(error)) {
+      const consequence =
+        tokenInUse === 'valid' ? 'the token in use stays' : 'there is no valid token';
+      secrets.noteUse('PROVIDER_CLIENT_SECRET_FILE', {
+        problem: `does not work: ${error.message}`,
+        consequence,
+      });
+    }
     onEvent({ type: 'token-renewal-failed', error, tokenInUse });
     return error;
   };
@@ -108,6 +117,10 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     problem: () => undefined,
   };
 };
+
+/** Whether the token endpoint refuses the client, and with it perhaps the secret. */
+const refusesClient = ({ reasonCode, upstreamStatus }: LoadError): boolean =>
+  reasonCode === 'invalid_client' || reasonCode === 'invalid_grant' || upstreamStatus === 401;
 
 /**
  * The share of its lifetime after which a token is renewed: 80 % to 90 %. An endpoint may then be

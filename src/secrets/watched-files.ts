@@ -19,6 +19,12 @@ export interface FileProblem {
   readonly text: string;
 }
 
+/** Why the content of a file does not work, and what happens meanwhile. */
+export interface RefusedContent {
+  readonly problem: string;
+  readonly consequence: string;
+}
+
 export interface SecretFileState {
   readonly variable: string;
   /** Undefined while the file is usable. `sinceMs` is in wall-clock milliseconds. */
@@ -73,8 +79,10 @@ export interface WatchedFilesOptions {
 export type WatchedFiles = ReturnType<typeof createWatchedFiles>;
 
 export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOptions) => {
-  const rereads: (() => Promise<void>)[] = [];
+  const groups: { variables: readonly string[]; reread: () => Promise<void> }[] = [];
   const states = new Map<string, SecretFileState>();
+  /** The files whose present content was refused where it was used. */
+  const refusals = new Map<string, RefusedContent>();
   let isWatching = false;
   let cancelNext = (): void => {};
 
@@ -111,6 +119,7 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
         reading = await read({ clock: ioClock }, last);
       }
       const { value, problems } = reading;
+      if (value !== last) for (const variable of variables) refusals.delete(variable);
       // One that was overtaken has read an older state of the files.
       if (turn < newest) return;
       newest = turn;
@@ -118,11 +127,12 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
       why = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ');
       const kept = last === undefined ? 'there is none to use' : 'the last usable one stays in use';
       for (const variable of variables) {
-        const problem = problems.find((each) => each.variable === variable);
-        report(variable, problem?.text, withdrawal ?? kept);
+        const refusal = refusals.get(variable);
+        const problem = problems.find((each) => each.variable === variable)?.text;
+        report(variable, problem ?? refusal?.problem, refusal?.consequence ?? withdrawal ?? kept);
       }
     };
-    if (variables.length > 0) rereads.push(reread);
+    if (variables.length > 0) groups.push({ variables, reread });
     for (const variable of variables) states.set(variable, { variable, unusable: undefined });
     return async () => {
       await reread();
@@ -138,8 +148,20 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
 
   /** Reads all files again. @returns those that are not usable */
   const check = async () => {
-    await Promise.all(rereads.map((reread) => reread()));
+    await Promise.all(groups.map(({ reread }) => reread()));
     return unusable();
+  };
+
+  /**
+   * Notes what using the content of a file has shown: that it is refused, or with `undefined` that
+   * it works. A refusal is a problem of the file, until it has another content or works.
+   */
+  const noteUse = (variable: string, refusal: RefusedContent | undefined): void => {
+    if (!states.has(variable)) return;
+    if (refusal) {
+      refusals.set(variable, refusal);
+      report(variable, refusal.problem, refusal.consequence);
+    } else if (refusals.delete(variable)) report(variable, undefined, '');
   };
 
   const watch = (): void => {
@@ -149,6 +171,15 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
   return {
     add,
     check,
+    noteUse,
+    /** Those that are not usable, as they were when they were last read or used. */
+    unusable,
+    /** The variables of the files in use, each as it is now, and not as it last was. */
+    inUse: (): readonly string[] =>
+      groups
+        .map(({ variables }) => variables)
+        .filter((names) => names.every((name) => !states.get(name)?.unusable))
+        .flat(),
     /** The state of each file, as it was when it was last read. */
     states: (): readonly SecretFileState[] => [...states.values()],
     /**
@@ -156,7 +187,7 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
      * hold.
      */
     start: (): void => {
-      isWatching = rereads.length > 0;
+      isWatching = groups.length > 0;
       watch();
     },
     stop: (): void => {

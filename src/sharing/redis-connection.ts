@@ -17,6 +17,8 @@ export interface RedisConnectionOptions {
    * logged
    */
   readonly url: () => Promise<string>;
+  /** Is told that the address works, or with a reason that a connection in use is kept over it. */
+  readonly noteAddress?: ((problem: string | undefined) => void) | undefined;
   /**
    * Prepares each new connection. If it rejects, the connection is closed, and tried again later.
    */
@@ -40,7 +42,7 @@ const FIRST_RECONNECT_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 
 export const createRedisConnection = (options: RedisConnectionOptions) => {
-  const { clock, random, report, loadClient = loadRedisClient } = options;
+  const { clock, random, report, noteAddress, loadClient = loadRedisClient } = options;
   const closing = new AbortController();
   let connected: RedisClient | undefined;
   let failedAttempts = 0;
@@ -76,6 +78,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
     if (connected) retire(connected, clock, closing.signal);
     connected = fresh;
     cancelNext();
+    noteAddress?.(undefined);
   };
 
   const connect = async (): Promise<void> => {
@@ -114,7 +117,10 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       try {
         await replaceConnection();
       } catch (error) {
-        return `${reasonOf(error)}; ${connected ? 'the connection in use stays' : CONSEQUENCE}`;
+        const reason = reasonOf(error);
+        // What is wrong with a file is reported as that.
+        if (connected && !(error instanceof SecretFileError)) noteAddress?.(reason);
+        return reason;
       }
       onReady();
       return undefined;

@@ -245,10 +245,24 @@ describe('the runbook: write, refresh, 200, revoke', () => {
 
     await writeFile(file(), 'a-wrong-client-secret');
     const { body: problem } = await refresh().expect(502);
-    expect(problem.code).toBe('secrets_not_renewed');
-    expect(problem.detail).toContain('invalid_client');
+    expect(problem).toMatchObject({
+      code: 'secrets_not_renewed',
+      detail: expect.stringMatching(
+        /^PROVIDER_CLIENT_SECRET_FILE does not work: .*invalid_client.*; the token in use stays\. The/,
+      ),
+      secretFiles: [],
+    });
     expect(lastTokenSent()).toBe(renewed);
     expect(rig.service.list.status().failure).toBeUndefined();
+    // It is reported for as long as it lasts, although the list is renewed with that token.
+    expect(await health()).toMatchObject({
+      status: 'warn',
+      secretFiles: { PROVIDER_CLIENT_SECRET_FILE: { usable: false } },
+    });
+    expect(await get('/')).toContain('The file of PROVIDER_CLIENT_SECRET_FILE cannot be used.');
+    await writeFile(file(), 'emulator-secret');
+    await refresh().expect(200);
+    expect(await health()).toMatchObject({ status: 'pass' });
   });
 
   test('a management token', async () => {

@@ -226,20 +226,28 @@ describeWithRedis('replicas that share Redis', () => {
 
     writeFileSync(file, urlWith('wrong-password'));
     const { body: wrong } = await refresh(rig).expect(502);
-    expect(wrong.code).toBe('secrets_not_renewed');
-    expect(wrong.detail).toContain(
-      'CACHE_REDIS_URL_FILE: Redis refuses the user or the password (WRONGPASS); the connection in use stays',
+    expect(wrong).toMatchObject({
+      code: 'secrets_not_renewed',
+      detail: expect.stringContaining(
+        'CACHE_REDIS_URL_FILE does not work: Redis refuses the user or the password (WRONGPASS); the connection in use stays',
+      ),
+      secretFiles: [],
+    });
+    // Not only the operator who asked has to know.
+    expect((await supertest(rig.operatorsUrl).get('/')).text).toMatch(
+      /The file of CACHE_REDIS_URL_FILE cannot be used[^]*it does not work: Redis refuses the user/,
     );
     writeFileSync(file, urlWith('second-password', 1));
     const { body: nobody } = await refresh(rig).expect(502);
     expect(nobody.detail).toContain(
-      'CACHE_REDIS_URL_FILE: Redis refuses the connection (ECONNREFUSED); the connection in use stays',
+      'CACHE_REDIS_URL_FILE does not work: Redis refuses the connection (ECONNREFUSED); the connection in use stays',
     );
     expect(await clients()).toEqual([before]);
 
     writeFileSync(file, urlWith('second-password'));
     const { body } = await refresh(rig).expect(200);
     expect(body.secretFiles).toContain('CACHE_REDIS_URL_FILE');
+    expect((await supertest(rig.operatorsUrl).get('/')).text).not.toContain('cannot be used');
     // The replaced connection ends by itself.
     await becomes('one new connection', async () => {
       const ids = await clients();
@@ -253,7 +261,13 @@ describeWithRedis('replicas that share Redis', () => {
       'a write',
       async () => (await counted('commandstats', 'cmdstat_set:calls=')) > writes,
     );
-    expect(aboutRedis(rig)).toEqual(['CACHE_REDIS_URL: no saved list yet']);
+    expect(aboutRedis(rig)).toEqual([
+      'CACHE_REDIS_URL: no saved list yet',
+      expect.stringContaining('CACHE_REDIS_URL_FILE: does not work: Redis refuses the user'),
+      'CACHE_REDIS_URL_FILE: is usable again',
+      expect.stringContaining('CACHE_REDIS_URL_FILE: does not work: Redis refuses the connection'),
+      'CACHE_REDIS_URL_FILE: is usable again',
+    ]);
     expect(rig.log() + JSON.stringify([wrong, nobody])).not.toContain('-password');
   });
 
@@ -265,11 +279,36 @@ describeWithRedis('replicas that share Redis', () => {
     await redis.command('AUTH first-password\r\nCONFIG SET requirepass second-password');
     const { body } = await refresh(rig).expect(502);
     expect(body.detail).toContain(
-      'CACHE_REDIS_URL_FILE: Redis refuses the user or the password (WRONGPASS)',
+      'CACHE_REDIS_URL_FILE does not work: Redis refuses the user or the password (WRONGPASS)',
     );
     writeFileSync(file, urlWith('second-password'));
     await refresh(rig).expect(200);
-    expect(aboutRedis(rig).filter((message) => message.includes('refuses'))).toEqual([]);
+    expect((await supertest(rig.operatorsUrl).get('/')).text).not.toContain('cannot be used');
+  });
+
+  test('a refresh while Redis is down says that the address was not verified, and what was', async () => {
+    const tokenFile = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'token');
+    writeFileSync(tokenFile, 'emulator-access-token');
+    const rig = await start({
+      env: {
+        ...fromFile(redis.url).env,
+        PROVIDER_ACCESS_TOKEN: '',
+        PROVIDER_ACCESS_TOKEN_FILE: tokenFile,
+      },
+    });
+    await redis.kill();
+    const { body } = await refresh(rig).expect(502);
+    expect(body).toMatchObject({
+      code: 'secrets_not_renewed',
+      detail: expect.stringMatching(
+        /^CACHE_REDIS_URL_FILE was not verified: Redis [^.]*\. The list was renewed$/,
+      ),
+      secretFiles: ['PROVIDER_ACCESS_TOKEN_FILE'],
+    });
+    // The file may be right.
+    expect((await supertest(rig.operatorsUrl).get('/')).text).not.toContain(
+      'cannot be used. Since',
+    );
   });
 
   test('an address from a file is read at each connection, so a rotated password takes effect', async () => {
