@@ -222,7 +222,8 @@ export const run = async (
     while (history.defects.length === 0) {
       const owner = await world.step(untilMs);
       if (!owner) break;
-      for (const life of lives()) if (owner === life || owner === director) observe(life);
+      for (const { life } of machines)
+        if (life && (owner === life || owner === director)) observe(life);
     }
   };
 
