@@ -67,7 +67,7 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
       ? result.errorInstance.message
       : String(result.errorInstance),
     ...describe(smallest).map((line) => `  ${line}`),
-    `Repeat: npm run simulate -- --mode ${pace}${fleet} --only ${runSeed} --path ${result.counterexamplePath} --trace`,
+    `Repeat: npm run simulate -- --mode ${pace}${fleet} --only=${runSeed} --path ${result.counterexamplePath} --trace`,
   ];
   await tell({ text: text.join('\n') });
   return true;
