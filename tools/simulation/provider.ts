@@ -44,7 +44,10 @@ const UNUSABLE = [null, [], { code: ' ' }, { name: 'no code' }, 7, 'x'];
 export const BEHAVIOURS = {
   healthy: {},
   'some-unusable': {
-    body: (entries) => JSON.stringify([...entries.slice(0, 1), ...entries, null]),
+    body: (entries) => {
+      const some = entries.length / 10;
+      return JSON.stringify([...entries.slice(0, some), ...entries, ...UNUSABLE.slice(0, some)]);
+    },
   },
   refuse: { kind: 'unreachable', course: 'refuse' },
   hang: { kind: 'timeout', course: 'never' },
