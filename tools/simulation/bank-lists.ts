@@ -31,7 +31,8 @@ export interface BankList {
 }
 
 /** The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing. */
-export type Fields = 'code,ispb,name' | 'code,name';
+export const FIELDS = ['code,ispb,name', 'code,name'] as const;
+export type Fields = (typeof FIELDS)[number];
 
 /**
  * @param serial tells an answer from every other one, where lists are to differ; see {@link

@@ -1,3 +1,4 @@
+import { FIELDS } from '../bank-lists.ts';
 import type { Call } from '../history.ts';
 import {
   HOUR,
@@ -12,19 +13,15 @@ import {
 // When the provider is called.
 
 const SETTLED_MS = 15 * SECOND;
+/** What another replica has is known here. */
+const KNOWN_AFTER_MS = SECOND;
 
 /** A process gives up a call after PROVIDER_TIMEOUT, also one that goes on. */
 const endOf = ({ endedAtMs = Infinity, askedAtMs, process }: Call): number =>
   Math.min(endedAtMs, askedAtMs + process.timeoutMs);
 
-const fleets = ({ calls }: Timeline): Call[][] => {
-  const found = new Map<string, Call[]>();
-  for (const call of calls) {
-    const { fields } = call.process;
-    found.set(fields, [...(found.get(fields) ?? []), call]);
-  }
-  return [...found.values()];
-};
+const fleets = ({ calls }: Timeline): Call[][] =>
+  FIELDS.map((fields) => calls.filter(({ process }) => process.fields === fields));
 
 export const oneCallAtATime: Check = function* (timeline) {
   for (const calls of fleets(timeline))
@@ -53,7 +50,17 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
   for (const calls of fleets(timeline))
     for (const [index, { process, askedAtMs, isForced }] of calls.entries()) {
       const list = timeline.listAt(process, askedAtMs);
-      if (isForced || !list || !timeline.isAgeKnown(list, askedAtMs)) continue;
+      // Another replica's list is known once it was written, and a look has found it.
+      const found = calls.findLast(
+        (call) =>
+          call.list === list &&
+          (call.deliveredAtMs ?? Infinity) <
+            askedAtMs -
+              (timeline.everyAnswerDiffers || call.process === process ? 0 : KNOWN_AFTER_MS),
+      );
+      const sinceMs = found?.askedAtMs ?? -Infinity;
+      if (isForced || !list || askedAtMs - sinceMs >= EARLIEST * process.ttlMs) continue;
+      if (!timeline.isAgeKnown(list, askedAtMs)) continue;
       // A list that looks the same may have come to a replica that could not share it.
       const fromMs = askedAtMs - HOUR;
       const isShared = calls
@@ -66,14 +73,13 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
           ),
         );
       if (!timeline.everyAnswerDiffers && !isShared) continue;
-      const sinceMs = lastAskedMs(list, askedAtMs - 1);
       const isExcused =
         timeline.troubled(['clock'], process.index, sinceMs, askedAtMs) ||
         // A failure that another replica had just before is still to be repeated.
         calls
           .slice(0, index)
           .some((call) => (call.endedAtMs ?? Infinity) >= sinceMs - MINUTE && call.list !== list);
-      if (!isExcused && askedAtMs - sinceMs < EARLIEST * process.ttlMs)
+      if (!isExcused)
         yield `${timeline.at(askedAtMs, process)} calls ${askedAtMs - sinceMs} ms after ${timeline.nameOf(list)}`;
     }
 };

@@ -1,44 +1,43 @@
 import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
 import type { Process, Serving } from '../history.ts';
-import { lastAskedMs, SECOND, windowMs, type Check, type Timeline } from './timeline.ts';
+import { expiryMs, lastAskedMs, SECOND, windowMs, type Check, type Timeline } from './timeline.ts';
 
 // What a process serves after what.
+
+type ServedList = Serving & { readonly list: BankList };
 
 /** From a list to the next one of the same process. */
 interface Change {
   readonly process: Process;
   readonly atMs: number;
-  readonly before: Serving & { readonly list: BankList };
+  readonly before: ServedList;
   readonly after: BankList;
-  /** What the process has served before, newest first, without a gap. */
-  readonly earlier: readonly (Serving & { readonly list: BankList })[];
+  /** What the process has served before, oldest first, without a gap. */
+  readonly earlier: readonly ServedList[];
 }
 
-const isList = (serving: Serving | undefined): serving is Serving & { readonly list: BankList } =>
-  serving?.list !== undefined;
+const isList = (serving: Serving): serving is ServedList => serving.list !== undefined;
 
 function* changes({ processes, servingsOf }: Timeline): Iterable<Change> {
   for (const process of processes) {
-    let earlier: (Serving & { readonly list: BankList })[] = [];
+    let earlier: ServedList[] = [];
     for (const serving of servingsOf(process)) {
-      const [before] = earlier;
+      const before = earlier.at(-1);
       if (before && isList(serving))
         yield { process, atMs: serving.fromMs, before, after: serving.list, earlier };
-      earlier = isList(serving) ? [serving, ...earlier] : [];
+      if (isList(serving)) earlier.push(serving);
+      else earlier = [];
     }
   }
 }
-
-/** The end of the time in which a list may be served. */
-const expiryMs = ({ ttlMs, maxStaleMs }: Process, list: BankList, atMs: number): number =>
-  lastAskedMs(list, atMs) + ttlMs + maxStaleMs;
 
 export const isServedUntilItIsTooOld: Check = function* (timeline) {
   for (const process of timeline.processes)
     for (const [index, { list, fromMs, untilMs }] of timeline.servingsOf(process).entries()) {
       const next = timeline.servingsOf(process)[index + 1];
       if (!list || !next || next.list || !timeline.isAgeKnown(list, untilMs)) continue;
-      const earlyMs = expiryMs(process, list, fromMs) - next.fromMs;
+      const askedAtMs = timeline.askedMsOf(process, list, fromMs);
+      const earlyMs = askedAtMs + process.ttlMs + process.maxStaleMs - next.fromMs;
       if (earlyMs > 3 * SECOND)
         yield `${timeline.at(next.fromMs, process)} no longer serves ${timeline.nameOf(list)}, ${earlyMs} ms too early`;
     }
@@ -67,6 +66,7 @@ export const agesAreTrue: Check = function* (timeline) {
 
 export const neverBackToWhatWasBefore: Check = function* (timeline) {
   for (const { process, atMs, before, after, earlier } of changes(timeline)) {
+    if (timeline.isLater(after, before.list, atMs) !== false) continue;
     // What a process had saved before it was started, and what it made of that alone, has no say beside the others' list.
     const isRestored = earlier.every(
       ({ list }) =>
@@ -74,70 +74,112 @@ export const neverBackToWhatWasBefore: Check = function* (timeline) {
         timeline.calls.some((call) => call.list === list && call.process === process),
     );
     const isOver =
-      expiryMs(process, before.list, atMs) < atMs || !timeline.isAgeKnown(before.list, atMs);
+      expiryMs(process, before.list, atMs) < atMs ||
+      timeline.isOverElsewhere(process, before.list, atMs) ||
+      !timeline.isAgeKnown(before.list, atMs);
     // A list that was loaded without knowing of the others' is measured by theirs.
-    if (
-      (timeline.hasSnapshot && isRestored) ||
-      isOver ||
-      mayBeRefused(after.shape, before.list.shape)
-    )
-      continue;
-    if (timeline.isLater(after, before.list, atMs) === false)
-      yield `${timeline.at(atMs, process)} replaces ${timeline.nameOf(before.list)} by ${timeline.nameOf(after)}`;
+    const isRefused = timeline.mayGuardRefuse(process, before.list, atMs, (other) =>
+      timeline.servingsOf(other).some(({ list, fromMs }) => list === after && fromMs <= atMs),
+    );
+    if ((timeline.hasSnapshot && isRestored) || isOver || isRefused) continue;
+    yield `${timeline.at(atMs, process)} replaces ${timeline.nameOf(before.list)} by ${timeline.nameOf(after)}`;
   }
 };
 
 export const theGuardHolds: Check = function* (timeline) {
-  for (const { process, atMs, before, after, earlier } of changes(timeline)) {
-    // A replica with a shorter CACHE_TTL has nothing left that its guard could compare with: it takes
-    // what there is, and the others follow it.
-    const isOver = (list: BankList, untilMs: number): boolean =>
-      [process, ...timeline.othersOf(process)].some(
-        (each) => each.startedAtMs <= untilMs && expiryMs(each, list, untilMs) < untilMs,
+  for (const process of timeline.processes) {
+    /** What the process has served, and what has been the measure since. */
+    let before: ServedList | undefined;
+    let measures: ServedList[] = [];
+    for (const serving of timeline.servingsOf(process)) {
+      if (!isList(serving)) {
+        measures = [];
+        before = undefined;
+        continue;
+      }
+      const { list: after, fromMs: atMs } = serving;
+      const sinceMs = atMs - windowMs(process);
+      const against = measures.filter(
+        ({ list: { shape }, untilMs }) =>
+          untilMs >= sinceMs && shape !== after.shape && mustBeRefused(shape, after.shape),
       );
-    if (isOver(before.list, atMs) || !timeline.isAgeKnown(before.list, atMs)) continue;
-    const sinceMs = atMs - windowMs(process);
-    const decision = timeline.decisionOf(after);
-    const isAccepted = timeline.everyAnswerDiffers
-      ? (list: BankList): boolean =>
-          decision !== undefined && decision !== timeline.decisionOf(list)
-      : (): boolean =>
-          timeline.refreshes.some(
-            ({ accepts, atMs: acceptedAtMs, process: { fields } }) =>
-              accepts &&
-              fields === process.fields &&
-              acceptedAtMs <= atMs &&
-              acceptedAtMs >= sinceMs,
-          );
-    /** Whether the fleet held this very list before; what a replica remembers, others and restarts know. */
-    const isBack = timeline.servings.some(
-      (held) =>
-        held.list === after &&
-        held.process.fields === process.fields &&
-        held.untilMs >= sinceMs &&
-        timeline.calls.some(
-          ({ list, deliveredAtMs = 0 }) =>
-            list === after && deliveredAtMs > held.fromMs && deliveredAtMs <= atMs,
-        ),
-    );
-    if (isBack) continue;
-    // Where two histories meet, and the guard would refuse either list beside the other, the youngest goes on.
-    const isLoadedHere = timeline.calls.some(
-      ({ list, process: loader }) => list === after && loader === process,
-    );
-    const goesEitherWay = (list: BankList): boolean =>
-      !isLoadedHere && mayBeRefused(after.shape, list.shape);
-    const measure = earlier.find(
-      ({ list, untilMs }) =>
-        untilMs >= sinceMs &&
-        mustBeRefused(list.shape, after.shape) &&
-        !isAccepted(list) &&
-        !isOver(list, untilMs) &&
-        !goesEitherWay(list),
-    );
-    if (measure)
-      yield `${timeline.at(atMs, process)} takes ${timeline.nameOf(after)} after ${timeline.nameOf(measure.list)}`;
+      if (before && against.length > 0) {
+        const isBack = isBackTo(timeline, process, after, atMs);
+        const measure = against.find(
+          ({ list, untilMs }) =>
+            expiryMs(process, list, untilMs) >= untilMs &&
+            !timeline.isOverElsewhere(process, list, atMs) &&
+            !isAcceptedAfter(timeline, process, list, after, atMs) &&
+            !goesEitherWay(timeline, process, list, after),
+        );
+        if (measure && !isBack && timeline.isAgeKnown(before.list, atMs))
+          yield `${timeline.at(atMs, process)} takes ${timeline.nameOf(after)} after ${timeline.nameOf(measure.list)}`;
+        // Whatever the reason is: the list that is taken is the measure of the next one. What was
+        // served before the list that has come back goes on to count.
+        const first = isBack ? measures.findIndex(({ list }) => list === after) : 0;
+        measures = measures.slice(0, Math.max(0, first));
+      }
+      measures.push(serving);
+      before = serving;
+    }
   }
+};
+
+/**
+ * Whether the fleet held this very list before: what a replica remembers, others and restarts know.
+ */
+const isBackTo = (timeline: Timeline, process: Process, list: BankList, atMs: number): boolean =>
+  timeline.servings.some(
+    (held) =>
+      held.list === list &&
+      held.process.fields === process.fields &&
+      held.untilMs >= atMs - windowMs(process) &&
+      timeline.calls.some(
+        (call) =>
+          call.list === list &&
+          (call.deliveredAtMs ?? Infinity) > held.fromMs &&
+          (call.deliveredAtMs ?? Infinity) <= atMs,
+      ),
+  );
+
+/** Whether an operator has accepted `after`, or one before it, since `list` was loaded. */
+const isAcceptedAfter = (
+  timeline: Timeline,
+  process: Process,
+  list: BankList,
+  after: BankList,
+  atMs: number,
+): boolean => {
+  const decision = timeline.decisionOf(after);
+  return timeline.everyAnswerDiffers
+    ? decision !== undefined && decision !== timeline.decisionOf(list)
+    : timeline.refreshes.some(
+        ({ accepts, atMs: acceptedAtMs, process: { fields } }) =>
+          accepts &&
+          fields === process.fields &&
+          acceptedAtMs <= atMs &&
+          acceptedAtMs >= atMs - windowMs(process),
+      );
+};
+
+/**
+ * Where two histories meet, and the guard would refuse either list beside the other, the youngest
+ * goes on.
+ */
+const goesEitherWay = (
+  timeline: Timeline,
+  process: Process,
+  list: BankList,
+  after: BankList,
+): boolean => {
+  const isLoadedHere = timeline.calls.some(
+    (call) => call.list === after && call.process === process,
+  );
+  // What was refused here may come from another replica, and look the same.
+  const mayBeAnothers =
+    !timeline.everyAnswerDiffers &&
+    timeline.calls.some((call) => call.list === after && call.process !== process);
+  return (!isLoadedHere || mayBeAnothers) && mayBeRefused(after.shape, list.shape);
 };
 
 export const aRestartServesWhatWasSaved: Check = function* (timeline) {
@@ -158,7 +200,11 @@ export const aRestartServesWhatWasSaved: Check = function* (timeline) {
     if (timeline.troubled(['disk'], index, saved.fromMs - SECOND, readyAtMs)) continue;
     if (timeline.troubled(['sleep'], index, saved.fromMs, readyAtMs)) continue;
     if (!timeline.isAgeKnown(saved.list, readyAtMs)) continue;
-    if (expiryMs(process, saved.list, readyAtMs) < readyAtMs + 5 * SECOND) continue;
+    const askedAtMs = timeline.askedMsOf(last, saved.list, readyAtMs);
+    if (askedAtMs + process.ttlMs + process.maxStaleMs < readyAtMs + 5 * SECOND) continue;
+    // Its age has only the wall clock: what Redis never had has no say beside what it has.
+    if (timeline.hasRedis && !timeline.writes.some(({ call }) => call.list === saved.list))
+      continue;
     const list = timeline.listAt(process, readyAtMs);
     if (!list || timeline.isLater(list, saved.list, readyAtMs) === false)
       yield `${timeline.at(readyAtMs, process)} has saved ${timeline.nameOf(saved.list)}, and serves ${timeline.nameOf(list)}`;

@@ -21,6 +21,22 @@ export const windowMs = ({ maxStaleMs }: Process): number => Math.min(7 * 24 * H
 export const lastAskedMs = ({ askedAtMs, deliveredAtMs }: BankList, byMs: number): number =>
   askedAtMs[deliveredAtMs.findLastIndex((atMs) => atMs <= byMs)] ?? -Infinity;
 
+/** The last entry for which it holds, of those in whose order it holds up to one of them. */
+const lastUntil = <T>(entries: readonly T[], holds: (entry: T) => boolean): T | undefined => {
+  let [from, to] = [0, entries.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const entry = entries[middle];
+    if (entry && holds(entry)) from = middle + 1;
+    else to = middle;
+  }
+  return entries[from - 1];
+};
+
+/** The end of the time in which a list may be served. */
+export const expiryMs = ({ ttlMs, maxStaleMs }: Process, list: BankList, atMs: number): number =>
+  lastAskedMs(list, atMs) + ttlMs + maxStaleMs;
+
 /** The last decision that a list is a successor of. */
 export interface Decision {
   readonly atMs: number;
@@ -38,7 +54,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
 
   /** What a process served at a moment; undefined: nothing, or it did not run. */
   const listAt = (process: Process, atMs: number): BankList | undefined =>
-    servingsOf.get(process)?.findLast(({ fromMs }) => fromMs <= atMs)?.list;
+    lastUntil(servingsOf.get(process) ?? [], ({ fromMs }) => fromMs <= atMs)?.list;
 
   /** Whether something of these kinds was wrong for the replica at some time in the interval. */
   const troubled = (
@@ -73,12 +89,12 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     hadList,
   }: Call): number =>
     (atMs ?? Infinity) + Math.min(retryAfterMs, hadList ? Math.max(process.ttlMs, HOUR) : MINUTE);
+  const postponed = calls.filter(({ retryAfterMs }) => retryAfterMs !== undefined);
   /** Whether the provider answered rightly for the whole interval, and wanted calls. */
   const isHealthy = (process: Process, fromMs: number, untilMs: number): boolean =>
     !troubled(['provider'], 'all', fromMs, untilMs) &&
-    !calls.some(
+    !postponed.some(
       (call) =>
-        call.retryAfterMs !== undefined &&
         call.process.fields === process.fields &&
         call.askedAtMs <= untilMs &&
         leaveAloneUntilMs(call) >= fromMs,
@@ -113,25 +129,53 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   }
 
   /**
-   * A guard that refuses the list has a reason in what any replica of the fleet has served lately.
+   * A guard that refuses the list has a reason in what replicas of the fleet have served lately.
+   * @param isAsked which of them
    */
   const mayGuardRefuse = (
-    { fields, ...process }: Process,
+    process: Process,
     list: BankList,
     atMs: number,
+    isAsked: (other: Process) => boolean = () => true,
   ): boolean => {
     // What is remembered is kept in parts of the window, and forgotten by the part.
-    const memory = 1.2 * windowMs({ fields, ...process });
+    const memory = 1.2 * windowMs(process);
     return servings.some(
       ({ process: other, list: served, fromMs, untilMs }) =>
         served !== undefined &&
-        other.fields === fields &&
+        other.fields === process.fields &&
         untilMs >= atMs - memory &&
         fromMs <= atMs &&
-        mayBeRefused(served.shape, list.shape),
+        mayBeRefused(served.shape, list.shape) &&
+        isAsked(other),
     );
   };
+  /**
+   * Whether the list was over for another replica of the fleet, which has loaded one since with
+   * nothing to compare it with: the others follow.
+   */
+  const isOverElsewhere = ({ fields }: Process, list: BankList, atMs: number): boolean =>
+    calls.some(
+      ({ process, hadList, askedAtMs, deliveredAtMs = Infinity }) =>
+        !hadList &&
+        process.fields === fields &&
+        deliveredAtMs <= atMs &&
+        (list.askedAtMs[0] ?? Infinity) <= askedAtMs &&
+        expiryMs(process, list, askedAtMs) <= deliveredAtMs,
+    );
 
+  /**
+   * When a list was asked for that a process serves. Where lists look alike, another replica may
+   * have been sent the same one later: by itself, or at the earliest.
+   */
+  const askedMsOf = (process: Process, list: BankList, atMs: number): number => {
+    if (history.everyAnswerDiffers) return lastAskedMs(list, atMs);
+    const own = calls.findLast(
+      (call) =>
+        call.process === process && call.list === list && (call.deliveredAtMs ?? Infinity) <= atMs,
+    );
+    return own?.askedAtMs ?? list.askedAtMs[0] ?? -Infinity;
+  };
   /**
    * Whether it can be known how old a list is. A snapshot has only the wall clock: where that was
    * changed between the list and a start, the process cannot know, and neither can those that have
@@ -184,6 +228,8 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     isHealthy,
     leaveAloneUntilMs,
     mayGuardRefuse,
+    isOverElsewhere,
+    askedMsOf,
     decisionOf: (list: BankList): Decision | undefined => decisions.get(list),
     at: (atMs: number, { name }: Process): string => `${moment(atMs)} ${name}`,
     /** How a list is named in what is reported. */
