@@ -10,8 +10,7 @@ import { makeBanks } from './helpers/banks.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';
 import { LISTENING, runService, startProcess } from './helpers/process.ts';
-import { eventually } from './helpers/rig.ts';
-import { waitUntil } from './helpers/wait-until.ts';
+import { eventually, waitUntil } from './helpers/wait-until.ts';
 
 // What an attacker, a wrong variable or a wrong provider could do to the built process.
 

@@ -13,9 +13,9 @@ import { emulate } from './helpers/emulate.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { leaksIn } from './helpers/leaks.ts';
 import { startProcess, type ServiceProcess } from './helpers/process.ts';
-import { eventually } from './helpers/rig.ts';
 import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
 import { createTunnels } from './helpers/tunnel.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // The custody of secrets, where only the built process can show it: what Node itself reads from the
 // environment, what is left there, and every byte that the process writes and sends until its last

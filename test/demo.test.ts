@@ -10,7 +10,7 @@ import type { Environment } from '../src/config/reader.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { runNode } from './helpers/program.ts';
-import { waitUntil } from './helpers/wait-until.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // The built demo, used only through what it prints.
 
@@ -36,11 +36,6 @@ const startDemo = (env: Environment = {}) => {
       return (await promisify(execFile)('bash', ['-c', command])).stdout;
     },
   };
-};
-
-/** Waits until the condition holds. */
-const until = async (isWanted: () => Promise<boolean>): Promise<void> => {
-  await waitUntil(isWanted.toString(), isWanted, Boolean);
 };
 
 /** Occupies a port on loopback; does nothing if it is already in use. */
@@ -84,11 +79,11 @@ test('what the README shows is printed and works, also beside other programs, an
     /data-severity="(\w+)"/.exec(await (await fetch(demo.url('Status page'))).text())?.[1];
   expect(await severity()).toBe('ok');
   expect(await demo.paste('/unavailable')).toBe('{"behaviour":"unavailable"}');
-  await until(async () => (await demo.paste('/healthz')).includes('"status":"warn"'));
+  await eventually(async () => (await demo.paste('/healthz')).includes('"status":"warn"'));
   expect(await severity()).toBe('warning');
   await expectList(picker);
   await demo.paste('/healthy');
-  await until(async () => (await demo.paste('/healthz')).includes('"status":"pass"'));
+  await eventually(async () => (await demo.paste('/healthz')).includes('"status":"pass"'));
   expect(await severity()).toBe('ok');
   expect(demo.output()).toContain('emulator: GET /api/v1/banks -> 503\n');
 

@@ -9,7 +9,8 @@ import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import { problemOf } from '../src/http/problems.ts';
 import { read } from './helpers/repository.ts';
-import { eventually, startLoadedRig, type Rig } from './helpers/rig.ts';
+import { startLoadedRig, type Rig } from './helpers/rig.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // What the documents name exists, what their curl commands print is what the service answers, and
 // what they repeat of the code is complete.

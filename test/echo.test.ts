@@ -6,7 +6,8 @@ import supertest from 'supertest';
 import { createServer } from 'node:http';
 import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
-import { eventually, startLoadedRig, startRig } from './helpers/rig.ts';
+import { startLoadedRig, startRig } from './helpers/rig.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // A provider that repeats a secret in its list, and a token endpoint whose tokens are fragments of
 // log lines.

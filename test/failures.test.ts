@@ -5,7 +5,8 @@ import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { listenOn } from './helpers/free-port.ts';
-import { eventually, startRig, type Rig } from './helpers/rig.ts';
+import { startRig, type Rig } from './helpers/rig.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // The failure table, row by row: what users get while the provider fails, with and without a cached
 // list.

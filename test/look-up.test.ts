@@ -13,7 +13,8 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { openBanks } from '../examples/look-up/banks.ts';
 import { needProgram } from './helpers/needs.ts';
 import { runProgram, type Program, type ProgramOptions } from './helpers/program.ts';
-import { eventually, openRig } from './helpers/rig.ts';
+import { openRig } from './helpers/rig.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // The recipes of examples/look-up/, in each language: a service of somebody else's that keeps its
 // list current.

@@ -14,8 +14,7 @@ import { emulate } from './helpers/emulate.ts';
 import { findFreePort, listenOn } from './helpers/free-port.ts';
 import { LISTENING, runService, startProcess } from './helpers/process.ts';
 import type { Program } from './helpers/program.ts';
-import { eventually } from './helpers/rig.ts';
-import { waitUntil } from './helpers/wait-until.ts';
+import { eventually, waitUntil } from './helpers/wait-until.ts';
 
 // The built process as an operator sees it: exit status, real signals, and what it writes to a real
 // standard output.

@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import { connect, createServer, type Socket } from 'node:net';
 import supertest from 'supertest';
 import { listenOn } from './helpers/free-port.ts';
-import { clientCredentialsEnv, eventually, startLoadedRig, startRig } from './helpers/rig.ts';
+import { clientCredentialsEnv, startLoadedRig, startRig } from './helpers/rig.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // What belongs to no single part of the service: a defect in one, and the end of all.
 

@@ -13,9 +13,10 @@ import { VARIABLE_NAMES } from '../src/config/variables.ts';
 import { createAuthority } from './helpers/authority.ts';
 import { findFreePort, listenOn } from './helpers/free-port.ts';
 import { describeWithRedis, startRedis, type RedisServer } from './helpers/redis-server.ts';
-import { eventually, openRig, type Rig } from './helpers/rig.ts';
+import { openRig, type Rig } from './helpers/rig.ts';
 import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
 import { createTunnels } from './helpers/tunnel.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // Every variable at once, each with a value that is neither its default nor another one's, and each
 // seen from outside: a value that the composition drops, or hands to the wrong part, fails here.

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { createStage } from '../helpers/stage.ts';
 import { describeInBrowser } from '../helpers/browser.ts';
-import { eventually } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // What a page in Chromium can do with a service on another origin (docs/api.md).
 

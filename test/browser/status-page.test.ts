@@ -5,8 +5,9 @@ import type { BrowserContextOptions } from 'playwright-core';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import { createStage } from '../helpers/stage.ts';
 import { describeInBrowser } from '../helpers/browser.ts';
-import { eventually, nextLoad, type RigOptions } from '../helpers/rig.ts';
+import { nextLoad, type RigOptions } from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The status page as a person sees it, in each state of the service.
 

@@ -7,6 +7,7 @@ import {
 } from '../helpers/caching-proxy.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { startLoadedRig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // Real caches in front of the service: what docs/deployment.md says of them, and of CDNs that work
 // alike.
@@ -80,10 +81,10 @@ for (const [name, describeWithIt, startCache, encodings, copies] of CACHES) {
     test('after max-age the old copy is served at once, and revalidated in the background with a 304', async () => {
       const { get, asked } = await start('*');
       await get();
-      for (let tries = 0; tries < 100 && asked().length < 2; tries += 1) {
+      await eventually(async () => {
         await get();
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
+        return asked().length === 2;
+      });
       expect(asked()).toEqual(['200', '304']);
     }, 20_000);
   });

@@ -9,8 +9,8 @@ import { needProgram } from '../helpers/needs.ts';
 import { LISTENING } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { read } from '../helpers/repository.ts';
-import { eventually } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The unit for systemd: what systemd itself says of it, and the release's archive, unpacked where
 // nothing can be written and run by the unit's command line with the unit's variables: as user

@@ -17,7 +17,8 @@ import { emulate } from '../helpers/emulate.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
-import { eventually, openRig, startRig } from '../helpers/rig.ts';
+import { openRig, startRig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The doctor about what the service uses besides the provider: stores, ports and the clock.
 

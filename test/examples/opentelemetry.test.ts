@@ -11,7 +11,7 @@ import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
-import { eventually } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The recipe of docs/apm.md: a real OpenTelemetry SDK in the service, and a collector that takes
 // what it exports.

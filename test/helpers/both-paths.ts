@@ -3,7 +3,8 @@ import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { sendRaw, type RawAnswer } from './raw-http.ts';
-import { eventually, openRig, type Rig } from './rig.ts';
+import { openRig, type Rig } from './rig.ts';
+import { eventually } from './wait-until.ts';
 
 // The same service twice, with HOT_PATH=on and off, and with a list: both must answer with the same
 // bytes.

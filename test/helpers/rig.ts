@@ -1,5 +1,4 @@
 import type { LookupFunction } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -10,6 +9,7 @@ import { closeLater } from './close-later.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { patientClock } from './patient-clock.ts';
 import { SANDBOX } from './sandbox.ts';
+import { eventually } from './wait-until.ts';
 
 // The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
@@ -125,15 +125,6 @@ export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
   PROVIDER_CLIENT_ID: 'emulator-client',
   PROVIDER_CLIENT_SECRET: 'emulator-secret',
 });
-
-/** Waits until real input and output make `condition` true; rejects with its source after 20 s. */
-export const eventually = async (condition: () => boolean): Promise<void> => {
-  const giveUpAtMs = performance.now() + 20_000;
-  while (!condition()) {
-    if (performance.now() > giveUpAtMs) throw new Error(`never came true: ${condition.toString()}`);
-    await setTimeout(1);
-  }
-};
 
 /** Moves time to the next load of the list, and waits until that has ended. */
 export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void> => {

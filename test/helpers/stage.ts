@@ -6,7 +6,8 @@ import type { Browser, BrowserContextOptions, Page, Request, Route } from 'playw
 import { startDemoPage, type DemoPage } from '../../examples/demo-page/server.ts';
 import { launchBrowser } from './browser.ts';
 import { listenOn } from './free-port.ts';
-import { eventually, nextLoad, openRig, type Rig, type RigOptions } from './rig.ts';
+import { nextLoad, openRig, type Rig, type RigOptions } from './rig.ts';
+import { eventually } from './wait-until.ts';
 
 // The bank picker in Chromium, on another origin than the service, which loads its list from the
 // emulator.
@@ -176,8 +177,11 @@ class Stage {
   }
   /** Moves the page's time until the picker leaves `state`. */
   async leave(state: State): Promise<void> {
-    while (await this.ask(`picker.matches(':state(${state})')`))
-      await this.page.clock.runFor(1_000);
+    await eventually(async () => {
+      const isLeft = await this.ask<boolean>(`!picker.matches(':state(${state})')`);
+      if (!isLeft) await this.page.clock.runFor(1_000);
+      return isLeft;
+    });
   }
   /** What axe finds wrong, in dark and in light. */
   async violations(): Promise<unknown[]> {

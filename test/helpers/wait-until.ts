@@ -22,3 +22,10 @@ export const waitUntil = async <T>(
     await setTimeout(5);
   }
 };
+
+/**
+ * Waits until real input and output make `condition` true.
+ * @throws {Error} with its source, after 20 s
+ */
+export const eventually = async (condition: () => boolean | Promise<boolean>): Promise<void> =>
+  void (await waitUntil(condition.toString(), condition, Boolean));

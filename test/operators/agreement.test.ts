@@ -8,7 +8,8 @@ import type { Freshness } from '../../src/banks/freshness.ts';
 import { wall } from '../../src/clock.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
-import { eventually, nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
+import { nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // Status page, /healthz, log and metrics in situations in which one of them could be mistaken: each
 // is compared with what a user gets and with facts that the test knows, and none may show a moment

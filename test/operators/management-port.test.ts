@@ -9,7 +9,8 @@ import supertest from 'supertest';
 import type { Environment } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
-import { eventually, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The management port: a forced refresh, what it accepts, and who may ask for it; pages of other
 // origins, DNS rebinding, guessed tokens and broken clients.

@@ -8,9 +8,9 @@ import type { Environment } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { findFreePort } from '../helpers/free-port.ts';
-import { eventually, nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
+import { nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
-import { waitUntil } from '../helpers/wait-until.ts';
+import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // What the status page says in each state of the service, and /healthz of the stores. Every rig
 // starts at 00:16:40 on 1 January, and renews its list at 01:16:18.

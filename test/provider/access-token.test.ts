@@ -7,12 +7,12 @@ import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import type { TokenBehaviour } from '../../emulator/behaviours.ts';
 import {
   clientCredentialsEnv,
-  eventually,
   nextLoad,
   startRig,
   type Rig,
   type RigOptions,
 } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The three ways to a token, seen from both ends: what clients get, and what the provider is asked.
 

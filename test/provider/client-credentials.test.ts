@@ -5,8 +5,8 @@ import { createConnections } from '../../src/provider/connections.ts';
 import { createTlsContextSource } from '../../src/secrets/tls-files.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
-import { eventually } from '../helpers/rig.ts';
 import { createTestSecrets } from '../helpers/secret-files.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // When the token endpoint is asked, and what a token is used for, on a clock that the tests move.
 

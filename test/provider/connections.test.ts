@@ -12,8 +12,8 @@ import {
 import { createProvider } from '../../src/provider/provider.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
-import { eventually } from '../helpers/rig.ts';
 import { createTestSecrets } from '../helpers/secret-files.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // What a request leaves behind, whatever the server does: no connection.
 

@@ -19,9 +19,10 @@ import {
 import { listenOn } from '../helpers/free-port.ts';
 import { describeWithHaproxy } from '../helpers/haproxy.ts';
 import { leaksIn } from '../helpers/leaks.ts';
-import { clientCredentialsEnv, eventually, nextLoad, startRig, type Rig } from '../helpers/rig.ts';
+import { clientCredentialsEnv, nextLoad, startRig, type Rig } from '../helpers/rig.ts';
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
 import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // What stands between the service and a provider that speaks TLS: a private authority, client
 // certificates and their rotation, and a forward proxy, a real one. What is wrong with a

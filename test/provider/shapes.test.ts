@@ -3,8 +3,9 @@ import supertest from 'supertest';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { emulate } from '../helpers/emulate.ts';
-import { clientCredentialsEnv, eventually, startRig } from '../helpers/rig.ts';
+import { clientCredentialsEnv, startRig } from '../helpers/rig.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // Shapes of providers and token endpoints: what the service answers with a plain configuration,
 // what the doctor says, and which line of configuration makes it work. Each is tried on the whole

@@ -10,12 +10,12 @@ import { emulate } from '../helpers/emulate.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import {
   clientCredentialsEnv,
-  eventually,
   nextLoad,
   openRig,
   startLoadedRig,
   type Rig,
 } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The life of each secret in a file: rotated, spoiled in every way, lost and restored, while the
 // service runs and at its start.

@@ -5,7 +5,7 @@ import {
   type SecretFileEvent,
 } from '../../src/secrets/watched-files.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
-import { eventually } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // What files do that a test cannot make them do: change between two reads.
 

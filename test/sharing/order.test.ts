@@ -12,7 +12,8 @@ import { emulate } from '../helpers/emulate.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
-import { eventually, openRig, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import { openRig, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // Which list and which decision goes on, in orders of events that depend on nothing but what Redis
 // took, and when: services with a real Redis on clocks that the test moves.

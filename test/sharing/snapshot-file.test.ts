@@ -19,7 +19,8 @@ import { checkConfig } from '../../src/config/environment.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { emulate } from '../helpers/emulate.ts';
-import { eventually, openRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import { openRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The last good list on disk: what a restart finds there, and what it makes of it. Its format is in
 // envelope.test.ts.

@@ -4,7 +4,7 @@ import { closeSync, constants, mkdtempSync, openSync, readSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogDestination } from '../../src/telemetry/log-stream.ts';
-import { eventually } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The log into a real pipe, whose reader is the test.
 

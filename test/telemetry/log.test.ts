@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { pretty } from '../../src/telemetry/pretty.ts';
 import { emulate } from '../helpers/emulate.ts';
-import { eventually, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The log as people read it. Text of the provider and of clients is bounded, and cannot control a
 // terminal. Which line comes when is shown where it is caused.

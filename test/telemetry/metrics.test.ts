@@ -5,13 +5,8 @@ import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
 import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
-import {
-  clientCredentialsEnv,
-  eventually,
-  nextLoad,
-  startLoadedRig,
-  type Rig,
-} from '../helpers/rig.ts';
+import { clientCredentialsEnv, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // What Prometheus scrapes, and what stands on it: the alert rules and the dashboard name what is
 // really there.

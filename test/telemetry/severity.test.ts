@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { connect } from 'node:net';
-import { eventually, nextLoad, startLoadedRig } from '../helpers/rig.ts';
+import { nextLoad, startLoadedRig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // How two log platforms classify the lines of a service that starts, refuses, fails and recovers.
 // Both rules are those that the platforms document.

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import { startRedis } from '../../test/helpers/redis-process.ts';
 import { createRandom } from '../../test/helpers/random.ts';
+import { waitUntil } from '../../test/helpers/wait-until.ts';
 import { startFaults } from './faults.ts';
 import { createFindings } from './findings.ts';
 import { createGate, pause } from './gate.ts';
@@ -93,7 +94,11 @@ const get = async (url: string): Promise<{ status: number; text: string }> => {
   });
   return { status: response.status, text: await response.text() };
 };
-while ((await get(`${publicUrl}/readyz`)).status !== 200) await pause(50);
+await waitUntil(
+  'a service that is ready',
+  async () => (await get(`${publicUrl}/readyz`)).status,
+  (status) => status === 200,
+);
 
 const soak: Soak = {
   publicUrl,

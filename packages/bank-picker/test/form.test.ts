@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
-import { eventually } from '../../../test/helpers/rig.ts';
 import { createStage } from '../../../test/helpers/stage.ts';
+import { eventually } from '../../../test/helpers/wait-until.ts';
 
 describeInBrowser('the bank picker, as a field of a form', () => {
   const stage = createStage();

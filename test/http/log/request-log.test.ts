@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { startProcess } from '../../helpers/process.ts';
 import { sendRaw } from '../../helpers/raw-http.ts';
-import { eventually, startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
+import { startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
+import { eventually } from '../../helpers/wait-until.ts';
 
 // Which requests operators see in the log, and at which level.
 

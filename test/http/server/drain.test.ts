@@ -4,9 +4,9 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import type { Limits } from '../../../src/http/server/limits.ts';
 import { startServer, type ServerRig } from '../../helpers/bounded-server.ts';
 import { openRaw, sendRaw, type RawClient } from '../../helpers/raw-http.ts';
-import { eventually } from '../../helpers/rig.ts';
 import { connectionsOf } from '../../helpers/server-sockets.ts';
 import { expectNoTimersOf } from '../../helpers/timers.ts';
+import { eventually } from '../../helpers/wait-until.ts';
 
 // A drain answers every request that a client has sent, and waits for nothing else.
 

@@ -3,7 +3,8 @@ import { ENCODINGS } from '../../../src/banks/representation.ts';
 import { MAX_HEADER_BYTES } from '../../../src/http/server/limits.ts';
 import { startBothPaths, type BothPaths } from '../../helpers/both-paths.ts';
 import { openRaw, sendRaw } from '../../helpers/raw-http.ts';
-import { eventually, type Rig } from '../../helpers/rig.ts';
+import { type Rig } from '../../helpers/rig.ts';
+import { eventually } from '../../helpers/wait-until.ts';
 
 // Which requests the hot path answers, and that nobody can tell: with HOT_PATH=on and off the
 // answers have the same bytes, and the lines of the log the same text. What it must leave to

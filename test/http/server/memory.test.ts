@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { startServer } from '../../helpers/bounded-server.ts';
 import { openRaw, type RawClient } from '../../helpers/raw-http.ts';
-import { eventually } from '../../helpers/rig.ts';
+import { eventually } from '../../helpers/wait-until.ts';
 
 // What all connections hold together is bounded: test/soak/memory.test.ts fills the built service.
 

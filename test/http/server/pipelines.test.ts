@@ -7,7 +7,7 @@ import { closeLater } from '../../helpers/close-later.ts';
 import { listenOn } from '../../helpers/free-port.ts';
 import { createRandom } from '../../helpers/random.ts';
 import { openRaw, sendRaw, type RawClient } from '../../helpers/raw-http.ts';
-import { eventually } from '../../helpers/rig.ts';
+import { eventually } from '../../helpers/wait-until.ts';
 
 // Clients that send more requests than they have answers for: all are answered in order, one at a
 // time, and a client that does not read costs nothing but its own connection.

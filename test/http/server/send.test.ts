@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { makeSend } from '../../../src/http/banks/hot-path.ts';
 import { listenOn } from '../../helpers/free-port.ts';
 import { openRaw } from '../../helpers/raw-http.ts';
-import { eventually } from '../../helpers/rig.ts';
+import { eventually } from '../../helpers/wait-until.ts';
 
 // One prepared response on real connections, also on one whose client does not read.
 

@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import type { HotPath } from '../../../src/http/server/connection.ts';
 import { hotPath, startServer, type ServerRig } from '../../helpers/bounded-server.ts';
 import { openRaw, sendRaw } from '../../helpers/raw-http.ts';
-import { eventually } from '../../helpers/rig.ts';
 import { connectionsOf } from '../../helpers/server-sockets.ts';
+import { eventually } from '../../helpers/wait-until.ts';
 
 // The listener by itself: whose request is whose, and its time-outs, with limits that pass while a
 // test looks on.
