@@ -61,7 +61,7 @@ export type RawClient = Awaited<ReturnType<typeof openRaw>>;
  * Opens a connection to write on step by step. It is read unless it is paused. To be destroyed by
  * the caller.
  */
-export const openRaw = async (url: string, localAddress = '127.0.0.1') => {
+export const openRaw = async (url: string, localAddress?: string) => {
   const socket = connect({
     port: Number(new URL(url).port),
     host: '127.0.0.1',

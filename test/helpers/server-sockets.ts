@@ -12,5 +12,7 @@ subscribe('net.server.socket', (message) => {
 });
 
 /** How many connections the server at `url` has open. */
-export const connectionsOf = (url: string): number =>
-  [...open].filter(({ localPort }) => localPort === Number(new URL(url).port)).length;
+export const connectionsOf = (url: string): number => {
+  const port = Number(new URL(url).port);
+  return [...open].filter(({ localPort }) => localPort === port).length;
+};

@@ -1,6 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { Socket } from 'node:net';
+import type { Environment } from '../../src/config/reader.ts';
 import { clientOf, createClientAddress, createIsProxy } from '../../src/http/client-address.ts';
+import { LIMITS } from '../../src/http/server/limits.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { openRaw } from '../helpers/raw-http.ts';
+import { startRig } from '../helpers/rig.ts';
+import { connectionsOf } from '../helpers/server-sockets.ts';
+import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // Whose request it is, as far as proxies are trusted, and whose connection.
 
@@ -46,4 +53,23 @@ test.each([
   ['fe80::1%eth0', 'fe80:0:0:0'],
 ])('connections from %s count for %s', (address, client) => {
   expect(clientOf(address)).toBe(client);
+});
+
+test('a trusted proxy may have more connections than any other address', async () => {
+  const count = LIMITS.connectionsPerAddress + 1;
+  const connect = async (env: Environment) => {
+    const { url } = await startRig({ env });
+    const clients = await Promise.all(Array.from({ length: count }, () => openRaw(url)));
+    closeLater(() => clients.forEach((client) => client.socket.destroy()));
+    return { url, clients };
+  };
+  const { clients } = await connect({ TRUST_PROXY: '192.0.2.0/24' });
+  await eventually(() => clients.some((client) => client.socket.destroyed));
+  const { url } = await connect({ TRUST_PROXY: '127.0.0.0/8' });
+  const open = await waitUntil(
+    'all connections',
+    () => connectionsOf(url),
+    (n) => n === count,
+  );
+  expect(open).toBe(count);
 });
