@@ -1,0 +1,66 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import type { Emulator } from '../../emulator/emulator.ts';
+import { makeBanks } from '../helpers/banks.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
+import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
+import { startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
+
+// A load takes so long that another replica has asked and answered meanwhile.
+
+let redis: RedisServer;
+let provider: Emulator;
+
+/** The next answer of the provider is `banks`, and is sent when the test says so. */
+const holdBack = (banks: readonly unknown[]) => {
+  let send: (() => void) | undefined;
+  provider.respondWith((_req, res) => {
+    provider.respondWith(undefined);
+    res.setHeader('content-type', 'application/json');
+    send = () => void res.end(JSON.stringify(banks));
+  });
+  return { isAsked: (): boolean => send !== undefined, send: (): void => send?.() };
+};
+
+const countOf = ({ service }: Rig): number | undefined => service.list.status().held?.count;
+
+describeWithRedis('with a real Redis', () => {
+  beforeEach(async () => {
+    redis = await redisOfTest();
+    provider = await emulate();
+  });
+
+  test.each([
+    ['hears of', false],
+    ['does not hear of', true],
+  ])(
+    'a refresh that %s a later list keeps no earlier one, and asks again',
+    async (_how, isDeaf) => {
+      const clock = createManualClock();
+      const start = (options = {}): Promise<Rig> =>
+        startLoadedRig({
+          provider,
+          clock,
+          storeClock: clock,
+          env: { CACHE_REDIS_URL: redis.url },
+          ...options,
+        });
+      provider.setBanks(makeBanks(100));
+      const other = await start();
+      await eventually(() => other.service.list.status().isShared === true);
+      const slow = await start({ isDeaf });
+      const earlier = holdBack(makeBanks(101));
+      const refreshed = slow.service.list.refresh();
+      await eventually(earlier.isAsked);
+      provider.setBanks(makeBanks(102));
+      expect(await other.service.list.refresh()).toBeUndefined();
+      if (!isDeaf) await eventually(() => countOf(slow) === 102);
+      provider.setBanks(makeBanks(103));
+      earlier.send();
+      expect(await refreshed).toBeUndefined();
+      expect(countOf(slow)).toBe(103);
+      await eventually(() => countOf(other) === 103);
+    },
+  );
+});
