@@ -19,7 +19,8 @@ import {
 import { listenOn } from '../helpers/free-port.ts';
 import { describeWithHaproxy } from '../helpers/haproxy.ts';
 import { leaksIn } from '../helpers/leaks.ts';
-import { clientCredentialsEnv, nextLoad, startRig, type Rig } from '../helpers/rig.ts';
+import { runService } from '../helpers/process.ts';
+import { clientCredentialsEnv, nextLoad, openRig, startRig, type Rig } from '../helpers/rig.ts';
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
 import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -83,6 +84,52 @@ test.each([
 ] as const)('a provider that speaks %s only: %d', async (version, status) => {
   await startProvider({ version });
   await getBanks(await startService(TRUST)).expect(status);
+});
+
+test('an authority that is gone at the start is named by each load, while the saved list is served', async () => {
+  await startProvider();
+  const folder = await mkdtemp(join(tmpdir(), 'banks-authority-'));
+  const env = {
+    PROVIDER_TLS_CA_FILE: join(folder, 'ca.pem'),
+    CACHE_SNAPSHOT_FILE: join(folder, 'snapshot'),
+  };
+  await writeFile(env.PROVIDER_TLS_CA_FILE, authority.cert);
+  const first = await openRig({
+    provider,
+    env: { PROVIDER_SANDBOX_BASE_URL: front.url, ...env },
+  });
+  await eventually(() => first.service.list.served() !== undefined);
+  await first.close();
+  await rm(env.PROVIDER_TLS_CA_FILE);
+  const rig = await startService(env);
+  await getBanks(rig).expect(200);
+  await nextLoad(rig);
+  expect(failureOf(rig)).toMatchObject({
+    kind: 'unreachable',
+    message: expect.stringMatching(/^PROVIDER_TLS_CA_FILE cannot be read \(ENOENT\)/),
+  });
+});
+
+test("the authority of PROVIDER_TLS_CA_FILE is trusted besides Node's own", async () => {
+  const printAuthorities = `
+    import { syncBuiltinESMExports } from 'node:module';
+    import tls from 'node:tls';
+    const { createSecureContext } = tls;
+    tls.createSecureContext = (options) => {
+      const own = tls.getCACertificates?.('default') ?? tls.rootCertificates;
+      const isTrusted = (authority) => options.ca.includes(authority);
+      console.log('own', own.length, 'trusted', own.filter(isTrusted).length, 'of', options.ca.length);
+      return createSecureContext(options);
+    };
+    syncBuiltinESMExports();`;
+  const program = runService(
+    { ...TRUST, PROVIDER_SANDBOX_BASE_URL: 'https://localhost' },
+    { preload: printAuthorities, programArgs: ['check-config'] },
+  );
+  expect(await program.exit).toBe(0);
+  const [, own, trusted, all] = /own (\d+) trusted (\d+) of (\d+)/.exec(program.output()) ?? [];
+  expect(Number(own)).toBeGreaterThan(100);
+  expect([Number(trusted), Number(all)]).toEqual([Number(own), Number(own) + 1]);
 });
 
 describeWithHaproxy('a handshake that the provider refuses', () => {
