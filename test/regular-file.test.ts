@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeUnreadable, isReadHanging, readRegularFile } from '../src/regular-file.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
-import { eventually } from './helpers/rig.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // What is no regular file: snapshot-file.test.ts.
 
