@@ -55,7 +55,7 @@ export const FAILURE_KINDS = table({
   proxy_unreachable: {
     problem: 'provider_unavailable',
     summary:
-      'The proxy in HTTPS_PROXY or HTTP_PROXY cannot be reached, or does not answer: its address is wrong, it is down, or a firewall is in between. The provider was not asked.',
+      'The proxy in HTTPS_PROXY or HTTP_PROXY cannot be reached, or does not respond: its address is wrong, it is down, or a firewall is in between. The request did not reach the provider.',
     actions: [
       'Check HTTPS_PROXY or HTTP_PROXY; if this host needs no proxy, add it to NO_PROXY.',
       'Tell the people who run the proxy.',
@@ -68,7 +68,7 @@ export const FAILURE_KINDS = table({
   proxy_refused: {
     problem: 'provider_unavailable',
     summary:
-      'The proxy in HTTPS_PROXY or HTTP_PROXY does not accept the user and password, or does not allow the provider’s host or port. The provider was not asked.',
+      'The proxy in HTTPS_PROXY or HTTP_PROXY does not accept the user and password, or does not allow the provider’s host or port. The request did not reach the provider.',
     actions: [
       'Check the user and password in HTTPS_PROXY or HTTP_PROXY; a change needs a restart.',
       'Then ask who runs the proxy to allow this host.',
@@ -79,7 +79,7 @@ export const FAILURE_KINDS = table({
   /** No complete answer inside PROVIDER_TIMEOUT. */
   timeout: {
     problem: 'provider_timeout',
-    summary: 'The provider does not send a complete answer within PROVIDER_TIMEOUT.',
+    summary: 'The provider does not send a complete response within PROVIDER_TIMEOUT.',
     actions: [RETRIES, 'If the provider is merely slow, raise PROVIDER_TIMEOUT.', RUN_DOCTOR],
   },
   /** 429. */
@@ -122,27 +122,27 @@ export const FAILURE_KINDS = table({
   /** 403, 404, another 4xx, a redirect, or a success other than 200. */
   unexpected_status: {
     problem: 'provider_invalid_answer',
-    summary: 'The provider answers with a status other than 200, such as 403, 404 or a redirect.',
+    summary: 'The provider responds with a status other than 200, such as 403, 404 or a redirect.',
     actions: ['Check the base address, and the rights that these credentials have.', RUN_DOCTOR],
   },
   /** Not JSON, not UTF-8, cut short, labelled as something else, or nested too deep. */
   malformed: {
     problem: 'provider_invalid_answer',
     summary:
-      'The provider’s answer is not valid JSON. Often it is the error page of something in between.',
-    actions: [RUN_DOCTOR, 'If the answer is the provider’s own, tell the provider.'],
+      'The provider’s response is not valid JSON. Often it is the error page of something in between.',
+    actions: [RUN_DOCTOR, 'If the response is the provider’s own, tell the provider.'],
   },
   /** JSON, but not a list. */
   not_a_list: {
     problem: 'provider_invalid_answer',
-    summary: 'The provider’s answer is JSON, but not a list. Its format may have changed.',
+    summary: 'The provider’s response is JSON, but not a list. Its format may have changed.',
     actions: [RUN_DOCTOR, 'Ask the provider whether the change is intended.'],
   },
   /** More than PROVIDER_MAX_BODY, received or published, or more entries than any list has. */
   too_large: {
     problem: 'provider_invalid_answer',
     summary:
-      'The provider’s answer is larger than PROVIDER_MAX_BODY allows after decompression, or has more than 50,000 entries, or one above 64 KiB.',
+      'The provider’s response is larger than PROVIDER_MAX_BODY allows after decompression, or has more than 50,000 entries, or one above 64 KiB.',
     actions: [
       'See under “Details” which it is, and ask the provider whether that is correct. If it is, raise PROVIDER_MAX_BODY (up to 256mb); the other limits are fixed.',
     ],

@@ -38,7 +38,7 @@ const control = (path: string, method = 'PUT'): Promise<Response> =>
   fetch(`${emulator.controlUrl}${path}`, { method });
 
 test.each(['rate-limited', 'html'] as const)(
-  'while it does %s, its answer leaks what a service must not pass on',
+  'while it does %s, its response leaks what a service must not pass on',
   async (behaviour) => {
     await emulator.behave(behaviour);
     const text = await (await askList()).text();

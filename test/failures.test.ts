@@ -194,7 +194,7 @@ const ODD_ANSWERS: readonly (readonly [what: string, bytes: string, kind: string
     LIST_ANSWER.replace('\r\n', '\r\ncontent-length: 9\r\n'),
     'malformed',
   ],
-  ['hangs up without an answer', '', 'unreachable'],
+  ['hangs up without a response', '', 'unreachable'],
   [
     'sends 103 and then all',
     `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${LIST_ANSWER}`,
@@ -207,7 +207,7 @@ const ODD_ANSWERS: readonly (readonly [what: string, bytes: string, kind: string
   ],
 ];
 
-test('each odd answer fails the load for its reason, and those that HTTP allows do not', async () => {
+test('each odd response fails the load for its reason, and those that HTTP allows do not', async () => {
   let bytes = '';
   const provider = createServer((socket) => {
     socket.on('error', () => undefined);

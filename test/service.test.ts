@@ -30,7 +30,7 @@ test('a defect is a 500 that says nothing about it, and is in the log', async ()
   expect(rig.log()).not.toContain('a-client');
 });
 
-test('while draining, every answer says that its connection ends', async () => {
+test('while draining, every response says that its connection ends', async () => {
   const rig = await startLoadedRig();
   const stopped = rig.service.stop({ noticeMs: 3_000 });
   for (const path of ['/banks', '/healthz', '/nothing']) {

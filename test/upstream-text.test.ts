@@ -48,7 +48,7 @@ test.each([
   ['without a list', 'html'],
   ['with a list', 'healthy'],
 ] as const)(
-  '%s, an unusual status reaches operators only, and the text of an answer nobody',
+  '%s, an unusual status reaches operators only, and the text of a response nobody',
   async (_what, first) => {
     const rig = await startLoadedRig({
       env: { MANAGEMENT_TOKEN: TOKEN, LOG_LEVEL: 'trace' },

@@ -71,7 +71,7 @@ export const createBankList = (options: BankListOptions) => {
         ...(signal && { signal }),
         timeoutError: () =>
           failures.current().failure ??
-          new LoadError('timeout', `no complete answer within ${loadTimeoutMs} ms`),
+          new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
       }),
     status: (): ListStatus => {
       const held = cached.get();

@@ -120,7 +120,7 @@ const symptomOf = (
   const { answer } = observation;
   const status = contact?.head?.status ?? 0;
   if (kind === 'timeout') {
-    if (contact?.connection) return contact.head ? 'not complete in time' : 'no answer in time';
+    if (contact?.connection) return contact.head ? 'not complete in time' : 'no response in time';
     return timeoutMs < SHORT_TIMEOUT_MS ? 'connecting timed out early' : 'connecting timed out';
   }
   if (kind === 'unreachable') {

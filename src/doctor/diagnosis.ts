@@ -65,7 +65,7 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
   const suggestions = [
     ...(place.path === listPath
       ? []
-      : [{ label: 'For the list in this answer:', line: `BANK_LIST=${place.path ?? ''}` }]),
+      : [{ label: 'For the list in this response:', line: `BANK_LIST=${place.path ?? ''}` }]),
     ...suggestLines(published, missing, survey),
   ];
   return {

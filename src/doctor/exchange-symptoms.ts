@@ -199,14 +199,14 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     {
       symptoms: ['closed', 'not HTTP'],
       likely:
-        'the server closes the connection without an answer, or does not speak HTTP: its port wants the other scheme, it requires a client certificate or refuses this one, or it crashes',
+        'the server closes the connection without a response, or does not speak HTTP: its port wants the other scheme, it requires a client certificate or refuses this one, or it crashes',
       next: ({ host, variable }) =>
         `check the scheme and port of ${variable}; then ask the operator of ${host}`,
     },
     {
-      symptoms: ['no answer in time'],
+      symptoms: ['no response in time'],
       likely:
-        'the provider accepted the request and did not begin to answer: it is slow, or it hangs',
+        'the provider accepted the request and did not begin to respond: it is slow, or it hangs',
       next: 'raise PROVIDER_TIMEOUT; if that does not help, ask the provider',
     },
     {
@@ -252,13 +252,13 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     {
       symptoms: ['large head'],
       likely:
-        'the headers of the answer have more than 16 KiB: cookies, or a policy that a gateway adds',
+        'the headers of the response have more than 16 KiB: cookies, or a policy that a gateway adds',
       next: ({ host }) => `ask the provider, or the operator of ${host}, to send fewer headers`,
     },
     {
       symptoms: ['not complete in time'],
       likely: ({ headAfter }) =>
-        `the answer began after ${headAfter} and did not end: the provider or the network is slow`,
+        `the response began after ${headAfter} and did not end: the provider or the network is slow`,
       next: 'raise PROVIDER_TIMEOUT; if that does not help, ask the provider',
     },
     {
@@ -276,7 +276,7 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     },
     {
       symptoms: ['cut short'],
-      likely: 'the connection ended in the middle of the answer, or its compression is damaged',
+      likely: 'the connection ended in the middle of the response, or its compression is damaged',
       next: 'run this again; if the failure persists, ask the provider, or the operator of a proxy in between',
     },
     {
@@ -299,7 +299,7 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
     {
       symptoms: ['damaged'],
       likely:
-        'the answer is empty, or its JSON is damaged, ends too early, or is nested too deeply',
+        'the response is empty, or its JSON is damaged, ends too early, or is nested too deeply',
       next: 'run this again; if the failure persists, ask the provider',
     },
   ],
@@ -331,7 +331,7 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
       symptoms: ['no objects'],
       likely: ({ hints }) => hints,
       next: ({ variable }) =>
-        `check that ${variable} has the list of banks, and BANK_LIST if there are others in the answer; then tell the provider`,
+        `check that ${variable} has the list of banks, and BANK_LIST if there are others in the response; then tell the provider`,
     },
     {
       symptoms: ['alike'],

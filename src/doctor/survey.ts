@@ -117,13 +117,13 @@ const typeOf = (value: unknown): string => {
  * nothing does. This service makes one request and reads one answer.
  */
 export const signOfPages = (link: string | undefined, value: unknown): string | undefined => {
-  if (namesNextPage(link)) return 'the answer has a Link header to a next page';
+  if (namesNextPage(link)) return 'the response has a Link header to a next page';
   if (isJsonObject(value)) {
     const members = Object.keys(value).filter((name) =>
       PAGING_MEMBER.test(name.replaceAll(/[_-]/g, '')),
     );
     return members.length > 0
-      ? `the answer has members of pages: ${members.join(', ')}`
+      ? `the response has members of pages: ${members.join(', ')}`
       : undefined;
   }
   if (Array.isArray(value) && PAGE_SIZES.has(value.length))

@@ -131,5 +131,5 @@ const linesFor = ({ auth, format }: Settings, configured: Settings): readonly st
 const describeAnswer = (observation: Observation): string => {
   if (hasToken(observation)) return 'granted';
   const refusal = tokenRefusalOf(observation);
-  return refusal ? [refusal.status, refusal.code].filter(Boolean).join(' ') : 'no answer';
+  return refusal ? [refusal.status, refusal.code].filter(Boolean).join(' ') : 'no response';
 };

@@ -82,10 +82,10 @@ const readBody = async (
     signal.throwIfAborted();
     // Leaving the loop early ends the pipeline with an error of its own.
     if (bytes <= maxBytes)
-      throw new LoadError('malformed', `the answer's body broke off${codeNote(error)}`);
+      throw new LoadError('malformed', `the response's body broke off${codeNote(error)}`);
   }
   if (bytes > maxBytes)
-    throw new LoadError('too_large', `the answer has more than ${maxBytes} bytes`);
+    throw new LoadError('too_large', `the response has more than ${maxBytes} bytes`);
   return body.subarray(0, bytes);
 };
 
@@ -96,5 +96,5 @@ const decoderFor = (contentEncoding = 'identity'): Duplex | undefined => {
   if (encoding === 'identity') return undefined;
   if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
   if (encoding === 'br') return createBrotliDecompress();
-  throw new LoadError('malformed', 'the answer has an encoding that was not asked for');
+  throw new LoadError('malformed', 'the response has an encoding that was not requested');
 };

@@ -28,10 +28,10 @@ export const toConnectionError = (
   if (error instanceof LoadError) return error;
   const code = codeNote(error);
   if (codeOf(error) === HEADERS_OVERFLOW)
-    return new LoadError('malformed', `the headers of the answer have more than 16 KiB${code}`, {
+    return new LoadError('malformed', `the headers of the response have more than 16 KiB${code}`, {
       reasonCode: HEADERS_OVERFLOW,
     });
-  if (isUnreadable(error)) return new LoadError('malformed', `the answer ${UNREADABLE}${code}`);
+  if (isUnreadable(error)) return new LoadError('malformed', `the response ${UNREADABLE}${code}`);
   const reasonCode = codeOf(error);
   const refusal = url.protocol === 'https:' ? tlsRefusal(reasonCode, peer) : undefined;
   const route = proxy ? `, through the proxy in ${proxy}` : '';
@@ -44,7 +44,7 @@ export const toConnectionError = (
 export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError => {
   if (error instanceof LoadError) return error;
   const text = isUnreadable(error)
-    ? `the answer of the proxy in ${variable} ${UNREADABLE}`
+    ? `the response of the proxy in ${variable} ${UNREADABLE}`
     : `no connection to the proxy in ${variable}`;
   return new LoadError('proxy_unreachable', `${text}${codeNote(error)}`);
 };
@@ -53,7 +53,7 @@ export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError
 export const toRefusal = (status: number, variable: ProxyVariable): LoadError => {
   const proxy = `the proxy in ${variable}`;
   if (status < 200)
-    return new LoadError('proxy_unreachable', `the answer of ${proxy} ${UNREADABLE} (${status})`);
+    return new LoadError('proxy_unreachable', `the response of ${proxy} ${UNREADABLE} (${status})`);
   // With a server error the proxy reports on the way behind it: it tried, and found nobody there.
   if (status >= 500)
     return new LoadError('unreachable', `${proxy} cannot connect any further (${status})`, {
@@ -70,8 +70,7 @@ export const toRefusal = (status: number, variable: ProxyVariable): LoadError =>
 /** Node's own limit, which undici takes over. */
 const HEADERS_OVERFLOW = 'UND_ERR_HEADERS_OVERFLOW';
 
-const UNREADABLE =
-  'is not HTTP, or has two lengths, or is an interim one (1xx) that nobody asked for';
+const UNREADABLE = 'is not HTTP, or has two lengths, or is an unexpected interim one (1xx)';
 
 /**
  * Whether there was an answer that undici cannot read. Some of these errors have no code, and 100
@@ -92,7 +91,7 @@ const tlsRefusal = (code: string, peer: Peer): string | undefined => {
   // In TLS 1.3 a client has sent its request by the time the server reads its certificate. A server
   // that then closes the connection at once may take its own alert back.
   if (/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code))
-    return `${peer} closed the connection without an answer; it may require a client certificate, or refuse this one`;
+    return `${peer} closed the connection without a response; it may require a client certificate, or refuse this one`;
   return undefined;
 };
 

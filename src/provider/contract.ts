@@ -29,7 +29,7 @@ export const processBanksAnswer = async (
 ): Promise<LoadedList> => {
   if (answer.status !== 200) throw toStatusError('the provider', answer, nowMs);
   const problem = labelProblem(answer.contentType);
-  if (problem) throw new LoadError('malformed', `the answer is labelled ${problem}`);
+  if (problem) throw new LoadError('malformed', `the response is labelled ${problem}`);
   const list = await readList(answer.body, contract, reading);
   return { ...list, hasNextPage: namesNextPage(answer.link) };
 };
@@ -55,7 +55,7 @@ export const toStatusError = (
   if (status >= 500) return new LoadError('unavailable', `${peer} fails (${status})`, details);
   return new LoadError(
     'unexpected_status',
-    `${peer} answers with status ${status} instead of 200`,
+    `${peer} responds with status ${status} instead of 200`,
     {
       upstreamStatus: status,
     },

@@ -29,14 +29,14 @@ export const UNUSABLE_GRANT = 'UNUSABLE_GRANT';
  */
 export const readGrant = (body: string, status: number, rule: SecretRule): Grant => {
   const value = parseJson(body);
-  if (!isJsonObject(value)) throw unusable(`its answer (${status}) is not a JSON object`);
+  if (!isJsonObject(value)) throw unusable(`its response (${status}) is not a JSON object`);
   const refusal = refusalIn(value, status);
   // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
   if (refusal && value['access_token'] === undefined) throw refusal;
   const { access_token: token, token_type: type, expires_in: lifetime } = value;
   if (typeof token !== 'string')
     throw unusable(
-      `its answer (${status}) has no access_token that is a text${describeMembers(value)}`,
+      `its response (${status}) has no access_token that is a text${describeMembers(value)}`,
     );
   const problem = secretProblem(token, rule);
   if (problem !== undefined) throw unusable(`the access_token that it grants ${problem}`);

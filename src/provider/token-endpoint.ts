@@ -72,7 +72,7 @@ export const createTokenRequest = (
   };
 
   const timeoutError = (): LoadError =>
-    new LoadError('timeout', `no complete answer within ${timeoutMs} ms`);
+    new LoadError('timeout', `no complete response within ${timeoutMs} ms`);
   return () =>
     withDeadline(requestGrant, { limitMs: timeoutMs, clock, timeoutError, signal: closing }).catch(
       (error: unknown) => {

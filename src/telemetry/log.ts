@@ -245,7 +245,7 @@ const logNextPage = (
   if (hasNextPage)
     logger.warn(
       { count },
-      'list: incomplete: the answer names a next page, which is not requested',
+      'list: incomplete: the response names a next page, which is not requested',
     );
   else logger.info({ count }, 'list: no longer incomplete');
 };

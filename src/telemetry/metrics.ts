@@ -154,7 +154,7 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
       timeOf(held?.largeChange?.atMs),
     ],
     banks_list_incomplete: [
-      "1 while the provider's answer named a next page, so that the cached list is probably incomplete",
+      "1 while the provider's response named a next page, so that the cached list is probably incomplete",
       [[{}, Number(held?.hasNextPage ?? false)]],
     ],
     banks_list_rejected_entries: [
@@ -255,7 +255,7 @@ const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
     samples: (): readonly Sample[] => [[{}, lostLogLines()]],
   },
   banks_upstream_call_duration_seconds: createDurations({
-    help: 'Requests to the provider, to the last byte of the answer, by status class; none: no complete answer',
+    help: 'Requests to the provider, to the last byte of the response, by status class; none: no complete response',
     bounds: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     labels: ['status'],
     series: [['2xx'], ['3xx'], ['4xx'], ['5xx'], ['none']],

@@ -162,7 +162,7 @@ type Row = readonly [behaviour: Behaviour, step: string, likely: RegExp, env?: E
 test.each<Row>([
   ['refuse', 'address', /nothing listens at 127\.0\.0\.1:\d+/],
   ['reset', 'status', /closes the connection/],
-  ['hang', 'status', /did not begin to answer/, { PROVIDER_TIMEOUT: '1s' }],
+  ['hang', 'status', /did not begin to respond/, { PROVIDER_TIMEOUT: '1s' }],
   ['stall', 'content', /began after \d+ ms and did not end/, { PROVIDER_TIMEOUT: '1s' }],
   ['cut-short', 'content', /ended in the middle/],
   ['bad-request', 'status', /does not accept the request/],
@@ -210,7 +210,7 @@ test.each<Row>([
     { BANK_FIELDS: 'ids' },
   ],
   ['echo', 'entries', /PROVIDER_ACCESS_TOKEN/],
-  ['large-head', 'content', /the headers of the answer have more than 16 KiB/],
+  ['large-head', 'content', /the headers of the response have more than 16 KiB/],
   ['null', 'list', /another resource/],
   ['empty', 'entries', /shorter than GUARD_MIN_BANKS/],
   ['few', 'entries', /shorter than GUARD_MIN_BANKS/, { GUARD_MIN_BANKS: '100' }],
@@ -281,7 +281,7 @@ describe('the token', () => {
     ['not-found', {}, /not the address of an OAuth 2.0 token endpoint/],
     ['no-content', {}, /not the address of an OAuth 2.0 token endpoint/],
     ['server-error', {}, /FAIL +token +the token endpoint fails \(500\)/],
-    ['hang', { PROVIDER_TIMEOUT: '1s' }, /did not begin to answer/],
+    ['hang', { PROVIDER_TIMEOUT: '1s' }, /did not begin to respond/],
     ['html', {}, /not the address of an OAuth 2.0 token endpoint/],
     ['redirect', {}, /not the address of an OAuth 2.0 token endpoint/],
     ['reset', {}, /closes the connection/],
@@ -352,14 +352,14 @@ describe('the token', () => {
     expectFailure(report, 'status', 'the endpoint grants tokens that the list rejects');
   });
 
-  test('that is rejected once: a second answer that breaks off is explained, not the first', async () => {
+  test('that is rejected once: a second response that breaks off is explained, not the first', async () => {
     const emulator = await emulate();
     emulator.respondWith((req, res) => {
       if (emulator.listCalls() === 1) res.writeHead(401).end();
       else res.writeHead(200, { 'content-length': 10 }).write('[', () => req.socket.destroy());
     });
     const report = await diagnose(emulator, clientCredentialsEnv(emulator));
-    expectFailure(report, 'content', 'the connection ended in the middle of the answer');
+    expectFailure(report, 'content', 'the connection ended in the middle of the response');
     expect(emulator.listCalls()).toBe(2);
   });
 });
@@ -412,7 +412,7 @@ test('an unusable configuration is reported whole, with status 1 and no value', 
 
 const entries = (count: number): unknown[] =>
   Array.from({ length: count }, (_, code) => ({ code }));
-const NEXT_PAGE = 'the answer has a Link header to a next page';
+const NEXT_PAGE = 'the response has a Link header to a next page';
 const OF_PAGES = { data: entries(50), total_pages: 11, hasMore: true };
 
 test.each<[link: string | undefined, answer: unknown, sign: string | undefined]>([
@@ -424,7 +424,7 @@ test.each<[link: string | undefined, answer: unknown, sign: string | undefined]>
   ['</x>; rel="nextsomething"', entries(7), undefined],
   [undefined, entries(100), 'the list has exactly 100 entries, a usual size of a page'],
   [undefined, entries(513), undefined],
-  [undefined, OF_PAGES, 'the answer has members of pages: total_pages, hasMore'],
+  [undefined, OF_PAGES, 'the response has members of pages: total_pages, hasMore'],
   [undefined, { data: entries(50) }, undefined],
 ])('Link: %s beside %j is this sign of pages: %j', (link, answer, sign) => {
   expect(signOfPages(link, answer)).toBe(sign);

@@ -85,7 +85,7 @@ const parseAnswers = (text: string, methods: readonly string[]): RawAnswer[] => 
   let rest = text;
   while (rest !== '') {
     const end = rest.indexOf('\r\n\r\n');
-    if (end < 0) throw new Error(`an answer without an end of its head: ${rest.slice(0, 200)}`);
+    if (end < 0) throw new Error(`a response without an end of its head: ${rest.slice(0, 200)}`);
     const head = rest.slice(0, end);
     const [statusLine = '', ...lines] = head.split('\r\n');
     const status = Number(STATUS_LINE.exec(statusLine)?.[1]);

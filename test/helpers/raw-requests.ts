@@ -71,7 +71,7 @@ export const ANSWERED: readonly Shape[] = [
   ['content, and a request', `${GET}Content-Length: 5\r\n\r\nhello${HEALTH}`, [200]],
   ['a body of 1 MB, at the end', `${GET}Content-Length: 1000000\r\n\r\n${long(1_000_000)}`, [200]],
   ['a body of unknown length, at the end', `${GET}${CHUNKED}\r\n5\r\nhello\r\n0\r\n\r\n`, [200]],
-  ['garbage instead of chunks, and no second answer', `${GET}${CHUNKED}\r\nzz\r\n`, [200]],
+  ['garbage instead of chunks, and no second response', `${GET}${CHUNKED}\r\nzz\r\n`, [200]],
   [
     'Expect, without inviting the body',
     `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`,

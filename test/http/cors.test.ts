@@ -20,7 +20,7 @@ const ask = async (line: string, origin?: string, ...fields: string[]) => {
     rig.url,
     [`${line} HTTP/1.1`, 'Host: a', ...own, ...fields, '', ''].join('\r\n'),
   );
-  if (!answer) throw new Error('no answer');
+  if (!answer) throw new Error('no response');
   return answer;
 };
 const PREFLIGHT = 'Access-Control-Request-Method: GET';
@@ -52,7 +52,7 @@ const LISTED: Told = {
 };
 test.each<[what: string, origins: string, told: Told]>([
   [
-    'unset, no answer depends on the origin or lets another one read it',
+    'unset, no response depends on the origin or lets another one read it',
     '',
     {
       vary: ['Accept-Encoding', undefined, undefined],
@@ -61,7 +61,7 @@ test.each<[what: string, origins: string, told: Told]>([
     },
   ],
   [
-    '*, every page may read and still no answer depends on the origin',
+    '*, every page may read and still no response depends on the origin',
     '*',
     {
       vary: ['Accept-Encoding', undefined, undefined],
@@ -70,7 +70,7 @@ test.each<[what: string, origins: string, told: Told]>([
     },
   ],
   [
-    'exact origins, each answer names the allowed one, and every answer varies by it',
+    'exact origins, each response names the allowed one, and every response varies by it',
     `${FRONTEND},${LOCAL}`,
     LISTED,
   ],

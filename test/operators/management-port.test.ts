@@ -33,7 +33,7 @@ const ask = async (requestLine: string, ...lines: string[]): Promise<RawAnswer> 
   const [answer] = await sendRaw(rig.operatorsUrl, bytes, {
     methods: [requestLine.split(' ')[0] ?? ''],
   });
-  if (!answer) throw new Error(`no answer to ${requestLine}`);
+  if (!answer) throw new Error(`no response to ${requestLine}`);
   return answer;
 };
 
@@ -253,7 +253,7 @@ const guess = (token: string, address = '127.0.0.1') => {
 const areWaiting = (count: number) =>
   eventually(() => rig.clock.waits().filter((waitMs) => waitMs === 1_000).length === count);
 
-test('a wrong token waits a second for its answer; the right one and none at all do not', async () => {
+test('a wrong token waits a second for its response; the right one and none at all do not', async () => {
   await start();
   const wrong = guess('wrong');
   await areWaiting(1);

@@ -153,7 +153,7 @@ describe('the client-credentials grant', () => {
     ['no-expires-in', 'form', /^application\/x-www-form-urlencoded/],
     ['json-only', 'json', /^application\/json$/],
   ])(
-    'takes an answer with %s, with PROVIDER_TOKEN_FORMAT=%s',
+    'takes a response with %s, with PROVIDER_TOKEN_FORMAT=%s',
     async (behaviour, format, contentType) => {
       await startGranted({
         before: (emulator) => emulator.behaveToken(behaviour),
@@ -238,7 +238,7 @@ describe('the client-credentials grant', () => {
       [
         'html',
         502,
-        'the token endpoint gives no usable grant: its answer (200) is not a JSON object',
+        'the token endpoint gives no usable grant: its response (200) is not a JSON object',
       ],
       [
         'other-type',
@@ -256,8 +256,8 @@ describe('the client-credentials grant', () => {
         502,
         'has no access_token that is a text; its members are accessToken, expiresAt',
       ],
-      ['no-content', 502, 'its answer (204) is not a JSON object'],
-      ['unknown-refusal', 502, 'the token endpoint answers with status 401'],
+      ['no-content', 502, 'its response (204) is not a JSON object'],
+      ['unknown-refusal', 502, 'the token endpoint responds with status 401'],
       [
         'json-or-415',
         502,
@@ -268,7 +268,7 @@ describe('the client-credentials grant', () => {
         502,
         '(400 unsupported_grant_type); check whether PROVIDER_TOKEN_URL grants',
       ],
-      ['redirect', 502, 'the token endpoint answers with status 307'],
+      ['redirect', 502, 'the token endpoint responds with status 307'],
     ];
     await startGranted({ before: (emulator) => emulator.behaveToken('rate-limited') });
     const { headers } = await getBanks().expect(503);

@@ -171,6 +171,6 @@ test('a token is a secret, and a grant of more than 64 KiB is not read', async (
   answer = grant('x'.repeat(65_536));
   await expect(accessToken.current()).rejects.toMatchObject({
     kind: 'no_token',
-    message: 'the token endpoint: the answer has more than 65536 bytes',
+    message: 'the token endpoint: the response has more than 65536 bytes',
   });
 });

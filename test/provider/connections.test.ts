@@ -139,7 +139,7 @@ const createLoads = (env: Record<string, string>, isLate = true) => {
 };
 
 test.each([undefined, 200, 503])(
-  'an answer that never comes or never ends (%p) is given up with the load, and is told unless the service has ended',
+  'a response that never comes or never ends (%p) is given up with the load, and is told unless the service has ended',
   async (status) => {
     for (const hasEnded of [false, true]) {
       const { provider, events, giveUp, load } = createLoads({ PROVIDER_ACCESS_TOKEN: 'token' });
@@ -174,7 +174,7 @@ test('a load that ends while it waits for a token asks for no list', async () =>
 test.each([
   [1_024, 'resolves'],
   [1_025, 'too_large'],
-])('of PROVIDER_MAX_BODY=1kb, an answer of %i bytes: %s', async (bytes, outcome) => {
+])('of PROVIDER_MAX_BODY=1kb, a response of %i bytes: %s', async (bytes, outcome) => {
   const [start, end] = ['[{"code":"', '"}]'];
   answer = (_req, res) => res.end(start + 'x'.repeat(bytes - start.length - end.length) + end);
   const { load } = createLoads({ PROVIDER_ACCESS_TOKEN: 'token', PROVIDER_MAX_BODY: '1kb' }, false);

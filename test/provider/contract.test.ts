@@ -71,7 +71,7 @@ test.each([
   [500, 'unavailable'],
   [599, 'unavailable'],
 ])(
-  'an answer with status %d is a failure of its kind, whatever the body is: %s',
+  'a response with status %d is a failure of its kind, whatever the body is: %s',
   async (status, kind) => {
     await expect(judge({ status })).rejects.toMatchObject({
       kind,

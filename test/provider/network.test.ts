@@ -227,7 +227,7 @@ describe('the rotation of a client certificate', () => {
     const rig = await startService(mutual(soon));
     await getBanks(rig).expect(503);
     expect(failureOf(rig)?.message).toMatch(
-      /closed the connection without an answer; it may require a client/,
+      /closed the connection without a response; it may require a client/,
     );
     rig.clock.skip(2 * 86_400_000);
     rig.clock.advance(0);
@@ -330,9 +330,9 @@ test.each([
   ['HTTP/1.1 299 Fine\r\nVia: a proxy\r\n\r\n', undefined],
   [
     'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
-    /proxy in HTTPS_PROXY .* is an interim one/,
+    /proxy in HTTPS_PROXY .* is an unexpected interim one/,
   ],
-  ['SSH-2.0-OpenSSH_9.2\r\n', /the answer of the proxy in HTTPS_PROXY is not HTTP/],
+  ['SSH-2.0-OpenSSH_9.2\r\n', /the response of the proxy in HTTPS_PROXY is not HTTP/],
 ])('every 2xx of a proxy opens the tunnel, and nothing else: %j', async (head, message) => {
   await startProvider();
   const rig = await startService({

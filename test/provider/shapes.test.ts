@@ -140,7 +140,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   'a head of 20 KiB': {
     list: 'large-head',
     status: 502,
-    says: 'headers of the answer have more than 16 KiB',
+    says: 'headers of the response have more than 16 KiB',
   },
   'Retry-After: -1': {
     answer: [503, {}, { 'retry-after': '-1' }],

@@ -166,7 +166,7 @@ export const createProviderWorld = (world: World, history: History) => {
           stream.push(bytes.subarray(0, bytes.length >> 1));
           if (course === 'cut') later(lag(), 'breaks off', () => stream.destroy(new Error('cut')));
           if (course !== 'whole') return;
-          later(slowMs > 0 ? lag() : 0, 'ends its answer', () => {
+          later(slowMs > 0 ? lag() : 0, 'ends its response', () => {
             if (!kind && !signal.aborted) record(call, sent, entries);
             stream.push(bytes.subarray(bytes.length >> 1));
             stream.push(null);

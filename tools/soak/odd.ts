@@ -48,7 +48,7 @@ export const createOddRequests = ({
       });
       if (!(isAsExpected && answers.length === statuses.length) && !oracle.isFlooded(when))
         fail(
-          `${answers.map(({ status }) => status).join() || 'no answer'} instead of ${statuses.join()}`,
+          `${answers.map(({ status }) => status).join() || 'no response'} instead of ${statuses.join()}`,
         );
     } catch (error) {
       fail(String(error));
@@ -69,7 +69,7 @@ const open = (url: string): Socket =>
 const RUDE_CLIENTS: readonly (readonly [kind: string, bytes: string, slowly?: string])[] = [
   ['slow head', `${GET}X-Slow: `, 'x'],
   ['says nothing', ''],
-  ['idle after an answer', `${GET}\r\n`],
+  ['idle after a response', `${GET}\r\n`],
   // More than the system's buffers of both sides take.
   ['reads nothing', `${GET}\r\n`.repeat(1_000)],
 ];

@@ -175,8 +175,8 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
         await pause(200);
         await send(repeats + 1, what);
       } else {
-        findings.count(what.kind, 'no answer');
-        findings.fail(what.kind, `no answer: ${String(error)}`, JSON.stringify(what));
+        findings.count(what.kind, 'no response');
+        findings.fail(what.kind, `no response: ${String(error)}`, JSON.stringify(what));
       }
     }
   };

@@ -100,7 +100,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     'access-control-expose-headers': 'retry-after',
   };
   const OUTAGES: [string, (route: Route) => Promise<void> | void][] = [
-    ['no answer', (route) => route.abort('connectionrefused')],
+    ['no response', (route) => route.abort('connectionrefused')],
     ['a request that hangs', () => undefined],
     [
       'a 503 with a long one',

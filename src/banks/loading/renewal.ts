@@ -266,7 +266,7 @@ export const createRenewal = (options: RenewalOptions) => {
       limitMs,
       clock,
       signal: stopping.signal,
-      timeoutError: () => new LoadError('timeout', `no complete answer within ${limitMs} ms`),
+      timeoutError: () => new LoadError('timeout', `no complete response within ${limitMs} ms`),
     });
     // The age counts from here: encoding a large list takes its time.
     return keeper.successor(loaded, clock.monotonicMs(), over, request);

@@ -108,7 +108,7 @@ const notAList = (json: Buffer): LoadError =>
     ? notJson()
     : new LoadError(
         'not_a_list',
-        'the answer is JSON, but not a list; if the list is inside, set BANK_LIST to its path',
+        'the response is JSON, but not a list; if the list is inside, set BANK_LIST to its path',
       );
 
 // Numbers that JavaScript would alter without a word: JSON.parse gives no source text before Node

@@ -49,7 +49,7 @@ export const findList = (json: Buffer, start: number, path: string): number => {
   if (limit < json.length)
     throw new LoadError(
       'too_large',
-      `there is no list at BANK_LIST (${path}) in the first ${MAX_AROUND_BYTES} bytes of the answer`,
+      `there is no list at BANK_LIST (${path}) in the first ${MAX_AROUND_BYTES} bytes of the response`,
     );
   throw noListAt(json.toString('utf8', start), path);
 };
@@ -89,11 +89,11 @@ const MARK = '"the list"';
 
 const noListAt = (text: string, path: string): LoadError =>
   parseJson(text) === undefined
-    ? new LoadError('malformed', 'the answer is not JSON')
-    : new LoadError('not_a_list', `there is no list at BANK_LIST (${path}) in the answer`);
+    ? new LoadError('malformed', 'the response is not JSON')
+    : new LoadError('not_a_list', `there is no list at BANK_LIST (${path}) in the response`);
 
 const listItself = (path: string): LoadError =>
-  new LoadError('not_a_list', `the answer is a list itself; unset BANK_LIST (${path})`);
+  new LoadError('not_a_list', `the response is a list itself; unset BANK_LIST (${path})`);
 
 const nameIn = (json: Buffer, start: number, end: number): string => {
   const name = parseJson(json.toString('utf8', start, end + 1));

@@ -27,8 +27,9 @@ const DAY_MS = 86_400_000;
 const INCOMPLETE: Notice = {
   headline: 'Users get the current list, which is probably incomplete.',
   sentence:
-    'The list is probably incomplete: the provider’s answer names a next page, which this service does not request.',
-  action: 'Ask the provider for an address, or a setting, that sends the whole list in one answer.',
+    'The list is probably incomplete: the provider’s response names a next page, which this service does not request.',
+  action:
+    'Ask the provider for an address, or a setting, that sends the whole list in one response.',
 };
 
 const describeChange = (

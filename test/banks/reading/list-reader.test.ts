@@ -94,26 +94,26 @@ describe('a list inside another value', () => {
   });
 
   test.each([
-    ['[{"a":1}]', 'not_a_list', 'the answer is a list itself; unset BANK_LIST (data.banks)'],
+    ['[{"a":1}]', 'not_a_list', 'the response is a list itself; unset BANK_LIST (data.banks)'],
     [
       '{"data":[{"banks":[1]}]}',
       'not_a_list',
-      'there is no list at BANK_LIST (data.banks) in the answer',
+      'there is no list at BANK_LIST (data.banks) in the response',
     ],
     [
       '{"data":{"banks":{"a":1}}}',
       'not_a_list',
-      'there is no list at BANK_LIST (data.banks) in the answer',
+      'there is no list at BANK_LIST (data.banks) in the response',
     ],
     [
       '{"data":{"banks":[1]},"data":2}',
       'not_a_list',
-      'there is no list at BANK_LIST (data.banks) in the answer',
+      'there is no list at BANK_LIST (data.banks) in the response',
     ],
-    ['"data"', 'not_a_list', 'there is no list at BANK_LIST (data.banks) in the answer'],
-    ['{"data":{"bank', 'malformed', 'the answer is not JSON'],
-    ['{"data":{"banks":[1]}', 'malformed', 'the answer is not JSON'],
-    ['{"data":{"banks":[1]},"x":tru}', 'malformed', 'the answer is not JSON'],
+    ['"data"', 'not_a_list', 'there is no list at BANK_LIST (data.banks) in the response'],
+    ['{"data":{"bank', 'malformed', 'the response is not JSON'],
+    ['{"data":{"banks":[1]}', 'malformed', 'the response is not JSON'],
+    ['{"data":{"banks":[1]},"x":tru}', 'malformed', 'the response is not JSON'],
     ['{"data":{"banks":[1,]}}', 'malformed', 'the list is not JSON'],
     [
       `{"x":"${'y'.repeat(65_536)}","data":{"banks":[1]}}`,

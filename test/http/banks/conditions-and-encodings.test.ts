@@ -32,7 +32,7 @@ const ask = async (method: string, fields: Readonly<Record<string, string>>, pat
   const [answer] = await paths.ask(
     `${method} ${path} HTTP/1.1\r\nHost: a\r\n${lines.join('')}\r\n`,
   );
-  if (!answer) throw new Error('no answer');
+  if (!answer) throw new Error('no response');
   return answer;
 };
 
@@ -206,6 +206,6 @@ test('15.4.5 a 304 repeats ETag, Cache-Control and Vary of the 200 and describes
     expect([name, ok.headers.has(name), unchanged.headers.has(name)]).toEqual([name, true, false]);
 });
 
-test('13.2.1 conditions have no effect on an answer that would be no 2xx', async () => {
+test('13.2.1 conditions have no effect on a response that would be no 2xx', async () => {
   expect((await ask('GET', { 'If-None-Match': '*' }, '/nothing')).status).toBe(404);
 });

@@ -67,7 +67,7 @@ test('requests that wait in vain are counted, and those that are told at once ar
   await expectWaits(0, 2);
 });
 
-test('an answer follows the clock to the second, and names the last failure once it is stale', async () => {
+test('a response follows the clock to the second, and names the last failure once it is stale', async () => {
   rig = await startRig({ env: { CORS_ORIGINS: 'https://a.example' } });
   const told = async (): Promise<unknown> => {
     const { headers } = await fetch(`${rig.url}/banks`);
@@ -93,7 +93,7 @@ test('an answer follows the clock to the second, and names the last failure once
   expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 4$/m);
 });
 
-test('an answer is made once for each list, second, failure, encoding and way to the list', async () => {
+test('a response is made once for each list, second, failure, encoding and way to the list', async () => {
   rig = await startRig();
   const { list } = rig.service;
   await list.arrival();

@@ -29,7 +29,7 @@ test.each(['on', 'off'])(
 );
 
 test.each(['on', 'off'])(
-  'with HOT_PATH=%s a client that went away before it had the whole answer is logged, and not counted as served',
+  'with HOT_PATH=%s a client that went away before it had the whole response is logged, and not counted as served',
   async (onOrOff) => {
     // No system takes so much at once for a client that does not read.
     const name = 'x'.repeat(1_000);

@@ -148,7 +148,7 @@ test('both have every header that a response by Express has', async () => {
   expect(byExpress).toEqual(expect.arrayContaining(['content-security-policy', 'x-request-id']));
 });
 
-test('both answer alike while draining, where every answer is the last', async () => {
+test('both answer alike while draining, where every response is the last', async () => {
   const draining = await startBothPaths(ENV);
   const stopped = [draining.hot, draining.express].map(({ service }) =>
     service.stop({ noticeMs: 1_000 }),
@@ -197,7 +197,7 @@ describe('a head that arrives in pieces is one request, and the hot path answers
   });
 });
 
-test('the Date is that of the answer, also while nothing else changes, and so is the time in the log', async () => {
+test('the Date is that of the response, also while nothing else changes, and so is the time in the log', async () => {
   const { hot } = paths;
   const dateOfAnswer = async (): Promise<number> => {
     const [answer] = await sendRaw(hot.url, `${get()}\r\n\r\n`);

@@ -32,7 +32,7 @@ const start = async (heldBytes: number) => {
 };
 
 test.each([
-  ['requests that wait for their answer', `GET /slow HTTP/1.1\r\nHost: a\r\n${LONG}\r\n`],
+  ['requests that wait for their response', `GET /slow HTTP/1.1\r\nHost: a\r\n${LONG}\r\n`],
   ['heads that do not end', `GET /slow HTTP/1.1\r\nHost: a\r\n${LONG}`],
 ])('beyond the bound, those without progress for longest get a 503: %s', async (_what, bytes) => {
   const { open, pending, refusals } = await start(100_000);

@@ -149,7 +149,7 @@ test.each([
   ['a broken request', 'garbage\r\n\r\n'],
   ['a whole request', get('/hot')],
   ['2 MB of anything', 'a'.repeat(2_000_000)],
-])('after an answer with Connection: close nothing is answered: %s', async (_what, next) => {
+])('after a response with Connection: close nothing is answered: %s', async (_what, next) => {
   const url = await start((_req, res) => res.setHeader('Connection', 'close').end('x'));
   expect((await sendRaw(url, get('/cold') + next)).map(({ status }) => status)).toEqual([200]);
 });

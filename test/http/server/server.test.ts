@@ -96,7 +96,7 @@ test('a reader that takes nothing is cut off, and one that reads on is not', asy
   expect(stalled.bytesRead).toBeLessThan(LARGE.length);
 });
 
-test('a client that takes its last answer slowly gets all of it, and is closed when it has had the time to close', async () => {
+test('a client that takes its last response slowly gets all of it, and is closed when it has had the time to close', async () => {
   const last: HotPath = (head, socket) => {
     const content = head.includes('/large') ? LARGE : 'small';
     socket.write(
@@ -122,7 +122,7 @@ test('a client that takes its last answer slowly gets all of it, and is closed w
   lingering.destroy();
 });
 
-test('the refusal of what follows a request comes after the answer to that, and is the last', async () => {
+test('the refusal of what follows a request comes after the response to that, and is the last', async () => {
   let pending: ServerResponse | undefined;
   const url = await start((_req, res) => (pending = res));
   const answers = sendRaw(url, `${COLD}garbage\r\n\r\n${COLD}garbage\r\n\r\n`);

@@ -77,7 +77,9 @@ test('a hub with JSON, 201, no token_type, JSON:API and pages', async () => {
       'id,name:attributes.display-name,code:attributes.codes.clearing,products:attributes.products',
   };
   const report = await doctorOf({ ...env, ...found });
-  expect(report.text).toContain('3 entries, the first page of more: the answer has a Link header');
+  expect(report.text).toContain(
+    '3 entries, the first page of more: the response has a Link header',
+  );
   expect(report.status).toBe(0);
   expect(await banksWith({ ...env, ...found })).toContainEqual({
     id: '3',
