@@ -14,7 +14,7 @@ export interface PastList {
   /** Tells it from every other list, on all replicas. */
   readonly id: string;
   readonly place: Position;
-  /** See {@link Ordered}. */
+  /** See {@link OrderedList}. */
   readonly isRestored: boolean;
   /** When the provider sent it. Every age is counted from here. */
   readonly sentAtMs: MonotonicMs;

@@ -22,7 +22,7 @@ import { bestFilled, largestCount, remember, remembrance, wasHeld } from './guar
 import { findLargeChange } from './list-change.ts';
 import type { ListEvent } from './list-event.ts';
 import { createFailureRecord } from './loading/failures.ts';
-import { NOWHERE, type Position } from './order.ts';
+import { NO_POSITION, type Position } from './order.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';
@@ -191,7 +191,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       const forgets = decision !== undefined || !current || !isUsable(current);
       return {
         ...encoded,
-        place: current?.place ?? NOWHERE,
+        place: current?.place ?? NO_POSITION,
         isRestored: false,
         decisions: (decision ? [decision, ...past] : past).slice(0, MAX_DECISIONS),
         earlier: forgets ? [] : remember(current, loaded, remembrance(policy, clock.monotonicMs())),
@@ -239,7 +239,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
 
 const newPast = (sentAtMs: MonotonicMs, changedAtMs: PastList['changedAtMs']) => ({
   id: randomUUID(),
-  place: NOWHERE,
+  place: NO_POSITION,
   isRestored: false,
   sentAtMs,
   changedAtMs,

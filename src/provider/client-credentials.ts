@@ -1,5 +1,5 @@
 import { LoadError } from '../banks/load-error.ts';
-import { retryDelayMs } from '../banks/loading/schedule.ts';
+import { retryAfterMs, retryDelayMs } from '../banks/loading/schedule.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 
@@ -69,12 +69,9 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     failuresInARow += 1;
     const validForMs = Math.max(0, (held?.expiresAtMs ?? nowMs) - nowMs);
     if (held) {
-      const delayMs = retryDelayMs(
-        failuresInARow,
-        error.retryAfterMs,
-        validForMs,
-        validForMs,
-        random(),
+      const delayMs = Math.max(
+        retryDelayMs(failuresInARow, validForMs, random()),
+        retryAfterMs(error.retryAfterMs ?? 0, validForMs, validForMs),
       );
       held = { ...held, renewAtMs: nowMs + delayMs };
     }

@@ -1,18 +1,21 @@
-/* oxlint-disable max-lines-per-function */
 import { randomUUID } from 'node:crypto';
 import type { HeldList, SavedList } from '../banks/cached-list.ts';
-import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../banks/load-error.ts';
-import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
 import type { Position } from '../banks/order.ts';
-import { isJsonObject, parseJson } from '../banks/reading/entry.ts';
-import { monotonic, storeTime, type MonotonicMs, type StoreMs } from '../clock.ts';
+import { storeTime, type MonotonicMs } from '../clock.ts';
 import { passwordsIn } from '../config/values.ts';
 import type { SecretFiles, SecretSource } from '../secrets/secret-files.ts';
 import type { Envelope } from './envelope.ts';
 import { StoreError } from './list-store.ts';
 import type { RedisClient, RedisEntry } from './redis-client.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
-import { isText, isWholeUpTo, MAX_DURATION_MS, MAX_VERSION } from './saved-values.ts';
+import {
+  createSavedLease,
+  type LeaseToWrite,
+  type SavedLeaseOptions,
+  type StoredLease,
+  type StoreMoment,
+} from './saved-lease.ts';
+import { isText, MAX_VERSION } from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
 // The list that replicas share in Redis or Valkey, 6 or newer (RESP3 carries commands and messages
@@ -25,22 +28,14 @@ import type { Signing } from './signing.ts';
 //
 // That they are deleted after a time only cleans up: no rule depends on it.
 
-export interface RedisStoreOptions extends Omit<RedisConnectionOptions, 'handshake'> {
+export interface RedisStoreOptions
+  extends Omit<RedisConnectionOptions, 'handshake'>, Omit<SavedLeaseOptions, 'ownId'> {
   readonly envelope: Envelope;
-  readonly signing: Signing;
   /** Milliseconds for which a list is worth keeping. */
   readonly lifeMs: number;
   readonly ttlMs: number;
-  /** The longest lease that can be meant, in milliseconds; a longer one is ignored. */
-  readonly longestLeaseMs: number;
   /** For the ages of lists; `clock` is for the deadlines of the network. */
   readonly listClock: { readonly monotonicMs: () => MonotonicMs };
-}
-
-/** A moment of the store, and the same of this replica. */
-interface StoreMoment {
-  readonly storeMs: StoreMs;
-  readonly nowMs: MonotonicMs;
 }
 
 /** What is in the store, as far as a few bytes tell. */
@@ -52,7 +47,7 @@ export interface StoreContent {
   /** What is compared before a lease is written. */
   readonly leaseToken: Buffer | undefined;
   /** Undefined if nobody has it. */
-  readonly lease: (Lease & { readonly isOwn: boolean }) | undefined;
+  readonly lease: StoredLease | undefined;
   readonly moment: StoreMoment;
 }
 
@@ -66,43 +61,24 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   const { envelope, signing, lifeMs, ttlMs, longestLeaseMs, listClock, ...connecting } = options;
   /** Identifies this replica as the sender of messages and the owner of the lease. */
   const ownId = randomUUID();
-  const names = async () => {
-    // Another configuration and another key use other names. The braces put all of them into one
-    // slot of a Cluster.
-    const keyId = await signing.keyId();
-    const prefix = `banks-bff:2:{${envelope.provenance}${keyId && `.${keyId}`}}`;
-    return {
-      head: `${prefix}:head`,
-      list: `${prefix}:list`,
-      lease: `${prefix}:lease`,
-      news: `${prefix}:news`,
-      probe: `${prefix}:probe:${ownId}`,
-    };
-  };
+  const savedLease = createSavedLease({ ownId, signing, longestLeaseMs });
+  const names = (): Promise<Names> => namesFor(envelope.provenance, signing, ownId);
   let notify = (): void => {};
 
   const connection = createRedisConnection({
     ...connecting,
-    handshake: async (redis) => {
-      const { probe, news } = await names();
-      // Everything that is used is tried: nothing can be shared through a server that is read-only
-      // or full, or that denies this user a command.
-      const { values } = await redis.look([probe], MAX_TOKEN_BYTES);
-      await redis.compareAndSet(
-        values[0],
-        [{ key: probe, value: Buffer.from(ownId) }],
-        PROBE_LIFE_MS,
-      );
-      await redis.subscribe(news, (sender) => {
-        if (sender !== ownId) notify();
-      });
-      await redis.publish(news, ownId);
-    },
+    handshake: async (redis) => prepare(redis, await names(), ownId, () => notify()),
   });
 
   const look = async (redis: RedisClient, keys: readonly string[], maxBytes: number) => {
     const { nowMs, values } = await redis.look(keys, maxBytes);
     return { values, moment: { storeMs: nowMs, nowMs: listClock.monotonicMs() } };
+  };
+
+  /** The present moment of the store. */
+  const now = ({ storeMs, nowMs }: StoreMoment): StoreMoment => {
+    const laterMs = listClock.monotonicMs();
+    return { storeMs: storeTime(storeMs + (laterMs - nowMs)), nowMs: laterMs };
   };
 
   /** @returns whether it was written */
@@ -116,28 +92,6 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     // A message is a hint: every replica looks by itself before long.
     if (isSet) void connection.run((redis) => redis.publish(news, ownId)).catch(() => undefined);
     return isSet;
-  };
-
-  const writeLease = async (content: SavedLease): Promise<Buffer> =>
-    signing.sign('lease', Buffer.from(`${JSON.stringify(content)}\n`));
-
-  const readLease = async (bytes: Buffer | undefined, moment: StoreMoment) => {
-    if (!bytes) return undefined;
-    const signed = await signing.verify('lease', bytes).catch((error: unknown) => {
-      if (error instanceof StoreError) return undefined;
-      throw error;
-    });
-    const saved = signed && toLease(parseJson(signed.toString()));
-    const leftMs = saved ? saved.heldUntilMs - moment.storeMs : 0;
-    if (!saved || leftMs <= 0 || leftMs > longestLeaseMs) return undefined;
-    const { id, owner, failure } = saved;
-    const askedForMs = failure && Math.max(0, failure.askedUntilMs - moment.storeMs);
-    return {
-      id,
-      isOwn: owner === ownId,
-      heldUntilMs: monotonic(moment.nowMs + leftMs),
-      failure: failure && { ...failure, askedForMs: askedForMs ?? 0 },
-    };
   };
 
   return {
@@ -168,7 +122,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         head: headBytes,
         place: readHead(headBytes),
         leaseToken,
-        lease: await readLease(leaseToken, moment),
+        lease: await savedLease.read(leaseToken, moment),
         moment,
       };
     },
@@ -200,53 +154,73 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       const [bytes] = values;
       return bytes && envelope.open(bytes, moment, ttlMs);
     },
-    /**
-     * Writes the list if the head is still `expected`.
-     * @param endsLease the list is fresh: no request is due for anybody
-     */
-    write: async (
-      list: HeldList,
-      place: Position,
-      expected: Buffer | undefined,
-      { storeMs, nowMs }: StoreMoment,
-      endsLease: boolean,
-    ): Promise<boolean> => {
+    /** Writes the list if the head is still that of `content`. */
+    write: async (list: HeldList, place: Position, content: StoreContent): Promise<boolean> => {
       const keys = await names();
-      const now = listClock.monotonicMs();
-      const moment = { storeMs: storeMs + (now - nowMs), nowMs: now };
       const entries = [
         { key: keys.head, value: writeHead(place) },
-        { key: keys.list, value: await envelope.seal(list, place, moment) },
+        { key: keys.list, value: await envelope.seal(list, place, now(content.moment)) },
       ];
-      const ended = { id: randomUUID(), owner: ownId, heldUntilMs: 0 };
-      if (endsLease) entries.push({ key: keys.lease, value: await writeLease(ended) });
-      return set(expected, entries, lifeMs);
+      return set(content.head, entries, lifeMs);
     },
     /** Takes the list out of use, and tells the other replicas, if the head is still `expected`. */
     setAside: async (expected: Buffer): Promise<boolean> => {
       const { head } = await names();
       return set(expected, [{ key: head, value: SET_ASIDE }], lifeMs);
     },
-    /** Writes a lease for `forMs`, or ends it, if it is still `expected`. */
+    /**
+     * Writes a lease, if there still is the one of `content`.
+     * @returns what is there now; undefined if somebody else has written
+     */
     writeLease: async (
-      forMs: number,
-      failure: SharedFailure | undefined,
-      { leaseToken, moment }: Pick<StoreContent, 'leaseToken' | 'moment'>,
-    ): Promise<boolean> => {
-      const { lease } = await names();
-      const storeMs = moment.storeMs + (listClock.monotonicMs() - moment.nowMs);
-      const content = {
-        id: randomUUID(),
-        owner: ownId,
-        heldUntilMs: Math.max(0, Math.round(storeMs + forMs)),
-        failure: failure && {
-          ...failure,
-          askedUntilMs: Math.max(0, Math.round(storeMs + failure.askedForMs)),
-        },
-      };
-      return set(leaseToken, [{ key: lease, value: await writeLease(content) }], longestLeaseMs);
+      next: LeaseToWrite,
+      content: StoreContent,
+    ): Promise<StoreContent | undefined> => {
+      const keys = await names();
+      const moment = now(content.moment);
+      const value = await savedLease.write(next, moment);
+      if (!(await set(content.leaseToken, [{ key: keys.lease, value }], longestLeaseMs)))
+        return undefined;
+      return { ...content, leaseToken: value, lease: await savedLease.read(value, moment) };
     },
   };
+};
+
+type Names = Awaited<ReturnType<typeof namesFor>>;
+
+/**
+ * Another configuration and another key use other names. The braces put all of them into one slot
+ * of a Cluster.
+ */
+const namesFor = async (provenance: string, signing: Signing, ownId: string) => {
+  const keyId = await signing.keyId();
+  const prefix = `banks-bff:2:{${provenance}${keyId && `.${keyId}`}}`;
+  return {
+    head: `${prefix}:head`,
+    list: `${prefix}:list`,
+    lease: `${prefix}:lease`,
+    news: `${prefix}:news`,
+    probe: `${prefix}:probe:${ownId}`,
+  };
+};
+
+/**
+ * Tries everything that is used: nothing can be shared through a server that is read-only or full,
+ * or that denies this user a command. Calls `onMessage` for each message of another replica.
+ */
+const prepare = async (
+  redis: RedisClient,
+  { probe, news }: Names,
+  ownId: string,
+  onMessage: () => void,
+): Promise<void> => {
+  const { values } = await redis.look([probe], MAX_TOKEN_BYTES);
+  const entry = { key: probe, value: Buffer.from(ownId) };
+  await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS);
+  await redis.subscribe(news, (sender) => {
+    if (sender !== ownId) onMessage();
+  });
+  await redis.publish(news, ownId);
 };
 
 const PROBE_LIFE_MS = 1_000;
@@ -264,42 +238,6 @@ const readHead = (bytes: Buffer | undefined): Position | undefined => {
     ? { register, version: Number(version), id }
     : undefined;
 };
-
-interface SavedLease {
-  readonly id: string;
-  readonly owner: string;
-  /** Milliseconds since 1970 by the store's clock. */
-  readonly heldUntilMs: number;
-  readonly failure?: SavedFailure | undefined;
-}
-
-type SavedFailure = Omit<SharedFailure, 'askedForMs'> & {
-  /** Milliseconds since 1970 by the store's clock. */
-  readonly askedUntilMs: number;
-};
-
-const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs }) | undefined => {
-  if (!isJsonObject(value)) return undefined;
-  const { id, owner, heldUntilMs } = value;
-  if (!isText(64, id) || !isText(64, owner) || !isWholeUpTo(MAX_DURATION_MS, heldUntilMs))
-    return undefined;
-  return { id, owner, heldUntilMs: storeTime(heldUntilMs), failure: toFailure(value['failure']) };
-};
-
-const toFailure = (value: unknown): SavedFailure | undefined => {
-  if (!isJsonObject(value)) return undefined;
-  const { id, kind, attempts, failingForMs, askedUntilMs } = value;
-  const isFailure =
-    isText(64, id) &&
-    isLoadErrorKind(kind) &&
-    isWholeUpTo(1e9, attempts) &&
-    isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
-    isWholeUpTo(MAX_DURATION_MS, askedUntilMs);
-  return isFailure ? { id, kind, attempts, failingForMs, askedUntilMs } : undefined;
-};
-
-const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>
-  LOAD_ERROR_KINDS.some((kind) => kind === value);
 
 /**
  * Gives the address of Redis. A file is read again each time, so a new password is used at the next

@@ -13,7 +13,7 @@ import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 import { openRig, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
-import { eventually } from '../helpers/wait-until.ts';
+import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // Which list and which decision goes on, in orders of events that depend on nothing but what Redis
 // took, and when: services with a real Redis on clocks that the test moves.
@@ -163,6 +163,83 @@ describeWithRedis('with a real Redis', () => {
     clock.advance(15_000);
     expect(await stalled).toMatchObject({ kind: 'timeout' });
     await eventually(() => two.service.list.status().nextLoadInMs > 9 * MINUTE);
+  });
+
+  /** The first of these is the first to renew its list. */
+  const startThree = async (env: Environment = {}): Promise<readonly [Rig, Rig, Rig]> => [
+    await start({ env, random: () => 0.9 }),
+    await start({ env, random: () => 0 }),
+    await start({ env, random: () => 0 }),
+  ];
+  /** Moves time on, and lets every replica have looked at Redis in between. */
+  const pass = async (seconds: number): Promise<void> => {
+    for (let passed = 0; passed < seconds; passed += 1) {
+      clock.advance(1_000);
+      for (let exchange = 0; exchange < 5; exchange += 1) await redis.command('PING');
+    }
+  };
+
+  test("while one replica loads, no other one does, also after an operator's load has failed", async () => {
+    const [one, two, three] = await startThree();
+    await eventually(() => three.service.list.status().isShared === true);
+    await provider.behave('stall');
+    const calls = provider.listCalls();
+    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('unavailable');
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await eventually(() => three.service.list.status().failure?.kind === 'unavailable');
+    await pass(4);
+    expect(provider.listCalls()).toBe(calls + 2);
+    clock.advance(1_000);
+    await eventually(() => one.service.list.status().failure?.kind === 'timeout');
+    await eventually(() => three.service.list.status().failure?.kind === 'timeout');
+    await waitUntil(
+      'another attempt',
+      async () => {
+        clock.advance(500);
+        await clock.turn();
+        return provider.listCalls();
+      },
+      (made) => made === calls + 3,
+    );
+  });
+
+  test('a list that an operator has loaded ends no load of another replica', async () => {
+    const [one, two, three] = await startThree({ CACHE_TTL: '1s' });
+    await eventually(() => three.service.list.status().isShared === true);
+    await provider.behave('stall');
+    const calls = provider.listCalls();
+    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('healthy');
+    expect(await two.service.list.refresh()).toBeUndefined();
+    await eventually(() => three.service.list.status().ageMs === 0);
+    await pass(4);
+    expect(provider.listCalls()).toBe(calls + 2);
+  });
+
+  test('a Retry-After is obeyed by all, also if a list that was requested before it arrives', async () => {
+    const [one, two, three] = await startThree({ CACHE_TTL: '30s' });
+    await eventually(() => three.service.list.status().isShared === true);
+    await provider.behave('slow', { delayMs: 300 });
+    const calls = provider.listCalls();
+    const slow = one.service.list.refresh();
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    expect(await slow).toBeUndefined();
+    for (const rig of [one, two, three])
+      await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
+    // What is requested later ends it.
+    clock.advance(30_000);
+    await provider.behave('healthy');
+    expect(await two.service.list.refresh()).toBeUndefined();
+    for (const rig of [one, two, three])
+      await eventually(() => {
+        const { nextLoadInMs, failure } = rig.service.list.status();
+        return failure === undefined && nextLoadInMs > 0 && nextLoadInMs < 30_000;
+      });
   });
 
   test('the life of the key makes no list young', async () => {

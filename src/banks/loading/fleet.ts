@@ -17,17 +17,16 @@ export interface Fleet {
   readonly handoverMs: number;
   /** Makes the list that is held and the one in the store the same. */
   synchronize(): Promise<void>;
-  /** The right to make the next request, as far as another replica has it. */
-  leaseOfOthers(): Lease | undefined;
-  /** Takes that right. @returns false where another replica was quicker */
+  /** The lease at the last look; undefined while nobody has it, and without the store. */
+  lease(): Lease | undefined;
+  /** Takes the lease. @returns false where another replica was quicker */
   claim(): Promise<boolean>;
   /**
    * Holds a list that was loaded while `over` was held, and saves it: where the store can be
    * reached and there is something to serve, only if no other replica has saved one meanwhile.
-   * @param isDecisive an operator waits for it: the store is waited for in any case
    * @returns whether it is held
    */
-  commit(list: HeldList, over: HeldList | undefined, isDecisive: boolean): Promise<boolean>;
+  commit(list: HeldList, over: HeldList | undefined, details: CommitDetails): Promise<boolean>;
   /**
    * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
    * @param failureId another one with each failure
@@ -36,10 +35,22 @@ export interface Fleet {
   fail(error: LoadError, failing: FailingLoads, failureId: string, waitMs: number): Promise<number>;
 }
 
+export interface CommitDetails {
+  /** An operator waits for it: the store is waited for in any case. */
+  readonly isForced: boolean;
+  /** What is left of a `Retry-After` that came while the list was loaded, in milliseconds. */
+  readonly retryAfterMs: number;
+}
+
+/** The right to make the next request. */
 export interface Lease {
-  /** Another one with each claim and each failure. */
+  /** Another one with each claim and each wait. */
   readonly id: string;
+  /** Whether it is this replica that has it. */
+  readonly isOwn: boolean;
   readonly heldUntilMs: MonotonicMs;
+  /** Whether the request is being made; otherwise its owner waits after a failure. */
+  readonly isLoading: boolean;
   /**
    * The failure of the fleet that no success has followed yet; also while the next attempt is under
    * way.
@@ -64,7 +75,7 @@ export const createSoleReplica = ({ hold }: ListKeeper): Fleet => ({
   pollMs: Infinity,
   handoverMs: 0,
   synchronize: () => Promise.resolve(),
-  leaseOfOthers: () => undefined,
+  lease: () => undefined,
   claim: () => Promise.resolve(true),
   commit: (list, over) => Promise.resolve(hold(list, over)),
   fail: () => Promise.resolve(0),

@@ -14,33 +14,32 @@ export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number
  * outage's first second.
  */
 const FIRST_RETRY_MS = 1_000;
-export const LONGEST_RETRY_MS = 60_000;
+const LONGEST_RETRY_MS = 60_000;
 export const LONGEST_RETRY_AFTER_MS = 3_600_000;
 
 /**
  * The wait after the `failures`-th failure in a row (1 is the first), in milliseconds: exponential
  * with full jitter above a floor of about 1 s, at most the smaller of the TTL and 1 min. At the cap
  * the whole cap is waited, so that a long outage costs one call a minute; the jitter of the earlier
- * steps has spread the replicas by then. A `Retry-After` lengthens the wait, but not beyond the
- * larger of the TTL and 1 h, since a hostile value must not stop the renewal; and while nothing can
- * be served, or from the moment when nothing can be, not beyond 1 min.
- * @param usableForMs how long what is held can still be used; 0: nothing is held
+ * steps has spread the replicas by then.
  */
-export const retryDelayMs = (
-  failures: number,
-  retryAfterMs: number | undefined,
-  ttlMs: number,
-  usableForMs: number,
-  random: number,
-): number => {
+export const retryDelayMs = (failures: number, ttlMs: number, random: number): number => {
   const cap = Math.min(ttlMs, LONGEST_RETRY_MS);
   const floor = Math.min(FIRST_RETRY_MS, cap);
   const step = Math.min(cap, FIRST_RETRY_MS * 1.5 * 2 ** (failures - 1));
-  const backOff = step === cap ? cap : floor + random * (step - floor);
-  const longestMs = Math.min(
-    Math.max(ttlMs, LONGEST_RETRY_AFTER_MS),
-    // At its last millisecond a list is still served.
-    Math.max(usableForMs + 1, LONGEST_RETRY_MS),
-  );
-  return Math.max(backOff, Math.min(retryAfterMs ?? 0, longestMs));
+  return step === cap ? cap : floor + random * (step - floor);
 };
+
+/**
+ * How long the provider is left alone after a `Retry-After` of `askedForMs`, in milliseconds: not
+ * for longer than the larger of the TTL and 1 h, since a hostile value must not stop the renewal;
+ * and while nothing can be served, or from the moment when nothing can be, not beyond 1 min.
+ * @param servableForMs how long what is held may still be served; 0: nothing may be
+ */
+export const retryAfterMs = (askedForMs: number, ttlMs: number, servableForMs: number): number =>
+  Math.min(askedForMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS), longestWaitMs(servableForMs));
+
+/** The longest wait after any failure: until nothing may be served any more, and at least 1 min. */
+export const longestWaitMs = (servableForMs: number): number =>
+  // At its last millisecond a list is still served.
+  Math.max(servableForMs + 1, LONGEST_RETRY_MS);

@@ -2,13 +2,15 @@ import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../clock.ts';
 import type { RedisStore } from './redis-store.ts';
 
-// What a replica with nothing to serve does when the list in Redis cannot be used: it asks the
-// other replicas to write theirs again, before it loads one that they might refuse.
+// What a replica with nothing to serve does when the list in Redis cannot be used: it has the
+// other replicas write theirs again, before it loads one that they might refuse.
 
 /** Longer than a message and a write take; a load is delayed by no more. */
-const ANSWER_MS = 1_000;
+const WAIT_MS = 1_000;
 
-export const createListAppeal = (
+export type ListRewrite = ReturnType<typeof createListRewrite>;
+
+export const createListRewrite = (
   store: Pick<RedisStore, 'setAside'>,
   clock: Pick<Clock, 'after'>,
 ) => {
@@ -22,11 +24,11 @@ export const createListAppeal = (
      * @returns whether another look is necessary
      * @throws {StoreError | SecretFileError}
      */
-    make: async (head: Buffer): Promise<boolean> => {
+    request: async (head: Buffer): Promise<boolean> => {
       if (state === 'over') return false;
       if (state === 'none') {
         state = 'waiting';
-        clock.after(ANSWER_MS, () => {
+        clock.after(WAIT_MS, () => {
           if (state === 'waiting') state = 'over';
           messages.emit('news');
         });
@@ -36,7 +38,7 @@ export const createListAppeal = (
       return true;
     },
     /** A list that can be used has been found. */
-    isAnswered: (): void => {
+    end: (): void => {
       state = 'none';
     },
     /** Another replica may have written something. */

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../banks/load-error.ts';
+import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
+import { isJsonObject, parseJson } from '../banks/reading/entry.ts';
+import { monotonic, storeTime, type MonotonicMs, type StoreMs } from '../clock.ts';
+import { StoreError } from './list-store.ts';
+import { isText, isWholeUpTo, MAX_DURATION_MS } from './saved-values.ts';
+import type { Signing } from './signing.ts';
+
+// The lease as it is in Redis: a line of JSON, signed where there is a key. Its times are those of
+// the store's clock.
+
+/** A moment of the store, and the same of this replica. */
+export interface StoreMoment {
+  readonly storeMs: StoreMs;
+  readonly nowMs: MonotonicMs;
+}
+
+export interface StoredLease extends Lease {
+  /** The replica that has it. */
+  readonly owner: string;
+  readonly isOwn: boolean;
+}
+
+/** A new lease of this replica, or one of another replica with a new failure. */
+export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> & Partial<Pick<StoredLease, 'id' | 'owner'>>;
+
+/** Nobody has the lease. */
+export const ENDED: LeaseToWrite = { heldUntilMs: monotonic(-Infinity), isLoading: false };
+
+export interface SavedLeaseOptions {
+  /** Identifies this replica. */
+  readonly ownId: string;
+  readonly signing: Signing;
+  /** The longest lease that can be meant, in milliseconds; a longer one is ignored. */
+  readonly longestLeaseMs: number;
+}
+
+export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseOptions) => {
+  /** Undefined if nobody has it, or what is there cannot be understood. */
+  const read = async (
+    bytes: Buffer | undefined,
+    { storeMs, nowMs }: StoreMoment,
+  ): Promise<StoredLease | undefined> => {
+    if (!bytes) return undefined;
+    const signed = await signing.verify('lease', bytes).catch((error: unknown) => {
+      if (error instanceof StoreError) return undefined;
+      throw error;
+    });
+    const saved = signed && toLease(parseJson(signed.toString()));
+    const leftMs = saved ? saved.heldUntilMs - storeMs : 0;
+    if (!saved || leftMs <= 0 || leftMs > longestLeaseMs) return undefined;
+    const { id, owner, isLoading, failure } = saved;
+    return {
+      id,
+      owner,
+      isOwn: owner === ownId,
+      isLoading,
+      heldUntilMs: monotonic(nowMs + leftMs),
+      failure: failure && {
+        ...failure,
+        askedForMs: Math.max(0, failure.askedUntilMs - storeMs),
+      },
+    };
+  };
+  return {
+    read,
+    /** @param moment the present one */
+    write: async (
+      { id = randomUUID(), owner = ownId, heldUntilMs, isLoading, failure }: LeaseToWrite,
+      { storeMs, nowMs }: StoreMoment,
+    ): Promise<Buffer> => {
+      const saved: SavedLease = {
+        id,
+        owner,
+        heldUntilMs: toSavedTime(storeMs + (heldUntilMs - nowMs)),
+        isLoading,
+        failure: failure && {
+          ...failure,
+          askedUntilMs: toSavedTime(storeMs + failure.askedForMs),
+        },
+      };
+      return signing.sign('lease', Buffer.from(`${JSON.stringify(saved)}\n`));
+    },
+  };
+};
+
+const toSavedTime = (ms: number): number => Math.max(0, Math.round(ms));
+
+interface SavedLease {
+  readonly id: string;
+  readonly owner: string;
+  /** Milliseconds since 1970 by the store's clock. */
+  readonly heldUntilMs: number;
+  readonly isLoading: boolean;
+  readonly failure?: SavedFailure | undefined;
+}
+
+type SavedFailure = Omit<SharedFailure, 'askedForMs'> & {
+  /** Milliseconds since 1970 by the store's clock. */
+  readonly askedUntilMs: number;
+};
+
+const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs }) | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { id, owner, heldUntilMs, isLoading } = value;
+  if (!isText(64, id) || !isText(64, owner) || !isWholeUpTo(MAX_DURATION_MS, heldUntilMs))
+    return undefined;
+  const failure = toFailure(value['failure']);
+  return {
+    id,
+    owner,
+    heldUntilMs: storeTime(heldUntilMs),
+    // The releases that do not say it write a failure when the wait begins.
+    isLoading: typeof isLoading === 'boolean' ? isLoading : !failure,
+    failure,
+  };
+};
+
+const toFailure = (value: unknown): SavedFailure | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { id, kind, attempts, failingForMs, askedUntilMs } = value;
+  const isFailure =
+    isText(64, id) &&
+    isLoadErrorKind(kind) &&
+    isWholeUpTo(1e9, attempts) &&
+    isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
+    isWholeUpTo(MAX_DURATION_MS, askedUntilMs);
+  return isFailure ? { id, kind, attempts, failingForMs, askedUntilMs } : undefined;
+};
+
+const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>
+  LOAD_ERROR_KINDS.some((kind) => kind === value);
