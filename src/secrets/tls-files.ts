@@ -52,8 +52,7 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
     problem = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ') || undefined;
     if (value && value !== last) {
       // The lines of the key's PEM, and its DER in Base64 and base64url.
-      const [, body = ''] =
-        /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/.exec(value.pems) ?? [];
+      const [, body = ''] = PRIVATE_KEY.exec(value.pems) ?? [];
       addSecret('PROVIDER_TLS_KEY_FILE (PEM)', body.trim());
       addSecret('PROVIDER_TLS_KEY_FILE (DER)', body.replaceAll(/\s/g, ''));
       addSecret(
@@ -113,6 +112,7 @@ const readTlsFiles = async (
   const cert = await read('PROVIDER_TLS_CERT_FILE');
   const key = await read('PROVIDER_TLS_KEY_FILE');
   if (ca !== undefined && !parseCertificate(ca)) report('PROVIDER_TLS_CA_FILE', NO_CERTIFICATE);
+  if (key !== undefined && !PRIVATE_KEY.test(key)) report('PROVIDER_TLS_KEY_FILE', NO_KEY);
   const certProblem =
     cert === undefined ? undefined : certificateProblem(parseCertificate(cert), nowMs);
   if (certProblem) report('PROVIDER_TLS_CERT_FILE', certProblem);
@@ -136,6 +136,8 @@ const readTlsFiles = async (
   }
 };
 
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/;
+const NO_KEY = 'holds no private key in PEM; it needs a "BEGIN PRIVATE KEY" block';
 const NO_CERTIFICATE =
   'holds no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks';
 

@@ -61,6 +61,7 @@ test.each<[string, TlsFiles, problem: string]>([
     { [CA]: file('no-ca', 'nothing') },
     `${CA} holds no certificate in PEM; it needs`,
   ],
+  ['no key', { [KEY]: pair.certFile }, `${KEY} holds no private key in PEM; it needs`],
   ['no certificate', { [CERT]: pair.keyFile }, `${CERT} holds no certificate in PEM; it needs`],
   [
     'an expired certificate',
