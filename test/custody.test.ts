@@ -37,9 +37,13 @@ const CLIENT_CERTIFICATE = {
 let emulator: Emulator;
 let front: TlsFront;
 
-const startProvider = async (pair = good): Promise<void> => {
+const startProvider = async (pair = good, clientAuthority?: string): Promise<void> => {
   emulator = await emulate({ accessTokens: [TOKEN], ...CLIENT });
-  front = await startTlsFront({ to: emulator.baseUrl, pair });
+  front = await startTlsFront({
+    to: emulator.baseUrl,
+    pair,
+    ...(clientAuthority !== undefined && { clientAuthority }),
+  });
   closeLater(() => front.close());
 };
 
@@ -105,11 +109,11 @@ testWithExtra(
 );
 
 test('the client certificate is shown to the provider, and not to a proxy', async () => {
-  await startProvider();
-  front.requireClientOf(trusted.cert);
+  await startProvider(good, trusted.cert);
   const proxy = await startTlsProxy();
   await start({ HTTPS_PROXY: `https://${proxy.at}`, ...CLIENT_CERTIFICATE });
   await eventually(() => emulator.calls[0]?.status === 200);
+  expect(front.clients).toEqual(['the service']);
   expect(proxy.clients).toEqual(['none']);
 });
 
@@ -185,8 +189,7 @@ test.each<
 ])(
   'with %s no byte that is written or sent has a secret, nor has the environment, nor the last words after %s',
   async (_way, _what, token, proxyVariable, signal) => {
-    await startProvider();
-    front.requireClientOf(trusted.cert);
+    await startProvider(good, trusted.cert);
     const proxy = await startTlsProxy();
     const env = {
       // Each failure happens within a fraction of a second.

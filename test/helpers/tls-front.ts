@@ -61,9 +61,14 @@ export const startTlsFront = async (options: TlsFrontOptions) => {
      * without one.
      */
     clients: clients as readonly string[],
-    /** From the next connection on, only client certificates of this authority are accepted. */
-    requireClientOf: (authority: string) =>
-      server.setSecureContext({ cert: pair.cert, key: pair.key, ca: authority }),
+    /**
+     * From the next connection on, only client certificates of this authority are accepted. A front
+     * that was started without an authority asks for none.
+     */
+    requireClientOf: (authority: string): void => {
+      if (clientAuthority === undefined) throw new Error('Start the front with a clientAuthority.');
+      server.setSecureContext({ cert: pair.cert, key: pair.key, ca: authority });
+    },
     close: async (): Promise<void> => {
       for (const socket of sockets) socket.destroy();
       server.close();
