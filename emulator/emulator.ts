@@ -67,6 +67,8 @@ export interface Emulator {
   setBanks(banks: readonly unknown[]): void;
   /** Replaces the accepted fixed tokens; issued tokens stay valid. */
   acceptTokens(tokens: readonly string[]): void;
+  /** Replaces the accepted client secrets; issued tokens stay valid. */
+  acceptSecrets(secrets: readonly string[]): void;
   /** Invalidates all tokens issued so far. */
   revokeIssued(): void;
   /** The latest 10,000 requests to the provider, oldest first. */
@@ -142,6 +144,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     respondWith: (script) => void (state.script = script),
     setBanks: (banks) => void (state.banks = banks),
     acceptTokens: (fixedTokens) => tokens.acceptFixed(fixedTokens),
+    acceptSecrets: (secrets) => tokens.acceptSecrets(secrets),
     revokeIssued: () => tokens.revokeIssued(),
     calls: calls.recent,
     allCalls: () => calls.total(),

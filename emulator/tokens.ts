@@ -27,6 +27,8 @@ export interface Tokens {
   accepts(authorization: string | undefined): boolean;
   /** Replaces the fixed tokens; issued tokens stay valid. */
   acceptFixed(tokens: readonly string[]): void;
+  /** Replaces the client secrets; issued tokens stay valid. */
+  acceptSecrets(secrets: readonly string[]): void;
   /** Invalidates all tokens issued so far. */
   revokeIssued(): void;
   /** Answers one request to the token endpoint. */
@@ -39,9 +41,10 @@ const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' };
 
 /** Creates the tokens of one emulator. Of the issued tokens the latest 10,000 are remembered. */
 export function createTokens(settings: TokenSettings): Tokens {
-  const { clientId, clientSecret, lifetimeSeconds, now } = settings;
+  const { clientId, lifetimeSeconds, now } = settings;
   const issued = new Map<string, number>();
   let fixed: ReadonlySet<string> = new Set(settings.fixedTokens);
+  let clientSecrets: ReadonlySet<string> = new Set([settings.clientSecret]);
 
   function issue(accepted: boolean): Grant {
     const token = randomBytes(24).toString('base64url');
@@ -79,7 +82,7 @@ export function createTokens(settings: TokenSettings): Tokens {
     const client = clientOf(req.headers.authorization, form, row.auth);
     if (client === undefined && form === undefined)
       return refuse(row.wrongFormatStatus ?? 400, ...WRONG_FORMAT);
-    if (client?.id !== clientId || client.secret !== clientSecret) {
+    if (client?.id !== clientId || !clientSecrets.has(client.secret)) {
       const headers = { ...NO_STORE, 'www-authenticate': 'Basic realm="emulator"' };
       return sendFailure(req, res, 401, 'invalid_client', headers);
     }
@@ -99,6 +102,9 @@ export function createTokens(settings: TokenSettings): Tokens {
     accepts,
     acceptFixed: (tokens) => {
       fixed = new Set(tokens);
+    },
+    acceptSecrets: (secrets) => {
+      clientSecrets = new Set(secrets);
     },
     revokeIssued: () => issued.clear(),
     answer,
