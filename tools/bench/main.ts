@@ -6,11 +6,11 @@ import { parseArgs } from 'node:util';
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../../emulator/emulator.ts';
 import type { Bench } from './bench.ts';
 import { comparePeers } from './compare.ts';
-import { summarise, tailToMarkdown, toMarkdown } from './report.ts';
+import { summarise, summariseTail, tailToMarkdown, toMarkdown } from './report.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { SERVICE } from './service.ts';
 import { timeStart } from './start.ts';
-import { measureTail, summariseTail } from './tail.ts';
+import { measureTail } from './tail.ts';
 import { describe, targetsOfPeers, targetsOfTail } from './targets.ts';
 import { PROGRAMS, serviceIn } from './turns.ts';
 

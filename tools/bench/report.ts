@@ -1,5 +1,4 @@
 import type { Sample } from './load.ts';
-import type { TailSummary } from './tail.ts';
 
 // Tables of the samples. They show medians, because other load on the machine distorts some of the
 // samples, and minima, because they are the least distorted.
@@ -27,6 +26,35 @@ export interface Summary {
   /** The most in any round, after the load and during it. */
   readonly rssMb: number;
   readonly peakRssMb: number;
+  readonly generatorBusy: number;
+}
+
+export const RATES = {
+  own: 'half of its own full load',
+  nginx: "half of nginx's full load",
+} as const;
+
+export interface TailResult {
+  readonly peer: string;
+  readonly rate: (typeof RATES)[keyof typeof RATES];
+  readonly samples: readonly TailSample[];
+}
+
+export interface TailSample extends Sample {
+  readonly fullLoadPerSecond: number;
+  readonly ratePerSecond: number;
+}
+
+export interface TailSummary {
+  readonly peer: string;
+  readonly rate: string;
+  readonly fullLoadPerSecond: number;
+  readonly ratePerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
+  readonly late: number;
+  readonly latestMs: number;
   readonly generatorBusy: number;
 }
 
@@ -66,6 +94,23 @@ export const summarise = (results: readonly Result[], service: string): Summary[
       };
     });
 };
+
+export const summariseTail = (results: readonly TailResult[]): TailSummary[] =>
+  results.map(({ peer, rate, samples }) => {
+    const of = (name: keyof TailSample): number => median(samples.map((sample) => sample[name]));
+    return {
+      peer,
+      rate,
+      fullLoadPerSecond: of('fullLoadPerSecond'),
+      ratePerSecond: of('ratePerSecond'),
+      p50Ms: of('p50Ms'),
+      p99Ms: of('p99Ms'),
+      p999Ms: of('p999Ms'),
+      late: of('late'),
+      latestMs: of('latestMs'),
+      generatorBusy: of('generatorBusy'),
+    };
+  });
 
 const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string])[] = [
   ['CPU µs', ({ cpuUs }) => cpuUs.toFixed(1)],

@@ -1,41 +1,12 @@
 import type { Bench } from './bench.ts';
 import { measure, type Load, type Sample } from './load.ts';
 import { NGINX } from './peers.ts';
-import { median } from './report.ts';
+import { RATES, type TailResult, type TailSample } from './report.ts';
 import { BEHIND_LOAD_BALANCER } from './scenarios.ts';
 import { PROGRAMS, takeTurns } from './turns.ts';
 
 // Latency at a constant rate: at full load, each request waits for those of the other connections,
 // so that the slowest responses show the queue and not the program.
-
-export const RATES = {
-  own: 'half of its own full load',
-  nginx: "half of nginx's full load",
-} as const;
-
-export interface TailResult {
-  readonly peer: string;
-  readonly rate: (typeof RATES)[keyof typeof RATES];
-  readonly samples: readonly TailSample[];
-}
-
-interface TailSample extends Sample {
-  readonly fullLoadPerSecond: number;
-  readonly ratePerSecond: number;
-}
-
-export interface TailSummary {
-  readonly peer: string;
-  readonly rate: string;
-  readonly fullLoadPerSecond: number;
-  readonly ratePerSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly p999Ms: number;
-  readonly late: number;
-  readonly latestMs: number;
-  readonly generatorBusy: number;
-}
 
 const SAMPLES = 3;
 const MOST_TRIES = 5;
@@ -99,20 +70,3 @@ const undisturbed = async (take: () => Promise<Sample>): Promise<Sample> => {
   }
   return best;
 };
-
-export const summariseTail = (results: readonly TailResult[]): TailSummary[] =>
-  results.map(({ peer, rate, samples }) => {
-    const of = (name: keyof TailSample): number => median(samples.map((sample) => sample[name]));
-    return {
-      peer,
-      rate,
-      fullLoadPerSecond: of('fullLoadPerSecond'),
-      ratePerSecond: of('ratePerSecond'),
-      p50Ms: of('p50Ms'),
-      p99Ms: of('p99Ms'),
-      p999Ms: of('p999Ms'),
-      late: of('late'),
-      latestMs: of('latestMs'),
-      generatorBusy: of('generatorBusy'),
-    };
-  });

@@ -1,8 +1,7 @@
 import { BARE_NODE, BARE_NODE_WITH_LOG, NGINX, VARNISH } from './peers.ts';
-import type { Summary } from './report.ts';
+import { RATES, type Summary, type TailSummary } from './report.ts';
 import { BEHIND_LOAD_BALANCER } from './scenarios.ts';
 import { SERVICE } from './service.ts';
-import { RATES, type TailSummary } from './tail.ts';
 
 // What the service is meant to reach. The bench prints an account; it does not fail, because a busy
 // machine can change any of the figures.

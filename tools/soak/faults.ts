@@ -7,7 +7,7 @@ import {
   type TokenBehaviour,
 } from '../../emulator/behaviours.ts';
 import { pause, type Gate } from './gate.ts';
-import type { Soak } from './policy.ts';
+import type { Soak } from './soak.ts';
 
 // What happens around the service: the provider's lists change, it fails in every way and recovers,
 // Redis comes and goes, and an operator asks for refreshes.

@@ -14,10 +14,11 @@ import { createLogJudge } from './log.ts';
 import { createOddRequests, floodOverCapacity, startRudeClients } from './odd.ts';
 import { createOracle } from './oracle.ts';
 import { createClients } from './ordinary.ts';
-import { ENVIRONMENT, type Soak } from './policy.ts';
+import { ENVIRONMENT } from './policy.ts';
 import { startProvider } from './provider.ts';
 import { findGrowth, summariseLatencies, type Rest } from './report.ts';
 import { startService } from './service.ts';
+import type { Soak } from './soak.ts';
 
 // npm run soak: an hour of everything at once, in real time, against the built service as a process
 // of its own. Each answer is judged by what the contract allows at that time; memory and file

@@ -3,7 +3,7 @@ import { sendRaw, type RawAnswer } from '../../test/helpers/raw-http.ts';
 import { ANSWERED, REFUSED } from '../../test/helpers/raw-requests.ts';
 import { pause, type Gate } from './gate.ts';
 import type { Answer } from './oracle.ts';
-import type { Soak } from './policy.ts';
+import type { Soak } from './soak.ts';
 
 // Requests as bytes, odd and hostile, and clients that are slow, go away or are too many.
 

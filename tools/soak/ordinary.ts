@@ -1,7 +1,8 @@
 import { Pool, type Dispatcher } from 'undici';
 import { pause } from './gate.ts';
 import type { Answer, When } from './oracle.ts';
-import { ORIGIN, type Soak } from './policy.ts';
+import { ORIGIN } from './policy.ts';
+import type { Soak } from './soak.ts';
 
 // What browsers send through a load balancer: kept connections, and requests that all differ.
 

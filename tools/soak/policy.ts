@@ -1,24 +1,4 @@
-import type { RedisServer } from '../../test/helpers/redis-process.ts';
-import type { Findings } from './findings.ts';
-import type { Lateness } from './lateness.ts';
-import type { Oracle } from './oracle.ts';
-import type { Provider } from './provider.ts';
-
 // The configuration of the service under the soak, and how much of it the judges need.
-
-/** What each part of the soak works with. */
-export interface Soak {
-  readonly publicUrl: string;
-  readonly managementUrl: string;
-  readonly managementToken: string;
-  readonly provider: Provider;
-  readonly redis: RedisServer;
-  readonly oracle: Oracle;
-  readonly lateness: Lateness;
-  readonly findings: Findings;
-  /** Numbers in [0, 1), for each use its own. */
-  readonly randomFor: (use: number) => () => number;
-}
 
 /** Short, so that an hour has hundreds of renewals and the list expires in longer outages. */
 export const TTL_MS = 5_000;
