@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-// The shape of src/: names with one meaning, and imports that run one way. (The linter finds
-// circles of imports, and long files and functions.)
+// The shape of src/ and of the programs beside it: names with one meaning, and imports that run one
+// way. (The linter finds circles of imports, and long files and functions.)
 
 /**
  * The modules from the lowest to the highest, each with the modules and packages that it may
@@ -26,11 +26,30 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   'main.ts': 'secrets telemetry commands',
 };
 
-const entries = readdirSync('src', { withFileTypes: true, recursive: true }).filter((entry) =>
-  entry.isFile(),
-);
-const paths = entries.map((entry) => relative('src', join(entry.parentPath, entry.name)));
-const files = paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
+/**
+ * What is beside src/, from the lowest to the highest, each with what it may import besides its own
+ * files and packages.
+ */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  emulator: '',
+  'examples/demo-page': '',
+  'examples/look-up': '',
+  // Runs the service, the emulator and the page together.
+  'emulator/demo.ts': 'src emulator examples/demo-page',
+  'test/helpers': 'src emulator examples/demo-page',
+  'tools/bench': 'emulator test/helpers',
+  'tools/simulation': 'src test/helpers',
+  'tools/soak': 'src emulator test/helpers',
+  'tools/worst-case': 'src emulator test/helpers tools/bench',
+};
+
+/** The TypeScript files in `folder`, by their paths in it. */
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && /(?<!\.d)\.ts$/.test(entry.name))
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .filter((path) => !path.includes('node_modules'));
+const files = filesIn('src');
 const textOf = (path: string): string => readFileSync(join('src', path), 'utf8');
 /** `shared` for the single files that every module may use. */
 const moduleOf = (path: string): string => {
@@ -38,14 +57,16 @@ const moduleOf = (path: string): string => {
   return module.endsWith('.ts') && !Object.hasOwn(MAY_IMPORT, module) ? 'shared' : module;
 };
 
-/**
- * The modules and packages that `path` imports or re-exports from, types included, statically or
- * with `import()`.
- */
+/** What a text imports or re-exports from, types included, statically or with `import()`. */
+const specifiersIn = (text: string): string[] =>
+  [...text.matchAll(/(?:\bfrom|\bimport|\bimport\()\s*'([^'\s]+)'/g)].map(
+    ([, specifier = '']) => specifier,
+  );
+
+/** The modules and packages that `path` imports. */
 const importsOf = (path: string): string[] =>
-  [...textOf(path).matchAll(/(?:\bfrom|\bimport|\bimport\()\s*'([^'\s]+)'/g)].map(
-    ([, specifier = '']) =>
-      specifier.startsWith('.') ? moduleOf(join(dirname(path), specifier)) : specifier,
+  specifiersIn(textOf(path)).map((specifier) =>
+    specifier.startsWith('.') ? moduleOf(join(dirname(path), specifier)) : specifier,
   );
 
 test('the core has its time from clock.ts, but for a pause and the age of a file', () => {
@@ -79,5 +100,31 @@ test('every module is listed, and imports only what the list allows, never from 
       .filter((target) => isForbidden(moduleOf(path), target))
       .map((target) => `${path} imports ${target}`),
   );
+  expect(forbidden).toEqual([]);
+});
+
+test('every program beside src/ is listed, and imports only what the list allows', () => {
+  const names = Object.keys(PROGRAMS);
+  /** The program that `path` is of, by the longest of the names; otherwise the first folder. */
+  const programOf = (path: string): string =>
+    names
+      .filter((name) => `${path}/`.startsWith(`${name}/`))
+      .toSorted((a, b) => b.length - a.length)[0] ?? path.replace(/\/.*/, '');
+  const programs = ['emulator', 'examples', 'test/helpers', 'tools'].flatMap((folder) =>
+    filesIn(folder).map((path) => join(folder, path)),
+  );
+  expect(new Set(programs.map(programOf))).toEqual(new Set(names));
+  const forbidden = programs.flatMap((path) => {
+    const program = programOf(path);
+    const allowed = [program, ...(PROGRAMS[program] ?? '').split(' ')];
+    return specifiersIn(readFileSync(path, 'utf8'))
+      .filter((specifier) => specifier.startsWith('.'))
+      .map((specifier) => join(dirname(path), specifier))
+      .filter((target) => {
+        const name = programOf(target);
+        return !allowed.includes(name) || names.indexOf(name) > names.indexOf(program);
+      })
+      .map((target) => `${path} imports ${target}`);
+  });
   expect(forbidden).toEqual([]);
 });
