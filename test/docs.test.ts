@@ -158,7 +158,7 @@ test('each kind of failure is explained, and leads to the error that docs/api.md
 
 test('each alert leads to the section that explains it', () => {
   const rules = read('deploy/prometheus/banks-bff.rules.yml');
-  const runbooks = find(/runbook_url: \S+\/docs\/operations\.md#(\w+)/g, rules);
+  const runbooks = find(/runbook: docs\/operations\.md#(\w+)/g, rules);
   expect(runbooks).toEqual(find(/- alert: (\w+)/g, rules).map((alert) => alert.toLowerCase()));
   expect(anchorsOf('docs/operations.md')).toEqual(expect.arrayContaining(runbooks));
 });
