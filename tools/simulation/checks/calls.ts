@@ -50,6 +50,8 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
   for (const calls of fleets(timeline))
     for (const [index, { process, askedAtMs, isForced }] of calls.entries()) {
       const list = timeline.listAt(process, askedAtMs);
+      const earliestMs = EARLIEST * process.ttlMs;
+      if (isForced || !list || askedAtMs - lastAskedMs(list, askedAtMs - 1) >= earliestMs) continue;
       // Another replica's list is known once it was written, and a look has found it.
       const found = calls.findLast(
         (call) =>
@@ -59,8 +61,7 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
               (timeline.everyAnswerDiffers || call.process === process ? 0 : KNOWN_AFTER_MS),
       );
       const sinceMs = found?.askedAtMs ?? -Infinity;
-      if (isForced || !list || askedAtMs - sinceMs >= EARLIEST * process.ttlMs) continue;
-      if (!timeline.isAgeKnown(list, askedAtMs)) continue;
+      if (askedAtMs - sinceMs >= earliestMs || !timeline.isAgeKnown(list, askedAtMs)) continue;
       // A list that looks the same may have come to a replica that could not share it.
       const fromMs = askedAtMs - HOUR;
       const isShared = calls
@@ -69,7 +70,7 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
           timeline.isConnected(
             call.process,
             Math.max(fromMs, call.process.readyAtMs),
-            call.askedAtMs,
+            Math.min(askedAtMs, (call.endedAtMs ?? Infinity) + SECOND),
           ),
         );
       if (!timeline.everyAnswerDiffers && !isShared) continue;
