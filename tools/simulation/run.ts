@@ -232,6 +232,13 @@ export const run = async (
     for (const life of lives()) if (isAwake(life)) void visit(surroundings, life);
     world.later(tickMs, director, 'tick', tick);
   };
+  /** An operator is told that a replica refuses the provider's list, and accepts it there. */
+  const attend = (attentionMs: number): void =>
+    void world.later((0.5 + world.luck('attention')) * attentionMs, director, 'an alert', () => {
+      const life = lives().find((each) => isAwake(each) && isRefused(each));
+      if (life && !isHealed) void refresh(surroundings, life, true);
+      attend(attentionMs);
+    });
   const heal = (): void => {
     isHealed = true;
     waiting.clear();
@@ -274,6 +281,7 @@ export const run = async (
       if (!machine.life) start(surroundings, machine);
     });
   tick();
+  if (setup.attentionMs !== undefined) attend(setup.attentionMs);
   await runUntil(setup.hours * HOUR);
   world.later(0, director, 'all is healed', heal);
   await runUntil(until(150 * SECOND));
