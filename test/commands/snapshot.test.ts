@@ -4,6 +4,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -120,4 +121,47 @@ test('an invalid configuration is reported whole, and no secret is written', asy
   expect(status).toBe(1);
   expect(text).toContain('No list was saved. The configuration has 2 problems:');
   expect(text).not.toContain('SECRET');
+});
+
+test('with a signing key, the list that it saves is what a service with that key restores', async () => {
+  const signed = { CACHE_SIGNING_KEY: 'a signing key of more than 32 characters' };
+  const statusWith = async (env: Environment): Promise<number> => {
+    const rig = await startRig({
+      provider: emulator,
+      env: { CACHE_SNAPSHOT_FILE: file, ...env },
+      before: (provider) => provider.behave('unavailable'),
+    });
+    return (await supertest(rig.url).get('/banks')).status;
+  };
+  expect((await run(signed)).status).toBe(0);
+  expect(await statusWith(signed)).toBe(200);
+  const otherKey = { CACHE_SIGNING_KEY: 'another key of more than 32 characters' };
+  expect(await statusWith(otherKey)).toBe(503);
+  await emulator.behave('healthy');
+  expect((await run()).status).toBe(0);
+  expect(await statusWith(signed)).toBe(503);
+});
+
+test('with an unusable signing key, nothing is saved', async () => {
+  const key = join(folder, 'key');
+  writeFileSync(key, '');
+  const { status, text } = await run({ CACHE_SIGNING_KEY_FILE: key });
+  expect(status).toBe(1);
+  expect(text).toMatch(/^No list was saved\. .*CACHE_SIGNING_KEY_FILE/s);
+  expect(readdirSync(folder)).toEqual(['key']);
+});
+
+test('a list that cannot be written is an error, with its reason', async () => {
+  const directory = join(folder, 'unmounted');
+  mkdirSync(directory);
+  emulator.respondWith((_req, res) => {
+    rmSync(directory, { recursive: true });
+    res.setHeader('Content-Type', 'application/json').end('[{"code":"1","ispb":"1","name":"A"}]');
+  });
+  const path = join(directory, 'list');
+  expect(await run({}, path)).toEqual({
+    status: 1,
+    text: expect.stringMatching(/^No list was saved\. \S+unmounted\/list .*ENOENT/),
+  });
+  expect(readdirSync(folder)).toEqual([]);
 });
