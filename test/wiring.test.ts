@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -277,7 +277,8 @@ describeWithRedis('with a real Redis', () => {
     const leftMs = Number(/\d+/.exec(await redis.command(`pttl ${key}`))?.[0]);
     expect(leftMs).toBeGreaterThan(129 * MINUTE);
     expect(leftMs).toBeLessThanOrEqual(130 * MINUTE);
-    await eventually(() => readFileSync(snapshot, 'utf8').includes('Bank 9'));
+    await eventually(() => existsSync(snapshot));
+    expect(readFileSync(snapshot, 'utf8')).toContain('Bank 9');
 
     await emulator.behave('unavailable');
     const otherKey = { CACHE_SIGNING_KEY: 'signing-key-of-32-characters-0002' };
