@@ -261,8 +261,11 @@ const spoilAll = async (way: Way, { make, said }: SpoiledFile): Promise<string> 
     secretFiles: [MANAGEMENT],
   });
   expect(spoiled.filter((name) => !refused.detail.includes(saidOf(name)))).toEqual([]);
-  const seen = await reported(first, running, said);
-  expect(seen.everywhere.toSorted()).toEqual(spoiled.toSorted());
+  const seen = await waitUntil(
+    'all files in all places',
+    () => reported(first, running, said),
+    ({ everywhere }) => everywhere.length === spoiled.length,
+  );
   expect(seen).toMatchObject({ status: 'warn', nowhere: [MANAGEMENT] });
   // After the next renewal: what is needed is used as it was.
   expect(await running.renewal()).toEqual({
@@ -288,8 +291,11 @@ const spoilAll = async (way: Way, { make, said }: SpoiledFile): Promise<string> 
   const third = stage.start();
   const restarted = await observe(third, stage);
   expect(await restarted.banks()).toBe(200);
-  expect((await reported(third, restarted, said)).everywhere).toEqual(
-    expect.arrayContaining(found.filter((name) => name !== 'CACHE_SIGNING_KEY_FILE')),
+  await waitUntil(
+    'all files that can be found to be unusable in all places',
+    () => reported(third, restarted, said),
+    ({ everywhere }) =>
+      found.every((name) => name === 'CACHE_SIGNING_KEY_FILE' || everywhere.includes(name)),
   );
 
   return [JSON.stringify(refused), ...[first, second, third].map(({ output }) => output())].join();
