@@ -60,6 +60,14 @@ test('a key is a published name where BANK_FIELDS is unset; a token split over e
   expect(rig.service.list.status().failure).toBeUndefined();
 });
 
+test('what is left of a token without its padding is no echo if it is short', async () => {
+  const rig = await startLoadedRig({
+    env: { PROVIDER_ACCESS_TOKEN: 'abcdef==' },
+    emulator: { accessTokens: ['abcdef=='], banks: [{ ...BANK, name: 'abcdef' }] },
+  });
+  expect(rig.service.list.status().failure).toBeUndefined();
+});
+
 test.each([
   '"level":40',
   '"level":30,',

@@ -22,14 +22,18 @@ export const encodedForms = (secret: string): readonly string[] => {
   const encoded = [text, percentEncoded, formEncoded, eagerlyEncoded, escapeForForms(text)];
   const inLowerCase = encoded.map((form) => form.replaceAll(/%../g, (code) => code.toLowerCase()));
   const base64 = encoded.flatMap(base64Cores);
-  const base64url = base64.map((form) => form.replaceAll('+', '-').replaceAll('/', '_'));
+  // A secret that is Base64 itself, such as a key, may be written in base64url too.
+  const base64url = [text.replace(/={1,2}$/, ''), ...base64].map((form) =>
+    form.replaceAll('+', '-').replaceAll('/', '_'),
+  );
   const plain = [secret, ...encoded, ...inLowerCase, ...base64, ...base64url];
   const once = plain.map(escapeForJson);
   const withSlashes = plain.map((form) => escapeForJson(form).replaceAll('/', '\\/'));
   return [...new Set([...plain, ...once, ...once.map(escapeForJson), ...withSlashes])];
 };
 
-const escapeForJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+/** `text` as it is between the quotes of a JSON text. */
+export const escapeForJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 /**
  * The part of `text` in Base64 that does not depend on the bytes around it, such as the client id

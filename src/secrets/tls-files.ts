@@ -51,14 +51,10 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
     const { value, problems } = reading;
     problem = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ') || undefined;
     if (value && value !== last) {
-      // The lines of the key's PEM, and its DER in Base64 and base64url.
+      // The lines of the key's PEM, and its DER in Base64.
       const [, body = ''] = PRIVATE_KEY.exec(value.pems) ?? [];
       addSecret('PROVIDER_TLS_KEY_FILE (PEM)', body.trim());
       addSecret('PROVIDER_TLS_KEY_FILE (DER)', body.replaceAll(/\s/g, ''));
-      addSecret(
-        'PROVIDER_TLS_KEY_FILE (DER, base64url)',
-        Buffer.from(body, 'base64').toString('base64url'),
-      );
     }
     return reading;
   };
