@@ -79,6 +79,10 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
     states.push({ atMs: world.nowMs(), values });
     if (states.length > 200) states.shift();
   };
+  const wakeAll = (): void => {
+    for (const wake of wakers) wake();
+    wakers.clear();
+  };
   const has = ({ owner }: Connection, fault: RedisFault): boolean =>
     (faults.get('all')?.has(fault) ?? false) ||
     (faults.get(owner.process.index)?.has(fault) ?? false);
@@ -205,6 +209,7 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
               onWrite(value);
             }
             become(values);
+            wakeAll();
             return true;
           }),
         publish: (channel, message) =>
@@ -229,8 +234,7 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
   /** What sleeps until something is wrong wakes up. */
   const troubling = (change: () => void): void => {
     troubledAtMs = world.nowMs();
-    for (const wake of wakers) wake();
-    wakers.clear();
+    wakeAll();
     change();
   };
   return {
@@ -290,7 +294,7 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
     /** How long nothing has been wrong with it. */
     calmForMs: (): number =>
       [...faults.values()].some(({ size }) => size > 0) ? 0 : world.nowMs() - troubledAtMs,
-    /** Calls `wake` at the next trouble. */
-    onTrouble: (wake: () => void): void => void wakers.add(wake),
+    /** Calls `wake` at the next trouble, or when something is written. */
+    onChange: (wake: () => void): void => void wakers.add(wake),
   };
 };

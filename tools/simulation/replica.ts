@@ -109,10 +109,11 @@ const createClock = (
       if (!isOver) task();
       isOver = true;
     };
-    const cancel = world.later(looks * POLL_MS, life, 'timer', once);
-    redis.onTrouble(() => {
+    let cancel = world.later(looks * POLL_MS, life, 'timer', once);
+    redis.onChange(() => {
       const passedMs = (world.nowMs() - fromMs) % POLL_MS;
-      if (!isOver) world.later(POLL_MS - passedMs, life, 'timer', once);
+      cancel();
+      if (!isOver) cancel = world.later(POLL_MS - passedMs, life, 'timer', once);
     });
     return () => {
       isOver = true;

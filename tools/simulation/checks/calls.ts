@@ -64,15 +64,22 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       if (askedAtMs - sinceMs >= earliestMs || !timeline.isAgeKnown(list, askedAtMs)) continue;
       // A list that looks the same may have come to a replica that could not share it.
       const fromMs = askedAtMs - HOUR;
-      const isShared = calls
-        .filter((call) => call.askedAtMs >= fromMs && call.askedAtMs <= askedAtMs)
-        .every((call) =>
-          timeline.isConnected(
-            call.process,
-            Math.max(fromMs, call.process.readyAtMs),
-            Math.min(askedAtMs, (call.endedAtMs ?? Infinity) + SECOND),
-          ),
-        );
+      const isShared =
+        !timeline.troubled(
+          ['redis', 'silent redis'],
+          process.index,
+          Math.max(fromMs, process.startedAtMs) - SETTLED_MS,
+          askedAtMs,
+        ) &&
+        calls
+          .filter((call) => call.askedAtMs >= fromMs && call.askedAtMs <= askedAtMs)
+          .every((call) =>
+            timeline.isConnected(
+              call.process,
+              Math.max(fromMs, call.process.readyAtMs),
+              Math.min(askedAtMs, (call.endedAtMs ?? Infinity) + SECOND),
+            ),
+          );
       if (!timeline.everyAnswerDiffers && !isShared) continue;
       const isExcused =
         timeline.troubled(['clock'], process.index, sinceMs, askedAtMs) ||

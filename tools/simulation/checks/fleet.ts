@@ -6,8 +6,8 @@ import { lastAskedMs, SECOND, MINUTE, type Check, type Timeline } from './timeli
 /** Agreed within seconds, or, where nothing tells that something went wrong, within a minute. */
 const SECONDS = 15 * SECOND;
 const A_MINUTE = MINUTE + SECONDS;
-/** What one replica takes, the others have soon after. */
-const SOON = 5 * SECOND;
+/** What one replica takes, the others have soon after, also if it dies before it can tell them. */
+const SOON = 6 * SECOND;
 
 /**
  * Whether the replicas of two processes have had time to agree since something was wrong with Redis

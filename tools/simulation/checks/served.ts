@@ -108,6 +108,7 @@ export const theGuardHolds: Check = function* (timeline) {
         const measure = against.find(
           ({ list, untilMs }) =>
             expiryMs(process, list, untilMs) >= untilMs &&
+            heldUntilMs(timeline, list, after, atMs) >= sinceMs &&
             !timeline.isOverElsewhere(process, list, atMs) &&
             !isAcceptedAfter(timeline, process, list, after, atMs) &&
             !goesEitherWay(timeline, process, list, after),
@@ -123,6 +124,22 @@ export const theGuardHolds: Check = function* (timeline) {
       before = serving;
     }
   }
+};
+
+/**
+ * When `list` was replaced where `after` was loaded, which may be long before the others see it;
+ * infinite where it was not held.
+ */
+const heldUntilMs = (timeline: Timeline, list: BankList, after: BankList, atMs: number): number => {
+  const load = timeline.calls.findLast(
+    (call) => call.list === after && (call.deliveredAtMs ?? Infinity) <= atMs,
+  );
+  const held =
+    load &&
+    timeline
+      .servingsOf(load.process)
+      .findLast((serving) => serving.list === list && serving.fromMs <= atMs);
+  return held?.untilMs ?? Infinity;
 };
 
 /**
