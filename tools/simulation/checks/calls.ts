@@ -52,14 +52,17 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       const list = timeline.listAt(process, askedAtMs);
       const earliestMs = EARLIEST * process.ttlMs;
       if (isForced || !list || askedAtMs - lastAskedMs(list, askedAtMs - 1) >= earliestMs) continue;
-      // Another replica's list is known once it was written, and a look has found it.
-      const found = calls.findLast(
-        (call) =>
-          call.list === list &&
-          (call.deliveredAtMs ?? Infinity) <
-            askedAtMs -
-              (timeline.everyAnswerDiffers || call.process === process ? 0 : KNOWN_AFTER_MS),
-      );
+      // Where lists look alike: one that was taken, and of another replica one that is known here.
+      const found = calls.findLast(({ list: sent, deliveredAtMs = Infinity, process: by }) => {
+        const knownAtMs = deliveredAtMs + (by === process ? 0 : KNOWN_AFTER_MS);
+        return (
+          sent === list &&
+          (timeline.everyAnswerDiffers
+            ? deliveredAtMs < askedAtMs
+            : knownAtMs < askedAtMs &&
+              timeline.listAt(by, Math.min(askedAtMs, deliveredAtMs + SECOND)) === list)
+        );
+      });
       const sinceMs = found?.askedAtMs ?? -Infinity;
       if (askedAtMs - sinceMs >= earliestMs || !timeline.isAgeKnown(list, askedAtMs)) continue;
       // A list that looks the same may have come to a replica that could not share it.
@@ -146,12 +149,6 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
         endedAtMs - asked.askedAtMs > process.timeoutMs
       )
         continue;
-      // Of two answers to calls made at the same time, one was a list: the fleet goes on with it.
-      const isAnswered = calls.some(
-        ({ askedAtMs, deliveredAtMs = 0 }) =>
-          askedAtMs <= endedAtMs && deliveredAtMs >= asked.askedAtMs,
-      );
-      if (isAnswered) continue;
       for (const call of calls.slice(index + 1)) {
         if (call.deliveredAtMs !== undefined) break;
         const isKnown =
@@ -163,7 +160,10 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
               call.askedAtMs,
             ),
           );
-        const limitMs = asked.hadList && call.hadList ? Math.max(process.ttlMs, HOUR) : MINUTE;
+        const limitMs =
+          timeline.listAt(process, endedAtMs) && call.hadList
+            ? Math.max(process.ttlMs, HOUR)
+            : MINUTE;
         const untilMs = endedAtMs + Math.min(retryAfterMs, limitMs);
         if (
           isKnown &&

@@ -82,13 +82,11 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     !troubled(['redis', 'silent redis'], process.index, fromMs, untilMs);
 
   /** Until when the provider wants no calls, and the fleet obeys: README, "Retries". */
-  const leaveAloneUntilMs = ({
-    endedAtMs: atMs,
-    retryAfterMs = 0,
-    process,
-    hadList,
-  }: Call): number =>
-    (atMs ?? Infinity) + Math.min(retryAfterMs, hadList ? Math.max(process.ttlMs, HOUR) : MINUTE);
+  const leaveAloneUntilMs = ({ retryAfterMs = 0, process, ...call }: Call): number => {
+    const toldAtMs = call.endedAtMs ?? Infinity;
+    const hasList = listAt(process, toldAtMs) !== undefined;
+    return toldAtMs + Math.min(retryAfterMs, hasList ? Math.max(process.ttlMs, HOUR) : MINUTE);
+  };
   const postponed = calls.filter(({ retryAfterMs }) => retryAfterMs !== undefined);
   /** Whether the provider answered rightly for the whole interval, and wanted calls. */
   const isHealthy = (process: Process, fromMs: number, untilMs: number): boolean =>
