@@ -93,6 +93,16 @@ test('a list that becomes too old during a Retry-After is reported then, and the
   expect(status().nextLoadInMs).toBe(60_000);
 });
 
+test('a list that is refused for having shrunk is taken as soon as there is no other one to serve', async () => {
+  await start({ env: { CACHE_TTL: '10m', CACHE_MAX_STALE: '30s' } });
+  const [startedAtMs, count] = [rig.clock.monotonicMs(), status().held?.count];
+  await rig.emulator.behave('shrunk');
+  do await nextLoad(rig);
+  while (status().held?.count === count);
+  expect(status().state).toBe('fresh');
+  expect(Math.floor(rig.clock.monotonicMs() - startedAtMs)).toBe(630_001);
+});
+
 test('in an outage health says since when, each state of the list is reported once, and in the end there is no list', async () => {
   const health = async (): Promise<unknown> =>
     (await supertest(rig.url).get('/healthz').expect(200)).body;

@@ -179,6 +179,23 @@ describeWithRedis('with a real Redis', () => {
     }
   };
 
+  test('a replica with nothing to serve does not wait after a refusal by one that has a list', async () => {
+    provider.setBanks(makeBanks(100));
+    const one = await start({ env: { CACHE_TTL: '1h' } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start({ env: { CACHE_TTL: '30m', CACHE_MAX_STALE: '40s' } });
+    clock.skip(30 * MINUTE + 39_000);
+    provider.setBanks(makeBanks(50));
+    // As many failures as make the next wait a minute long.
+    for (let failed = 0; failed < 7; failed += 1) {
+      expect(await one.service.list.refresh()).toMatchObject({ kind: 'shrunk' });
+      await eventually(() => two.service.list.status().failing?.attempts === failed + 1);
+    }
+    expect([held(one), held(two)]).toEqual([100, 100]);
+    clock.advance(2_000);
+    await eventually(() => held(one) === 50 && held(two) === 50);
+  });
+
   test("while one replica loads, no other one does, also after an operator's load has failed", async () => {
     const [one, two, three] = await startThree();
     await eventually(() => three.service.list.status().isShared === true);

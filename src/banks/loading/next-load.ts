@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
+import { ACCEPTANCES } from '../guard/guard.ts';
 import type { ListKeeper } from '../list-keeper.ts';
-import { LoadError } from '../load-error.ts';
+import { LoadError, type LoadErrorKind } from '../load-error.ts';
 import type { Fleet, Lease, SharedFailure } from './fleet.ts';
 import { longestWaitMs, renewalDelayMs, retryAfterMs, retryDelayMs } from './schedule.ts';
 
@@ -56,6 +57,13 @@ export const createNextLoad = (options: NextLoadOptions) => {
     retryAfter = { sinceMs, untilMs };
   };
 
+  /** Milliseconds until there is nothing to serve any more. */
+  const whileServedMs = (): number => {
+    const servableForMs = cached.servableForMs();
+    // At its last millisecond a list is still served.
+    return servableForMs > 0 ? servableForMs + 1 : 0;
+  };
+
   /** Milliseconds until a load is due. */
   const dueInMs = (): number => {
     const { failure, failing } = failures.current();
@@ -67,7 +75,9 @@ export const createNextLoad = (options: NextLoadOptions) => {
         : renewalDelayMs(cached.freshForMs(), ttlMs, random());
       plan = { cause, dueAtMs: monotonic(clock.monotonicMs() + delayMs) };
     }
-    return Math.max(0, plan.dueAtMs - clock.monotonicMs(), retryAfterLeftMs());
+    const planMs = plan.dueAtMs - clock.monotonicMs();
+    const dueMs = isByGuard(failure) ? Math.min(planMs, whileServedMs()) : planMs;
+    return Math.max(0, dueMs, retryAfterLeftMs());
   };
 
   const takeOver = (
@@ -84,6 +94,15 @@ export const createNextLoad = (options: NextLoadOptions) => {
     keeper.onEvent({ type: 'list-load-failed-elsewhere', error, state: cached.state() });
   };
 
+  /** How long another replica's lease is respected. */
+  const patienceMs = ({ isLoading, failure }: Lease): number => {
+    const servableForMs = cached.servableForMs();
+    if (failure && (servableForMs > 0 || !isByGuard(failure))) return longestWaitMs(servableForMs);
+    if (servableForMs > 0) return Infinity;
+    // Requests wait for a list: not for all of a load.
+    return isLoading ? loadTimeoutMs / 2 : 0;
+  };
+
   return {
     dueInMs,
     retryAfterLeftMs,
@@ -98,11 +117,8 @@ export const createNextLoad = (options: NextLoadOptions) => {
       if (!lease || lease.isOwn) return 0;
       const nowMs = clock.monotonicMs();
       if (othersLease?.id !== lease.id) othersLease = { id: lease.id, seenAtMs: nowMs };
-      const servableForMs = cached.servableForMs();
-      // Not for all of a load while requests wait for a list.
-      const loadMs = servableForMs > 0 ? Infinity : loadTimeoutMs / 2;
-      const patienceMs = lease.failure ? longestWaitMs(servableForMs) : loadMs;
-      return Math.max(0, Math.min(lease.heldUntilMs, othersLease.seenAtMs + patienceMs) - nowMs);
+      const untilMs = Math.min(lease.heldUntilMs, othersLease.seenAtMs + patienceMs(lease));
+      return Math.max(0, untilMs - nowMs);
     },
     /** A load of this replica that began at `requestedAtMs` has brought a list. */
     answered: (requestedAtMs: MonotonicMs): void => {
@@ -124,3 +140,10 @@ export const createNextLoad = (options: NextLoadOptions) => {
     },
   };
 };
+
+/**
+ * Whether a list was refused because of the one that was held. It says nothing to a replica with
+ * nothing to serve, which would take that list.
+ */
+const isByGuard = (failure: { readonly kind: LoadErrorKind } | undefined): boolean =>
+  ACCEPTANCES.some((reason) => reason === failure?.kind);
