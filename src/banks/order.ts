@@ -34,6 +34,9 @@ export interface OrderedList {
   readonly sentAtMs: MonotonicMs;
 }
 
+export const isSamePosition = (some: Position, other: Position): boolean =>
+  some.register === other.register && some.version === other.version && some.id === other.id;
+
 /** Whether the store has taken the list. */
 export const isSaved = ({ id, place }: Pick<OrderedList, 'id' | 'place'>): boolean =>
   place.id === id;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { HeldList, SavedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { chooseList, isSaved, type Position } from '../banks/order.ts';
+import { chooseList, isSamePosition, isSaved, type Position } from '../banks/order.ts';
 import { describeStoreFailure, type StoreReport } from './list-store.ts';
 import type { ListRewrite } from './list-rewrite.ts';
 import type { RedisStore, StoreContent } from './redis-store.ts';
@@ -109,7 +109,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const ours = cached.get();
     const isSame = ours !== undefined && place?.id === ours.id;
     if (isSame && !ours.isRestored) {
-      if (!isSaved(ours)) keeper.confirm(place);
+      // Another replica may have written it again, as another version.
+      if (!isSamePosition(place, ours.place)) keeper.confirm(place);
       return DONE;
     }
     if (head && refused?.head.equals(head)) return { again: false, problem: refused.problem };
@@ -133,9 +134,12 @@ export const createListExchange = (options: ListExchangeOptions) => {
   };
 };
 
-/** The position that `list` gets after the one in the store. */
+/**
+ * The position that `list` gets after the one in the store. A store without any has lost what it
+ * had: the versions that it gives from then on have no order with those before.
+ */
 export const positionAfter = (theirs: Position | undefined, list: HeldList): Position => ({
-  register: theirs?.register || list.place.register || randomUUID(),
+  register: theirs?.register || randomUUID(),
   version: Math.max(theirs?.version ?? 0, list.place.version) + 1,
   id: list.id,
 });

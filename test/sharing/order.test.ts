@@ -369,6 +369,31 @@ describeWithRedis('with a real Redis', () => {
     expect([held(fresh), provider.listCalls()]).toEqual([50, calls]);
   });
 
+  test('a Redis that comes back empty twice does not bring an older list back', async () => {
+    provider.setBanks(makeBanks(100));
+    const [first, second] = [await connectionToCut(), await connectionToCut()];
+    const one = await start({ env: { CACHE_REDIS_URL: first.url } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start({ env: { CACHE_REDIS_URL: second.url } });
+    const head = (): Promise<string> => redis.command('KEYS banks-bff:2:*:head');
+    await eventually(() => two.service.list.status().isShared === true);
+    // The first one writes again what is lost.
+    second.cut();
+    await redis.command('FLUSHALL');
+    clock.advance(5_000);
+    await waitUntil('a list in Redis', head, (keys) => keys.includes(':head'));
+    second.mend();
+    await eventually(() => two.messages().includes('CACHE_REDIS_URL: works again'));
+    first.cut();
+    provider.setBanks(makeBanks(95));
+    expect(await two.service.list.refresh()).toBeUndefined();
+    await redis.command('FLUSHALL');
+    // The first one writes its older list before the second one looks.
+    first.mend();
+    await eventually(() => held(one) === 95);
+    expect(held(two)).toBe(95);
+  });
+
   test.each([
     ['a spoilt list', (key: string) => `SETRANGE ${key}:list 200 spoilt`],
     ['a lost list', (key: string) => `DEL ${key}:list`],
