@@ -6,7 +6,8 @@ import { advise, entryHints, type Evidence } from './advice.ts';
 import type { Observation } from './observe.ts';
 import { namesNextPage } from '../provider/contract.ts';
 import { ms, renderFields, renderStep, size, type Step } from './report.ts';
-import { findLists, findMissing, signOfPages, suggestLines, surveyEntries } from './survey.ts';
+import { findMissing, suggestLines } from './suggestions.ts';
+import { findLists, signOfPages, surveyEntries } from './survey.ts';
 import type { TokenTrials } from './token-trials.ts';
 
 // What the exchange showed, step by step in words, up to the first failure. Pure: an observation

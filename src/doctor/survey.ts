@@ -1,4 +1,3 @@
-import { suggestFields } from '../banks/field-suggestion.ts';
 import { isPlainName } from '../banks/guard/field-names.ts';
 import {
   forEachLeaf,
@@ -9,11 +8,10 @@ import {
   type FieldRule,
 } from '../banks/reading/entry.ts';
 import { leavesOf } from '../banks/reading/upstream-fields.ts';
-import { nearestName } from '../nearest-name.ts';
 import { namesNextPage } from '../provider/contract.ts';
 
 // What the provider's entries are made of: names, how often each is filled, and what kind of value
-// it has, never a value; and what of it BANK_FIELDS names. Pure.
+// it has, never a value; and where the list is, and whether it is all of it. Pure.
 
 export type Survey = ReturnType<typeof surveyEntries>;
 
@@ -135,79 +133,3 @@ const PAGING_MEMBER =
   /^(?:pages?|pagesize|perpage|limit|offset|cursor|next(?:page|cursor)?|has(?:more|next)|total(?:count|pages|elements)?|pagination|paging|links)$/i;
 
 const PAGE_SIZES = new Set([10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000]);
-
-export type MissingField = ReturnType<typeof findMissing>[number];
-
-/**
- * The fields of BANK_FIELDS that no entry has, the optional ones included, each with the name or
- * path under which the provider probably sends it.
- */
-export const findMissing = (published: readonly FieldRule[] = [], { fields, objects }: Survey) => {
-  const filled = fields.filter(({ isPublishable }) => isPublishable).map(({ name }) => name);
-  // Each of the provider's fields is the nearest of one only.
-  const unused = new Set(filled.filter((name) => !published.some(({ from }) => from === name)));
-  const present = new Set(fields.filter((field) => field.filled > 0).map(({ name }) => name));
-  return published
-    .filter(({ from }) => !present.has(from) && !objects.some(({ field }) => field.from === from))
-    .map((field) => {
-      const nearest = nearestName(field.from, [...unused]);
-      if (nearest !== undefined) unused.delete(nearest);
-      return { field, nearest };
-    });
-};
-
-/**
- * Lines to choose from, each with a label: the configured fields corrected where one is missing
- * that is not optional, or is an object; otherwise every field of the provider, with the names that
- * are configured. A field that some entries lack is marked as optional.
- */
-export const suggestLines = (
-  published: readonly FieldRule[] = [],
-  missing: readonly MissingField[],
-  { fields, objects }: Survey,
-) => {
-  const all = fields
-    .filter(({ isPublishable }) => isPublishable)
-    .map(({ name, filled }) => ({ path: name, isEverywhere: filled === 1 }));
-  const proposed = new Map(suggestFields(all).map((item, index) => [all[index]?.path, item]));
-  const toItem = ({ name, from, isOptional }: FieldRule): string => {
-    const isEverywhere = all.some(
-      ({ path, isEverywhere: everywhere }) => path === from && everywhere,
-    );
-    return `${name === from ? name : `${name}:${from}`}${isOptional || !isEverywhere ? '?' : ''}`;
-  };
-  const required = missing.filter(({ field }) => !field.isOptional);
-  const corrected = (isOurs: boolean): readonly string[] =>
-    published.flatMap((field) => {
-      const object = objects.find((candidate) => candidate.field === field);
-      if (object) {
-        const [only, ...others] = object.inside;
-        // With one value inside, that is what the configured name is for.
-        if (only !== undefined && others.length === 0) return [toItem({ ...field, from: only })];
-        return object.inside.flatMap((path) => proposed.get(path) ?? []);
-      }
-      const absent = required.find((candidate) => candidate.field === field);
-      if (!absent) return [toItem(field)];
-      if (absent.nearest === undefined) return [];
-      const isRenamed = field.name !== field.from;
-      const item = toItem({ ...field, from: absent.nearest });
-      return isOurs || isRenamed ? [item] : [proposed.get(absent.nearest) ?? item];
-    });
-  const [ours, theirs] = [corrected(true), corrected(false)].map((items) =>
-    [...new Set(items)].join(','),
-  );
-  if ((required.length === 0 && objects.length === 0) || !theirs) {
-    const items = all.map(({ path }) => {
-      const field = published.find(({ from }) => from === path);
-      return field ? toItem(field) : (proposed.get(path) ?? path);
-    });
-    const label = 'Keep what pages need, in the order in which they should get it:';
-    return items.length === 0 ? [] : [{ label, line: `BANK_FIELDS=${items.join(',')}` }];
-  }
-  return [
-    { label: "Corrected, with the provider's names:", line: `BANK_FIELDS=${theirs}` },
-    ...(ours === theirs
-      ? []
-      : [{ label: 'Corrected, with the names that pages read now:', line: `BANK_FIELDS=${ours}` }]),
-  ];
-};

@@ -120,7 +120,7 @@ describe('a provider that can be served', () => {
     ['retyped-field', {}, [], /513 can be served/],
     ['thinned-field', {}, [], /^ {2}name +49\.7 % +text/m],
     ['paginated', {}, ['list'], /50 entries, the first page of more: .* a Link header/],
-    ['slow', { PROVIDER_TIMEOUT: '1900ms' }, ['content'], /more than half of PROVIDER_TIMEOUT/],
+    ['slow', { PROVIDER_TIMEOUT: '3900ms' }, ['content'], /more than half of PROVIDER_TIMEOUT/],
     [
       'some-unusable',
       { BANK_FIELDS: 'code,nome?' },
@@ -131,7 +131,7 @@ describe('a provider that can be served', () => {
     ],
   ])('while it does %s with %j gets these notes: %j', async (behaviour, env, notes, ...said) => {
     const emulator = await emulate();
-    await emulator.behave(behaviour);
+    await emulator.behave(behaviour, { delayMs: 2_000 });
     const { status, text, steps } = await diagnose(emulator, env);
     expect({ status, notes: steps('note') }).toEqual({ status: 0, notes });
     for (const words of said) expect(text).toMatch(words);
