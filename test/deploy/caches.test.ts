@@ -24,8 +24,9 @@ const CACHES = [
 
 for (const [name, describeWithIt, startCache, encodings, copies] of CACHES) {
   describeWithIt(`behind ${name}`, () => {
-    const start = async (origins: string) => {
-      const rig = await startLoadedRig({ env: { CORS_ORIGINS: origins, BROWSER_MAX_AGE: '1s' } });
+    const start = async (origins: string, maxAge = '1h') => {
+      const env = { CORS_ORIGINS: origins, BROWSER_MAX_AGE: maxAge };
+      const rig = await startLoadedRig({ env });
       const cache = await startCache(rig.url);
       closeLater(() => cache.close());
       return {
@@ -79,13 +80,13 @@ for (const [name, describeWithIt, startCache, encodings, copies] of CACHES) {
     });
 
     test('after max-age the old copy is served at once, and revalidated in the background with a 304', async () => {
-      const { get, asked } = await start('*');
+      const { get, asked } = await start('*', '1s');
       await get();
       await eventually(async () => {
         await get();
-        return asked().length === 2;
+        return asked().length > 1;
       });
-      expect(asked()).toEqual(['200', '304']);
+      expect(asked().slice(0, 2)).toEqual(['200', '304']);
     }, 20_000);
   });
 }
