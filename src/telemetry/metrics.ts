@@ -170,7 +170,7 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
       forEach('state', STATES, (each) => Number(each === state)),
     ],
     banks_refresh_failing: [
-      '1 for the kind of the last failure, until a load succeeds',
+      '1 for the kind of the last failure, of this instance or of one that shares Redis with it, until a load succeeds',
       forEach('kind', LOAD_ERROR_KINDS, (kind) => Number(kind === failure?.kind)),
     ],
     banks_store_up: [
@@ -230,7 +230,7 @@ const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
     ['hot_path', 'node_http'],
   ),
   banks_refreshes_total: createCounter(
-    'Attempts to renew the list, by outcome: changed, unchanged, or the kind of failure',
+    'Attempts of this instance to renew the list, by outcome: changed, unchanged, or the kind of failure',
     'outcome',
     ['changed', 'unchanged', ...LOAD_ERROR_KINDS],
   ),

@@ -144,6 +144,19 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
     for (const rig of [one, two])
       expect(Math.round(rig.service.list.status().nextLoadInMs / MINUTE)).toBe(10);
+    // Who made the attempt counts it; both are failing.
+    const metric = async (rig: Rig, name: string): Promise<string | undefined> => {
+      const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+      return new RegExp(`^banks_${name}="rate_limited"} (\\d)$`, 'm').exec(text)?.[1];
+    };
+    for (const [rig, attempts] of [
+      [one, '1'],
+      [two, '0'],
+    ] as const)
+      expect([
+        await metric(rig, 'refreshes_total{outcome'),
+        await metric(rig, 'refresh_failing{kind'),
+      ]).toEqual([attempts, '1']);
     for (let seconds = 0; seconds < 120; seconds += 5) {
       clock.advance(5_000);
       await clock.turn();
