@@ -27,7 +27,9 @@ export interface PastList {
 }
 
 /** What a store keeps: enough to serve the list again. */
-export type SavedList = PastList & Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'>;
+export type SavedList = PastList &
+  Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'> &
+  Partial<Pick<LoadedList, 'hasNextPage'>>;
 
 export interface HeldList extends LoadedList, PastList {
   /** When the provider sent it, by this machine's clock at the time when it was taken. */

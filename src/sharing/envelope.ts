@@ -1,22 +1,13 @@
-/* oxlint-disable max-lines */
 import { createHash } from 'node:crypto';
-import {
-  before,
-  MAX_DECISIONS,
-  type Decision,
-  type HeldList,
-  type SavedList,
-} from '../banks/cached-list.ts';
-import { ACCEPTANCES } from '../banks/guard/guard.ts';
-import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
+import type { HeldList, SavedList } from '../banks/cached-list.ts';
+import { CONTENT_CHARS } from '../banks/guard/memory.ts';
 import type { Position } from '../banks/order.ts';
-import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
-import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
+import { isJsonObject, parseJson } from '../banks/reading/entry.ts';
 import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
-import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
-import { wall, type MonotonicMs } from '../clock.ts';
+import { wall } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { isText, isWholeUpTo, MAX_DURATION_MS, toList, toPosition } from './saved-values.ts';
+import { MAX_PAST_BYTES, readPast, writePast, type Moment } from './saved-past.ts';
+import { isWholeUpTo, MAX_TIME_MS } from './saved-values.ts';
 import { SIGNATURE_CHARS, type Signing } from './signing.ts';
 import { StoreError } from './list-store.ts';
 
@@ -28,12 +19,12 @@ import { StoreError } from './list-store.ts';
 //
 //     {"format":"banks-bff/list","version":1,"provenance":"…","checksum":"…"}
 //     {"receivedAtMs":1767225600000,"changedAtMs":1767225600000,"banks":[…]}
-//     {"id":"…","place":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…]}
+//     {"id":"…","place":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…],…}
 //     signature
 //
-// The times of the third line are durations, from the moment `savedAtMs` by the clock of the store,
-// or of this machine in a snapshot. The version of this service before reads the first two lines,
-// and leaves the others alone.
+// The times of the third line (saved-past.ts) are durations, from the moment `savedAtMs` by the clock
+// of the store, or of this machine in a snapshot. The version of this service before reads the first
+// two lines, and leaves the others alone.
 
 const FORMAT = 'banks-bff/list';
 const ENVELOPE_VERSION = 1;
@@ -72,30 +63,8 @@ export interface EnvelopeOptions {
 
 export type Envelope = ReturnType<typeof createEnvelope>;
 
-/**
- * The moment at which a list is written or read, by the clock of the store and by this replica's.
- */
-export interface Moment {
-  /** Milliseconds since 1970, by the store's clock; by this machine's for a snapshot. */
-  readonly storeMs: number;
-  readonly nowMs: MonotonicMs;
-}
-
 /** More than the header line and the times ever take. */
 const MAX_HEADER_LINE_BYTES = 1024;
-/**
- * What is known of a list's past: about 4 kB, and more where all fields of the provider are
- * published.
- */
-const MAX_PAST_BYTES = 64 * 1024;
-/** The last moment that ISO 8601 writes with a four-digit year. */
-const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/**
- * How far the clock that wrote may be ahead of the one that reads: what two looks at one clock can
- * differ by.
- */
-const MAX_AHEAD_MS = 1_000;
-
 export const createEnvelope = ({ provenance, contract, signing, clock }: EnvelopeOptions) => {
   // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
@@ -159,21 +128,9 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
         throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
       const [headerLine, list, pastLine] = split(await signing.verify('list', bytes));
       checkHeader(headerLine, list);
-      const { json: savedJson, receivedAtMs, changedAtMs, acceptedAtMs } = splitTimes(list);
-      const past = pastLine.length <= MAX_PAST_BYTES ? parseJson(pastLine.toString()) : undefined;
-      const { savedAtMs, ageMs, ...known } = isJsonObject(past)
-        ? readPast(past)
-        : // Written by the version before.
-          {
-            ...NO_PAST,
-            id: digest(list).slice(0, CONTENT_CHARS),
-            savedAtMs: receivedAtMs,
-            ageMs: 0,
-          };
-      const elapsedMs = moment.storeMs - savedAtMs;
-      const sinceMs = Math.max(0, elapsedMs);
-      const sentMs =
-        elapsedMs < -MAX_AHEAD_MS ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
+      const { json: savedJson, changedAtMs, ...times } = splitTimes(list);
+      const id = digest(list).slice(0, CONTENT_CHARS);
+      const past = readPast(pastLine, { id, ...times }, moment, ttlMs);
       // What the reader counts besides is true of what the provider sent only.
       const { json, count, profile, entryDigests } = await readList(
         savedJson,
@@ -183,27 +140,7 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
       // Otherwise this service did not write it: it has an entry or a field that would not be
       // published.
       if (!json.equals(savedJson)) throw new StoreError('contains an altered list; ignored');
-      const at = (age: number): MonotonicMs => before(moment.nowMs, age + sinceMs);
-      return {
-        json,
-        count,
-        profile,
-        entryDigests,
-        id: known.id,
-        place: known.place,
-        isRestored: false,
-        sentAtMs: before(moment.nowMs, sentMs),
-        changedAtMs: wall(changedAtMs),
-        decisions:
-          known.decisions.length > 0 || acceptedAtMs === undefined
-            ? known.decisions.map((decision) => ({ ...decision, madeAtMs: at(decision.ageMs) }))
-            : [decisionBefore(acceptedAtMs, at(Math.max(0, receivedAtMs - acceptedAtMs)))],
-        earlier: known.memory.map((earlier) => ({
-          ...earlier,
-          firstUntilMs: at(earlier.firstAgeMs),
-          heldUntilMs: at(earlier.lastAgeMs),
-        })),
-      };
+      return { json, count, profile, entryDigests, ...past, changedAtMs: wall(changedAtMs) };
     },
   };
 };
@@ -241,120 +178,6 @@ const splitTimes = (list: Buffer) => {
 const wrongShape = (): StoreError => new StoreError('contains a list of the wrong shape; ignored');
 
 const [CLOSE_BRACE] = Buffer.from('}');
-
-// What is known of a list's past: the third line.
-
-const NO_PAST = { place: { register: '', version: 0, id: '' }, decisions: [], memory: [] };
-
-const writePast = (saved: HeldList, place: Position, { storeMs, nowMs }: Moment): string => {
-  const age = (atMs: MonotonicMs): number => Math.round(nowMs - atMs);
-  const past = {
-    id: saved.id,
-    place,
-    savedAtMs: Math.max(0, Math.round(storeMs)),
-    ageMs: age(saved.sentAtMs),
-    decisions: saved.decisions.map(({ madeAtMs, ...decision }) => ({
-      ...decision,
-      ageMs: age(madeAtMs),
-    })),
-    memory: saved.earlier.map(({ content, count, filled, firstUntilMs, heldUntilMs }) => ({
-      content,
-      count,
-      firstAgeMs: age(firstUntilMs),
-      lastAgeMs: age(heldUntilMs),
-      filled: Object.fromEntries(
-        [...filled].map(([name, rates]) => [
-          name,
-          JSON_TYPES.map((type) => toMillionths(rates[type])),
-        ]),
-      ),
-    })),
-  };
-  const line = JSON.stringify(past);
-  if (line.length <= MAX_PAST_BYTES / 4) return line;
-  // Without BANK_FIELDS the provider may send hundreds of fields: how well they were filled is then
-  // remembered by the process only.
-  return JSON.stringify({ ...past, memory: past.memory.map((list) => ({ ...list, filled: {} })) });
-};
-
-const MILLION = 1_000_000;
-const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
-
-/** @throws {StoreError} */
-const readPast = (past: JsonObject) => {
-  const { id, savedAtMs, ageMs } = past;
-  const place = toPosition(past['place']);
-  if (!isText(64, id) || !place || !isWholeUpTo(MAX_TIME_MS, savedAtMs) || !isDuration(ageMs))
-    throw new StoreError('contains a list with a damaged past; ignored');
-  return {
-    id,
-    place,
-    savedAtMs,
-    ageMs,
-    // Where anything in these is wrong, it is not used.
-    decisions: toList(past['decisions'], MAX_DECISIONS)
-      .map(readDecision)
-      .filter((decision) => decision !== undefined),
-    memory: toList(past['memory'], MAX_EARLIER_LISTS)
-      .map(readEarlier)
-      .filter((list) => list !== undefined),
-  };
-};
-
-/**
- * A list may have been sent after the moment to which its age belongs, by what two looks at the
- * store can take.
- */
-const isDuration = (value: unknown): value is number =>
-  typeof value === 'number' && isWholeUpTo(2 * MAX_DURATION_MS, value + MAX_DURATION_MS);
-
-const readDecision = (
-  value: unknown,
-): (Omit<Decision, 'madeAtMs'> & { readonly ageMs: number }) | undefined => {
-  if (!isJsonObject(value)) return undefined;
-  const { id, ageMs, acceptedAtMs, reasons, requestId } = value;
-  const known = ACCEPTANCES.filter((reason) =>
-    toList(reasons, ACCEPTANCES.length).includes(reason),
-  );
-  if (!isText(64, id) || !isDuration(ageMs) || !isText(128, requestId) || known.length === 0)
-    return undefined;
-  const date = typeof acceptedAtMs === 'number' && Number.isFinite(acceptedAtMs) ? acceptedAtMs : 0;
-  return { id, ageMs, acceptedAtMs: wall(date), reasons: known, requestId };
-};
-
-/** Of a list that was saved by the version before. */
-const decisionBefore = (acceptedAtMs: number, madeAtMs: MonotonicMs): Decision => ({
-  id: String(acceptedAtMs),
-  madeAtMs,
-  acceptedAtMs: wall(acceptedAtMs),
-  reasons: ACCEPTANCES,
-  requestId: '',
-});
-
-type ReadEarlier = Omit<EarlierList, 'firstUntilMs' | 'heldUntilMs'> & {
-  readonly firstAgeMs: number;
-  readonly lastAgeMs: number;
-};
-
-const readEarlier = (value: unknown): ReadEarlier | undefined => {
-  if (!isJsonObject(value)) return undefined;
-  const { content, count, firstAgeMs, lastAgeMs, filled } = value;
-  if (typeof content !== 'string' || content.length !== CONTENT_CHARS) return undefined;
-  if (!isWholeUpTo(MAX_ENTRIES, count) || !isDuration(firstAgeMs) || !isDuration(lastAgeMs))
-    return undefined;
-  const rates = Object.entries(isJsonObject(filled) ? filled : {})
-    .slice(0, MAX_FIELD_NAMES)
-    .map(([name, values]) => [name, readRates(values)] as const);
-  return { content, count, firstAgeMs, lastAgeMs, filled: new Map(rates) };
-};
-
-const readRates = (values: unknown) => {
-  const [string = 0, number = 0, boolean = 0, object = 0, array = 0] = toList(
-    values,
-    JSON_TYPES.length,
-  ).map((value) => (isWholeUpTo(MILLION, value) ? value / MILLION : 0));
-  return { string, number, boolean, object, array };
-};
 
 const digest = (data: string | Buffer): string =>
   createHash('sha256').update(data).digest('base64url');

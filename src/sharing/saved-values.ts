@@ -6,6 +6,9 @@ import { isJsonObject } from '../banks/reading/entry.ts';
 /** About 30,000 years: more than any age, and far below what a double holds exactly. */
 export const MAX_DURATION_MS = 1e15;
 
+/** The last moment that ISO 8601 writes with a four-digit year. */
+export const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
 export const isWholeUpTo = (max: number, value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
 

@@ -165,6 +165,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
       else {
         const facts = { count: list.count, receivedAt: toDate(list.receivedAtMs).toISOString() };
         logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[event.state]}`);
+        logNextPage(logger, list, previous);
         // One that is stale ends no failure.
         logged = event.state === 'fresh' ? { state: 'fresh' } : { ...logged, state: event.state };
       }

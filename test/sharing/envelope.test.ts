@@ -106,6 +106,7 @@ describe('a saved list', () => {
       place: POSITION,
       savedAtMs: WRITTEN.storeMs,
       ageMs: 5_000,
+      hasNextPage: false,
       decisions: [],
       memory: [],
     });
@@ -164,6 +165,12 @@ describe('a saved list', () => {
     const [header, list, line = ''] = (await sealed(PAST)).split('\n');
     return `${header}\n${list}\n${JSON.stringify({ ...JSON.parse(line), ...change })}\n`;
   };
+  test('tells whether it is incomplete, unless it was saved by a release that did not', async () => {
+    for (const hasNextPage of [true, false])
+      expect(await open(await sealed({ hasNextPage }))).toMatchObject({ hasNextPage });
+    expect(await open(await past({ hasNextPage: undefined }))).not.toHaveProperty('hasNextPage');
+    expect(await open(await past({ hasNextPage: 1 }))).not.toHaveProperty('hasNextPage');
+  });
   test.each([
     ['an id that is too long', { id: 'x'.repeat(65) }],
     ['no place', { place: 7 }],

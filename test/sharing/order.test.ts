@@ -192,6 +192,26 @@ describeWithRedis('with a real Redis', () => {
     }
   };
 
+  test('a list that names a next page is reported as incomplete by who takes it from Redis or from a snapshot too', async () => {
+    await provider.behave('paginated');
+    const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
+    const one = await openRig({ provider, clock, env: envOf(kept) });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start();
+    await one.close();
+    const restored = await startLoadedRig({ provider, clock, env: kept });
+    for (const rig of [two, restored]) {
+      expect(rig.messages().filter((message) => message.includes('incomplete'))).toEqual([
+        'list: incomplete: the response names a next page, which is not requested',
+      ]);
+      const metrics = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+      expect(metrics).toMatch(/^banks_list_incomplete 1$/m);
+    }
+    await provider.behave('healthy');
+    expect(await restored.service.list.refresh()).toBeUndefined();
+    expect(restored.messages().at(-1)).toBe('list: no longer incomplete');
+  });
+
   test('a replica with nothing to serve does not wait after a refusal by one that has a list', async () => {
     provider.setBanks(makeBanks(100));
     const one = await start({ env: { CACHE_TTL: '1h' } });

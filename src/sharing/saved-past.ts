@@ -1,0 +1,212 @@
+import {
+  before,
+  MAX_DECISIONS,
+  type Decision,
+  type HeldList,
+  type PastList,
+  type SavedList,
+} from '../banks/cached-list.ts';
+import { ACCEPTANCES } from '../banks/guard/guard.ts';
+import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
+import { NO_POSITION, type Position } from '../banks/order.ts';
+import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
+import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
+import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
+import { wall, type MonotonicMs } from '../clock.ts';
+import {
+  isText,
+  isWholeUpTo,
+  MAX_DURATION_MS,
+  MAX_TIME_MS,
+  toList,
+  toPosition,
+} from './saved-values.ts';
+import { StoreError } from './list-store.ts';
+
+// What is known of the past of a saved list: the third line of its envelope. Its times are durations,
+// from the moment when it was saved.
+
+/**
+ * The moment at which a list is written or read, by the clock of the store and by this replica's.
+ */
+export interface Moment {
+  /** Milliseconds since 1970, by the store's clock; by this machine's for a snapshot. */
+  readonly storeMs: number;
+  readonly nowMs: MonotonicMs;
+}
+
+/**
+ * What is known of a list's past: about 4 kB, and more where all fields of the provider are
+ * published.
+ */
+export const MAX_PAST_BYTES = 64 * 1024;
+
+/** The third line. */
+export const writePast = (saved: HeldList, place: Position, { storeMs, nowMs }: Moment): string => {
+  const age = (atMs: MonotonicMs): number => Math.round(nowMs - atMs);
+  const past = {
+    id: saved.id,
+    place,
+    savedAtMs: Math.max(0, Math.round(storeMs)),
+    ageMs: age(saved.sentAtMs),
+    hasNextPage: saved.hasNextPage,
+    decisions: saved.decisions.map(({ madeAtMs, ...decision }) => ({
+      ...decision,
+      ageMs: age(madeAtMs),
+    })),
+    memory: saved.earlier.map(({ content, count, filled, firstUntilMs, heldUntilMs }) => ({
+      content,
+      count,
+      firstAgeMs: age(firstUntilMs),
+      lastAgeMs: age(heldUntilMs),
+      filled: Object.fromEntries(
+        [...filled].map(([name, rates]) => [
+          name,
+          JSON_TYPES.map((type) => toMillionths(rates[type])),
+        ]),
+      ),
+    })),
+  };
+  const line = JSON.stringify(past);
+  if (line.length <= MAX_PAST_BYTES / 4) return line;
+  // Without BANK_FIELDS the provider may send hundreds of fields: how well they were filled is then
+  // remembered by the process only.
+  return JSON.stringify({ ...past, memory: past.memory.map((list) => ({ ...list, filled: {} })) });
+};
+
+const MILLION = 1_000_000;
+const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
+
+type Past = Omit<PastList, 'changedAtMs'> & Pick<SavedList, 'hasNextPage'>;
+
+/** What the first two lines tell, which are all that the version of this service before wrote. */
+export interface FormerPast {
+  readonly id: string;
+  readonly receivedAtMs: number;
+  readonly acceptedAtMs: number | undefined;
+}
+
+/**
+ * How far the clock that wrote may be ahead of the one that reads: what two looks at one clock can
+ * differ by.
+ */
+const MAX_AHEAD_MS = 1_000;
+
+/**
+ * @param line the third line, which may be empty
+ * @param ttlMs what a list counts as older than if it was saved in the future, by the clock that
+ *   reads: one of the two is wrong, and it is renewed at once
+ * @throws {StoreError} if it is damaged
+ */
+export const readPast = (
+  line: Buffer,
+  former: FormerPast,
+  { storeMs, nowMs }: Moment,
+  ttlMs: number,
+): Past => {
+  const saved = line.length <= MAX_PAST_BYTES ? parseJson(line.toString()) : undefined;
+  const { savedAtMs, ageMs, decisions, memory, ...known } = isJsonObject(saved)
+    ? toPast(saved)
+    : { ...NO_PAST, id: former.id, savedAtMs: former.receivedAtMs };
+  const elapsedMs = storeMs - savedAtMs;
+  const sinceMs = Math.max(0, elapsedMs);
+  const sentMs =
+    elapsedMs < -MAX_AHEAD_MS ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
+  const at = (age: number): MonotonicMs => before(nowMs, age + sinceMs);
+  return {
+    ...known,
+    isRestored: false,
+    sentAtMs: before(nowMs, sentMs),
+    decisions: (decisions.length > 0 ? decisions : formerDecisions(former)).map(
+      ({ ageMs: age, ...decision }) => ({ ...decision, madeAtMs: at(age) }),
+    ),
+    earlier: memory.map(({ firstAgeMs, lastAgeMs, ...list }) => ({
+      ...list,
+      firstUntilMs: at(firstAgeMs),
+      heldUntilMs: at(lastAgeMs),
+    })),
+  };
+};
+
+const NO_PAST = { place: NO_POSITION, ageMs: 0, decisions: [], memory: [] };
+
+/** @throws {StoreError} */
+const toPast = (past: JsonObject) => {
+  const { id, savedAtMs, ageMs, hasNextPage } = past;
+  const place = toPosition(past['place']);
+  if (!isText(64, id) || !place || !isWholeUpTo(MAX_TIME_MS, savedAtMs) || !isDuration(ageMs))
+    throw new StoreError('contains a list with a damaged past; ignored');
+  return {
+    id,
+    place,
+    savedAtMs,
+    ageMs,
+    // Some releases do not tell. Where anything in these is wrong, it is not used.
+    ...(typeof hasNextPage === 'boolean' && { hasNextPage }),
+    decisions: toList(past['decisions'], MAX_DECISIONS)
+      .map(toDecision)
+      .filter((decision) => decision !== undefined),
+    memory: toList(past['memory'], MAX_EARLIER_LISTS)
+      .map(toEarlierList)
+      .filter((list) => list !== undefined),
+  };
+};
+
+/**
+ * A list may have been sent after the moment to which its age belongs, by what two looks at the
+ * store can take.
+ */
+const isDuration = (value: unknown): value is number =>
+  typeof value === 'number' && isWholeUpTo(2 * MAX_DURATION_MS, value + MAX_DURATION_MS);
+
+type SavedDecision = Omit<Decision, 'madeAtMs'> & { readonly ageMs: number };
+
+const toDecision = (value: unknown): SavedDecision | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { id, ageMs, acceptedAtMs, reasons, requestId } = value;
+  const known = ACCEPTANCES.filter((reason) =>
+    toList(reasons, ACCEPTANCES.length).includes(reason),
+  );
+  if (!isText(64, id) || !isDuration(ageMs) || !isText(128, requestId) || known.length === 0)
+    return undefined;
+  const date = typeof acceptedAtMs === 'number' && Number.isFinite(acceptedAtMs) ? acceptedAtMs : 0;
+  return { id, ageMs, acceptedAtMs: wall(date), reasons: known, requestId };
+};
+
+const formerDecisions = ({ receivedAtMs, acceptedAtMs }: FormerPast): readonly SavedDecision[] =>
+  acceptedAtMs === undefined
+    ? []
+    : [
+        {
+          id: String(acceptedAtMs),
+          ageMs: Math.max(0, receivedAtMs - acceptedAtMs),
+          acceptedAtMs: wall(acceptedAtMs),
+          reasons: ACCEPTANCES,
+          requestId: '',
+        },
+      ];
+
+type SavedEarlierList = Omit<EarlierList, 'firstUntilMs' | 'heldUntilMs'> & {
+  readonly firstAgeMs: number;
+  readonly lastAgeMs: number;
+};
+
+const toEarlierList = (value: unknown): SavedEarlierList | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { content, count, firstAgeMs, lastAgeMs, filled } = value;
+  if (typeof content !== 'string' || content.length !== CONTENT_CHARS) return undefined;
+  if (!isWholeUpTo(MAX_ENTRIES, count) || !isDuration(firstAgeMs) || !isDuration(lastAgeMs))
+    return undefined;
+  const rates = Object.entries(isJsonObject(filled) ? filled : {})
+    .slice(0, MAX_FIELD_NAMES)
+    .map(([name, values]) => [name, toRates(values)] as const);
+  return { content, count, firstAgeMs, lastAgeMs, filled: new Map(rates) };
+};
+
+const toRates = (values: unknown) => {
+  const [string = 0, number = 0, boolean = 0, object = 0, array = 0] = toList(
+    values,
+    JSON_TYPES.length,
+  ).map((value) => (isWholeUpTo(MILLION, value) ? value / MILLION : 0));
+  return { string, number, boolean, object, array };
+};
