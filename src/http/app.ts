@@ -9,8 +9,7 @@ import { createHealthz, createReadyz, PROBES, type HealthOptions } from './healt
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 import { pathOf, type RequestLog } from './request-log.ts';
-import { isServerWide, refusalOf } from './server/refusals.ts';
-import type { BoundedServer } from './server/server.ts';
+import type { HttpFront } from './server/front.ts';
 
 // The applications of both ports: what they do with every request, whatever it asks for, and which
 // resources exist. They do not listen, and read no body. A header for every response belongs in
@@ -22,7 +21,7 @@ export interface AppOptions extends HealthOptions {
   readonly requestLog: RequestLog;
   readonly cors: Cors;
   readonly commonHeaders: CommonHeaders;
-  readonly server: Pick<BoundedServer, 'isOverCapacity'>;
+  readonly server: Pick<HttpFront, 'isOverCapacity' | 'refusalOf'>;
 }
 
 /**
@@ -119,7 +118,7 @@ const createRequestAdmission =
     setHeaders(res, commonHeaders(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
 
-    const refusal = refusalOf(req);
+    const refusal = server.refusalOf(req);
     const isOverCapacity = server.isOverCapacity(req);
     // Announces the end of the connection with its last answer: a client that reused it would lose
     // its request.
@@ -132,8 +131,8 @@ const createRequestAdmission =
       res.setHeader('Retry-After', 1);
       sendProblem(res, 'too_many_connections');
     }
-    // `OPTIONS *` asks about the server, so no route has it.
-    else if (isServerWide(req.method, req.url)) sendOptions(res);
+    // Only OPTIONS may have this target. It asks about the server, so no route has it.
+    else if (req.url === '*') sendOptions(res);
     else next();
   };
 

@@ -42,12 +42,15 @@ const MAX_FORWARDED_CHARS = 256;
 const MAX_PROXIES = 4;
 
 /**
- * Whether a connection from `address` comes from a trusted proxy, and so has the requests of many
- * clients. With a number of proxies, every connection comes from one.
+ * Gives what connections from an address are counted for: a client; undefined: they come from a
+ * trusted proxy, and have the requests of many clients. With a number of proxies, every connection
+ * comes from one.
  */
-export const createIsProxy = (trustProxy: Config['trustProxy']): ((address: string) => boolean) => {
+export const createClientOf = (
+  trustProxy: Config['trustProxy'],
+): ((address: string) => string | undefined) => {
   const isTrusted = createIsTrusted(trustProxy);
-  return (address) => isTrusted(address, 0);
+  return (address) => (isTrusted(address, 0) ? undefined : clientOf(address));
 };
 
 /** Whether the address that is `hops` away from this service is a trusted proxy's. */

@@ -1,12 +1,12 @@
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FlatHeaders } from './server/headers.ts';
 
-// Headers as this service keeps them, and the two ways to send them.
+// Headers as this service keeps them.
 
 /** What an answer and its log line depend on. */
 export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
 
-/** Names and values in turn, as `writeHead` takes them. */
-export type FlatHeaders = readonly string[];
+export type { FlatHeaders };
 
 export const setHeaders = (res: ServerResponse, headers: FlatHeaders): void => {
   for (let index = 0; index + 1 < headers.length; index += 2)
@@ -14,7 +14,7 @@ export const setHeaders = (res: ServerResponse, headers: FlatHeaders): void => {
 };
 
 /** Answers with `body`, which no cache may store. */
-export const sendUncached = (res: ServerResponse, type: string, body: string): void => {
+export const sendUncached = (res: ServerResponse, type: string, body: string | Buffer): void => {
   res.setHeader('Content-Type', type);
   res.setHeader('Content-Length', Buffer.byteLength(body));
   res.setHeader('Cache-Control', 'no-store');
@@ -22,12 +22,3 @@ export const sendUncached = (res: ServerResponse, type: string, body: string): v
 };
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
-
-/**
- * A status line and header lines as node:http would write them, for the socket itself. Nothing is
- * checked or added.
- */
-export const toStatusLine = (status: number): string =>
-  `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
-export const toLines = (headers: FlatHeaders): string =>
-  headers.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('');

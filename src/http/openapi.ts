@@ -26,19 +26,20 @@ export const createOpenApiRoute = ({
   list,
   ...options
 }: OpenApiOptions & { readonly list: BankList }) => {
-  let newest: { readonly held: HeldList | undefined; readonly text: string } | undefined;
+  let newest: { readonly held: HeldList | undefined; readonly body: Buffer } | undefined;
   return (_req: IncomingMessage, res: ServerResponse): void => {
     const { held } = list.status();
     if (!newest || newest.held !== held) {
       const observed = held && observeFields(held);
       newest = {
         held,
-        text: JSON.stringify(
-          createOpenApi({ ...options, observed, bank: held && firstBank(held) }),
+        // As bytes, which all clients share that do not read them.
+        body: Buffer.from(
+          JSON.stringify(createOpenApi({ ...options, observed, bank: held && firstBank(held) })),
         ),
       };
     }
-    sendUncached(res, JSON_TYPE, newest.text);
+    sendUncached(res, JSON_TYPE, newest.body);
   };
 };
 

@@ -2,13 +2,14 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createChooseAnswer } from './banks/answers.ts';
 import { createHotPath } from './banks/hot-path.ts';
-import { createClientAddress, createIsProxy } from './client-address.ts';
+import { createClientAddress, createClientOf } from './client-address.ts';
 import { createCommonHeaders } from './common-headers.ts';
 import { createCors } from './cors.ts';
 import type { HealthOptions } from './health.ts';
+import { createRespondToRefused } from './refused.ts';
 import { createRequestLog, type RequestLogOptions } from './request-log.ts';
+import { createHttpFront, type HttpFront } from './server/front.ts';
 import { LIMITS } from './server/limits.ts';
-import { createBoundedServer, type BoundedServer } from './server/server.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and
 // the Express application for the others.
@@ -18,16 +19,14 @@ export interface PublicServerOptions
   readonly clock: Clock;
 }
 
-export const createPublicServer = (config: Config, options: PublicServerOptions): BoundedServer => {
+export const createPublicServer = (config: Config, options: PublicServerOptions): HttpFront => {
   const { list, clock, logger } = options;
-  const { keepAliveTimeoutMs } = config;
   const cors = createCors(config.corsOrigins);
   const commonHeaders = createCommonHeaders(cors);
   const shared = {
     ...options,
     cors,
     commonHeaders,
-    keepAliveTimeoutMs,
     requestLog: createRequestLog({
       ...options,
       clientAddress: createClientAddress(config.trustProxy),
@@ -40,13 +39,12 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
       clock,
     }),
   };
-  const server = createBoundedServer({
-    commonHeaders: commonHeaders(undefined),
-    onRefusal: (refusal) => logger.info(refusal, 'request refused'),
+  const server = createHttpFront({
+    respondToRefused: createRespondToRefused(commonHeaders(undefined), logger),
     clock,
-    isProxy: createIsProxy(config.trustProxy),
+    clientOf: createClientOf(config.trustProxy),
     hotPath: config.hotPath ? createHotPath(shared) : undefined,
-    limits: { ...LIMITS, keepAliveTimeoutMs },
+    limits: { ...LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
     loadApp: async () => {
       const { createPublicApp } = await import('./app.ts');
       return createPublicApp({ ...shared, server, fields: config.banks.fields });

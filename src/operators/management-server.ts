@@ -1,8 +1,10 @@
 import type { Config } from '../config/config.ts';
 import { createCors } from '../http/cors.ts';
 import { createCommonHeaders } from '../http/common-headers.ts';
-import { MANAGEMENT_LIMITS } from '../http/server/limits.ts';
-import { createBoundedServer, type BoundedServer } from '../http/server/server.ts';
+import { clientOf } from '../http/client-address.ts';
+import { createRespondToRefused } from '../http/refused.ts';
+import { createHttpFront, type HttpFront } from '../http/server/front.ts';
+import { LIMITS, type Limits } from '../http/server/limits.ts';
 import type { OperatorsAppOptions } from './app.ts';
 
 // The management port: bounded as the public one is, for fewer clients. It is for operators; no
@@ -11,18 +13,27 @@ import type { OperatorsAppOptions } from './app.ts';
 export const createManagementServer = (
   config: Config,
   options: Omit<OperatorsAppOptions, 'cors' | 'commonHeaders' | 'server'>,
-): BoundedServer => {
+): HttpFront => {
   const cors = createCors([]);
   const commonHeaders = createCommonHeaders(cors);
-  const server = createBoundedServer({
+  const server = createHttpFront({
     limits: { ...MANAGEMENT_LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
-    commonHeaders: commonHeaders(undefined),
-    onRefusal: (refusal) => options.logger.info(refusal, 'request refused'),
+    respondToRefused: createRespondToRefused(commonHeaders(undefined), options.logger),
     clock: options.clock,
+    clientOf,
     loadApp: async () => {
       const { createOperatorsApp } = await import('./app.ts');
       return createOperatorsApp(config, { ...options, cors, commonHeaders, server });
     },
   });
   return server;
+};
+
+/** For Prometheus, probes, some open status pages, and the wrong tokens that wait for their answer. */
+const MANAGEMENT_LIMITS: Limits = {
+  ...LIMITS,
+  connections: 100,
+  connectionsPerAddress: 25,
+  spareConnections: 20,
+  heldBytes: 4 * 1024 * 1024,
 };

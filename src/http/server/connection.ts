@@ -1,30 +1,23 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ProblemCode } from '../problems.ts';
 import { readHeadLength, skipEmptyLines } from './head.ts';
-import { heldBy } from './held.ts';
+import type { AnswerHead } from './hot-path.ts';
 import type { Limits } from './limits.ts';
-import type { Holder } from './memory.ts';
-import { RequestStream } from './node-http.ts';
-import { hasContent } from './refusals.ts';
+import { heldBy, type Exchange, type Holder } from './memory.ts';
+import { hasContent, RequestStream } from './node-http.ts';
+import type { RefusalCode } from './refusals.ts';
 
 // One connection, from its first byte to its last. It has one request in work at a time, as in
-// nginx and Go's net/http: the next is taken once the client has taken the answer to the one
+// nginx and Go's net/http: the next is taken once the client has taken the response to the one
 // before. A request is taken when its head is whole, by the hot path or, on a stream of its own, by
 // node:http. A request with content is the last one of its connection: nothing reads content.
-
-/**
- * Answers the request with this head on `socket`, at once, if it can. Undefined: it has not, and
- * node:http must.
- */
-export type HotPath = (head: Buffer, socket: Socket) => { readonly isLast: boolean } | undefined;
 
 export interface Connection extends Place, Holder {
   readonly socket: Socket;
   readonly shared: Shared;
   /**
    * `last`: the request in work is the last, and what still arrives is discarded. `closing`: its
-   * answer is on its way, and the client may close.
+   * response is on its way, and the client may close.
    */
   state: 'open' | 'last' | 'closing';
   /** What has been received and not taken: the beginning of a head, or pipelined requests. */
@@ -35,22 +28,14 @@ export interface Connection extends Place, Holder {
   hasEnded: boolean;
   /** Where node:http takes the requests of this connection; without one in work, for a second. */
   stream: RequestStream | undefined;
-  /** The request that node:http has in work. */
   exchange: Exchange | undefined;
-  /** The next request waits until the client has taken what it was sent. */
-  awaitsClient: boolean;
+  /** The client has not taken all of a response of the hot path. */
+  isResponseUntaken: boolean;
   hasHadRequest: boolean;
-  /** When it was opened, or got its newest request. */
-  lastUsedMs: number;
-  /** When it became idle, began to receive a head, or was closed. */
+  /** When it was opened, became idle, began to receive a head, or was closed. */
   sinceMs: number;
   /** How much the client had taken when it was last seen to take something, and when that was. */
   taken: { bytes: number; atMs: number };
-}
-
-interface Exchange {
-  readonly headBytes: number;
-  response: ServerResponse | undefined;
 }
 
 /** What was decided when it was accepted: see places.ts. */
@@ -66,15 +51,15 @@ export interface Shared {
   /** Requests have to wait. */
   isHeld: boolean;
   /** Answers ordinary requests; without it node:http answers all. */
-  readonly hotPath: HotPath | undefined;
+  readonly answerHead: AnswerHead | undefined;
   readonly limits: Limits;
   /** Calls `proceed` when it is the connection's turn. */
   readonly turns: { readonly add: (connection: Connection) => void };
   readonly memory: { readonly hold: (connection: Connection, bytes: number) => void };
   /** Gives `stream` to node:http as a connection. */
   readonly connectNode: (stream: RequestStream, connection: Connection) => void;
-  /** Writes the refusal of a request that no application answers. */
-  readonly writeRefusal: (socket: Socket, code: ProblemCode) => void;
+  /** Writes the response to a request that the application does not get. */
+  readonly writeRefusal: (socket: Socket, refusal: RefusalCode) => void;
 }
 
 export const openConnection = (socket: Socket, shared: Shared, place: Place): Connection => {
@@ -89,10 +74,9 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     hasEnded: false,
     stream: undefined,
     exchange: undefined,
-    awaitsClient: false,
+    isResponseUntaken: false,
     heldBytes: 0,
     hasHadRequest: false,
-    lastUsedMs: nowMs,
     sinceMs: nowMs,
     taken: { bytes: -1, atMs: nowMs },
   };
@@ -109,14 +93,11 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     })
     // It is then closed, and 'close' does the rest.
     .on('error', () => undefined)
-    .once('close', () => dropWork(connection, 'closing'));
+    .once('close', () => dropWork(connection));
   return connection;
 };
 
-/**
- * Takes the next request, if it is whole and none is in work, and arranges that the one after it
- * follows.
- */
+/** Takes the next request, if it is whole and none is in work, and arranges what comes then. */
 export const proceed = (connection: Connection): void => {
   if (connection.received.length > 0 && !isInWork(connection)) takeRequest(connection);
   settle(connection);
@@ -125,12 +106,11 @@ export const proceed = (connection: Connection): void => {
 /** Arranges what comes next, and counts what the connection holds until then. */
 const settle = (connection: Connection): void => {
   if (connection.state === 'open') waitForNext(connection);
-  if (connection.heldBytes > 0 || connection.received.length > 0 || connection.exchange)
-    hold(connection);
+  hold(connection);
 };
 
-const isInWork = ({ exchange, shared, socket }: Connection): boolean =>
-  exchange !== undefined || shared.isHeld || socket.writableLength > 0 || socket.destroyed;
+const isInWork = ({ exchange, isResponseUntaken, shared, socket }: Connection): boolean =>
+  exchange !== undefined || isResponseUntaken || shared.isHeld || socket.destroyed;
 
 const takeRequest = (connection: Connection): void => {
   const { socket, shared, isOverCapacity, searched } = connection;
@@ -147,30 +127,32 @@ const takeRequest = (connection: Connection): void => {
   connection.received = length < received.length ? received.subarray(length) : NOTHING;
   connection.searched = 0;
   connection.hasHadRequest = true;
-  connection.lastUsedMs = connection.sinceMs = performance.now();
-  const answered = isOverCapacity ? undefined : shared.hotPath?.(head, socket);
-  if (!answered) giveToNode(connection, head);
-  else if (answered.isLast) close(connection);
+  connection.sinceMs = performance.now();
+  const answered = isOverCapacity ? undefined : shared.answerHead?.(head, socket);
+  if (!answered) return giveToNode(connection, head);
+  const { isLast, end } = answered;
+  // The system has usually taken all of it at once. If not, an empty write ends after all others.
+  if (socket.writableLength === 0) end(socket.writable);
+  else {
+    connection.isResponseUntaken = true;
+    socket.write('', (error) => {
+      connection.isResponseUntaken = false;
+      end(!error);
+      settle(connection);
+    });
+  }
+  if (isLast) close(connection);
 };
 
 /** Reads on, unless whole requests may be waiting: then it arranges that the next one is taken. */
 const waitForNext = (connection: Connection): void => {
-  const { socket, shared, received, searched, exchange } = connection;
-  if (received.length === 0 || searched > 0) {
-    if (connection.hasEnded && !exchange) close(connection);
-    else if (socket.isPaused()) socket.resume();
-    return;
-  }
-  socket.pause();
-  // The end of a hold or of an exchange comes here again.
-  if (exchange || shared.isHeld || connection.awaitsClient) return;
-  if (socket.writableLength === 0) return shared.turns.add(connection);
-  connection.awaitsClient = true;
-  // An empty write ends when the client has taken all before it.
-  socket.write('', () => {
-    connection.awaitsClient = false;
-    settle(connection);
-  });
+  const { socket, shared, received, searched } = connection;
+  if (received.length > 0 && searched === 0) {
+    socket.pause();
+    // The end of a hold, and of what is in work, comes here again.
+    if (!isInWork(connection)) shared.turns.add(connection);
+  } else if (connection.hasEnded && !connection.exchange) close(connection);
+  else if (socket.isPaused()) socket.resume();
 };
 
 /** Counts what the connection holds now, which is progress. */
@@ -179,26 +161,15 @@ const hold = (connection: Connection): void =>
 
 const giveToNode = (connection: Connection, head: Buffer): void => {
   const stream = (connection.stream ??= connectToNode(connection));
-  const exchange: Exchange = { headBytes: head.length, response: undefined };
-  connection.exchange = exchange;
-  stream.textLength = 0;
+  connection.exchange = { headBytes: head.length, response: undefined };
   stream.push(head);
-  if (exchange.response) return;
-  // A new stream is read in the next tick. What node:http takes neither for a request nor for an
-  // error, such as the preface of HTTP/2, is refused.
-  setImmediate(() => {
-    if (connection.exchange === exchange && !exchange.response) refuse(connection, 'bad_request');
-  });
 };
 
 const connectToNode = (connection: Connection): RequestStream => {
   const { socket, shared } = connection;
-  const stream = new RequestStream(socket, {
-    destroyed: () => {
-      // node:http or the application gives up.
-      if (connection.stream === stream) socket.destroy();
-    },
-    untaken: () => hold(connection),
+  const stream = new RequestStream(socket, () => {
+    // node:http or the application gives up.
+    if (connection.stream === stream) socket.destroy();
   });
   shared.connectNode(stream, connection);
   return stream;
@@ -215,15 +186,13 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
     connection.received = NOTHING;
   }
   hold(connection);
-  // The last answer of a connection ends its stream before.
+  // The last response of a connection ends its stream before.
   response.once('close', () => {
     if (connection.exchange !== exchange) return;
-    if (connection.state === 'last' || connection.stream?.writableEnded) close(connection);
-    else {
-      connection.exchange = undefined;
-      connection.sinceMs = performance.now();
-      settle(connection);
-    }
+    if (connection.state === 'last' || connection.stream?.writableEnded) return close(connection);
+    connection.exchange = undefined;
+    connection.sinceMs = performance.now();
+    settle(connection);
   });
 };
 
@@ -243,32 +212,32 @@ export const relieve = (connection: Connection): void => {
 };
 
 /** Answers that no request could be taken or finished, and closes the connection. */
-export const refuse = (connection: Connection, code: ProblemCode): void => {
+export const refuse = (connection: Connection, refusal: RefusalCode): void => {
   const { state, socket, shared, exchange } = connection;
   if (state === 'closing' || !socket.writable) return;
-  // Part of an answer has been sent: only the end of the connection can tell the client.
+  // Part of a response has been sent: only the end of the connection can tell the client.
   if (exchange?.response?.headersSent || socket.writableLength > 0) socket.destroy();
   else {
-    shared.writeRefusal(socket, code);
+    shared.writeRefusal(socket, refusal);
     close(connection);
   }
 };
 
 /**
  * Ends our side, and lets `endOverdue` close the connection if the client does not. Closing at once
- * with unread bytes would reset it, and the client would lose the last answer (RFC 9112 section
+ * with unread bytes would reset it, and the client would lose the last response (RFC 9112 section
  * 9.6).
  */
 const close = (connection: Connection): void => {
   if (connection.state === 'closing') return;
-  dropWork(connection, 'closing');
+  dropWork(connection);
   connection.sinceMs = performance.now();
   connection.socket.end();
   connection.socket.resume();
 };
 
-const dropWork = (connection: Connection, state: Connection['state']): void => {
-  connection.state = state;
+const dropWork = (connection: Connection): void => {
+  connection.state = 'closing';
   connection.received = NOTHING;
   releaseStream(connection);
   connection.shared.memory.hold(connection, 0);

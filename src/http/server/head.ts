@@ -1,6 +1,5 @@
-import type { ProblemCode } from '../problems.ts';
-import { MAX_HEADER_BYTES } from './limits.ts';
-import { isLongTarget } from './refusals.ts';
+import { MAX_HEADER_BYTES, MAX_TARGET_LENGTH } from './limits.ts';
+import type { RefusalCode } from './refusals.ts';
 
 // Where a request's head ends in what a client has sent.
 
@@ -18,16 +17,26 @@ export const skipEmptyLines = (received: Buffer): Buffer => {
 export const readHeadLength = (
   received: Buffer,
   searched: number,
-): number | ProblemCode | undefined => {
+): number | RefusalCode | undefined => {
   const end = received.indexOf(END_OF_HEAD, Math.max(0, searched + 1 - END_OF_HEAD.length));
   const length = end < 0 ? received.length : end + END_OF_HEAD.length;
   if (length > MAX_HEADER_BYTES)
     return isLongTarget(received) ? 'uri_too_long' : 'headers_too_large';
-  if (end >= 0) return length;
+  if (end >= 0) return isPrefaceOfHttp2(received) ? 'bad_request' : length;
   // TLS, and lines that end with LF alone.
   const isHttp = isUpperCase(received[0]) && !received.includes('\n\n');
   return isHttp ? undefined : 'bad_request';
 };
+
+/**
+ * Whether it is the target that makes a head too long: its first line does not end within the limit
+ * for that.
+ */
+const isLongTarget = (head: Buffer): boolean => !head.subarray(0, MAX_TARGET_LENGTH).includes('\n');
+
+/** RFC 9113 section 3.4. Node's parser takes it neither for a request nor for an error. */
+const isPrefaceOfHttp2 = (head: Buffer): boolean =>
+  head[1] === 0x52 && head.toString('latin1', 0, 4) === 'PRI ';
 
 const isLineEnd = (byte = 0): boolean => byte === 0x0d || byte === 0x0a;
 const isUpperCase = (byte = 0): boolean => byte >= 0x41 && byte <= 0x5a;

@@ -44,18 +44,6 @@ export const LIMITS = {
 export type Limits = Readonly<typeof LIMITS>;
 
 /**
- * The management port's: Prometheus, probes, some open status pages; and the wrong tokens that wait
- * for their answer.
- */
-export const MANAGEMENT_LIMITS: Limits = {
-  ...LIMITS,
-  connections: 100,
-  connectionsPerAddress: 25,
-  spareConnections: 20,
-  heldBytes: 4 * 1024 * 1024,
-};
-
-/**
  * Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times
  * as much.
  */

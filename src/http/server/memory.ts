@@ -1,3 +1,7 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { RequestStream } from './node-http.ts';
+
 // The bound on what all connections of a server hold together: heads that are being received,
 // pipelined requests, and requests that node:http has not answered yet. What the system holds in
 // its socket buffers is not part of it.
@@ -21,7 +25,7 @@ export const createMemory = <T extends Holder>(maxBytes: number, evict: (holder:
   return {
     /** Counts `bytes` for `holder`, instead of what was counted before, and makes it the newest. */
     hold: (holder: T, bytes: number): void => {
-      release(holder);
+      if (holder.heldBytes > 0) release(holder);
       if (bytes === 0) return;
       holder.heldBytes = bytes;
       holders.add(holder);
@@ -34,3 +38,40 @@ export const createMemory = <T extends Holder>(maxBytes: number, evict: (holder:
     },
   };
 };
+
+/** A request that node:http has in work. */
+export interface Exchange {
+  readonly headBytes: number;
+  response: ServerResponse | undefined;
+}
+
+/** What a connection has, as far as it takes memory. */
+interface Contents {
+  readonly socket: Socket;
+  readonly received: Buffer;
+  readonly stream: RequestStream | undefined;
+  readonly exchange: Exchange | undefined;
+}
+
+/** What counts for a connection: what the worst shape takes, on Node 20 and 26. */
+export const heldBy = ({ socket, received, stream, exchange }: Contents): number => {
+  let bytes = 0;
+  if (received.length > 0)
+    bytes += received.buffer.byteLength + (socket.isPaused() ? PER_PAUSED : 0);
+  if (stream) bytes += PER_STREAM;
+  if (exchange) {
+    const headers = (exchange.response?.req.rawHeaders.length ?? 0) / 2;
+    bytes += PER_REQUEST + PER_HEADER * headers + PER_HEAD_BYTE * exchange.headBytes;
+  }
+  return bytes;
+};
+
+/** Of a paused socket, which has read once more than it has passed on: Node's largest read. */
+const PER_PAUSED = 64 * 1024;
+/** A stream, a parser, and what node:http keeps of a connection. */
+const PER_STREAM = 8 * 1024;
+/** The objects of node:http and of the application for a request, and a short text response. */
+const PER_REQUEST = 10 * 1024;
+/** The same, for each header and for each byte of the head: different long names take most. */
+const PER_HEADER = 128;
+const PER_HEAD_BYTE = 3;

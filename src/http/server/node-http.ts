@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES } from './limits.ts';
@@ -26,84 +26,60 @@ export const createNodeServer = (keepAliveTimeoutMs: number): Server => {
   return server;
 };
 
+/** Whether content follows the head. */
+export const hasContent = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
 /**
- * A stream for one request: node:http reads the head that is pushed, and what it writes goes to
- * `socket`, whose addresses it has. `destroyed` is called when it is destroyed, by node:http, the
- * application or the connection, and `untaken` when the system has not taken at once what was
- * written.
+ * A stream for the requests of one connection: node:http reads the heads that are pushed, and what
+ * it writes goes to `socket`, whose addresses it has. `onDestroyed` is called when it is destroyed,
+ * by node:http, the application or the connection.
  */
 export class RequestStream extends Duplex {
   readonly #socket: Socket;
-  readonly #on: Readonly<Record<'destroyed' | 'untaken', () => void>>;
-  /**
-   * The length of all text that has been written. Buffers are not counted: prepared answers share
-   * them.
-   */
-  textLength = 0;
+  readonly #onDestroyed: () => void;
+  // What applications and monitoring agents read of a socket.
+  readonly remoteAddress: string | undefined;
+  readonly remotePort: number | undefined;
+  readonly remoteFamily: string | undefined;
+  readonly localAddress: string | undefined;
+  readonly localPort: number | undefined;
 
-  constructor(socket: Socket, on: Readonly<Record<'destroyed' | 'untaken', () => void>>) {
+  constructor(socket: Socket, onDestroyed: () => void) {
     super({ writableHighWaterMark: HIGH_WATER_MARK_BYTES, decodeStrings: false });
     this.#socket = socket;
-    this.#on = on;
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#socket.remoteAddress;
-  }
-  get remotePort(): number | undefined {
-    return this.#socket.remotePort;
-  }
-  get remoteFamily(): string | undefined {
-    return this.#socket.remoteFamily;
-  }
-  get localAddress(): string | undefined {
-    return this.#socket.localAddress;
-  }
-  get localPort(): number | undefined {
-    return this.#socket.localPort;
+    this.#onDestroyed = onDestroyed;
+    this.remoteAddress = socket.remoteAddress;
+    this.remotePort = socket.remotePort;
+    this.remoteFamily = socket.remoteFamily;
+    this.localAddress = socket.localAddress;
+    this.localPort = socket.localPort;
   }
 
   /** The head is all there is to read. */
   override _read(): void {}
 
   override _write(chunk: Buffer | string, encoding: BufferEncoding, done: () => void): void {
-    this.#writeOne(chunk, encoding, this.#onceTaken(done));
-    if (this.#socket.writableLength > 0) this.#on.untaken();
+    this.#socket.write(chunk, encoding, this.#onceTaken(done));
   }
 
   /** A head and its body: one system call for both. */
-  override _writev(
-    chunks: readonly { readonly chunk: Buffer | string; readonly encoding: BufferEncoding }[],
-    done: () => void,
-  ): void {
+  override _writev(chunks: readonly Chunk[], done: () => void): void {
     this.#socket.cork();
-    for (const [index, { chunk, encoding }] of chunks.entries())
-      this.#writeOne(
-        chunk,
-        encoding,
-        index === chunks.length - 1 ? this.#onceTaken(done) : undefined,
-      );
+    for (const { chunk, encoding } of chunks.slice(0, -1)) this.#socket.write(chunk, encoding);
+    const last = chunks.at(-1);
+    if (last) this.#socket.write(last.chunk, last.encoding, this.#onceTaken(done));
     this.#socket.uncork();
-    if (this.#socket.writableLength > 0) this.#on.untaken();
-  }
-
-  #writeOne(
-    chunk: Buffer | string,
-    encoding: BufferEncoding,
-    done?: (error?: Error | null) => void,
-  ): void {
-    if (typeof chunk === 'string') this.textLength += chunk.length;
-    this.#socket.write(chunk, encoding, done);
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#on.destroyed();
+    this.#onDestroyed();
     done(error);
   }
 
   /**
    * A write that the end of the connection has cut off never ends here: node:http would take its
-   * answer for sent.
+   * response for sent.
    */
   #onceTaken(done: () => void): (error?: Error | null) => void {
     return (error) => {
@@ -111,4 +87,9 @@ export class RequestStream extends Duplex {
       if (!error && !this.#socket.destroyed) done();
     };
   }
+}
+
+interface Chunk {
+  readonly chunk: Buffer | string;
+  readonly encoding: BufferEncoding;
 }

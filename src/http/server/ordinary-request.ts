@@ -1,5 +1,5 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { RequestHead } from '../headers.ts';
 import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
 import { HOST } from './refusals.ts';
 
@@ -8,73 +8,55 @@ import { HOST } from './refusals.ts';
 // with the same meaning, and decides about everything else. So no content or malformed header can
 // slip through here.
 
-/**
- * The only headers that are kept: the answer, the log line, the connection or the content depends
- * on them.
- */
-const ALL_UNDEFINED = {
-  host: undefined,
-  connection: undefined,
-  origin: undefined,
-  'accept-encoding': undefined,
-  'if-match': undefined,
-  'if-none-match': undefined,
-  'if-modified-since': undefined,
-  'if-unmodified-since': undefined,
-  'x-request-id': undefined,
-  'x-forwarded-for': undefined,
-  traceparent: undefined,
-  'content-length': undefined,
-} as const;
-type HeaderName = keyof typeof ALL_UNDEFINED;
-type KnownHeaders = Record<HeaderName, string | undefined>;
-
-/** With any of these a request has content, wants another protocol, or may end the connection. */
-const SPECIAL = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'] as const;
-
-export interface OrdinaryRequest extends RequestHead {
-  readonly headers: Readonly<KnownHeaders>;
+export interface OrdinaryRequest extends Readonly<Pick<IncomingMessage, 'method' | 'url'>> {
+  /** Only those that were asked for, and those that are read here. */
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: Socket;
   /** Whether the client wants the connection to end with the answer. */
   readonly isLast: boolean;
 }
 
 /**
- * Gives the request, if `bytes` is the whole head of an ordinary one for `path`. Otherwise leave it
- * to Node's parser.
+ * Makes what reads requests for `path`. It gives the request, with the headers of these `names`, if
+ * `bytes` is the whole head of an ordinary one. Otherwise leave it to Node's parser.
  */
-export const readOrdinaryRequest = (
-  path: string,
-  bytes: Buffer,
-  socket: Socket,
-): OrdinaryRequest | undefined => {
-  if (bytes.length > LONGEST) return undefined;
-  const isHead = bytes[0] === H;
-  const pathEnd = skip(bytes, skip(bytes, 0, isHead ? 'HEAD ' : 'GET '), path);
-  const hasQuery = bytes[pathEnd] === QUESTION_MARK;
-  const targetEnd = hasQuery ? endOf(bytes, pathEnd, OF_QUERY) : pathEnd;
-  const versionAt = skip(bytes, targetEnd, ' HTTP/1.');
-  const isHttp10 = bytes[versionAt] === ZERO;
-  let at = skip(bytes, versionAt, isHttp10 ? '0\r\n' : '1\r\n');
-  if (at < 0) return undefined;
-  // One text, of which the values are parts: making each from the bytes takes 0.1 µs, on Node 20.
-  const text = bytes.toString('latin1');
-  const headers: KnownHeaders = { ...ALL_UNDEFINED };
-  for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
-    at = count < MAX_HEADERS ? readHeader(bytes, text, at, headers) : NOT_ORDINARY;
-  if (skip(bytes, at, '\r\n') !== bytes.length) return undefined;
-  if (!headers.host || !HOST.test(headers.host)) return undefined;
+export const createReadOrdinaryRequest = (path: string, names: readonly string[]) => {
+  const known = createKnownHeaders([...new Set([...READ_HERE, ...names])]);
 
-  // Java's HttpClient, before Java 19, and Reactor Netty say of a GET that it has no content.
-  if (headers['content-length'] !== undefined && headers['content-length'] !== '0')
-    return undefined;
-  const connection = headers.connection?.toLowerCase();
-  const isLast = connection === 'close' || (connection === undefined && isHttp10);
-  if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive')))
-    return undefined;
-  const url = hasQuery ? text.slice(pathEnd - path.length, targetEnd) : path;
-  if (url.length > MAX_TARGET_LENGTH) return undefined;
-  return { method: isHead ? 'HEAD' : 'GET', url, headers, socket, isLast };
+  return (bytes: Buffer, socket: Socket): OrdinaryRequest | undefined => {
+    if (bytes.length > LONGEST) return undefined;
+    const isHead = bytes[0] === H;
+    const pathEnd = skip(bytes, skip(bytes, 0, isHead ? 'HEAD ' : 'GET '), path);
+    const hasQuery = bytes[pathEnd] === QUESTION_MARK;
+    const targetEnd = hasQuery ? endOf(bytes, pathEnd, OF_QUERY) : pathEnd;
+    const versionAt = skip(bytes, targetEnd, ' HTTP/1.');
+    const isHttp10 = bytes[versionAt] === ZERO;
+    const headersAt = skip(bytes, versionAt, isHttp10 ? '0\r\n' : '1\r\n');
+    if (headersAt < 0) return undefined;
+    // One text, of which the values are parts: making each from the bytes takes 0.1 µs, on Node 20.
+    const text = bytes.toString('latin1');
+    const headers = known.read(bytes, text, headersAt);
+    if (!headers?.host || !HOST.test(headers.host)) return undefined;
+
+    // Java's HttpClient, before Java 19, and Reactor Netty say of a GET that it has no content.
+    if (headers['content-length'] !== undefined && headers['content-length'] !== '0')
+      return undefined;
+    const connection = headers.connection?.toLowerCase();
+    const isLast = connection === 'close' || (connection === undefined && isHttp10);
+    if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive')))
+      return undefined;
+    const url = hasQuery ? text.slice(pathEnd - path.length, targetEnd) : path;
+    if (url.length > MAX_TARGET_LENGTH) return undefined;
+    return { method: isHead ? 'HEAD' : 'GET', url, headers, socket, isLast };
+  };
 };
+
+const READ_HERE = ['host', 'connection', 'content-length'] as const;
+type KnownHeaders = Record<string, string | undefined> &
+  Record<(typeof READ_HERE)[number], string | undefined>;
+
+/** With any of these a request has content, wants another protocol, or may end the connection. */
+const SPECIAL = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'];
 
 /** Node does not count exactly by bytes: near the limit, leave it to Node. */
 const LONGEST = MAX_HEADER_BYTES / 2;
@@ -83,36 +65,57 @@ const LONGEST = MAX_HEADER_BYTES / 2;
 
 const NOT_ORDINARY = -1;
 
-/** Reads one line into `headers`, if its header is one of them. */
-const readHeader = (bytes: Buffer, text: string, start: number, headers: KnownHeaders): number => {
-  const nameEnd = endOf(bytes, start, OF_NAME);
-  if (nameEnd === start || bytes[nameEnd] !== COLON) return NOT_ORDINARY;
-  const name = significantName(bytes, start, nameEnd);
-  // Node trims and joins unusual characters in ways of its own, which matters only where the value
-  // does.
-  const valueEnd = endOf(bytes, nameEnd + 1, name === undefined ? TEXT : PRINTABLE);
-  if (name !== undefined) {
-    // With two headers of one name, Node joins them, takes the first or refuses them, depending on
-    // the name.
-    if (name === 'special' || headers[name] !== undefined) return NOT_ORDINARY;
-    headers[name] = text.slice(nameEnd + 1, valueEnd).trim();
-  }
-  return skip(bytes, valueEnd, '\r\n');
-};
+/** Reads header sections, of which it keeps the headers of these names. */
+const createKnownHeaders = (names: readonly string[]) => {
+  const none: KnownHeaders = {
+    host: undefined,
+    connection: undefined,
+    'content-length': undefined,
+  };
+  for (const name of names) none[name] = undefined;
+  const all = [...names, ...SPECIAL].map((name) => ({ name, letters: Buffer.from(name) }));
+  const longest = Math.max(...all.map(({ letters }) => letters.length));
+  const byLength = Array.from({ length: longest + 1 }, (_, length) =>
+    all.filter(({ letters }) => letters.length === length),
+  );
 
-const significantName = (
-  bytes: Buffer,
-  start: number,
-  end: number,
-): HeaderName | 'special' | undefined => {
-  for (const { name, letters } of NAMES_BY_LENGTH[end - start] ?? []) {
-    let index = 0;
-    // Changes `A` to `a`, and leaves `-` as it is.
-    while (index < letters.length && ((bytes[start + index] ?? 0) | 0x20) === letters[index])
-      index += 1;
-    if (index === letters.length) return name;
-  }
-  return undefined;
+  const nameIn = (bytes: Buffer, start: number, end: number): string | undefined => {
+    for (const { name, letters } of byLength[end - start] ?? []) {
+      let index = 0;
+      // Changes `A` to `a`, and leaves `-` as it is.
+      while (index < letters.length && ((bytes[start + index] ?? 0) | 0x20) === letters[index])
+        index += 1;
+      if (index === letters.length) return name;
+    }
+    return undefined;
+  };
+  /** Reads one line into `headers`, if its header is one of them. */
+  const readLine = (bytes: Buffer, text: string, start: number, headers: KnownHeaders): number => {
+    const nameEnd = endOf(bytes, start, OF_NAME);
+    if (nameEnd === start || bytes[nameEnd] !== COLON) return NOT_ORDINARY;
+    const name = nameIn(bytes, start, nameEnd);
+    // Node trims and joins unusual characters in ways of its own, which matters only where the
+    // value does.
+    const valueEnd = endOf(bytes, nameEnd + 1, name === undefined ? TEXT : PRINTABLE);
+    if (name !== undefined) {
+      // With two headers of one name, Node joins them, takes the first or refuses them, depending
+      // on the name. The special ones are not in `headers`.
+      if (headers[name] !== undefined || !(name in headers)) return NOT_ORDINARY;
+      headers[name] = text.slice(nameEnd + 1, valueEnd).trim();
+    }
+    return skip(bytes, valueEnd, '\r\n');
+  };
+
+  return {
+    /** Gives them, if the rest of `bytes` from `start` on, of which `text` is the text, is such. */
+    read: (bytes: Buffer, text: string, start: number): KnownHeaders | undefined => {
+      const headers: KnownHeaders = { ...none };
+      let at = start;
+      for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
+        at = count < MAX_HEADERS ? readLine(bytes, text, at, headers) : NOT_ORDINARY;
+      return skip(bytes, at, '\r\n') === bytes.length ? headers : undefined;
+    },
+  };
 };
 
 const skip = (bytes: Buffer, start: number, expected: string): number => {
@@ -146,13 +149,3 @@ const ZERO = 0x30;
 const COLON = 0x3a;
 const QUESTION_MARK = 0x3f;
 const H = 0x48;
-
-const isHeaderName = (name: string): name is HeaderName => name in ALL_UNDEFINED;
-const NAMES = [...Object.keys(ALL_UNDEFINED), ...SPECIAL].map((text) => ({
-  name: isHeaderName(text) ? text : ('special' as const),
-  letters: Buffer.from(text),
-}));
-const LONGEST_NAME = Math.max(...NAMES.map(({ letters }) => letters.length));
-const NAMES_BY_LENGTH = Array.from({ length: LONGEST_NAME + 1 }, (_, length) =>
-  NAMES.filter(({ letters }) => letters.length === length),
-);

@@ -15,10 +15,12 @@ export const phaseOf = (
   arrivalMs = connection.shared.limits.arrivalMs,
 ): Phase => {
   const { state, socket, received, searched, exchange, hasHadRequest } = connection;
-  if (exchange || socket.writableLength > 0) return 'answering';
+  if (exchange?.response || socket.writableLength > 0) return 'answering';
   if (state === 'closing') return 'closing';
+  // node:http has the head, and takes it for no request.
+  if (exchange) return 'receiving';
   if (received.length > 0) return searched > 0 ? 'receiving' : 'answering';
-  const isArriving = !hasHadRequest && performance.now() - connection.lastUsedMs < arrivalMs;
+  const isArriving = !hasHadRequest && performance.now() - connection.sinceMs < arrivalMs;
   return isArriving ? 'arriving' : 'idle';
 };
 

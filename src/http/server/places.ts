@@ -1,4 +1,3 @@
-import { clientOf } from '../client-address.ts';
 import type { Connection, Place } from './connection.ts';
 import type { Limits } from './limits.ts';
 import { phaseOf } from './phase.ts';
@@ -8,8 +7,11 @@ import { phaseOf } from './phase.ts';
 // way on a connection just accepted: newcomers that arrive together would close each other, and
 // none of them would get an answer.
 
-/** `isProxy`: whether connections from this address are a proxy's, and so many clients'. */
-export const createPlaces = (limits: Limits, isProxy: (address: string) => boolean) => {
+/**
+ * `clientOf`: what connections from an address are counted for; undefined: they are a proxy's, and so
+ * many clients'.
+ */
+export const createPlaces = (limits: Limits, clientOf: (address: string) => string | undefined) => {
   const ordinary = new Set<Connection>();
   /** Those over capacity. */
   const spare = new Set<Connection>();
@@ -26,8 +28,7 @@ export const createPlaces = (limits: Limits, isProxy: (address: string) => boole
   const evictIdle = (connections: Iterable<Connection>): boolean => {
     let unused: Connection | undefined;
     for (const connection of connections) {
-      if (connection.isOverCapacity || (unused && connection.lastUsedMs >= unused.lastUsedMs))
-        continue;
+      if (connection.isOverCapacity || (unused && connection.sinceMs >= unused.sinceMs)) continue;
       const phase = phaseOf(connection);
       if (phase === 'idle' || phase === 'closing') unused = connection;
     }
@@ -46,7 +47,7 @@ export const createPlaces = (limits: Limits, isProxy: (address: string) => boole
      * unread.
      */
     admit: (address: string): Place | undefined => {
-      const client = isProxy(address) ? undefined : clientOf(address);
+      const client = clientOf(address);
       if (client !== undefined && !hasRoomFor(client)) return undefined;
       const isOverCapacity = ordinary.size >= limits.connections && !evictIdle(ordinary);
       // A spare place is for one short answer. Its request comes at once, so the oldest connection

@@ -1,16 +1,23 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { toLines, toStatusLine, type FlatHeaders } from '../headers.ts';
-import { problemAnswer, type ProblemCode } from '../problems.ts';
+import { toLines, toStatusLine, type FlatHeaders } from './headers.ts';
 import { MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
 
-// Which requests are refused, whatever they ask for: what Node's parser accepts and this service
-// does not, and what no application gets: broken, too large or late, or CONNECT. The latter get the
-// same problem+json as any other error.
+// Which requests are refused, whatever they ask for: those that no application gets, and those that
+// Node's parser accepts although they must or should be refused.
 
-/** Why this request is refused; undefined: it is not. */
-export const refusalOf = (req: IncomingMessage): ProblemCode | undefined => {
+/** `method_not_allowed` is CONNECT, and `overloaded` what had to give up its memory. */
+export type RefusalCode =
+  | 'bad_request'
+  | 'uri_too_long'
+  | 'headers_too_large'
+  | 'request_timeout'
+  | 'method_not_allowed'
+  | 'overloaded'
+  | 'expectation_failed';
+
+/** Why the application must refuse this request; undefined: it need not. */
+export const refusalOf = (req: IncomingMessage): RefusalCode | undefined => {
   const { url = '', method, headers, rawHeaders, httpVersion } = req;
   if (rawHeaders.length > 2 * MAX_HEADERS) return 'headers_too_large';
   if (url.length > MAX_TARGET_LENGTH) return 'uri_too_long';
@@ -21,21 +28,13 @@ export const refusalOf = (req: IncomingMessage): ProblemCode | undefined => {
     return 'bad_request';
   // Origin-form, absolute-form and the asterisk of OPTIONS (sections 3.2.1, 3.2.2 and 3.2.4);
   // CONNECT never comes here.
-  if (!url.startsWith('/') && !isAbsoluteForm(url) && !isServerWide(method, url))
-    return 'bad_request';
+  const isServerWide = method === 'OPTIONS' && url === '*';
+  if (!url.startsWith('/') && !isAbsoluteForm(url) && !isServerWide) return 'bad_request';
   const { expect } = headers;
   return expect === undefined || expect.toLowerCase() === '100-continue'
     ? undefined
     : 'expectation_failed';
 };
-
-/** `OPTIONS *` asks about the server and not about a resource (RFC 9110 section 9.3.7). */
-export const isServerWide = (method: string | undefined, url: string | undefined): boolean =>
-  method === 'OPTIONS' && url === '*';
-
-/** Whether content follows the head. No resource takes any. */
-export const hasContent = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
 /** RFC 3986's reg-name, IP literals and a port; an empty host is allowed. */
 export const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
@@ -51,36 +50,15 @@ const countHosts = (rawHeaders: readonly string[]): number =>
     (name, index) => index % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host',
   ).length;
 
-/** Of all methods, only CONNECT is refused here. */
-const MORE_HEADERS: { readonly [Code in ProblemCode]?: FlatHeaders } = {
-  method_not_allowed: ['Allow', 'GET, HEAD, OPTIONS'],
-  overloaded: ['Retry-After', '1'],
-};
-
-/** One request that never became one, for the log. */
-export interface ParserRefusal {
-  readonly statusCode: number;
-  readonly code: ProblemCode;
-  readonly requestId: string;
+/** The response to a request that no application gets. */
+export interface RefusalResponse {
+  readonly status: number;
+  readonly headers: FlatHeaders;
+  readonly body: string;
 }
 
-/** Makes what answers such a request on its socket: the last answer there. */
-export const createWriteRefusal =
-  (commonHeaders: FlatHeaders, onRefusal: (refusal: ParserRefusal) => void) =>
-  (socket: Socket, code: ProblemCode): void => {
-    const requestId = randomUUID();
-    const { status, headers, body } = problemAnswer(code);
-    onRefusal({ statusCode: status, code, requestId });
-    const own = ['X-Request-Id', requestId, ...(MORE_HEADERS[code] ?? []), ...headers];
-    const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
-    socket.write(
-      `${toStatusLine(status)}${toLines([...commonHeaders, ...own, ...last])}\r\n${body}`,
-    );
-  };
-
-/**
- * Whether it is the target that makes a head too long: its first line does not end within the limit
- * for that.
- */
-export const isLongTarget = (head: Buffer): boolean =>
-  !head.subarray(0, MAX_TARGET_LENGTH).includes('\n');
+/** Writes it: the last response of its connection. */
+export const writeRefusal = (socket: Socket, { status, headers, body }: RefusalResponse): void => {
+  const last = ['Date', new Date().toUTCString(), 'Connection', 'close'];
+  socket.write(`${toStatusLine(status)}${toLines([...headers, ...last])}\r\n${body}`);
+};

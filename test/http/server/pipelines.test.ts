@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { HotPath } from '../../../src/http/server/connection.ts';
-import { hotPath, startServer } from '../../helpers/bounded-server.ts';
+import { createHotPath, hotPath, startServer } from '../../helpers/http-front.ts';
 import { closeLater } from '../../helpers/close-later.ts';
 import { listenOn } from '../../helpers/free-port.ts';
 import { createRandom } from '../../helpers/random.ts';
@@ -43,7 +42,7 @@ describe.each([
   test('3,000 requests of both kinds are answered in order, to a client that has closed its side', async () => {
     const url = await start(later, options);
     const pathOf = (index: number): string =>
-      `/${index < 2_000 || index % 7 === 0 ? 'hot' : 'cold'}/${index}`;
+      `/${index < 2_000 || index % 7 === 0 ? 'hot' : 'cold'}?${index}`;
     const paths = Array.from({ length: 3_000 }, (_unused, index) => pathOf(index));
     const answers = await sendRaw(url, paths.map(get).join(''));
     expect(answers.map(({ body }) => body)).toEqual(paths.map((path) => `[GET ${path}]`));
@@ -51,13 +50,10 @@ describe.each([
 
   test('an unread pipeline stops being read, and is answered when its client reads on', async () => {
     let requests = 0;
-    const answerHot: HotPath = (head, socket) => {
-      if (!head.includes('/hot')) return undefined;
+    const answerHot = createHotPath(() => {
       requests += 1;
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${LARGE.length}\r\n\r\n`);
-      socket.write(LARGE);
-      return { isLast: false };
-    };
+      return LARGE;
+    });
     const answer: RequestListener = (_req, res) => {
       requests += 1;
       res.end(LARGE);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Limits } from '../../../src/http/server/limits.ts';
-import { startServer, type ServerRig } from '../../helpers/bounded-server.ts';
+import { startServer, type ServerRig } from '../../helpers/http-front.ts';
 import { openRaw } from '../../helpers/raw-http.ts';
 import { connectionsOf } from '../../helpers/server-sockets.ts';
 import { eventually, waitUntil } from '../../helpers/wait-until.ts';
@@ -15,13 +15,13 @@ const pending: ServerResponse[] = [];
 /** `/slow` is answered when the test says so. */
 const start = async (
   limits: Partial<Limits>,
-  isProxy?: (address: string) => boolean,
+  clientOf?: (address: string) => string | undefined,
 ): Promise<string> => {
   const app: RequestListener = (req, res) => {
     if (req.url === '/slow') pending.push(res);
     else res.end(running?.server.isOverCapacity(req) ? 'over capacity' : 'cold');
   };
-  running = await startServer(app, { limits, ...(isProxy && { isProxy }) });
+  running = await startServer(app, { limits, ...(clientOf && { clientOf }) });
   return running.url;
 };
 
@@ -135,7 +135,7 @@ test('one address has its share, and the others have their places', async () => 
 });
 
 test("a trusted proxy's connections are many clients', and are not counted for one", async () => {
-  const url = await start({ connections: 10, connectionsPerAddress: 1 }, () => true);
+  const url = await start({ connections: 10, connectionsPerAddress: 1 }, () => undefined);
   const clients = [await open(url), await open(url), await open(url)];
   for (const client of clients) expect(await client.ask('/hot')).toBe('hot');
   for (const client of clients) expect(await client.ask('/cold')).toBe('cold');

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createServer, type Socket } from 'node:net';
-import { makeSend } from '../../../src/http/banks/hot-path.ts';
+import { createWriteResponse } from '../../../src/http/server/prepared-response.ts';
 import { listenOn } from '../../helpers/free-port.ts';
 import { openRaw } from '../../helpers/raw-http.ts';
 import { eventually } from '../../helpers/wait-until.ts';
@@ -10,7 +10,9 @@ import { eventually } from '../../helpers/wait-until.ts';
 test('each response has its own id, whatever the system has not taken of those before', async () => {
   const server = createServer();
   const url = `http://127.0.0.1:${await listenOn(server)}`;
-  const send = makeSend('200\r\nX-Request-Id: ', '\r\n\r\n', '', Buffer.from('the list'));
+  const write = createWriteResponse(1_000);
+  const headers = ['Content-Length', '8'];
+  const prepared = { status: 200, common: [], headers, body: Buffer.from('the list') };
   /** Both ends of a connection; the client does not read yet. */
   const open = async () => {
     const accepted = new Promise<Socket>((resolve) => void server.once('connection', resolve));
@@ -21,7 +23,7 @@ test('each response has its own id, whatever the system has not taken of those b
     // All ids have the same length: only such ids share a buffer.
     const sendNext = (): void => {
       sent.push(`${socket.remotePort}-${String(sent.length).padStart(9, '0')}`);
-      send(socket, sent.at(-1) ?? '', false, false);
+      write(socket, { ...prepared, requestId: sent.at(-1) ?? '' }, false, false);
     };
     return { client, socket, sent, sendNext };
   };
@@ -35,8 +37,8 @@ test('each response has its own id, whatever the system has not taken of those b
     client.socket.resume();
     socket.end();
     await eventually(() => client.socket.destroyed);
-    const wanted = sent.map((id) => `200\r\nX-Request-Id: ${id}\r\n\r\nthe list`);
-    expect(client.received()).toBe(wanted.join(''));
+    const ids = [...client.received().matchAll(/X-Request-Id: (\S+)\r\n[^]*?\r\n\r\nthe list/g)];
+    expect(ids.map(([, id]) => id)).toEqual(sent);
   }
   server.close();
 });

@@ -1,0 +1,45 @@
+import type { Socket } from 'node:net';
+import { createReadOrdinaryRequest, type OrdinaryRequest } from './ordinary-request.ts';
+import { createWriteResponse, type PreparedResponse } from './prepared-response.ts';
+
+// The short way: an ordinary request for one path is read from the bytes of its head, and gets a
+// prepared response. It knows nothing of the connection but that it may write now.
+
+export interface HotPath {
+  /** Requests for this path, with any query. */
+  readonly path: string;
+  /** The names of the request headers that `respond` reads, in lower case. */
+  readonly headers: readonly string[];
+  /** Gives the response, if it can be given at once; undefined: the application must give it. */
+  readonly respond: (request: OrdinaryRequest) => HotResponse | undefined;
+}
+
+export interface HotResponse extends PreparedResponse {
+  /**
+   * Called once, when the system has taken the response or the client has gone before: then
+   * `isTaken` is false.
+   */
+  readonly end: (isTaken: boolean) => void;
+}
+
+/** What a connection needs to know of a request that got its response. */
+export interface Answered extends Pick<HotResponse, 'end'>, Pick<OrdinaryRequest, 'isLast'> {}
+
+/** Answers the request with this head on `socket`; undefined: node:http must. */
+export type AnswerHead = (head: Buffer, socket: Socket) => Answered | undefined;
+
+export const createAnswerHead = (
+  { path, headers, respond }: HotPath,
+  keepAliveTimeoutMs: number,
+): AnswerHead => {
+  const read = createReadOrdinaryRequest(path, headers);
+  const write = createWriteResponse(keepAliveTimeoutMs);
+  return (head, socket) => {
+    const request = read(head, socket);
+    const response = request && respond(request);
+    if (!response) return undefined;
+    const { isLast } = request;
+    write(socket, response, isLast, request.method === 'HEAD');
+    return { isLast, end: response.end };
+  };
+};

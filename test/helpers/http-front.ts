@@ -1,0 +1,74 @@
+import type { RequestListener } from 'node:http';
+import type { HotPath } from '../../src/http/server/hot-path.ts';
+import { LIMITS, type Limits } from '../../src/http/server/limits.ts';
+import type { OrdinaryRequest } from '../../src/http/server/ordinary-request.ts';
+import type { RefusalCode } from '../../src/http/server/refusals.ts';
+import { createHttpFront, type HttpFrontOptions } from '../../src/http/server/front.ts';
+import { closeLater } from './close-later.ts';
+import { createManualClock } from './manual-clock.ts';
+
+// The server of both ports by itself, with limits that pass while a test looks on.
+
+export type ServerRig = Awaited<ReturnType<typeof startServer>>;
+
+interface ServerRigOptions extends Partial<Omit<HttpFrontOptions, 'limits'>> {
+  readonly limits?: Partial<Limits>;
+}
+
+/** Responds to ordinary requests for /hot, with its method and target unless told otherwise. */
+export const createHotPath = (bodyFor = echo): HotPath => ({
+  path: '/hot',
+  headers: [],
+  respond: (request) => {
+    const body = bodyFor(request);
+    return {
+      status: 200,
+      common: [],
+      headers: ['Content-Length', String(body.length)],
+      body,
+      requestId: 'request',
+      end: () => undefined,
+    };
+  },
+});
+
+const echo = ({ method, url }: OrdinaryRequest): Buffer => Buffer.from(`[${method} ${url}]`);
+
+export const hotPath = createHotPath();
+
+/** It is closed after the test. */
+export const startServer = async (
+  app: RequestListener,
+  { limits, ...options }: ServerRigOptions = {},
+) => {
+  const clock = createManualClock();
+  const refusals: RefusalCode[] = [];
+  const server = createHttpFront({
+    hotPath,
+    loadApp: () => Promise.resolve(app),
+    clock,
+    respondToRefused: (refusal) => {
+      refusals.push(refusal);
+      return REFUSALS[refusal];
+    },
+    limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
+    ...options,
+  });
+  closeLater(() => server.close());
+  return { url: await server.listen({ port: 0, host: '127.0.0.1' }), server, clock, refusals };
+};
+
+const refused = (status: number, body = '') => ({
+  status,
+  headers: ['Content-Length', String(body.length), 'X-Refused', 'yes'],
+  body,
+});
+const REFUSALS = {
+  bad_request: refused(400),
+  uri_too_long: refused(414),
+  headers_too_large: refused(431),
+  request_timeout: refused(408, 'too late'),
+  method_not_allowed: refused(405),
+  overloaded: refused(503),
+  expectation_failed: refused(417),
+};
