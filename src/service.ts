@@ -27,7 +27,8 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const redaction = options.redaction ?? createRedaction();
   const { addSecret, redact, findEcho } = redaction;
   for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
-  // Events come from parts that are made before the telemetry, and none before all are made.
+  let drain: DrainTimes | undefined;
+  // What the telemetry shows is made before it, and emits nothing until all is made.
   const emit = (event: ServiceEvent): void => {
     if (!drain || !isEndedByStop(event)) telemetry.emit(event);
   };
@@ -44,27 +45,32 @@ export const createService = (config: Config, options: ServiceOptions) => {
     stores: core.stores,
     secretFiles: secrets.states,
   });
-  const { logger } = telemetry;
+  const { logger, metrics, history, uptimeMs } = telemetry;
 
-  const { token } = config.management;
-  let drain: DrainTimes | undefined;
-  const parts = {
-    ...telemetry,
+  const shared = {
     list,
-    secretFiles: secrets.states,
-    core,
+    clock,
     version,
     environment: config.provider.environment,
-    clock,
+    logger,
     logDestination,
     redact,
-    readToken: token && secrets.reader('MANAGEMENT_TOKEN', token),
     emit,
+    stores: telemetry.stores,
+    secretFiles: secrets.states,
     isDraining: () => drain !== undefined,
-    drain: () => drain,
   };
-  const publicServer = createPublicServer(config, parts);
-  const managementServer = createManagementServer(config, parts);
+  const publicServer = createPublicServer(config, shared);
+  const { token } = config.management;
+  const managementServer = createManagementServer(config, {
+    ...shared,
+    core,
+    metrics,
+    history,
+    uptimeMs,
+    readToken: token && secrets.reader('MANAGEMENT_TOKEN', token),
+    drain: () => drain,
+  });
 
   return {
     list,
