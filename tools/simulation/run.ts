@@ -111,7 +111,9 @@ export const run = async (
     },
     stop: ({ downMs }, machine) => {
       record('process', machine.index, until(downMs));
-      void stop(surroundings, machine);
+      // One that sleeps is told when it wakes up.
+      if (machine.life)
+        world.later(0, machine.life, 'is told to stop', () => void stop(surroundings, machine));
       startLater(machine, downMs);
     },
     sleep: ({ forMs: wantedMs, isMachine }, machine) => {
@@ -284,9 +286,11 @@ export const run = async (
   if (setup.attentionMs !== undefined) attend(setup.attentionMs);
   await runUntil(setup.hours * HOUR);
   world.later(0, director, 'all is healed', heal);
-  await runUntil(until(150 * SECOND));
+  // A minute after a lost message, and the longest wait after a failure.
+  const settleMs = 90 * SECOND + Math.min(setup.ttlMs, 60 * SECOND);
+  await runUntil(until(settleMs));
   world.later(0, director, 'operators look', acceptEverywhere);
-  await runUntil(until(150 * SECOND + 1.2 * Math.min(setup.ttlMs, 6 * HOUR)));
+  await runUntil(until(settleMs + 1.2 * Math.min(setup.ttlMs, 6 * HOUR)));
   for (const life of lives()) observe(life);
   for (const machine of machines)
     world.later(0, director, 'stop', () => void stop(surroundings, machine));
