@@ -216,8 +216,8 @@ export const aRestartServesWhatWasSaved: Check = function* (timeline) {
       continue;
     if (timeline.troubled(['disk'], index, saved.fromMs - SECOND, readyAtMs)) continue;
     if (timeline.troubled(['sleep'], index, saved.fromMs, readyAtMs)) continue;
-    if (!timeline.isAgeKnown(saved.list, readyAtMs)) continue;
     const askedAtMs = timeline.askedMsOf(last, saved.list, readyAtMs);
+    if (!timeline.isAgeKnown(saved.list, readyAtMs, askedAtMs)) continue;
     if (askedAtMs + process.ttlMs + process.maxStaleMs < readyAtMs + 5 * SECOND) continue;
     // Its age has only the wall clock: what Redis never had has no say beside what it has.
     if (timeline.hasRedis && !timeline.writes.some(({ call }) => call.list === saved.list))

@@ -179,8 +179,11 @@ export const createTimeline = (history: History, endedAtMs: number) => {
    * changed between the list and a start, the process cannot know, and neither can those that have
    * the list from it.
    */
-  const isAgeKnown = (list: BankList, atMs: number): boolean => {
-    const askedAtMs = lastAskedMs(list, atMs);
+  const isAgeKnown = (
+    list: BankList,
+    atMs: number,
+    askedAtMs = lastAskedMs(list, atMs),
+  ): boolean => {
     return !(
       history.hasSnapshot &&
       processes.some(
