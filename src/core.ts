@@ -96,10 +96,10 @@ export const createCore = (config: Config, options: CoreOptions) => {
      * Reads all secret files again, requests a new token where tokens are granted, and connects to
      * Redis anew where a file has its address; what is in use stays if that fails. The next load
      * uses what was read.
-     * @returns what is wrong, a sentence each, and the variables of the files that were verified, if
-     *   the next load succeeds
+     * @returns what is wrong, a sentence each, and the files that were verified, if the next load
+     *   succeeds
      */
-    renewSecrets: async (): Promise<SecretsRenewal> => {
+    renewSecrets: async () => {
       await secrets.check();
       const { redisUrl } = config.cache;
       const redisProblem =
@@ -121,7 +121,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
       const isVerified = (variable: string): boolean =>
         !(redisProblem && variable === 'CACHE_REDIS_URL_FILE') &&
         !(tokenProblem && variable.startsWith('PROVIDER_'));
-      return { problems, verified: secrets.inUse().filter(isVerified) };
+      return { problems, verified: secrets.inUse().filter(({ variable }) => isVerified(variable)) };
     },
     /**
      * Connects to the other replicas and restores the last good list. @returns the store that had
@@ -140,11 +140,6 @@ export const createCore = (config: Config, options: CoreOptions) => {
     },
   };
 };
-
-export interface SecretsRenewal {
-  readonly problems: readonly string[];
-  readonly verified: readonly string[];
-}
 
 const storeNames = ({ cache }: Config): readonly StoreName[] => [
   ...(cache.snapshotFile === undefined ? [] : (['CACHE_SNAPSHOT_FILE'] as const)),

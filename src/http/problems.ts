@@ -21,7 +21,7 @@ export const problemOf = (code: ProblemCode, more: ProblemMembers = {}) => {
   return { type, status, title, detail, code, ...more };
 };
 
-type ProblemMembers = Readonly<Record<string, string | readonly string[]>>;
+type ProblemMembers = Readonly<Record<string, string | object>>;
 
 /** What the public port answers; the others are the management port's own. */
 export const PUBLIC_PROBLEM_CODES: readonly ProblemCode[] = Object.keys(problems.public).filter(

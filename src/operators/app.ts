@@ -13,6 +13,7 @@ import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { PublicServerOptions } from '../http/public-server.ts';
 import { createRequestLog } from '../http/request-log.ts';
+import type { SecretFileInUse } from '../secrets/watched-files.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
@@ -133,7 +134,7 @@ const createRefresh =
     if (problems.length > 0) {
       sendProblem(res, 'secrets_not_renewed', {
         detail: [...problems, 'The list was renewed'].join('. '),
-        secretFiles: verified,
+        secretFiles: toMembers(verified),
       });
       return;
     }
@@ -148,9 +149,9 @@ const createRefresh =
       token: {
         from: core.tokenVariable,
         isNew: accepted !== acceptedBefore,
-        acceptedSince: accepted ? toDate(accepted.sinceMs).toISOString() : null,
+        acceptedSince: accepted ? toIso(accepted.sinceMs) : null,
       },
-      secretFiles: verified,
+      secretFiles: toMembers(verified),
     };
     sendUncached(res, JSON_TYPE, JSON.stringify(answer));
   };
@@ -165,16 +166,24 @@ interface TokenCustody {
    */
   readonly tokenAccepted: () => { readonly sinceMs: number } | undefined;
   /**
-   * Renews what can be renewed. @returns what is wrong, a sentence each, and the variables of the
-   * files that are verified if the list is renewed
+   * Renews what can be renewed. @returns what is wrong, and the files that are verified if the list
+   * is renewed
    */
   readonly renewSecrets: () => Promise<{
     readonly problems: readonly string[];
-    readonly verified: readonly string[];
+    readonly verified: readonly SecretFileInUse[];
   }>;
 }
 
 type RefreshOptions = Pick<OperatorsAppOptions, 'list' | 'core'>;
+
+const toIso = (wallMs: number): string => toDate(wallMs).toISOString();
+
+/** Each variable, with the time since which the content of its file is in use. */
+const toMembers = (files: readonly SecretFileInUse[]) =>
+  Object.fromEntries(
+    files.map(({ variable, sinceMs }) => [variable, { contentSince: toIso(sinceMs) }]),
+  );
 
 /** The reasons that the query names; undefined where one is unknown. */
 const toAcceptances = (accept: unknown): readonly Acceptance[] | undefined => {

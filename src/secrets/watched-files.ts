@@ -19,8 +19,8 @@ export interface FileProblem {
   readonly text: string;
 }
 
-/** Why the content of a file does not work, and what happens meanwhile. */
-export interface RefusedContent {
+/** Why a file cannot be used, and what happens meanwhile. */
+export interface FileFault {
   readonly problem: string;
   readonly consequence: string;
 }
@@ -28,18 +28,20 @@ export interface RefusedContent {
 export interface SecretFileState {
   readonly variable: string;
   /** Undefined while the file is usable. `sinceMs` is in wall-clock milliseconds. */
-  readonly unusable:
-    | { readonly sinceMs: number; readonly problem: string; readonly consequence: string }
-    | undefined;
+  readonly unusable: (FileFault & { readonly sinceMs: number }) | undefined;
+}
+
+export interface SecretFileInUse {
+  readonly variable: string;
+  /**
+   * Since when its present content is in use, in wall-clock milliseconds. Files that are used
+   * together change together.
+   */
+  readonly sinceMs: number;
 }
 
 export type SecretFileEvent =
-  | {
-      readonly type: 'secret-file-unusable';
-      readonly variable: string;
-      readonly problem: string;
-      readonly consequence: string;
-    }
+  | ({ readonly type: 'secret-file-unusable'; readonly variable: string } & FileFault)
   | { readonly type: 'secret-file-usable'; readonly variable: string };
 
 /** Files that are used together: `value` is what they hold; undefined where that is not usable. */
@@ -78,26 +80,16 @@ export interface WatchedFilesOptions {
 
 export type WatchedFiles = ReturnType<typeof createWatchedFiles>;
 
-export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOptions) => {
-  const groups: { variables: readonly string[]; reread: () => Promise<void> }[] = [];
-  const states = new Map<string, SecretFileState>();
-  /** The files whose present content was refused where it was used. */
-  const refusals = new Map<string, RefusedContent>();
+export const createWatchedFiles = (options: WatchedFilesOptions) => {
+  const { clock, ioClock } = options;
+  const states = createStates(options);
+  const groups: {
+    readonly variables: readonly string[];
+    readonly reread: () => Promise<void>;
+    readonly sinceMs: () => number;
+  }[] = [];
   let isWatching = false;
   let cancelNext = (): void => {};
-
-  const report = (variable: string, problem: string | undefined, consequence: string): void => {
-    const before = states.get(variable)?.unusable;
-    if (before?.problem === problem) return;
-    if (problem === undefined) {
-      states.set(variable, { variable, unusable: undefined });
-      onEvent({ type: 'secret-file-usable', variable });
-      return;
-    }
-    const { sinceMs = clock.wallMs() } = before ?? {};
-    states.set(variable, { variable, unusable: { sinceMs, problem, consequence } });
-    onEvent({ type: 'secret-file-unusable', variable, problem, consequence });
-  };
 
   /**
    * Adds files to those that are watched. @returns a function that reads them again and gives what
@@ -106,34 +98,39 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
    */
   const add = <T>({ variables, withdrawal, read }: FileGroup<T>): (() => Promise<T>) => {
     let last: T | undefined;
+    let sinceMs = 0;
     let why = '';
     let started = 0;
     let newest = 0;
-    const isReported = (): boolean => variables.some((variable) => states.get(variable)?.unusable);
     const reread = async (): Promise<void> => {
       started += 1;
       const turn = started;
       let reading = await read({ clock: ioClock }, last);
-      if (reading.value === undefined && last !== undefined && !isReported()) {
+      if (reading.value === undefined && last !== undefined && states.areUsable(variables)) {
         await new Promise<void>((resolve) => void ioClock.after(CONFIRM_AFTER_MS, resolve));
         reading = await read({ clock: ioClock }, last);
       }
       const { value, problems } = reading;
-      if (value !== last) for (const variable of variables) refusals.delete(variable);
       // One that was overtaken has read an older state of the files.
       if (turn < newest) return;
       newest = turn;
+      if (value !== last) {
+        sinceMs = clock.wallMs();
+        states.forgetUse(variables);
+      }
       if (value !== undefined || withdrawal !== undefined) last = value;
       why = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ');
       const kept = last === undefined ? 'there is none to use' : 'the last usable one stays in use';
       for (const variable of variables) {
-        const refusal = refusals.get(variable);
         const problem = problems.find((each) => each.variable === variable)?.text;
-        report(variable, problem ?? refusal?.problem, refusal?.consequence ?? withdrawal ?? kept);
+        states.noteReading(
+          variable,
+          problem === undefined ? undefined : { problem, consequence: withdrawal ?? kept },
+        );
       }
     };
-    if (variables.length > 0) groups.push({ variables, reread });
-    for (const variable of variables) states.set(variable, { variable, unusable: undefined });
+    if (variables.length > 0) groups.push({ variables, reread, sinceMs: () => sinceMs });
+    for (const variable of variables) states.add(variable);
     return async () => {
       await reread();
       if (last === undefined) throw new SecretFileError(why);
@@ -141,27 +138,10 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
     };
   };
 
-  const unusable = () =>
-    [...states.values()].flatMap(({ variable, unusable: state }) =>
-      state ? [{ variable, ...state }] : [],
-    );
-
   /** Reads all files again. @returns those that are not usable */
   const check = async () => {
     await Promise.all(groups.map(({ reread }) => reread()));
-    return unusable();
-  };
-
-  /**
-   * Notes what using the content of a file has shown: that it is refused, or with `undefined` that
-   * it works. A refusal is a problem of the file, until it has another content or works.
-   */
-  const noteUse = (variable: string, refusal: RefusedContent | undefined): void => {
-    if (!states.has(variable)) return;
-    if (refusal) {
-      refusals.set(variable, refusal);
-      report(variable, refusal.problem, refusal.consequence);
-    } else if (refusals.delete(variable)) report(variable, undefined, '');
+    return states.unusable();
   };
 
   const watch = (): void => {
@@ -171,17 +151,18 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
   return {
     add,
     check,
-    noteUse,
-    /** Those that are not usable, as they were when they were last read or used. */
-    unusable,
-    /** The variables of the files in use, each as it is now, and not as it last was. */
-    inUse: (): readonly string[] =>
+    noteUse: states.noteUse,
+    /** The state of each file, as it was when it was last read or used. */
+    states: states.all,
+    /** Those that are not usable. */
+    unusable: states.unusable,
+    /** Those of which the present content is in use. */
+    inUse: (): readonly SecretFileInUse[] =>
       groups
-        .map(({ variables }) => variables)
-        .filter((names) => names.every((name) => !states.get(name)?.unusable))
-        .flat(),
-    /** The state of each file, as it was when it was last read. */
-    states: (): readonly SecretFileState[] => [...states.values()],
+        .filter(({ variables }) => states.areUsable(variables))
+        .flatMap(({ variables, sinceMs }) =>
+          variables.map((variable) => ({ variable, sinceMs: sinceMs() })),
+        ),
     /**
      * Reads all files twice a second, so that a change is reported although nobody uses what they
      * hold.
@@ -193,6 +174,52 @@ export const createWatchedFiles = ({ clock, ioClock, onEvent }: WatchedFilesOpti
     stop: (): void => {
       isWatching = false;
       cancelNext();
+    },
+  };
+};
+
+/** The states of files, by their variables. A change of one is an event. */
+const createStates = ({ clock, onEvent }: WatchedFilesOptions) => {
+  const states = new Map<string, SecretFileState>();
+  /** Of the files whose present content was refused where it was used. */
+  const refusals = new Map<string, FileFault>();
+
+  const change = (variable: string, fault: FileFault | undefined): void => {
+    const { sinceMs = clock.wallMs(), problem } = states.get(variable)?.unusable ?? {};
+    if (problem === fault?.problem) return;
+    states.set(variable, { variable, unusable: fault && { sinceMs, ...fault } });
+    onEvent(
+      fault
+        ? { type: 'secret-file-unusable', variable, ...fault }
+        : { type: 'secret-file-usable', variable },
+    );
+  };
+
+  return {
+    add: (variable: string): void => void states.set(variable, { variable, unusable: undefined }),
+    all: (): readonly SecretFileState[] => [...states.values()],
+    unusable: () =>
+      [...states.values()].flatMap(({ variable, unusable }) =>
+        unusable ? [{ variable, ...unusable }] : [],
+      ),
+    areUsable: (variables: readonly string[]): boolean =>
+      variables.every((variable) => !states.get(variable)?.unusable),
+    noteReading: (variable: string, fault: FileFault | undefined): void =>
+      change(variable, fault ?? refusals.get(variable)),
+    /**
+     * Notes what using the content of a file has shown: that it is refused, or with `undefined` that
+     * it works. A refusal is a fault of the file, until it has another content or works. Ignored
+     * where the secret is in no file.
+     */
+    noteUse: (variable: string, refusal: FileFault | undefined): void => {
+      if (!states.has(variable)) return;
+      const isKnown = refusals.delete(variable);
+      if (refusal) refusals.set(variable, refusal);
+      if (refusal || isKnown) change(variable, refusal);
+    },
+    /** The files have another content. */
+    forgetUse: (variables: readonly string[]): void => {
+      for (const variable of variables) refusals.delete(variable);
     },
   };
 };

@@ -71,7 +71,7 @@ test('a refresh loads now, and says whether anything changed', async () => {
       isNew: false,
       acceptedSince: '2026-01-01T00:16:40.000Z',
     },
-    secretFiles: [],
+    secretFiles: {},
   });
   await rig.emulator.behave('some-unusable');
   expect(await refresh(200)).toMatchObject({ outcome: 'changed', count: 487, rejected: 26 });

@@ -177,7 +177,7 @@ type Stage = Awaited<ReturnType<typeof openStage>>;
 interface Answer {
   readonly status: number;
   readonly detail: string;
-  readonly secretFiles: readonly string[];
+  readonly secretFiles: Readonly<Record<string, { readonly contentSince: string }>>;
 }
 
 interface Health {
@@ -258,7 +258,7 @@ const spoilAll = async (way: Way, { make, said }: SpoiledFile): Promise<string> 
   expect(refused).toMatchObject({
     status: 502,
     code: 'secrets_not_renewed',
-    secretFiles: [MANAGEMENT],
+    secretFiles: { [MANAGEMENT]: { contentSince: expect.any(String) } },
   });
   expect(spoiled.filter((name) => !refused.detail.includes(saidOf(name)))).toEqual([]);
   const seen = await waitUntil(
@@ -306,16 +306,20 @@ const rotateAll = async (way: Way): Promise<string> => {
   const stage = await openStage(way);
   const { variables, mount, accept } = stage;
   await accept('old');
+  let mountedAtMs = Date.now();
   mount('old', variables);
   const service = stage.start();
   const running = await observe(service, stage);
   const verified = async (age: Age): Promise<void> => {
     const { secretFiles, ...rest } = await running.refresh(age);
     expect(rest).toMatchObject({ status: 200, shared: true });
-    expect(secretFiles.toSorted()).toEqual(variables.toSorted());
+    expect(Object.keys(secretFiles).toSorted()).toEqual(variables.toSorted());
+    const since = Object.values(secretFiles).map(({ contentSince }) => Date.parse(contentSince));
+    expect(Math.min(...since)).toBeGreaterThanOrEqual(mountedAtMs);
   };
   await verified('old');
   await accept('old', 'new');
+  mountedAtMs = Date.now();
   mount('new', variables);
   await verified('new');
   await accept('new');

@@ -207,14 +207,18 @@ describe('the runbook: write, refresh, 200, revoke', () => {
         isNew: true,
         acceptedSince: new Date(rig.clock.wallMs()).toISOString(),
       },
-      secretFiles: ['PROVIDER_ACCESS_TOKEN_FILE'],
+      secretFiles: {
+        PROVIDER_ACCESS_TOKEN_FILE: { contentSince: new Date(rig.clock.wallMs()).toISOString() },
+      },
     });
     rig.emulator.acceptTokens([NEW_TOKEN]);
     await nextLoad(rig);
     expect(lastTokenSent()).toBe(NEW_TOKEN);
     expect(rig.service.list.status().failure).toBeUndefined();
     // Nothing has changed since.
-    expect((await refresh().expect(200)).body.token.isNew).toBe(false);
+    const { body: again } = await refresh().expect(200);
+    expect(again.token.isNew).toBe(false);
+    expect(again.secretFiles).toEqual(body.secretFiles);
   });
 
   test('a token that the provider does not accept is no success', async () => {
@@ -250,7 +254,7 @@ describe('the runbook: write, refresh, 200, revoke', () => {
       detail: expect.stringMatching(
         /^PROVIDER_CLIENT_SECRET_FILE does not work: .*invalid_client.*; the token in use stays\. The/,
       ),
-      secretFiles: [],
+      secretFiles: {},
     });
     expect(lastTokenSent()).toBe(renewed);
     expect(rig.service.list.status().failure).toBeUndefined();

@@ -235,7 +235,7 @@ describeWithRedis('replicas that share Redis', () => {
       detail: expect.stringContaining(
         'CACHE_REDIS_URL_FILE does not work: Redis refuses the user or the password (WRONGPASS); the connection in use stays',
       ),
-      secretFiles: [],
+      secretFiles: {},
     });
     // Not only the operator who asked has to know.
     expect((await supertest(rig.operatorsUrl).get('/')).text).toMatch(
@@ -250,7 +250,7 @@ describeWithRedis('replicas that share Redis', () => {
 
     writeFileSync(file, urlWith('second-password'));
     const { body } = await refresh(rig).expect(200);
-    expect(body.secretFiles).toContain('CACHE_REDIS_URL_FILE');
+    expect(body.secretFiles).toHaveProperty('CACHE_REDIS_URL_FILE');
     expect((await supertest(rig.operatorsUrl).get('/')).text).not.toContain('cannot be used');
     // The replaced connection ends by itself.
     await becomes('one new connection', async () => {
@@ -307,7 +307,7 @@ describeWithRedis('replicas that share Redis', () => {
       detail: expect.stringMatching(
         /^CACHE_REDIS_URL_FILE was not verified: Redis [^.]*\. The list was renewed$/,
       ),
-      secretFiles: ['PROVIDER_ACCESS_TOKEN_FILE'],
+      secretFiles: { PROVIDER_ACCESS_TOKEN_FILE: { contentSince: expect.any(String) } },
     });
     // The file may be right.
     expect((await supertest(rig.operatorsUrl).get('/')).text).not.toContain(
