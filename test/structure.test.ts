@@ -18,8 +18,10 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   sharing: 'secrets config banks @redis/client',
   telemetry: 'secrets config banks provider sharing pino prom-client',
   'core.ts': 'secrets config banks provider sharing telemetry',
-  http: 'secrets config failure-kinds.ts banks telemetry express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
-  operators: 'secrets config banks failure-kinds.ts telemetry http express node:http pino',
+  'http-front': 'node:http',
+  http: 'secrets config failure-kinds.ts banks telemetry http-front express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
+  operators:
+    'secrets config banks failure-kinds.ts telemetry http-front http express node:http pino',
   doctor: 'secrets config banks failure-kinds.ts provider sharing core.ts undici',
   'service.ts': 'secrets config banks core.ts telemetry http operators pino',
   commands: 'secrets config core.ts telemetry doctor service.ts',

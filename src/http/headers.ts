@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FlatHeaders } from './server/headers.ts';
+import type { FlatHeaders } from '../http-front/headers.ts';
 
 // Headers as this service keeps them.
 

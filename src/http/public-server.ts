@@ -8,8 +8,8 @@ import { createCors } from './cors.ts';
 import type { HealthOptions } from './health.ts';
 import { createRespondToRefused } from './refused.ts';
 import { createRequestLog, type RequestLogOptions } from './request-log.ts';
-import { createHttpFront, type HttpFront } from './server/front.ts';
-import { LIMITS } from './server/limits.ts';
+import { createHttpFront, type HttpFront } from '../http-front/front.ts';
+import { LIMITS } from '../http-front/limits.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and
 // the Express application for the others.

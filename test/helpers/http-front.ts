@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http';
-import type { HotPath } from '../../src/http/server/hot-path.ts';
-import { LIMITS, type Limits } from '../../src/http/server/limits.ts';
-import type { OrdinaryRequest } from '../../src/http/server/ordinary-request.ts';
-import type { RefusalCode } from '../../src/http/server/refusals.ts';
-import { createHttpFront, type HttpFrontOptions } from '../../src/http/server/front.ts';
+import type { HotPath } from '../../src/http-front/hot-path.ts';
+import { LIMITS, type Limits } from '../../src/http-front/limits.ts';
+import type { OrdinaryRequest } from '../../src/http-front/ordinary-request.ts';
+import type { RefusalCode } from '../../src/http-front/refusals.ts';
+import { createHttpFront, type HttpFrontOptions } from '../../src/http-front/front.ts';
 import { closeLater } from './close-later.ts';
 import { createManualClock } from './manual-clock.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Socket } from 'node:net';
 import type { Environment } from '../../src/config/reader.ts';
 import { clientOf, createClientAddress, createClientOf } from '../../src/http/client-address.ts';
-import { LIMITS } from '../../src/http/server/limits.ts';
+import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { openRaw } from '../helpers/raw-http.ts';
 import { startRig } from '../helpers/rig.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { LIMITS } from '../../src/http/server/limits.ts';
+import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { LIMITS } from '../../src/http/server/limits.ts';
+import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { imageOptions } from '../helpers/image.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
-import type { Limits } from '../../../src/http/server/limits.ts';
-import { startServer, type ServerRig } from '../../helpers/http-front.ts';
-import { openRaw } from '../../helpers/raw-http.ts';
-import { connectionsOf } from '../../helpers/server-sockets.ts';
-import { eventually, waitUntil } from '../../helpers/wait-until.ts';
+import type { Limits } from '../../src/http-front/limits.ts';
+import { startServer, type ServerRig } from '../helpers/http-front.ts';
+import { openRaw } from '../helpers/raw-http.ts';
+import { connectionsOf } from '../helpers/server-sockets.ts';
+import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // Who has a connection when there are more than places. All of 127.0.0.0/8 is this machine, so
 // clients can have addresses of their own.

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
-import { openRaw } from '../../helpers/raw-http.ts';
-import { startLoadedRig } from '../../helpers/rig.ts';
-import { eventually } from '../../helpers/wait-until.ts';
+import { openRaw } from '../helpers/raw-http.ts';
+import { startLoadedRig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // Connections of the whole service: how long an idle one stays open, and one whose client goes
 // away.

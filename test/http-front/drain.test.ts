@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
-import type { Limits } from '../../../src/http/server/limits.ts';
-import { startServer, type ServerRig } from '../../helpers/http-front.ts';
-import { openRaw, sendRaw, type RawClient } from '../../helpers/raw-http.ts';
-import { connectionsOf } from '../../helpers/server-sockets.ts';
-import { expectNoTimersOf } from '../../helpers/timers.ts';
-import { eventually } from '../../helpers/wait-until.ts';
+import type { Limits } from '../../src/http-front/limits.ts';
+import { startServer, type ServerRig } from '../helpers/http-front.ts';
+import { openRaw, sendRaw, type RawClient } from '../helpers/raw-http.ts';
+import { connectionsOf } from '../helpers/server-sockets.ts';
+import { expectNoTimersOf } from '../helpers/timers.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // A drain answers every request that a client has sent, and waits for nothing else.
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { startServer } from '../../helpers/http-front.ts';
-import { openRaw, type RawClient } from '../../helpers/raw-http.ts';
-import { eventually } from '../../helpers/wait-until.ts';
+import { startServer } from '../helpers/http-front.ts';
+import { openRaw, type RawClient } from '../helpers/raw-http.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // What all connections hold together is bounded: test/soak/memory.test.ts fills the built service.
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startBothPaths, type BothPaths } from '../../helpers/both-paths.ts';
-import { sendRaw, type RawAnswer } from '../../helpers/raw-http.ts';
-import { ANSWERED, REFUSED } from '../../helpers/raw-requests.ts';
+import { startBothPaths, type BothPaths } from '../helpers/both-paths.ts';
+import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
+import { ANSWERED, REFUSED } from '../helpers/raw-requests.ts';
 
 // Requests as bytes, odd and hostile. What mutations of them do: npm run soak.
 

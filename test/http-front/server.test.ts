@@ -2,10 +2,10 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { createHotPath, hotPath, startServer, type ServerRig } from '../../helpers/http-front.ts';
-import { openRaw, sendRaw } from '../../helpers/raw-http.ts';
-import { connectionsOf } from '../../helpers/server-sockets.ts';
-import { eventually } from '../../helpers/wait-until.ts';
+import { createHotPath, hotPath, startServer, type ServerRig } from '../helpers/http-front.ts';
+import { openRaw, sendRaw } from '../helpers/raw-http.ts';
+import { connectionsOf } from '../helpers/server-sockets.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // The listener by itself: whose request is whose, and its time-outs, with limits that pass while a
 // test looks on.

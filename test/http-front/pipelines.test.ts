@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { createHotPath, hotPath, startServer } from '../../helpers/http-front.ts';
-import { closeLater } from '../../helpers/close-later.ts';
-import { listenOn } from '../../helpers/free-port.ts';
-import { createRandom } from '../../helpers/random.ts';
-import { openRaw, sendRaw, type RawClient } from '../../helpers/raw-http.ts';
-import { eventually } from '../../helpers/wait-until.ts';
+import { createHotPath, hotPath, startServer } from '../helpers/http-front.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { createRandom } from '../helpers/random.ts';
+import { openRaw, sendRaw, type RawClient } from '../helpers/raw-http.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // Clients that send more requests than they have answers for: all are answered in order, one at a
 // time, and a client that does not read costs nothing but its own connection.

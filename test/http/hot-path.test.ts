@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ENCODINGS } from '../../../src/banks/representation.ts';
-import { MAX_HEADER_BYTES } from '../../../src/http/server/limits.ts';
-import { startBothPaths, type BothPaths } from '../../helpers/both-paths.ts';
-import { openRaw, sendRaw } from '../../helpers/raw-http.ts';
-import { type Rig } from '../../helpers/rig.ts';
-import { eventually } from '../../helpers/wait-until.ts';
+import { ENCODINGS } from '../../src/banks/representation.ts';
+import { MAX_HEADER_BYTES } from '../../src/http-front/limits.ts';
+import { startBothPaths, type BothPaths } from '../helpers/both-paths.ts';
+import { openRaw, sendRaw } from '../helpers/raw-http.ts';
+import { type Rig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // Which requests the hot path answers, and that nobody can tell: with HOT_PATH=on and off the
 // answers have the same bytes, and the lines of the log the same text. What it must leave to

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { createServer, type Socket } from 'node:net';
-import { createWriteResponse } from '../../../src/http/server/prepared-response.ts';
-import { listenOn } from '../../helpers/free-port.ts';
-import { openRaw } from '../../helpers/raw-http.ts';
-import { eventually } from '../../helpers/wait-until.ts';
+import { createWriteResponse } from '../../src/http-front/prepared-response.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { openRaw } from '../helpers/raw-http.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // One prepared response on real connections, also on one whose client does not read.
 

@@ -2,10 +2,10 @@ import { expect, test } from '@jest/globals';
 import { createServer, type IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { MAX_HEADER_BYTES } from '../../../src/http/server/limits.ts';
-import { createReadOrdinaryRequest } from '../../../src/http/server/ordinary-request.ts';
-import { createRandom, mutate } from '../../helpers/random.ts';
-import { PIECES_OF_REQUESTS } from '../../helpers/raw-requests.ts';
+import { MAX_HEADER_BYTES } from '../../src/http-front/limits.ts';
+import { createReadOrdinaryRequest } from '../../src/http-front/ordinary-request.ts';
+import { createRandom, mutate } from '../helpers/random.ts';
+import { PIECES_OF_REQUESTS } from '../helpers/raw-requests.ts';
 
 // What the hot path reads by itself, held against Node's parser: whatever it accepts, that parser
 // must accept as one whole request without content, of the same meaning.
