@@ -114,9 +114,10 @@ const SHORT_TIMEOUT_MS = 1_000;
 /** What was seen, where the kind of the failure alone says too little. */
 const symptomOf = (
   { kind, reasonCode = '' }: LoadError,
-  { config, observation, json, place, survey, trials }: Evidence,
+  evidence: Evidence,
   { contact, url }: Endpoint,
 ): string | undefined => {
+  const { config, observation, json, place, survey, trials } = evidence;
   const { token, timeoutMs } = config.provider;
   const { answer } = observation;
   const status = contact?.head?.status ?? 0;
@@ -157,6 +158,8 @@ const symptomOf = (
   if (kind === 'unusable_entries') {
     if (survey.objects.length > 0) return 'objects';
     if (survey.nonObjects === survey.entries) return 'no objects';
+    // Nothing in the configuration explains it.
+    if (survey.nonObjects > 0 && entryHints(evidence).length === 1) return 'too few objects';
     return survey.duplicates > 0 ? 'alike' : 'unusable';
   }
   return undefined;

@@ -263,6 +263,11 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
         `check that ${variable} has the list of banks, and BANK_LIST if there are others in the response; then tell the provider`,
     },
     {
+      symptoms: ['too few objects'],
+      likely: ({ hints }) => hints,
+      next: 'the list is accepted once GUARD_MAX_SHRINK allows so many unusable entries',
+    },
+    {
       symptoms: ['alike'],
       likely: ({ hints }) => hints,
       next: 'publish a field in which no two entries are alike, see the table below; if there is one, ask the provider',

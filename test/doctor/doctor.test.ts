@@ -214,7 +214,11 @@ test.each<Row>([
   ['null', 'list', /another resource/],
   ['empty', 'entries', /shorter than GUARD_MIN_BANKS/],
   ['few', 'entries', /shorter than GUARD_MIN_BANKS/, { GUARD_MIN_BANKS: '100' }],
-  ['most-unusable', 'entries', /\d+ entries are not JSON objects/],
+  [
+    'most-unusable',
+    'entries',
+    /\d+ entries are not JSON objects: tell the provider\n +next +the list is accepted once/,
+  ],
   ['duplicates', 'entries', /199 entries have the same published content as an earlier one/],
   [
     'renamed-field',
