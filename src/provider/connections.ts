@@ -57,8 +57,7 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
   const variable = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   return {
     request: async ({ signal, ...request }, read) => {
-      const way: Way = { variable, isTunnelled: false };
-      const dispatcher = await createDispatcher(options, way);
+      const { dispatcher, isTunnelled } = await createDispatcher(options, variable);
       const flood = new AbortController();
       let interim = 0;
       const onInfo = (): void => {
@@ -72,7 +71,7 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
           .request({ ...request, origin: url.origin, signal: signals, onInfo })
           .catch((error: unknown) => {
             signal.throwIfAborted();
-            const proxy = way.isTunnelled ? variable : undefined;
+            const proxy = isTunnelled() ? variable : undefined;
             throw toConnectionError(error, { peer, url, proxy, tlsProblem: tls.problem() });
           });
         return await read(response);
@@ -90,35 +89,35 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
 const MAX_INTERIM = 20;
 const INTERIM_FLOOD = `sends more than ${MAX_INTERIM} interim responses (1xx)`;
 
-/** The way to one connection. */
-interface Way {
-  /** Holds the address of the proxy, if there is one. */
-  readonly variable: ProxyVariable;
-  /** Whether the proxy has opened a tunnel. */
-  isTunnelled: boolean;
-}
-
 /**
  * undici's own time-outs are off, since one deadline covers the whole exchange; the one for
  * connecting only ends what that left behind.
+ * @param variable holds the address of the proxy, if there is one
+ * @returns a dispatcher for one connection, and whether a proxy has opened a tunnel for it
  */
-const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<Dispatcher> => {
+const createDispatcher = async (options: ConnectionsOptions, variable: ProxyVariable) => {
   const { url, tls, proxies, timeoutMs, lookup, userAgent } = options;
   const secureContext = await tls.current().catch(toLoadError);
+  let hasTunnel = false;
+  const isTunnelled = (): boolean => hasTunnel;
   const createClient = (origin: URL | string, clientOptions: Client.Options): Client =>
     new Client(origin, {
       ...clientOptions,
       connect: endOnError(clientOptions.connect, (socket) =>
-        options.onConnected?.(socket, way.isTunnelled),
+        options.onConnected?.(socket, hasTunnel),
       ),
     });
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
   // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
   const handshake = { rejectUnauthorized: true, timeout: timeoutMs + 1_000 };
   const connect = { ...handshake, secureContext, ...(lookup && { lookup }) };
-  const proxy = way.variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
-  if (proxy === undefined) return createClient(url.origin, { ...noTimeouts, connect });
-  return new EnvHttpProxyAgent({
+  const proxy = variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
+  if (proxy === undefined)
+    return { dispatcher: createClient(url.origin, { ...noTimeouts, connect }), isTunnelled };
+  const onTunnel = (): void => {
+    hasTunnel = true;
+  };
+  const dispatcher = new EnvHttpProxyAgent({
     ...noTimeouts,
     factory: createClient,
     connect,
@@ -133,9 +132,19 @@ const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<
       token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
     }),
     clientFactory: (origin, clientOptions) =>
-      asTunnel(new Client(origin, { ...noTimeouts, ...clientOptions }), options, way),
+      asTunnel(new Client(origin, { ...noTimeouts, ...clientOptions }), {
+        ...options,
+        variable,
+        onTunnel,
+      }),
   });
+  return { dispatcher, isTunnelled };
 };
+
+interface TunnelOptions extends Pick<ConnectionsOptions, 'timeoutMs' | 'clock'> {
+  readonly variable: ProxyVariable;
+  readonly onTunnel: () => void;
+}
 
 /**
  * `client`, a connection to the proxy, with a `connect` (RFC 9110 section 9.3.6) that rejects with
@@ -143,10 +152,8 @@ const createDispatcher = async (options: ConnectionsOptions, way: Way): Promise<
  */
 const asTunnel = <C extends Dispatcher>(
   client: C,
-  { timeoutMs, clock }: ConnectionsOptions,
-  way: Way,
+  { timeoutMs, clock, variable, onTunnel }: TunnelOptions,
 ): C => {
-  const { variable } = way;
   const limitMs = timeoutMs / 2;
   const connect: Connect = client.connect.bind(client);
   const timeoutError = (): LoadError =>
@@ -166,7 +173,7 @@ const asTunnel = <C extends Dispatcher>(
       tunnel.socket.on('error', () => undefined).destroy();
       throw toRefusal(tunnel.statusCode, variable);
     }
-    way.isTunnelled = true;
+    onTunnel();
     // Every 2xx opens the tunnel; undici knows 200 only.
     return { ...tunnel, statusCode: 200 };
   };
