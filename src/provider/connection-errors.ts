@@ -33,7 +33,7 @@ export const toConnectionError = (
     });
   if (isUnreadable(error)) return new LoadError('malformed', `the response ${UNREADABLE}${code}`);
   const reasonCode = codeOf(error);
-  const refusal = url.protocol === 'https:' ? tlsRefusal(reasonCode, peer) : undefined;
+  const refusal = url.protocol === 'https:' ? tlsFailure(reasonCode, peer) : undefined;
   const route = proxy ? `, through the proxy in ${proxy}` : '';
   const note = tlsProblem === undefined ? '' : `; ${tlsProblem}`;
   const text = `${refusal ?? `no connection to ${peer}`}${code}${route}${note}`;
@@ -82,8 +82,13 @@ const isUnreadable = (error: unknown): boolean =>
     `${String(error)} ${codeOf(error)}`,
   );
 
-/** What the alerts (RFC 8446 section 6.2) of a server mean. OpenSSL names them by version. */
-const tlsRefusal = (code: string, peer: Peer): string | undefined => {
+/**
+ * Why there is no TLS connection, by OpenSSL's codes. It names the alerts of a server (RFC 8446
+ * section 6.2) by version.
+ */
+const tlsFailure = (code: string, peer: Peer): string | undefined => {
+  if (/^(?:DEPTH_ZERO_|UNABLE_TO_GET_ISSUER_|UNABLE_TO_VERIFY_|SELF_SIGNED_)/.test(code))
+    return `the certificate of ${peer} is not trusted; check PROVIDER_TLS_CA_FILE`;
   if (/ALERT_(?:\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)$/.test(code))
     return `${peer} requires a client certificate or refuses this one; check PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE`;
   if (/ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION|INSUFFICIENT_SECURITY)$/.test(code))
@@ -91,7 +96,7 @@ const tlsRefusal = (code: string, peer: Peer): string | undefined => {
   // In TLS 1.3 a client has sent its request by the time the server reads its certificate. A server
   // that then closes the connection at once may take its own alert back.
   if (/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code))
-    return `${peer} closed the connection without a response; it may require a client certificate, or refuse this one`;
+    return `${peer} closed the connection without a response; it may require a client certificate, or refuse this one; check PROVIDER_TLS_CERT_FILE`;
   return undefined;
 };
 

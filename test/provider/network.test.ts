@@ -77,6 +77,12 @@ test('a private authority is trusted by PROVIDER_TLS_CA_FILE, for the token endp
     expect(headers['user-agent']).toBe('banks-bff/0.0.0-test');
 });
 
+test('a provider of another authority is named with the variable to check', async () => {
+  await startProvider();
+  const rig = await startService({ PROVIDER_TLS_CA_FILE: clientAuthority.certFile });
+  await expectFailure(rig, 'unreachable', /is not trusted; check PROVIDER_TLS_CA_FILE \(/);
+});
+
 test.each([
   ['TLSv1.1', 503],
   ['TLSv1.2', 200],
