@@ -47,6 +47,26 @@ test("the Deployment's variables and ports are the service's, and no Service has
     ]);
 });
 
+test('without Redis, the component removes its variable and its rule, and nothing else', () => {
+  const [deployment, policy] = parse(read(`${BASE}/without-redis/kustomization.yaml`)).patches;
+  const { template } = parse(deployment.patch).spec;
+  expect(template).toEqual({
+    spec: {
+      containers: [
+        { name: container.name, env: [{ name: 'CACHE_REDIS_URL_FILE', $patch: 'delete' }] },
+      ],
+    },
+  });
+  expect(Object.keys(env)).toContain('CACHE_REDIS_URL_FILE');
+  const { egress } = specOf('NetworkPolicy');
+  expect(egress.at(-1)).toEqual({ ports: [{ port: 6380 }] });
+  const path = `/spec/egress/${egress.length - 1}`;
+  expect(parse(policy.patch)).toEqual([
+    { op: 'test', path: `${path}/ports/0/port`, value: 6380 },
+    { op: 'remove', path },
+  ]);
+});
+
 test('the probes ask what the service answers', async () => {
   const rig = await startRig();
   for (const [probe, path] of [
