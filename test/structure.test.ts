@@ -90,6 +90,18 @@ test('a name is defined in one file, and shadows no global', () => {
   ).toEqual([]);
 });
 
+test('http-front imports nothing of the service, which imports only its index', () => {
+  const crossing = files.flatMap((path) =>
+    [...textOf(path).matchAll(/(?:\bfrom|\bimport\()\s*'(\.[^'\s]+)'/g)]
+      .map(([, specifier = '']) => join(dirname(path), specifier))
+      .filter((target) => moduleOf(target) !== moduleOf(path))
+      .filter((target) => [moduleOf(path), moduleOf(target)].includes('http-front'))
+      .map((target) => `${path} imports ${target}`),
+  );
+  expect(crossing.filter((text) => !text.endsWith(' imports http-front/index.ts'))).toEqual([]);
+  expect(crossing).not.toEqual([]);
+});
+
 test('every module is listed, and imports only what the list allows, never from a module above', () => {
   const order = Object.keys(MAY_IMPORT);
   expect(new Set(files.map(moduleOf))).toEqual(new Set(['shared', ...order]));

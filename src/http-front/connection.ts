@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { readHeadLength, skipEmptyLines } from './head.ts';
-import type { AnswerHead } from './hot-path.ts';
+import type { RespondToHead } from './hot-path.ts';
 import type { Limits } from './limits.ts';
 import { heldBy, type Exchange, type Holder } from './memory.ts';
 import { hasContent, RequestStream } from './node-http.ts';
@@ -50,8 +50,8 @@ export interface Place {
 export interface Shared {
   /** Requests have to wait. */
   isHeld: boolean;
-  /** Answers ordinary requests; without it node:http answers all. */
-  readonly answerHead: AnswerHead | undefined;
+  /** Responds to ordinary requests; without it node:http has all. */
+  readonly respondToHead: RespondToHead | undefined;
   readonly limits: Limits;
   /** Calls `proceed` when it is the connection's turn. */
   readonly turns: { readonly add: (connection: Connection) => void };
@@ -128,9 +128,9 @@ const takeRequest = (connection: Connection): void => {
   connection.searched = 0;
   connection.hasHadRequest = true;
   connection.sinceMs = performance.now();
-  const answered = isOverCapacity ? undefined : shared.answerHead?.(head, socket);
-  if (!answered) return giveToNode(connection, head);
-  const { isLast, end } = answered;
+  const responded = isOverCapacity ? undefined : shared.respondToHead?.(head, socket);
+  if (!responded) return giveToNode(connection, head);
+  const { isLast, end } = responded;
   // The system has usually taken all of it at once. If not, an empty write ends after all others.
   if (socket.writableLength === 0) end(socket.writable);
   else {
@@ -211,7 +211,7 @@ export const relieve = (connection: Connection): void => {
   else releaseStream(connection);
 };
 
-/** Answers that no request could be taken or finished, and closes the connection. */
+/** Tells the client that no request could be taken or finished, and closes the connection. */
 export const refuse = (connection: Connection, refusal: RefusalCode): void => {
   const { state, socket, shared, exchange } = connection;
   if (state === 'closing' || !socket.writable) return;

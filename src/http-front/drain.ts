@@ -7,8 +7,8 @@ import { phaseOf, type Phase } from './phase.ts';
 
 export interface DrainOptions {
   /**
-   * How long new requests are still accepted, so that load balancers can see the 503 of /readyz
-   * first.
+   * How long new requests are still accepted, so that load balancers can see first that the
+   * service is about to end.
    */
   readonly noticeMs: number;
   /** After this time, counted from the start, all open connections are closed. */
@@ -41,7 +41,7 @@ export const drain = async (
   };
   const cancelCutOff = clock.after(graceMs, () => destroyAll());
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
-  // While clients got answers they would reconnect, and the accept queue would never be empty.
+  // While clients got responses they would reconnect, and the accept queue would never be empty.
   hold(true);
   await acceptWaiting(server);
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));

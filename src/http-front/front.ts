@@ -12,7 +12,7 @@ import {
   type Shared,
 } from './connection.ts';
 import { drain, type DrainClock, type DrainOptions } from './drain.ts';
-import { createAnswerHead, type HotPath } from './hot-path.ts';
+import { createRespondToHead, type HotPath } from './hot-path.ts';
 import { HIGH_WATER_MARK_BYTES, LIMITS, PIPELINE_SLICE_MS, type Limits } from './limits.ts';
 import { createMemory } from './memory.ts';
 import { createNodeServer } from './node-http.ts';
@@ -24,7 +24,7 @@ import { createTurns } from './turns.ts';
 // An HTTP server on which no client can stay for ever, or take more than its share.
 
 export interface HttpFrontOptions {
-  /** Answers the ordinary requests for one path; without it, the application answers all. */
+  /** Responds to the ordinary requests for one path; without it, the application does. */
   readonly hotPath?: HotPath | undefined;
   /**
    * Loads the application that gets all other requests whose head could be read. Called before the
@@ -57,7 +57,7 @@ export const createHttpFront = ({
   const byStream = new WeakMap<Duplex, Connection>();
   const shared: Shared = {
     isHeld: false,
-    answerHead: hotPath && createAnswerHead(hotPath, limits.keepAliveTimeoutMs),
+    respondToHead: hotPath && createRespondToHead(hotPath, limits.keepAliveTimeoutMs),
     limits,
     turns: createTurns(PIPELINE_SLICE_MS, proceed),
     memory: createMemory<Connection>(limits.heldBytes, relieve),
@@ -71,10 +71,10 @@ export const createHttpFront = ({
     const connection = byStream.get(stream);
     if (connection) act(connection);
   };
-  let answer: RequestListener = () => undefined;
+  let app: RequestListener = () => undefined;
   nodeServer.on('request', (req, res) => {
     on(req.socket, (connection) => onNodeRequest(connection, res));
-    answer(req, res);
+    app(req, res);
   });
   nodeServer.on('clientError', (_error, stream) =>
     on(stream, (connection) => refuse(connection, 'bad_request')),
@@ -112,7 +112,7 @@ export const createHttpFront = ({
     listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
       // Before clients can take all file descriptors: Node 20 never loads a file again that it
       // could not open once.
-      answer = await loadApp();
+      app = await loadApp();
       const url = await bind(server, address);
       const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
       server.once('close', () => clearInterval(timer));
@@ -121,7 +121,7 @@ export const createHttpFront = ({
     /** Why the application must refuse this request, whatever it asks for; undefined: it need not. */
     refusalOf,
     /**
-     * Whether the request came on a connection over capacity: only to be answered 503, or a probe.
+     * Whether the request came on a connection over capacity: only for a 503, or a probe.
      */
     isOverCapacity: ({ socket }: IncomingMessage): boolean =>
       byStream.get(socket)?.isOverCapacity ?? false,

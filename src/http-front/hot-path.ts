@@ -23,15 +23,15 @@ export interface HotResponse extends PreparedResponse {
 }
 
 /** What a connection needs to know of a request that got its response. */
-export interface Answered extends Pick<HotResponse, 'end'>, Pick<OrdinaryRequest, 'isLast'> {}
+export interface Responded extends Pick<HotResponse, 'end'>, Pick<OrdinaryRequest, 'isLast'> {}
 
-/** Answers the request with this head on `socket`; undefined: node:http must. */
-export type AnswerHead = (head: Buffer, socket: Socket) => Answered | undefined;
+/** Responds on `socket` to the request with this head; undefined: node:http must. */
+export type RespondToHead = (head: Buffer, socket: Socket) => Responded | undefined;
 
-export const createAnswerHead = (
+export const createRespondToHead = (
   { path, headers, respond }: HotPath,
   keepAliveTimeoutMs: number,
-): AnswerHead => {
+): RespondToHead => {
   const read = createReadOrdinaryRequest(path, headers);
   const write = createWriteResponse(keepAliveTimeoutMs);
   return (head, socket) => {

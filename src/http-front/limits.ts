@@ -1,29 +1,28 @@
-// What a client may take, and what goes wrong without each bound. None is configurable: a
-// deployment that needs another value has a load balancer that sets it.
+// What a client may take, and what goes wrong without each bound. The service makes only the time of
+// idle connections configurable: a deployment that needs another value of the others has a load
+// balancer that sets it.
 
 export const LIMITS = {
   /** For a request's header section. A client that sends slower holds a connection for nothing. */
   headersTimeoutMs: 10_000,
   /**
-   * For an idle connection; the ports have the value of KEEP_ALIVE_TIMEOUT. The side that closes
-   * first must be the load balancer, or a request that is on its way is lost. Many (AWS ALB, nginx)
-   * keep a connection for 60 s.
+   * For an idle connection. The side that closes first must be the load balancer, or a request that
+   * is on its way is lost. Many (AWS ALB, nginx) keep a connection for 60 s.
    */
   keepAliveTimeoutMs: 65_000,
   /**
-   * A client that takes nothing of its answer for so long is cut off. What the system holds counts
-   * as taken, and what is written at once, such as a list, counts as a whole.
+   * A client that takes nothing of its response for so long is cut off. What the system holds counts
+   * as taken, and what is written at once counts as a whole.
    */
   slowReaderMs: 60_000,
   /** How often these times are checked: they are late by at most this. */
   checkIntervalMs: 1_000,
   /** Open connections, those over capacity apart. */
   connections: 2_000,
-  /** Of them, from one address that is not a trusted proxy's (see client-address.ts). */
+  /** Of them, of one client (`clientOf`). */
   connectionsPerAddress: 1_000,
   /**
-   * More connections, which get one short answer: of /healthz or /readyz for probes, a 503 for
-   * others.
+   * More connections, each for one short response of the application: to a probe, or a 503.
    */
   spareConnections: 100,
   /**
@@ -34,8 +33,7 @@ export const LIMITS = {
   arrivalMs: 250,
   /**
    * For what all connections hold together: heads that are being received, pipelined requests, and
-   * requests that node:http has in work. A third of the heap: the list, and what reading a new one
-   * takes, are in the rest.
+   * requests that node:http has in work. A third of the heap of 96 MB that the service has.
    */
   heldBytes: 32 * 1024 * 1024,
 };
@@ -74,7 +72,7 @@ export const MAX_TARGET_LENGTH = 8_000;
 
 /**
  * How long a connection is still read after a refusal: closing on unread bytes resets it, and the
- * answer is lost.
+ * response is lost.
  */
 export const LINGER_MS = 1_000;
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { RequestStream } from './node-http.ts';
 
 // The bound on what all connections of a server hold together: heads that are being received,
-// pipelined requests, and requests that node:http has not answered yet. What the system holds in
+// pipelined requests, and requests that node:http has in work. What the system holds in
 // its socket buffers is not part of it.
 
 export interface Holder {

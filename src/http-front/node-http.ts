@@ -4,11 +4,11 @@ import { Duplex } from 'node:stream';
 import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES } from './limits.ts';
 
 // node:http as this server uses it. It never listens: it is given a stream for each request,
-// through its documented 'connection' event, and answers on that. Who reads the socket, and when,
+// through its documented 'connection' event, and responds on that. Who reads the socket, and when,
 // stays with connection.ts.
 
 /**
- * `keepAliveTimeoutMs` is only what answers advertise: the times of a connection are kept in
+ * `keepAliveTimeoutMs` is only what responses advertise: the times of a connection are kept in
  * connection.ts.
  */
 export const createNodeServer = (keepAliveTimeoutMs: number): Server => {
@@ -17,10 +17,10 @@ export const createNodeServer = (keepAliveTimeoutMs: number): Server => {
     keepAliveTimeout: keepAliveTimeoutMs,
     headersTimeout: 0,
     requestTimeout: 0,
-    // Node's answer would be a bare 400; refusals.ts looks at Host.
+    // Node's response would be a bare 400; refusals.ts looks at Host.
     requireHostHeader: false,
   });
-  // Node's own answers to these would be a 100 that invites a body, and a bare 417.
+  // Node's own responses to these would be a 100 that invites a body, and a bare 417.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
   return server;

@@ -12,7 +12,7 @@ export interface OrdinaryRequest extends Readonly<Pick<IncomingMessage, 'method'
   /** Only those that were asked for, and those that are read here. */
   readonly headers: IncomingHttpHeaders;
   readonly socket: Socket;
-  /** Whether the client wants the connection to end with the answer. */
+  /** Whether the client wants the connection to end with the response. */
   readonly isLast: boolean;
 }
 

@@ -5,21 +5,21 @@ import { KEEP_ALIVE_MARGIN_MS, LINGER_MS } from './limits.ts';
 
 /**
  * `arriving`: just accepted, its first request may be on its way. `idle`: between two requests.
- * `receiving`: in the middle of a head. `answering`: the client waits, or does not read. `closing`:
- * it has the last answer.
+ * `receiving`: in the middle of a head. `responding`: the client waits, or does not read. `closing`:
+ * it has the last response.
  */
-export type Phase = 'arriving' | 'idle' | 'receiving' | 'answering' | 'closing';
+export type Phase = 'arriving' | 'idle' | 'receiving' | 'responding' | 'closing';
 
 export const phaseOf = (
   connection: Connection,
   arrivalMs = connection.shared.limits.arrivalMs,
 ): Phase => {
   const { state, socket, received, searched, exchange, hasHadRequest } = connection;
-  if (exchange?.response || socket.writableLength > 0) return 'answering';
+  if (exchange?.response || socket.writableLength > 0) return 'responding';
   if (state === 'closing') return 'closing';
   // node:http has the head, and takes it for no request.
   if (exchange) return 'receiving';
-  if (received.length > 0) return searched > 0 ? 'receiving' : 'answering';
+  if (received.length > 0) return searched > 0 ? 'receiving' : 'responding';
   const isArriving = !hasHadRequest && performance.now() - connection.sinceMs < arrivalMs;
   return isArriving ? 'arriving' : 'idle';
 };
@@ -39,12 +39,12 @@ export const endOverdue = (connection: Connection, nowMs: number): void => {
   const passedMs = nowMs - connection.sinceMs;
   const phase = phaseOf(connection);
   // Idle connections keep nothing of node:http.
-  if (phase !== 'answering') releaseStream(connection);
+  if (phase !== 'responding') releaseStream(connection);
   if (phase === 'closing') {
     if (passedMs >= LINGER_MS) socket.destroy();
   } else if (phase === 'idle' && hasHadRequest) {
     if (passedMs >= limits.keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS) socket.destroy();
-  } else if (phase !== 'answering') {
+  } else if (phase !== 'responding') {
     if (passedMs >= limits.headersTimeoutMs) refuse(connection, 'request_timeout');
   }
 };

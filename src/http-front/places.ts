@@ -5,7 +5,7 @@ import { phaseOf } from './phase.ts';
 // Which connections are open, and which are closed when there are too many. As in nginx, an idle
 // connection makes room for a new one; a request under way never does, nor one that is still on its
 // way on a connection just accepted: newcomers that arrive together would close each other, and
-// none of them would get an answer.
+// none of them would get a response.
 
 /**
  * `clientOf`: what connections from an address are counted for; undefined: they are a proxy's, and so
@@ -50,7 +50,7 @@ export const createPlaces = (limits: Limits, clientOf: (address: string) => stri
       const client = clientOf(address);
       if (client !== undefined && !hasRoomFor(client)) return undefined;
       const isOverCapacity = ordinary.size >= limits.connections && !evictIdle(ordinary);
-      // A spare place is for one short answer. Its request comes at once, so the oldest connection
+      // A spare place is for one short response. Its request comes at once, so the oldest connection
       // may go.
       const [oldest] = spare;
       if (isOverCapacity && oldest && spare.size >= limits.spareConnections) evict(oldest);

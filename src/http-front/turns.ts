@@ -1,6 +1,6 @@
 /**
  * Pipelined requests share a slice of each turn of the event loop, in order of arrival: `sliceMs`,
- * and at most one request more. Clients that send one request at a time are answered at once,
+ * and at most one request more. Clients that send one request at a time get their response at once,
  * however many others pipeline theirs.
  */
 export const createTurns = <T>(sliceMs: number, take: (connection: T) => void) => {

@@ -9,7 +9,7 @@ import { createHealthz, createReadyz, PROBES, type HealthOptions } from './healt
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 import { pathOf, type RequestLog } from './request-log.ts';
-import type { HttpFront } from '../http-front/front.ts';
+import type { HttpFront } from '../http-front/index.ts';
 
 // The applications of both ports: what they do with every request, whatever it asks for, and which
 // resources exist. They do not listen, and read no body. A header for every response belongs in

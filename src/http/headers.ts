@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FlatHeaders } from '../http-front/headers.ts';
+import type { FlatHeaders } from '../http-front/index.ts';
 
 // Headers as this service keeps them.
 

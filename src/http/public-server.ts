@@ -8,8 +8,7 @@ import { createCors } from './cors.ts';
 import type { HealthOptions } from './health.ts';
 import { createRespondToRefused } from './refused.ts';
 import { createRequestLog, type RequestLogOptions } from './request-log.ts';
-import { createHttpFront, type HttpFront } from '../http-front/front.ts';
-import { LIMITS } from '../http-front/limits.ts';
+import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and
 // the Express application for the others.

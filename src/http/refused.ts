@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { problemAnswer } from './problems.ts';
 import type { FlatHeaders } from './headers.ts';
-import type { RefusalCode, RefusalResponse } from '../http-front/refusals.ts';
+import type { RefusalCode, RefusalResponse } from '../http-front/index.ts';
 
 // The response to a request that no application gets: broken, too large or late, or CONNECT. It is
 // the same problem+json as any other error, with the headers of every response.

@@ -3,8 +3,7 @@ import { createCors } from '../http/cors.ts';
 import { createCommonHeaders } from '../http/common-headers.ts';
 import { clientOf } from '../http/client-address.ts';
 import { createRespondToRefused } from '../http/refused.ts';
-import { createHttpFront, type HttpFront } from '../http-front/front.ts';
-import { LIMITS, type Limits } from '../http-front/limits.ts';
+import { createHttpFront, LIMITS, type HttpFront, type Limits } from '../http-front/index.ts';
 import type { OperatorsAppOptions } from './app.ts';
 
 // The management port: bounded as the public one is, for fewer clients. It is for operators; no

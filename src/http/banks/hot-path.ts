@@ -1,5 +1,5 @@
 import type { CommonHeaders } from '../common-headers.ts';
-import type { HotPath } from '../../http-front/hot-path.ts';
+import type { HotPath } from '../../http-front/index.ts';
 import type { BanksRouteOptions } from './route.ts';
 
 // GET and HEAD /banks without node:http and Express, for ordinary requests while there is a list to

@@ -1,0 +1,7 @@
+// What the rest of the service sees: README.md explains it.
+
+export { createHttpFront, type HttpFront } from './front.ts';
+export type { FlatHeaders } from './headers.ts';
+export type { HotPath } from './hot-path.ts';
+export { LIMITS, type Limits } from './limits.ts';
+export type { RefusalCode, RefusalResponse } from './refusals.ts';
