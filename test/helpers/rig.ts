@@ -133,8 +133,13 @@ export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void>
   const before = last();
   // After a refresh the next load is planned in a later turn.
   await clock.turn();
-  clock.advance(Math.ceil(list.status().nextLoadInMs));
-  await eventually(() => last() !== before && list.status().nextLoadInMs > 0);
+  await eventually(() => {
+    const { nextLoadInMs } = list.status();
+    const hasEnded = last() !== before;
+    // While Redis is being asked, it is not known yet when that will be.
+    if (!hasEnded) clock.advance(Math.ceil(nextLoadInMs));
+    return hasEnded && nextLoadInMs > 0;
+  });
 };
 
 const messageOf = (line: string): string => {
