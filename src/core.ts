@@ -8,7 +8,11 @@ import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
 import { secretCheckIn, type Config } from './config/config.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
-import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
+import {
+  createSecretFiles,
+  type SecretFiles,
+  type SecretFilesOptions,
+} from './secrets/secret-files.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createStoreReport, type StoreName } from './sharing/list-store.ts';
 import type { RedisConnectionOptions } from './sharing/redis-connection.ts';
@@ -22,7 +26,8 @@ import type { ServiceEvent } from './telemetry/events.ts';
 // is saved in, the replicas that it is shared with. Everything but HTTP towards clients. What
 // surrounds it can be handed in, so that a simulation can decide when each thing happens.
 
-export interface CoreOptions extends Omit<ProviderOptions, 'onEvent' | 'secrets'> {
+export interface CoreOptions
+  extends Omit<ProviderOptions, 'onEvent' | 'secrets'>, Pick<SecretFilesOptions, 'addSecret'> {
   /**
    * Measures the deadlines of a real network, where `clock` is moved by hand, which a real network
    * does not follow.

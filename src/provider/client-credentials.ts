@@ -22,7 +22,7 @@ interface HeldToken {
  * Ahead of the expiry nobody waits for one; only without a valid token do users share the wait.
  */
 export const createClientCredentials = (source: ClientCredentials, options: TokenOptions) => {
-  const { clock, random, addSecret, onEvent, closing, secrets } = options;
+  const { clock, random, onEvent, closing, secrets } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const requestToken = createTokenRequest(source, options);
   let held: HeldToken | undefined;
@@ -48,7 +48,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     const startedAtMs = clock.monotonicMs();
     try {
       const { token, lifetimeMs, isTyped } = await requestToken();
-      addSecret(variable, token);
+      secrets.addSecret(variable, token);
       held = {
         token,
         expiresAtMs: startedAtMs + lifetimeMs,

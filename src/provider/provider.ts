@@ -25,7 +25,7 @@ export interface ProviderEvent {
   readonly durationMs: number;
 }
 
-export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random' | 'addSecret'> {
+export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random'> {
   readonly version: string;
   readonly secrets: SecretFiles;
   /**
@@ -44,12 +44,12 @@ export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
   options: ProviderOptions,
 ) => {
-  const { clock, random, version, lookup, secrets, addSecret, onEvent } = options;
+  const { clock, random, version, lookup, secrets, onEvent } = options;
   const { connect = createConnections } = options;
   const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
-  const tls = createTlsContextSource(provider.tls, { secrets, addSecret, clock });
+  const tls = createTlsContextSource(provider.tls, { secrets, clock });
   const way = { tls, proxies, userAgent, timeoutMs, clock, lookup };
   const connections = connect({ ...way, peer: 'the provider', url: baseUrl });
   const tokenConnections = connect({
@@ -68,7 +68,6 @@ export const createProvider = (
     clock,
     random,
     secrets,
-    addSecret,
     onEvent,
   });
 

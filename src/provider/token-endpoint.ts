@@ -43,9 +43,7 @@ export interface TokenOptions {
   /** Aborts when the service stops: nothing is asked any more, and nothing told. */
   readonly closing: AbortSignal;
   /** The client secret, or the access token, may be in a file. */
-  readonly secrets: Pick<SecretFiles, 'reader' | 'states' | 'noteUse'>;
-  /** Is given every secret that turns up while the service runs, so that none is ever written. */
-  readonly addSecret: (variable: string, secret: string) => void;
+  readonly secrets: Pick<SecretFiles, 'reader' | 'states' | 'noteUse' | 'addSecret'>;
   readonly onEvent: (event: TokenEvent) => void;
 }
 

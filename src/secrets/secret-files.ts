@@ -43,7 +43,7 @@ export type SecretCheck = (name: SecretName, text: string) => string | undefined
 
 export interface SecretFilesOptions extends WatchedFilesOptions {
   readonly problemOf: SecretCheck;
-  /** Called with each secret before it is used, so that it is redacted from all output. */
+  /** Is given each secret before it is used, so that it is redacted from all output. */
   readonly addSecret: (variable: string, secret: string) => void;
 }
 
@@ -53,6 +53,7 @@ export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFi
   const files = createWatchedFiles(options);
   return {
     ...files,
+    addSecret,
     /**
      * A function that gives a secret. One in a file is read again each time.
      * @param secretsIn what of the file's content is secret; by default all of it
@@ -64,15 +65,14 @@ export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFi
       secretsIn: (text: string) => readonly string[] = (text) => [text],
     ): (() => Promise<string>) => {
       if ('reveal' in source) return () => Promise.resolve(source.reveal());
-      const { isToken, withdrawal }: SecretKind = SECRETS[name];
+      const { withdrawal }: SecretKind = SECRETS[name];
       const variable = `${name}_FILE`;
       return files.add({
         variables: [variable],
         withdrawal,
         read: async (limits) => {
-          const { text, problem } = await readSecretFile(source.path, isToken, limits);
-          const wrong = problem ?? problemOf(name, text);
-          if (wrong !== undefined) return { problems: [{ variable, text: wrong }] };
+          const { text, problem } = await readSecret(name, source.path, problemOf, limits);
+          if (problem !== undefined) return { problems: [{ variable, text: problem }] };
           for (const secret of secretsIn(text)) addSecret(variable, secret);
           return { value: text, problems: [] };
         },
@@ -81,19 +81,23 @@ export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFi
   };
 };
 
-const readSecretFile = async (
+/** The secret in a file, and what is wrong with it, if anything is. */
+const readSecret = async (
+  name: SecretName,
   path: string,
-  isToken: boolean,
+  problemOf: SecretCheck,
   limits?: ReadLimits,
-): Promise<{ readonly text: string; readonly problem?: string }> => {
+): Promise<{ readonly text: string; readonly problem: string | undefined }> => {
+  let content: string;
   try {
-    const text = await readTextFile(path, MAX_SECRET_BYTES, limits);
-    // Editors end a file with a line break, which is not part of the secret. Spaces may be, except
-    // in a token.
-    return { text: isToken ? text.trim() : text.replace(/(?<![\r\n])[\r\n]+$/, '') };
+    content = await readTextFile(path, MAX_SECRET_BYTES, limits);
   } catch (error) {
     return { text: '', problem: describeUnreadable(error, MAX_SECRET_BYTES) };
   }
+  // Editors end a file with a line break, which is not part of the secret. Spaces may be, except in
+  // a token.
+  const text = SECRETS[name].isToken ? content.trim() : content.replace(/(?<![\r\n])[\r\n]+$/, '');
+  return { text, problem: problemOf(name, text) };
 };
 
 /** What is wrong with the file of a secret, for the start. */
@@ -101,7 +105,4 @@ export const fileProblem = async (
   name: SecretName,
   path: string,
   problemOf: SecretCheck,
-): Promise<string | undefined> => {
-  const { text, problem } = await readSecretFile(path, SECRETS[name].isToken);
-  return problem ?? problemOf(name, text);
-};
+): Promise<string | undefined> => (await readSecret(name, path, problemOf)).problem;

@@ -7,7 +7,8 @@ import {
   readRegularFile,
   type ReadLimits,
 } from '../regular-file.ts';
-import type { FileProblem, Reading, WatchedFiles } from './watched-files.ts';
+import type { SecretFiles } from './secret-files.ts';
+import type { FileProblem, Reading } from './watched-files.ts';
 
 // The files of mutual TLS and private authorities: client certificate, private key, extra
 // authorities, all in PEM. They are checked at the start and read again for each connection, so
@@ -26,9 +27,7 @@ export type TlsFiles = Readonly<Partial<Record<TlsVariable, string | undefined>>
 export type TlsContextSource = ReturnType<typeof createTlsContextSource>;
 
 export interface TlsContextOptions {
-  readonly secrets: Pick<WatchedFiles, 'add'>;
-  /** Is given the private key before it is used, so that it is never written. */
-  readonly addSecret: (variable: string, secret: string) => void;
+  readonly secrets: Pick<SecretFiles, 'add' | 'addSecret'>;
   /** The dates of certificates are checked against it. */
   readonly clock: Pick<Clock, 'wallMs'>;
 }
@@ -43,7 +42,7 @@ export const checkTlsFiles = async (
 ): Promise<readonly FileProblem[]> => (await readTlsFiles(files, nowMs)).problems;
 
 export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptions) => {
-  const { secrets, addSecret, clock } = options;
+  const { secrets, clock } = options;
   let problem: string | undefined;
 
   const read = async (limits: ReadLimits, last?: Usable): Promise<Reading<Usable>> => {
@@ -53,8 +52,8 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
     if (value && value !== last) {
       // The lines of the key's PEM, and its DER in Base64.
       const [, body = ''] = PRIVATE_KEY.exec(value.pems) ?? [];
-      addSecret('PROVIDER_TLS_KEY_FILE (PEM)', body.trim());
-      addSecret('PROVIDER_TLS_KEY_FILE (DER)', body.replaceAll(/\s/g, ''));
+      secrets.addSecret('PROVIDER_TLS_KEY_FILE (PEM)', body.trim());
+      secrets.addSecret('PROVIDER_TLS_KEY_FILE (DER)', body.replaceAll(/\s/g, ''));
     }
     return reading;
   };

@@ -78,8 +78,6 @@ export interface WatchedFilesOptions {
   readonly onEvent: (event: SecretFileEvent) => void;
 }
 
-export type WatchedFiles = ReturnType<typeof createWatchedFiles>;
-
 export const createWatchedFiles = (options: WatchedFilesOptions) => {
   const { clock, ioClock } = options;
   const states = createStates(options);

@@ -74,7 +74,7 @@ const createToken = (): AccessToken => {
     connections: createConnections({
       peer: 'the token endpoint',
       url,
-      tls: createTlsContextSource({}, { secrets: secretFiles, addSecret, clock }),
+      tls: createTlsContextSource({}, { secrets: secretFiles, clock }),
       proxies: { https: undefined, http: undefined, exceptions: '' },
       userAgent,
       timeoutMs,
@@ -84,7 +84,6 @@ const createToken = (): AccessToken => {
     clock,
     random: () => 0.5,
     secrets: secretFiles,
-    addSecret,
     onEvent: ({ type }) => void events.push(type),
   });
 };

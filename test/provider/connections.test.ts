@@ -131,7 +131,6 @@ const createLoads = (env: Record<string, string>, isLate = true) => {
     clock,
     secrets: createTestSecrets(clock),
     random: () => 0.5,
-    addSecret: () => undefined,
     onEvent: ({ type }) => void events.push(type),
     connect: watched,
   });

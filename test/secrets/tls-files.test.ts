@@ -94,7 +94,7 @@ test('all problems are told at once', async () => {
 
 describe('while the service runs', () => {
   const secrets = createTestSecrets(createManualClock());
-  const options = { secrets, addSecret: () => undefined, clock: { wallMs: () => NOW_MS } };
+  const options = { secrets, clock: { wallMs: () => NOW_MS } };
 
   test('files that have never been usable are an error, and are found once they are', async () => {
     const cert = join(folder, 'late.pem');
@@ -131,7 +131,8 @@ describe('while the service runs', () => {
 
   test('the key is a secret in each form in which it could be written', async () => {
     const { addSecret, redact } = createRedaction();
-    await createTlsContextSource(FILES, { ...options, addSecret }).current();
+    const watched = createTestSecrets(createManualClock(), addSecret);
+    await createTlsContextSource(FILES, { ...options, secrets: watched }).current();
     const lines = pair.key.trim().split('\n').slice(1, -1);
     const forms = [
       pair.key,
