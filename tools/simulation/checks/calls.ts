@@ -53,14 +53,14 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       const earliestMs = EARLIEST * process.ttlMs;
       if (isForced || !list || askedAtMs - lastAskedMs(list, askedAtMs - 1) >= earliestMs) continue;
       // Where lists look alike: one that was taken, and of another replica one that is known here.
-      const found = calls.findLast(({ list: sent, deliveredAtMs = Infinity, process: by }) => {
-        const knownAtMs = deliveredAtMs + (by === process ? 0 : KNOWN_AFTER_MS);
+      const found = calls.findLast((call) => {
+        const { deliveredAtMs = Infinity } = call;
+        const knownAtMs = deliveredAtMs + (call.process === process ? 0 : KNOWN_AFTER_MS);
         return (
-          sent === list &&
+          call.list === list &&
           (timeline.everyAnswerDiffers
             ? deliveredAtMs < askedAtMs
-            : knownAtMs < askedAtMs &&
-              timeline.listAt(by, Math.min(askedAtMs, deliveredAtMs + SECOND)) === list)
+            : knownAtMs < askedAtMs && timeline.wasTaken(call))
         );
       });
       const sinceMs = found?.askedAtMs ?? -Infinity;

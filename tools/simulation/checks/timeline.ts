@@ -162,6 +162,9 @@ export const createTimeline = (history: History, endedAtMs: number) => {
         expiryMs(process, list, askedAtMs) <= deliveredAtMs,
     );
 
+  /** Whether the list of a call was served then: the guard may have refused it. */
+  const wasTaken = ({ process, list, deliveredAtMs = Infinity }: Call): boolean =>
+    listAt(process, deliveredAtMs + SECOND) === list;
   /**
    * When a list was asked for that a process serves. Where lists look alike, another replica may
    * have been sent the same one later: by itself, or at the earliest.
@@ -170,7 +173,10 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     if (history.everyAnswerDiffers) return lastAskedMs(list, atMs);
     const own = calls.findLast(
       (call) =>
-        call.process === process && call.list === list && (call.deliveredAtMs ?? Infinity) <= atMs,
+        call.process === process &&
+        call.list === list &&
+        (call.deliveredAtMs ?? Infinity) <= atMs &&
+        wasTaken(call),
     );
     return own?.askedAtMs ?? list.askedAtMs[0] ?? -Infinity;
   };
@@ -230,6 +236,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     leaveAloneUntilMs,
     mayGuardRefuse,
     isOverElsewhere,
+    wasTaken,
     askedMsOf,
     decisionOf: (list: BankList): Decision | undefined => decisions.get(list),
     at: (atMs: number, { name }: Process): string => `${moment(atMs)} ${name}`,
