@@ -122,9 +122,11 @@ export const run = async (
       const forMs = Math.min(wantedMs, setup.hours * HOUR - world.nowMs());
       record('sleep', machine.index, until(forMs));
       life.asleepUntilMs = until(forMs);
-      if (isMachine) machine.sleptMs += forMs;
+      // By a clock that stands still the sleep is seen a second too late: only the process sleeps.
+      if (isMachine && 'errorMs' in machine.wall) machine.sleptMs += forMs;
     },
     'wall clock': ({ to }, machine) => {
+      if (machine.life && machine.life.asleepUntilMs > world.nowMs()) return;
       for (const trouble of history.troubles)
         if (trouble.kind === 'clock' && trouble.who === machine.index)
           trouble.untilMs = Math.min(trouble.untilMs, world.nowMs());
