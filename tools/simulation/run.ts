@@ -195,7 +195,8 @@ export const run = async (
   const observe = (life: Life): void => {
     if (life.state !== 'running' && life.state !== 'restoring') return;
     const before = newest.get(life);
-    const served = life.core.list.served()?.list;
+    const found = life.core.list.served();
+    const served = found?.list;
     if (before) before.serving.untilMs = world.nowMs();
     if (before && before.list === served) return;
     const list = served && provider.find(life.process.fields, served.json.toString());
@@ -208,19 +209,19 @@ export const run = async (
     const serving = { process: life.process, fromMs: world.nowMs(), untilMs: world.nowMs(), list };
     history.servings.push(serving);
     newest.set(life, { list: served, serving });
-    // Somebody looks when it has just become too old.
-    const leftMs = list
-      ? life.process.ttlMs +
-        life.process.maxStaleMs -
-        (world.nowMs() - (list.askedAtMs.at(-1) ?? 0))
-      : 0;
-    if (leftMs > 0)
-      world.later(
-        leftMs + 500,
-        life,
-        'a browser comes',
-        () => life.state === 'running' && void visit(surroundings, life),
-      );
+    // Somebody looks when it has just become too old, and when the process should say so.
+    const { ttlMs, maxStaleMs } = life.process;
+    const ages = list
+      ? [world.nowMs() - (list.askedAtMs.at(-1) ?? 0), ttlMs - (found?.freshForMs ?? 0)]
+      : [];
+    for (const leftMs of ages.map((ageMs) => ttlMs + maxStaleMs - ageMs))
+      if (leftMs > 0)
+        world.later(
+          leftMs + 500,
+          life,
+          'a browser comes',
+          () => life.state === 'running' && void visit(surroundings, life),
+        );
   };
   const runUntil = async (untilMs: number): Promise<void> => {
     while (history.defects.length === 0) {

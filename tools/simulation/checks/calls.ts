@@ -86,10 +86,15 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       if (!timeline.everyAnswerDiffers && !isShared) continue;
       const isExcused =
         timeline.troubled(['clock'], process.index, sinceMs, askedAtMs) ||
-        // A failure that another replica had just before is still to be repeated.
+        // A failure that another replica had just before is still to be repeated, also of a load
+        // during which it slept.
+        timeline.troubles.some(
+          ({ kind, untilMs }) =>
+            kind === 'sleep' && untilMs <= askedAtMs && untilMs >= askedAtMs - MINUTE,
+        ) ||
         calls
           .slice(0, index)
-          .some((call) => (call.endedAtMs ?? Infinity) >= sinceMs - MINUTE && call.list !== list);
+          .some((call) => call !== found && (call.endedAtMs ?? Infinity) >= sinceMs - MINUTE);
       if (!isExcused)
         yield `${timeline.at(askedAtMs, process)} calls ${askedAtMs - sinceMs} ms after ${timeline.nameOf(list)}`;
     }

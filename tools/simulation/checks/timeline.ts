@@ -167,12 +167,13 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     listAt(process, deliveredAtMs + SECOND) === list;
   /**
    * When a list was asked for that a process serves. Where lists look alike, another replica may
-   * have been sent the same one later: by itself, or at the earliest.
+   * have been sent the same one later: by itself, or, where lists are shared, at the earliest.
    */
   const askedMsOf = (process: Process, list: BankList, atMs: number): number => {
     if (history.everyAnswerDiffers) return lastAskedMs(list, atMs);
     const own = calls.findLast(
       (call) =>
+        !history.hasRedis &&
         call.process === process &&
         call.list === list &&
         (call.deliveredAtMs ?? Infinity) <= atMs &&
