@@ -27,7 +27,7 @@ export type TlsFiles = Readonly<Partial<Record<TlsVariable, string | undefined>>
 export type TlsContextSource = ReturnType<typeof createTlsContextSource>;
 
 export interface TlsContextOptions {
-  readonly secrets: Pick<SecretFiles, 'add' | 'addSecret'>;
+  readonly secrets: Pick<SecretFiles, 'add' | 'addSecret' | 'unusable'>;
   /** The dates of certificates are checked against it. */
   readonly clock: Pick<Clock, 'wallMs'>;
 }
@@ -43,12 +43,9 @@ export const checkTlsFiles = async (
 
 export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptions) => {
   const { secrets, clock } = options;
-  let problem: string | undefined;
-
   const read = async (limits: ReadLimits, last?: Usable): Promise<Reading<Usable>> => {
     const reading = await readTlsFiles(files, clock.wallMs(), limits, last);
-    const { value, problems } = reading;
-    problem = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ') || undefined;
+    const { value } = reading;
     if (value && value !== last) {
       // The lines of the key's PEM, and its DER in Base64.
       const [, body = ''] = PRIVATE_KEY.exec(value.pems) ?? [];
@@ -57,7 +54,8 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
     }
     return reading;
   };
-  const usable = secrets.add({ variables: TLS_VARIABLES.filter((name) => files[name]), read });
+  const variables: readonly string[] = TLS_VARIABLES.filter((name) => files[name]);
+  const usable = secrets.add({ variables, read });
 
   return {
     /**
@@ -70,7 +68,12 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
      * What was wrong with the files when they were last read: unusable, or expired. One sentence,
      * or undefined.
      */
-    problem: (): string | undefined => problem,
+    problem: (): string | undefined =>
+      secrets
+        .unusable()
+        .filter(({ variable }) => variables.includes(variable))
+        .map(({ variable, problem }) => `${variable} ${problem}`)
+        .join('; ') || undefined,
   };
 };
 
