@@ -178,7 +178,7 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
       stores().map(({ name, failing }) => [{ store: STORE_LABELS[name] }, failing ? 0 : 1]),
     ],
     banks_secret_file_usable: [
-      '1 while the file of a variable can be used, 0 while it is missing or its content is not usable',
+      '1 while the file of a variable can be used, 0 while it is missing or its content is not usable or is refused',
       secretFiles().map(({ variable, unusable }) => [{ variable }, unusable ? 0 : 1]),
     ],
   };
