@@ -64,6 +64,23 @@ test('the time for a head counts from its own first byte, however long its conne
   expect(performance.now() - beganMs).toBeGreaterThanOrEqual(100);
 });
 
+test('the time for which a connection stays open counts from its last answer, however late that came', async () => {
+  let pending: ServerResponse | undefined;
+  const url = await start((_req, res) => (pending = res), { limits: { keepAliveTimeoutMs: 100 } });
+  const [slow, quick] = [await openRaw(url), await openRaw(url)];
+  slow.socket.write(COLD);
+  await eventually(() => pending !== undefined);
+  quick.socket.write(HOT);
+  // Takes as long as the limit.
+  await once(quick.socket, 'close');
+  const answeredMs = performance.now();
+  pending?.end('late');
+  await once(slow.socket, 'close');
+  expect(slow.received()).toContain('late');
+  // The limit, and one second of margin.
+  expect(performance.now() - answeredMs).toBeGreaterThan(1_000);
+});
+
 test.each([
   ['half of it has arrived', 'Content-Length: 9\r\n\r\nhalf'],
   ['all of it has, and another request', `Content-Length: 4\r\n\r\nhalf${COLD}`],

@@ -44,6 +44,29 @@ test('a request that finds no list is logged at error, the failing probe at info
   expect(await levelsOf('/banks', '/readyz')).toEqual(['error', 'info']);
 });
 
+test.each(['on', 'off'])(
+  'with HOT_PATH=%s a secret that a client sends in what is logged of a request is redacted',
+  async (onOrOff) => {
+    // As a trace id it must be hexadecimal.
+    const secret = '5ec2e7c0ffee5ec2e7c0ffee5ec2e7c0';
+    const env = { PROVIDER_ACCESS_TOKEN: secret, TRUST_PROXY: '1', HOT_PATH: onOrOff };
+    rig = await startLoadedRig({ env, emulator: { accessTokens: [secret] } });
+    const headers = {
+      'X-Forwarded-For': secret,
+      'X-Request-Id': secret,
+      traceparent: `00-${secret}-0123456789abcdef-01`,
+    };
+    for (const path of ['/banks', `/${secret}`]) await fetch(`${rig.url}${path}`, { headers });
+    const lines = (): string[] => rig.log().match(/.*"msg":"request".*/g) ?? [];
+    await eventually(() => lines().length === 2);
+    const redacted = { requestId: '[redacted]', ip: '[redacted]', traceId: '[redacted]' };
+    expect(lines().map((line): unknown => JSON.parse(line))).toEqual([
+      expect.objectContaining({ path: '/banks', ...redacted }),
+      expect.objectContaining({ path: '/[redacted]', ...redacted }),
+    ]);
+  },
+);
+
 test('a malformed target is refused before Express reads it, which would make Node print a warning', async () => {
   rig = await startRig();
   const service = await startProcess({ PROVIDER_SANDBOX_BASE_URL: rig.emulator.baseUrl });
