@@ -292,6 +292,29 @@ describeWithRedis('with a real Redis', () => {
       });
   });
 
+  test('a stale list of another replica ends no failure', async () => {
+    const one = await openRig({ provider, clock, storeClock: clock, env: envOf() });
+    await eventually(() => one.service.list.status().isShared === true);
+    const front = await connectionToCut();
+    const two = await start({ env: { CACHE_REDIS_URL: front.url } });
+    front.cut();
+    await provider.behave('some-unusable');
+    await one.service.list.refresh();
+    await one.close();
+    clock.skip(HOUR);
+    await provider.behave('unavailable');
+    await two.service.list.refresh();
+    const failing = two.service.list.status().failing;
+    expect(failing?.attempts).toBe(1);
+    clock.skip(MINUTE);
+    front.mend();
+    await eventually(() => held(two) === 487);
+    expect(two.service.list.status()).toMatchObject({
+      state: 'stale',
+      failing: { sinceMs: failing?.sinceMs },
+    });
+  });
+
   test('the life of the key makes no list young', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);
