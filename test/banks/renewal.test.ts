@@ -41,6 +41,34 @@ test('an acceptance of what the guard refused stays known with the lists that fo
   ]);
 });
 
+test('a list that comes back by itself after a far larger one is no acceptance', async () => {
+  await start({ before: (emulator) => emulator.setBanks(makeBanks(100)) });
+  for (const banks of [1_000, 100]) {
+    rig.emulator.setBanks(makeBanks(banks));
+    await nextLoad(rig);
+    expect(status().held).toMatchObject({ count: banks, decisions: [] });
+  }
+  expect(rig.messages()).not.toContainEqual(expect.stringContaining('accepted'));
+});
+
+test('operators who wait for a load share one, unless they accept other lists', async () => {
+  await start();
+  await rig.emulator.behave('shrunk');
+  const accept = [[], [], ['shrunk'], ['drifted'], ['shrunk']] as const;
+  const failures = await Promise.all(
+    accept.map((reasons) => rig.service.list.refresh(reasons, reasons.join())),
+  );
+  expect(failures.map((failure) => failure?.kind ?? 'none')).toEqual([
+    'shrunk',
+    'shrunk',
+    'none',
+    // Beside the list that has been accepted, it is no longer a smaller one.
+    'none',
+    'none',
+  ]);
+  expect(rig.emulator.listCalls()).toBe(4);
+});
+
 test('while retries back off, requests are answered at once, cause no call, and are told how long to wait', async () => {
   await start({ before: (emulator) => emulator.behave('unavailable') });
   const retryAfter = async (): Promise<unknown> => [
