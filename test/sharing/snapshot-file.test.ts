@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   readlinkSync,
@@ -126,6 +127,22 @@ test('a list that the version before has saved is served while the provider is d
   const told =
     'CACHE_SNAPSHOT_FILE: cannot be written (ENAMETOOLONG); the service continues without it';
   await eventually(() => rig.messages().includes(told));
+});
+
+test('a list that could not be saved is saved a minute later', async () => {
+  const folder = dirname(path);
+  rmSync(folder, { recursive: true });
+  const rig = await start();
+  const failed =
+    'CACHE_SNAPSHOT_FILE: cannot be written (ENOENT); the service continues without it';
+  await eventually(() => rig.messages().includes(failed));
+  mkdirSync(folder);
+  rig.clock.advance(59_999);
+  expect(rig.messages().at(-1)).toBe(failed);
+  rig.clock.advance(1);
+  await eventually(() => rig.messages().includes('CACHE_SNAPSHOT_FILE: works again'));
+  expect(existsSync(path)).toBe(true);
+  expect(provider.listCalls()).toBe(1);
 });
 
 describe('nothing is replaced that the service did not write:', () => {
