@@ -186,6 +186,7 @@ describe('a field inside an object', () => {
     const { upstreamFields, publishableFields } = await readBanks([
       { code: 1, ids: null, logos: [], bic: null },
       { code: 2, ids: { ispb: 1, more: {} }, logos: [{ url: 1 }], bic: ' ' },
+      { code: 3, ids: null, logos: [1], bic: null },
     ]);
     expect(upstreamFields).toEqual(['code', 'logos', 'bic', 'ids.ispb']);
     expect(publishableFields).toEqual([
