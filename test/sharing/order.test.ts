@@ -12,7 +12,14 @@ import { emulate } from '../helpers/emulate.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
-import { openRig, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import {
+  nextLoad,
+  openRig,
+  startLoadedRig,
+  startRig,
+  type Rig,
+  type RigOptions,
+} from '../helpers/rig.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // Which list and which decision goes on, in orders of events that depend on nothing but what Redis
@@ -157,6 +164,9 @@ describeWithRedis('with a real Redis', () => {
         await metric(rig, 'refreshes_total{outcome'),
         await metric(rig, 'refresh_failing{kind'),
       ]).toEqual([attempts, '1']);
+    expect(two.messages()).toContain(
+      'list: load failed: the load of another replica failed; the cached list is still fresh',
+    );
     for (let seconds = 0; seconds < 120; seconds += 5) {
       clock.advance(5_000);
       await clock.turn();
@@ -315,6 +325,32 @@ describeWithRedis('with a real Redis', () => {
     });
   });
 
+  test('the load of a replica that stops is left to the others at their next look', async () => {
+    await provider.behave('stall');
+    const env = envOf({ PROVIDER_TIMEOUT: '30s' });
+    // With a clock of its own, of which the end does not move that of the other one.
+    const own = createManualClock();
+    const one = await openRig({ provider, clock: own, storeClock: clock, env });
+    await eventually(() => provider.listCalls() === 1);
+    await startRig({ provider, clock, storeClock: clock, env });
+    const stopped = one.service.stop({ noticeMs: 0 });
+    own.advance(0);
+    await stopped;
+    clock.advance(5_000);
+    await eventually(() => provider.listCalls() === 2);
+  });
+
+  test('a lease that is longer than any that is meant delays no load', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const [key = ''] =
+      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
+    const lease = { id: 'x', owner: 'x', heldUntilMs: clock.wallMs() + 3_650 * DAY };
+    expect(await redis.command(`SET ${key}:lease '${JSON.stringify(lease)}'`)).toBe('+OK\r\n');
+    await nextLoad(one);
+    expect(provider.listCalls()).toBe(2);
+  });
+
   test('the life of the key makes no list young', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);
@@ -398,15 +434,16 @@ describeWithRedis('with a real Redis', () => {
     const prefix = (signed[0] ?? '').replace(/:head$/, '');
     for (const name of forged)
       await redis.command(`COPY ${name} ${prefix}:${name.split(':').at(-1)} REPLACE`);
-    await redis.command(
-      `SET ${prefix}:lease {"id":"x","owner":"x","heldUntilMs":${clock.wallMs() + 3_000_000}}`,
-    );
+    const lease = { id: 'x', owner: 'x', heldUntilMs: clock.wallMs() + 3_000_000 };
+    const written = await redis.command(`SET ${prefix}:lease '${JSON.stringify(lease)}'`);
+    expect(written).toBe('+OK\r\n');
     const two = await start({ env: key });
     expect([held(one), held(two)]).toEqual([100, 100]);
     provider.setBanks(makeBanks(101));
     const before = provider.listCalls();
-    expect(await one.service.list.refresh()).toBeUndefined();
-    expect(provider.listCalls() - before).toBe(1);
+    await nextLoad(one);
+    // One call for those with the key, and one of the forger.
+    await eventually(() => provider.listCalls() - before === 2);
     clock.advance(5_000);
     await eventually(() => held(one) === 101 && held(two) === 101);
   });
