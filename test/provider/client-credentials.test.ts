@@ -30,6 +30,10 @@ const grant =
     res.setHeader('content-type', 'application/json');
     res.end(JSON.stringify({ access_token: token, token_type: 'Bearer', ...lifetime }));
   };
+const grantFor =
+  (lifetime: unknown): RequestListener =>
+  (_req, res) =>
+    res.end(JSON.stringify({ access_token: 'token-1', expires_in: lifetime }));
 const fail =
   (headers: Record<string, string> = {}): RequestListener =>
   (_req, res) =>
@@ -103,6 +107,16 @@ const isAsked = async (afterMs: number): Promise<boolean> => {
   await use();
   return calls > before;
 };
+
+test.each([0, -1, '0', 'PT1H', true])(
+  'a grant whose expires_in is %j is none, and says so',
+  async (lifetime) => {
+    answer = grantFor(lifetime);
+    await expect(accessToken.current()).rejects.toThrow(
+      'expires_in of its grant is not a number of seconds above 0',
+    );
+  },
+);
 
 test('failed renewals back off while the token is good, obey Retry-After, and begin anew after a success', async () => {
   await use();
