@@ -14,6 +14,7 @@ const SECRETS = {
   ).toString(),
   'spaces and a hyphen': 'ab cd-12 34',
   'spaces, a tab and other scripts': ' c&r+é t\tü="\\\\ /秘密🔑 ',
+  'what Base64 and base64url write with other signs': '>>>???>>>???',
   'four characters': 'Zx9!',
 };
 

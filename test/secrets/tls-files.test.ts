@@ -147,4 +147,17 @@ describe('while the service runs', () => {
       for (const line of lines.slice(0, -1)) expect(redacted).not.toContain(line.slice(0, 40));
     }
   });
+
+  test('the key that a rotation brings is a secret as well', async () => {
+    const { addSecret, redact } = createRedaction();
+    const files = { certFile: file('next.pem', pair.cert), keyFile: file('next.key', pair.key) };
+    const watched = createTestSecrets(createManualClock(), addSecret);
+    const source = createTlsContextSource(pairOf(files), { ...options, secrets: watched });
+    await source.current();
+    file('next.pem', other.cert);
+    file('next.key', other.key);
+    await source.current();
+    for (const key of [pair.key, other.key])
+      expect(redact(key.replaceAll('\n', ''))).toMatch(/^-+BEGIN [A-Z ]+-+\[redacted\]-+END/);
+  });
 });
