@@ -144,6 +144,7 @@ describe.each(CASES)('$variable, $how', ({ variable, how, kind }) => {
     expect(rig.messages().filter((message) => message.startsWith(variable))).toEqual([
       expect.stringContaining(`; ${kind.consequence}`),
     ]);
+    expect(rig.log()).toMatch(new RegExp(`"severity":"WARNING".*"msg":"${variable}: `));
     expect(await health()).toMatchObject({
       status: 'warn',
       secretFiles: { [variable]: { usable: false, unusableSince: expect.any(String) } },
