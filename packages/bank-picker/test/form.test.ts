@@ -95,6 +95,9 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     await choose('341');
     await stage.ask('picker.form.reset()');
     expect([await data(), await text()]).toEqual(['bank=00000000', 'BCO DO BRASIL S.A.']);
+    // As in native fields, it then follows its attribute again.
+    await stage.ask("picker.setAttribute('value', '18236120')");
+    expect([await data(), await text()]).toEqual(['bank=18236120', 'NU PAGAMENTOS - IP']);
     await stage.ask('void (picker.closest("fieldset").disabled = true)');
     expect([await data(), await stage.box().isDisabled()]).toEqual(['', true]);
     await stage.ask('void (picker.closest("fieldset").disabled = false)');

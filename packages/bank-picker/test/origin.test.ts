@@ -142,6 +142,24 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     },
   );
 
+  test('a Retry-After that is a date, as proxies send it, is obeyed', async () => {
+    let retryAfter = '';
+    await openDuring((route) =>
+      route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': retryAfter } }),
+    );
+    await stage.settled('failed');
+    retryAfter = new Date((await stage.ask<number>('Date.now()')) + 20_000).toUTCString();
+    await stage.leave('failed');
+    await stage.settled('failed');
+    const before = attempts();
+    await stage.page.unroute('**/banks');
+    await stage.page.clock.runFor(10_000);
+    expect(attempts()).toBe(before);
+    await stage.page.clock.runFor(10_000);
+    expect(attempts()).toBe(before + 1);
+    await stage.settled('loaded');
+  });
+
   test.each([
     ['the browser is online again', "window.dispatchEvent(new Event('online'))"],
     ['the page is visible again', "document.dispatchEvent(new Event('visibilitychange'))"],
