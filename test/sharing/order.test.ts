@@ -332,12 +332,13 @@ describeWithRedis('with a real Redis', () => {
     const own = createManualClock();
     const one = await openRig({ provider, clock: own, storeClock: clock, env });
     await eventually(() => provider.listCalls() === 1);
-    await startRig({ provider, clock, storeClock: clock, env });
+    const two = await startRig({ provider, clock, storeClock: clock, env });
     const stopped = one.service.stop({ noticeMs: 0 });
     own.advance(0);
     await stopped;
     clock.advance(5_000);
     await eventually(() => provider.listCalls() === 2);
+    expect(two.service.list.status()).toMatchObject({ nextLoadInMs: 0, lastFailure: undefined });
   });
 
   test('a lease that is longer than any that is meant delays no load', async () => {

@@ -9,7 +9,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
-import { listenOn } from '../helpers/free-port.ts';
+import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { startProcess } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
@@ -158,6 +158,53 @@ describeWithRedis('replicas that share Redis', () => {
     },
     60_000,
   );
+
+  test('what was wrong is reported again when it comes back', async () => {
+    const rig = await start();
+    await eventually(() => rig.service.list.status().isShared === true);
+    const told = (line: string): number =>
+      aboutRedis(rig).filter((message) => message === `CACHE_REDIS_URL: ${line}`).length;
+    for (let outages = 1; outages <= 2; outages += 1) {
+      await redis.command('CONFIG SET maxmemory 1');
+      await nextLoad(rig);
+      await eventually(() => told('is full (OOM); the service continues without it') === outages);
+      const { body } = await supertest(rig.url).get('/healthz').expect(200);
+      expect(body).toMatchObject({ status: 'warn', stores: { CACHE_REDIS_URL: { works: false } } });
+      await redis.command('CONFIG SET maxmemory 0');
+      await eventually(() => told('works again') === outages);
+    }
+  });
+
+  test('what is wrong with the token file of one replica delays no other one', async () => {
+    await start();
+    await keyOfList();
+    const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'missing');
+    const env = { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file };
+    const without = await start({ env });
+    expect(await without.service.list.refresh()).toMatchObject({ kind: 'no_token' });
+    const late = await start();
+    expect(late.service.list.status().lastFailure).toBeUndefined();
+  });
+
+  test('a Cluster gets the password as it is, without its escapes', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+    const busPort = await findFreePort();
+    const options = `--cluster-enabled yes --cluster-announce-ip 127.0.0.1 --cluster-port ${busPort}`;
+    const cluster = await redisOfTest(
+      ...options.split(' '),
+      '--cluster-config-file',
+      join(folder, 'nodes'),
+    );
+    await cluster.command('CLUSTER ADDSLOTSRANGE 0 16383');
+    await becomes('a Cluster with all its slots', async () =>
+      (await cluster.command('CLUSTER INFO')).includes('cluster_state:ok'),
+    );
+    await cluster.command("CONFIG SET requirepass 'p@ss/word'");
+    const url = cluster.url.replace('//', '//:p%40ss%2Fword@');
+    const rig = await start({ env: { CACHE_REDIS_URL: url } });
+    await eventually(() => rig.service.list.status().isShared === true);
+    expect(aboutRedis(rig)).toEqual(['CACHE_REDIS_URL: no saved list yet']);
+  });
 
   test('a value of a hundred megabytes is not fetched', async () => {
     const one = await start();
