@@ -40,20 +40,20 @@ const expectProblem = (answer: RawAnswer): void => {
 };
 const statusesOf = (answers: readonly RawAnswer[]): number[] => answers.map(({ status }) => status);
 
-test.each(REFUSED)(
-  'refused with problem+json, on both ports: %s',
+test.each(REFUSED)('both ports refuse with problem+json: %s', async (_name, bytes, statuses) => {
+  const answers = await paths.ask(bytes);
+  expect(statusesOf(answers)).toEqual(statuses);
+  // The management port refuses as the public one, and has no /banks.
+  const others = await sendRaw(paths.hot.operatorsUrl, bytes.replaceAll('/banks', '/healthz'));
+  expect(statusesOf(others)).toEqual(statuses);
+  for (const answer of [...answers, ...others]) if (answer.status >= 400) expectProblem(answer);
+});
+
+test.each(ANSWERED)(
+  'with HOT_PATH on and off, the response is the same to: %s',
   async (_name, bytes, statuses) => {
     const answers = await paths.ask(bytes);
     expect(statusesOf(answers)).toEqual(statuses);
-    // The management port refuses as the public one, and has no /banks.
-    const others = await sendRaw(paths.hot.operatorsUrl, bytes.replaceAll('/banks', '/healthz'));
-    expect(statusesOf(others)).toEqual(statuses);
-    for (const answer of [...answers, ...others]) if (answer.status >= 400) expectProblem(answer);
+    answers.forEach(expectSecured);
   },
 );
-
-test.each(ANSWERED)('answered: %s', async (_name, bytes, statuses) => {
-  const answers = await paths.ask(bytes);
-  expect(statusesOf(answers)).toEqual(statuses);
-  answers.forEach(expectSecured);
-});

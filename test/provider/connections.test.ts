@@ -173,7 +173,7 @@ test('a load that ends while it waits for a token asks for no list', async () =>
 test.each([
   [1_024, 'resolves'],
   [1_025, 'too_large'],
-])('of PROVIDER_MAX_BODY=1kb, a response of %i bytes: %s', async (bytes, outcome) => {
+])('with PROVIDER_MAX_BODY=1kb, a load of %i bytes ends as %s', async (bytes, outcome) => {
   const [start, end] = ['[{"code":"', '"}]'];
   answer = (_req, res) => res.end(start + 'x'.repeat(bytes - start.length - end.length) + end);
   const { load } = createLoads({ PROVIDER_ACCESS_TOKEN: 'token', PROVIDER_MAX_BODY: '1kb' }, false);

@@ -221,7 +221,7 @@ test('there are at least 40 of them', () => {
 });
 
 test.each(Object.entries(SHAPES))(
-  '%s',
+  'clients and operators are told what is right for this shape: %s',
   async (_name, { list, token, answer, env, status, says, fix }) => {
     const emulator = await emulate(CLIENT);
     if (list) await emulator.behave(list);

@@ -248,7 +248,7 @@ describe('a saved list', () => {
   });
 });
 
-describe('is refused', () => {
+describe('an envelope is refused', () => {
   test('beyond its largest size, to the byte', async () => {
     const text = forge(LIST);
     expect((await open(text.padEnd(envelope.maxBytes))).count).toBe(2);
@@ -274,7 +274,7 @@ describe('is refused', () => {
     ['another version', forge(LIST, { version: 2 }), /another version/],
     ['other settings', forge(LIST, { provenance: 'others' }), /another configuration/],
     ['another checksum', forge(LIST, { checksum: digest(`${LIST} `) }), /damaged/],
-  ])('%s', async (_name, text, message) => {
+  ])('with %s', async (_name, text, message) => {
     expect(await refusalOf(text)).toMatch(message);
   });
 
@@ -289,7 +289,7 @@ describe('is refused', () => {
     ['something before the list', ` ${LIST}`],
     ['something after the list', `${LIST} `],
     ['another member after the list', `${LIST.slice(0, -1)},"x":1]`],
-  ])('a list of the wrong shape, with %s', async (_name, list) => {
+  ])('for a list of the wrong shape, with %s', async (_name, list) => {
     expect(await refusalOf(forge(list))).toBe('contains a list of the wrong shape; ignored');
   });
 
@@ -298,7 +298,7 @@ describe('is refused', () => {
     ['a field under its name at the provider', '[{"ispb":"1","id":"1","name":"A"}]'],
     ['an entry without a required field', '[{"id":null,"name":"A"},{"id":"1","name":"A"}]'],
     ['an entry twice', '[{"id":"1","name":"A"},{"id":"1","name":"A"}]'],
-  ])('a list that this service would not write, because of %s', async (_name, banks) => {
+  ])('for a list that this service would not write, because of %s', async (_name, banks) => {
     expect(await refusalOf(forge(listWith(TIMES, banks)))).toBe(
       'contains an altered list; ignored',
     );

@@ -19,16 +19,21 @@ const ALL = filled(100, 'x');
 const fewer = (before: number, now: number) =>
   `filled in ${before} % of entries before, ${now} % now`;
 
-describe('with a drift of at most 20 %', () => {
+describe('a limit of 20 %', () => {
   test.each<[string, unknown[], unknown[], string | undefined]>([
     ['nothing changes', ALL, filled(100, 'y'), undefined],
     ['21 % are lost', ALL, filled(79, 'x'), fewer(100, 79)],
     ['20 % of 40 % are lost', filled(40, 'x'), filled(20, 'x'), undefined],
     ['21 points of 40 are lost', filled(40, 'x'), filled(19, 'x'), fewer(40, 19)],
-    ['all are numbers', ALL, filled(100, 1), 'string in 100 % before, number in 100 % now'],
-    ['20 % are numbers', ALL, mixed(80, 20), undefined],
     [
-      '21 % are numbers',
+      'all values become numbers',
+      ALL,
+      filled(100, 1),
+      'string in 100 % before, number in 100 % now',
+    ],
+    ['20 % become numbers', ALL, mixed(80, 20), undefined],
+    [
+      '21 % become numbers',
       ALL,
       mixed(79, 21),
       'string in 100 % before, string in 79 %, number in 21 % now',
@@ -42,14 +47,14 @@ describe('with a drift of at most 20 %', () => {
       'string in 21 % before, number in 100 % now',
     ],
     ['two types lose 11 % each', mixed(50, 50), mixed(39, 39), fewer(100, 78)],
-  ])('%s', async (_name, before, now, description) => {
+  ])('is applied to a field where %s', async (_name, before, now, description) => {
     const [cached, next] = await Promise.all([hundred(before), hundred(now)]);
     expect(findDrift(cached, next, 0.2)).toEqual(
       description === undefined ? [] : [{ field: 'a', description }],
     );
   });
 
-  test('a field that no entry has any more is compared, one that is new is not', async () => {
+  test('is applied to a field that no entry has any more, and not to a new one', async () => {
     const [cached, next] = await Promise.all([
       readBanks([{ a: 1, b: 1 }]),
       readBanks([{ a: 1, c: 1 }]),
@@ -57,7 +62,7 @@ describe('with a drift of at most 20 %', () => {
     expect(findDrift(cached, next, 0.2)).toEqual([{ field: 'b', description: fewer(100, 0) }]);
   });
 
-  test('shares are of each list: neither growing nor shrinking is drift', async () => {
+  test('is applied to the shares in each list, so that neither growing nor shrinking is drift', async () => {
     const long = await readBanks(Array.from({ length: 300 }, (_, index) => ({ a: index })));
     const short = await readBanks([{ a: 1 }]);
     expect([findDrift(long, short, 0), findDrift(short, long, 0)]).toEqual([[], []]);

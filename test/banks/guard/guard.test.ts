@@ -46,11 +46,14 @@ describe('with at least 2 banks and a shrink of at most 20 %', () => {
     [80, 0, 100, undefined],
     [200, 0, 100, undefined],
     [1, 0, 100, 'too_few'],
-  ])('%d banks and %d rejected entries, after %p banks: %s', (count, junk, before, kind) => {
-    const list = { count, rejected: { ...NOTHING_REJECTED, not_an_object: junk }, ...unknown };
-    const cached = before === undefined ? undefined : { count: before, profile: new Map() };
-    expect(errorOf(list, cached, POLICY)?.kind).toBe(kind);
-  });
+  ])(
+    'a list of %d banks and %d rejected entries, after one of %p, ends as %s',
+    (count, junk, before, kind) => {
+      const list = { count, rejected: { ...NOTHING_REJECTED, not_an_object: junk }, ...unknown };
+      const cached = before === undefined ? undefined : { count: before, profile: new Map() };
+      expect(errorOf(list, cached, POLICY)?.kind).toBe(kind);
+    },
+  );
 
   test.each([
     [100, 86_400_000, ''],

@@ -39,10 +39,13 @@ test.each([
   ['of a year', HOUR, 365 * DAY, 5_000, MONTH],
   ['of a year with a TTL of a day', DAY, 365 * DAY, DAY, MONTH],
   ['of an hour with a list for an hour more', HOUR, HOUR, HOUR, HOUR],
-  ['with a list for ten minutes more: until nobody may have it', 600_001, HOUR, HOUR, 600_000],
+  ['with a list for ten minutes more, until nobody may have it,', 600_001, HOUR, HOUR, 600_000],
   ['with a list for ten seconds more', 60_000, HOUR, HOUR, 10_000],
   ['of an hour without a list', 60_000, HOUR, HOUR, 0],
   ['of 20 s without a list', 20_000, 20_000, HOUR, 0],
-])('a Retry-After %s: %d ms', (_what, delayMs, askedForMs, ttlMs, servableForMs) => {
-  expect(retryAfterMs(askedForMs, ttlMs, servableForMs)).toBe(delayMs);
-});
+])(
+  'a Retry-After %s postpones a load by %d ms',
+  (_what, delayMs, askedForMs, ttlMs, servableForMs) => {
+    expect(retryAfterMs(askedForMs, ttlMs, servableForMs)).toBe(delayMs);
+  },
+);

@@ -33,7 +33,7 @@ const banksWith = async (env: Environment): Promise<unknown> => {
 const doctorOf = (env: Environment) =>
   runDoctor({ PROVIDER_ACCESS_TOKEN: '', BANK_FIELDS: '', ...BASE, ...env });
 
-test('a clearing house that does not decode Basic, with its numbers in an object', async () => {
+test('the doctor configures a clearing house that does not decode Basic, with its numbers in an object', async () => {
   const provider = await startClearingHouse();
   closeLater(() => provider.close());
   const env = {
@@ -57,7 +57,7 @@ test('a clearing house that does not decode Basic, with its numbers in an object
   });
 });
 
-test('a hub with JSON, 201, no token_type, JSON:API and pages', async () => {
+test('the doctor configures a hub with JSON, 201, no token_type, JSON:API and pages', async () => {
   const hub = new FintechHub();
   const baseUrl = await hub.start();
   closeLater(() => hub.stop());
@@ -89,7 +89,7 @@ test('a hub with JSON, 201, no token_type, JSON:API and pages', async () => {
   });
 });
 
-test('a gateway that reads credentials from the form, with a list two objects deep', async () => {
+test('the doctor configures a gateway that reads credentials from the form, with a list two objects deep', async () => {
   const gateway = await openLegacyGateway();
   closeLater(() => gateway.close());
   const env = {
