@@ -119,14 +119,16 @@ const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs 
 
 const toFailure = (value: unknown): SavedFailure | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, kind, attempts, failingForMs, askedUntilMs } = value;
+  const { id, kind, attempts, failingForMs, listId, askedUntilMs } = value;
   const isFailure =
     isText(64, id) &&
     isLoadErrorKind(kind) &&
     isWholeUpTo(1e9, attempts) &&
     isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
     isWholeUpTo(MAX_DURATION_MS, askedUntilMs);
-  return isFailure ? { id, kind, attempts, failingForMs, askedUntilMs } : undefined;
+  if (!isFailure) return undefined;
+  const known = isText(64, listId) ? { listId } : {};
+  return { id, kind, attempts, failingForMs, askedUntilMs, ...known };
 };
 
 const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>

@@ -80,9 +80,10 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
         kind,
         attempts,
         failingForMs: Math.max(0, Math.round(clock.wallMs() - sinceMs)),
+        listId: view.place()?.id ?? '',
         askedForMs: Math.max(askedForMs, lease?.failure?.askedForMs ?? 0),
       };
-      // An operator's load has failed, and another one goes on.
+      // An operator's load has failed while another replica loads.
       if (lease?.isLoading && !lease.isOwn) return view.writeLease({ ...lease, failure });
       // Two replicas may have failed at once: the longer wait counts.
       const heldUntilMs = lease?.isLoading ? 0 : (lease?.heldUntilMs ?? 0);

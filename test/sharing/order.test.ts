@@ -265,6 +265,23 @@ describeWithRedis('with a real Redis', () => {
     );
   });
 
+  test('a failure to replace another list than the fresh one is none', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const [head = ''] = (await redis.command('KEYS banks-bff:2:*:head')).match(/banks-\S+/) ?? [];
+    const fail = async (kind: string, listId = ''): Promise<void> => {
+      const failure = { id: kind, kind, attempts: 1, failingForMs: 0, listId, askedUntilMs: 0 };
+      const heldUntilMs = clock.wallMs() + MINUTE;
+      const lease = { id: kind, owner: 'x', heldUntilMs, isLoading: false, failure };
+      await redis.command(`SET ${head.replace(/head$/, 'lease')} '${JSON.stringify(lease)}'`);
+      await pass(5);
+    };
+    await fail('unavailable', 'another');
+    await fail('timeout', one.service.list.status().held?.id);
+    await eventually(() => one.service.list.status().failure?.kind === 'timeout');
+    expect(one.messages().filter((message) => message.includes('load failed'))).toHaveLength(1);
+  });
+
   test('a list that an operator has loaded ends no load of another replica', async () => {
     const [one, two, three] = await startThree({ CACHE_TTL: '1s' });
     await eventually(() => three.service.list.status().isShared === true);

@@ -63,6 +63,8 @@ export interface SharedFailure {
   readonly kind: LoadErrorKind;
   readonly attempts: number;
   readonly failingForMs: number;
+  /** The list that a load was to replace; undefined where a release does not tell. */
+  readonly listId?: string | undefined;
   /**
    * What is left of the provider's `Retry-After`, in milliseconds: each replica bounds it by
    * itself.

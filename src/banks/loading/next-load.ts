@@ -80,6 +80,13 @@ export const createNextLoad = (options: NextLoadOptions) => {
     return Math.max(0, dueMs, retryAfterLeftMs());
   };
 
+  /** Another list than the one that the failed load was to replace is fresh. */
+  const isOver = ({ listId, askedForMs }: SharedFailure): boolean =>
+    listId !== undefined &&
+    askedForMs === 0 &&
+    cached.state() === 'fresh' &&
+    listId !== cached.get()?.id;
+
   const takeOver = (
     { heldUntilMs }: Lease,
     { id, kind, attempts, failingForMs, askedForMs }: SharedFailure,
@@ -109,7 +116,8 @@ export const createNextLoad = (options: NextLoadOptions) => {
     /** Takes over the failure that another replica has shared, once. */
     followOthers: (): void => {
       const lease = fleet.lease();
-      if (lease?.failure && lease.failure.id !== failureId) takeOver(lease, lease.failure);
+      if (!lease?.failure || lease.failure.id === failureId || isOver(lease.failure)) return;
+      takeOver(lease, lease.failure);
     },
     /** Milliseconds for which another replica has the right to make the next request. */
     othersTurnMs: (): number => {
