@@ -88,7 +88,7 @@ export const createBankList = (options: BankListOptions) => {
      * Loads the whole list now, whatever the back-off says, after a load that is under way.
      * @param accept the reasons for which the guard does not refuse this one list
      * @param requestId of the operator's request, for the log
-     * @returns the failure; undefined if the list of this question, or of a later one, is held
+     * @returns the failure; undefined if the list of this request, or of a later one, is held
      */
     refresh: (accept: readonly Acceptance[] = [], requestId = ''): Promise<LoadError | undefined> =>
       renewal.refresh({ accept, requestId }),

@@ -3,7 +3,7 @@ import { freshness, isServable, type Freshness, type FreshnessPolicy } from './f
 import type { Acceptance } from './guard/guard.ts';
 import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
-import type { Position } from './order.ts';
+import type { StorePlace } from './order.ts';
 import type { LoadedList, ReadList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
@@ -13,7 +13,7 @@ import type { Representations } from './representation.ts';
 export interface PastList {
   /** Tells it from every other list, on all replicas. */
   readonly id: string;
-  readonly place: Position;
+  readonly place: StorePlace;
   /** See {@link OrderedList}. */
   readonly isRestored: boolean;
   /** When the provider sent it. Every age is counted from here. */

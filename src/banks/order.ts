@@ -5,7 +5,7 @@ import type { MonotonicMs } from '../clock.ts';
 // clock has a part in it.
 
 /** Where a list stands in the order of the shared store. */
-export interface Position {
+export interface StorePlace {
   /** Names the series of versions in the store; empty while no store has taken any. */
   readonly register: string;
   /** Grows with each list that the store takes. */
@@ -18,12 +18,12 @@ export interface Position {
 }
 
 /** Of a list before any store has taken one. */
-export const NO_POSITION: Position = { register: '', version: 0, id: '' };
+export const NO_PLACE: StorePlace = { register: '', version: 0, id: '' };
 
 /** A list as far as the order is concerned. */
 export interface OrderedList {
   readonly id: string;
-  readonly place: Position;
+  readonly place: StorePlace;
   /**
    * It came from the snapshot, and no store has confirmed it since: what it says may be long past.
    */
@@ -34,7 +34,7 @@ export interface OrderedList {
   readonly sentAtMs: MonotonicMs;
 }
 
-export const isSamePosition = (some: Position, other: Position): boolean =>
+export const isSamePlace = (some: StorePlace, other: StorePlace): boolean =>
   some.register === other.register && some.version === other.version && some.id === other.id;
 
 /** Whether the store has taken the list. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { HeldList, SavedList } from '../banks/cached-list.ts';
 import { CONTENT_CHARS } from '../banks/guard/memory.ts';
-import type { Position } from '../banks/order.ts';
+import type { StorePlace } from '../banks/order.ts';
 import { isJsonObject, parseJson } from '../banks/reading/entry.ts';
 import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
 import { wall } from '../clock.ts';
@@ -90,7 +90,7 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
     /** The largest envelope in bytes; a reader needs no more. */
     maxBytes,
     /** @throws {SecretFileError} if there is to be a signature, and no key is usable */
-    seal: async (saved: HeldList, place: Position, moment: Moment): Promise<Buffer> => {
+    seal: async (saved: HeldList, place: StorePlace, moment: Moment): Promise<Buffer> => {
       const { json, receivedAtMs, changedAtMs, decisions } = saved;
       const times = JSON.stringify({
         receivedAtMs: Math.max(0, Math.round(receivedAtMs)),

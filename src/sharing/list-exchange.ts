@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { HeldList, SavedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { chooseList, isSamePosition, isSaved, type Position } from '../banks/order.ts';
+import { chooseList, isSamePlace, isSaved, type StorePlace } from '../banks/order.ts';
 import { describeStoreFailure, type StoreReport } from './list-store.ts';
 import type { ListRewrite } from './list-rewrite.ts';
 import type { RedisStore, StoreContent } from './redis-store.ts';
@@ -91,8 +91,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
     return { again: !head && cached.served() !== undefined };
   };
 
-  const publish = async (ours: HeldList, theirs: Position | undefined): Promise<Outcome> => {
-    const next = positionAfter(theirs, ours);
+  const publish = async (ours: HeldList, theirs: StorePlace | undefined): Promise<Outcome> => {
+    const next = placeAfter(theirs, ours);
     if (!(await view.writeList(ours, next))) return AGAIN;
     if (cached.get()?.id === ours.id) keeper.confirm(next);
     if (cached.freshForMs() > 0) await lease.end(0);
@@ -110,7 +110,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const isSame = ours !== undefined && place?.id === ours.id;
     if (isSame && !ours.isRestored) {
       // Another replica may have written it again, as another version.
-      if (!isSamePosition(place, ours.place)) keeper.confirm(place);
+      if (!isSamePlace(place, ours.place)) keeper.confirm(place);
       return DONE;
     }
     if (head && refused?.head.equals(head)) return { again: false, problem: refused.problem };
@@ -135,10 +135,10 @@ export const createListExchange = (options: ListExchangeOptions) => {
 };
 
 /**
- * The position that `list` gets after the one in the store. A store without any has lost what it
+ * The place that `list` gets after the one in the store. A store without any has lost what it
  * had: the versions that it gives from then on have no order with those before.
  */
-export const positionAfter = (theirs: Position | undefined, list: HeldList): Position => ({
+export const placeAfter = (theirs: StorePlace | undefined, list: HeldList): StorePlace => ({
   register: theirs?.register || randomUUID(),
   version: Math.max(theirs?.version ?? 0, list.place.version) + 1,
   id: list.id,

@@ -3,7 +3,7 @@ import type { ListKeeper } from '../banks/list-keeper.ts';
 import type { Fleet } from '../banks/loading/fleet.ts';
 import { isSaved } from '../banks/order.ts';
 import type { Clock } from '../clock.ts';
-import { createListExchange, positionAfter } from './list-exchange.ts';
+import { createListExchange, placeAfter } from './list-exchange.ts';
 import { createListRewrite } from './list-rewrite.ts';
 import type { StoreReport } from './list-store.ts';
 import type { RedisStore } from './redis-store.ts';
@@ -77,8 +77,8 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     retryAfterMs: number,
   ): Promise<boolean> => {
     const held = cached.get();
-    if (!held || held.id !== over?.id || view.position()?.id !== held.id) return false;
-    const place = positionAfter(held.place, list);
+    if (!held || held.id !== over?.id || view.place()?.id !== held.id) return false;
+    const place = placeAfter(held.place, list);
     try {
       if (!(await view.writeList(list, place))) return false;
     } catch (error) {
@@ -95,11 +95,11 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     handoverMs: HANDOVER_MS,
     synchronize,
     lease: view.lease,
-    // Without Redis every replica goes on by itself.
+    // Without Redis every replica loads by itself.
     claim: async () => (await lease.claim()) ?? true,
     commit: async (list, over, { isForced, retryAfterMs }) => {
       const isReplaced = (): boolean => cached.get()?.id !== over?.id;
-      // Whoever loads for the first time, or cannot use Redis, holds the list at once: requests may
+      // A first list, or one that Redis cannot take, is held at once: requests may
       // wait for it.
       const mustWriteFirst = (): boolean => {
         const held = cached.get();

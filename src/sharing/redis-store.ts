@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { HeldList, SavedList } from '../banks/cached-list.ts';
-import type { Position } from '../banks/order.ts';
+import type { StorePlace } from '../banks/order.ts';
 import { storeTime, type MonotonicMs } from '../clock.ts';
 import { passwordsIn } from '../config/values.ts';
 import type { SecretFiles, SecretSource } from '../secrets/secret-files.ts';
@@ -43,7 +43,7 @@ export interface StoreContent {
   /** What is compared before a list is written. */
   readonly head: Buffer | undefined;
   /** What the head says; undefined if it says nothing that can be understood. */
-  readonly place: Position | undefined;
+  readonly place: StorePlace | undefined;
   /** What is compared before a lease is written. */
   readonly leaseToken: Buffer | undefined;
   /** Undefined if nobody has it. */
@@ -155,7 +155,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       return bytes && envelope.open(bytes, moment, ttlMs);
     },
     /** Writes the list if the head is still that of `content`. */
-    write: async (list: HeldList, place: Position, content: StoreContent): Promise<boolean> => {
+    write: async (list: HeldList, place: StorePlace, content: StoreContent): Promise<boolean> => {
       const keys = await names();
       const entries = [
         { key: keys.head, value: writeHead(place) },
@@ -227,10 +227,10 @@ const PROBE_LIFE_MS = 1_000;
 /** Instead of a head. */
 const SET_ASIDE = Buffer.from('-');
 
-const writeHead = ({ register, version, id }: Position): Buffer =>
+const writeHead = ({ register, version, id }: StorePlace): Buffer =>
   Buffer.from(`${register}:${version}:${id}`);
 
-const readHead = (bytes: Buffer | undefined): Position | undefined => {
+const readHead = (bytes: Buffer | undefined): StorePlace | undefined => {
   const [register = '', version = '', id = '', ...rest] =
     bytes?.toString('latin1').split(':') ?? [];
   const isWhole = /^\d{1,16}$/.test(version) && Number(version) <= MAX_VERSION;

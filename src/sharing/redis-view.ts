@@ -1,5 +1,5 @@
 import type { HeldList } from '../banks/cached-list.ts';
-import type { Position } from '../banks/order.ts';
+import type { StorePlace } from '../banks/order.ts';
 import { describeStoreFailure, StoreError, type StoreReport } from './list-store.ts';
 import type { RedisStore, StoreContent } from './redis-store.ts';
 import type { LeaseToWrite } from './saved-lease.ts';
@@ -30,14 +30,14 @@ export const createRedisView = (
     },
     /** An open connection is of no use without the signing key. */
     isUsable: (): boolean => content !== undefined && store.isConnected(),
-    position: (): Position | undefined => content?.place,
+    place: (): StorePlace | undefined => content?.place,
     lease: (): StoreContent['lease'] => (store.isConnected() ? content?.lease : undefined),
     /**
      * Writes a list over the one of the last look.
      * @returns whether it did; if not, another replica has written one
      * @throws {StoreError | SecretFileError}
      */
-    writeList: async (list: HeldList, place: Position): Promise<boolean> =>
+    writeList: async (list: HeldList, place: StorePlace): Promise<boolean> =>
       content !== undefined && store.write(list, place, content),
     /** Writes a lease over the one of the last look. Never rejects. @returns the same */
     writeLease: async (lease: LeaseToWrite): Promise<boolean | undefined> => {

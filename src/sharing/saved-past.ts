@@ -8,7 +8,7 @@ import {
 } from '../banks/cached-list.ts';
 import { ACCEPTANCES } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
-import { NO_POSITION, type Position } from '../banks/order.ts';
+import { NO_PLACE, type StorePlace } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
 import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
@@ -19,7 +19,7 @@ import {
   MAX_DURATION_MS,
   MAX_TIME_MS,
   toList,
-  toPosition,
+  toPlace,
 } from './saved-values.ts';
 import { StoreError } from './list-store.ts';
 
@@ -42,7 +42,11 @@ export interface Moment {
 export const MAX_PAST_BYTES = 64 * 1024;
 
 /** The third line. */
-export const writePast = (saved: HeldList, place: Position, { storeMs, nowMs }: Moment): string => {
+export const writePast = (
+  saved: HeldList,
+  place: StorePlace,
+  { storeMs, nowMs }: Moment,
+): string => {
   const age = (atMs: MonotonicMs): number => Math.round(nowMs - atMs);
   const past = {
     id: saved.id,
@@ -128,12 +132,12 @@ export const readPast = (
   };
 };
 
-const NO_PAST = { place: NO_POSITION, ageMs: 0, decisions: [], memory: [] };
+const NO_PAST = { place: NO_PLACE, ageMs: 0, decisions: [], memory: [] };
 
 /** @throws {StoreError} */
 const toPast = (past: JsonObject) => {
   const { id, savedAtMs, ageMs, hasNextPage } = past;
-  const place = toPosition(past['place']);
+  const place = toPlace(past['place']);
   if (!isText(64, id) || !place || !isWholeUpTo(MAX_TIME_MS, savedAtMs) || !isDuration(ageMs))
     throw new StoreError('contains a list with a damaged past; ignored');
   return {

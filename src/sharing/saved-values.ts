@@ -1,4 +1,4 @@
-import type { Position } from '../banks/order.ts';
+import type { StorePlace } from '../banks/order.ts';
 import { isJsonObject } from '../banks/reading/entry.ts';
 
 // What a store may hold, where it is JSON: untrusted, so each value has a type and a bound.
@@ -21,7 +21,7 @@ export const toList = (value: unknown, max: number): readonly unknown[] =>
 /** Versions count up by one: a million a second would take 30 years to get there. */
 export const MAX_VERSION = 1e15;
 
-export const toPosition = (value: unknown): Position | undefined => {
+export const toPlace = (value: unknown): StorePlace | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { register, version, id } = value;
   return isText(64, register) && isWholeUpTo(MAX_VERSION, version) && isText(64, id)

@@ -34,7 +34,7 @@ export type RememberingList = Pick<ReadList, 'count' | 'entryDigests' | 'profile
 };
 
 /** The time now and how long lists are remembered, in milliseconds. */
-export interface Remembrance {
+export interface MemoryWindow {
   readonly nowMs: MonotonicMs;
   readonly windowMs: number;
 }
@@ -42,7 +42,10 @@ export interface Remembrance {
 const WEEK_MS = 7 * 86_400_000;
 
 /** No longer than a list may be served. */
-export const remembrance = ({ maxStaleMs }: FreshnessPolicy, nowMs: MonotonicMs): Remembrance => ({
+export const memoryWindow = (
+  { maxStaleMs }: FreshnessPolicy,
+  nowMs: MonotonicMs,
+): MemoryWindow => ({
   nowMs,
   windowMs: Math.min(WEEK_MS, maxStaleMs),
 });
@@ -57,20 +60,20 @@ export const CONTENT_CHARS = 22;
 export const wasHeld = (
   cached: RememberingList,
   next: Pick<ReadList, 'entryDigests'>,
-  now: Remembrance,
+  now: MemoryWindow,
 ): boolean => {
   const content = contentOf(next);
   return inWindow(cached.earlier, now).some((list) => list.content === content);
 };
 
 /** The entries of the largest list of the window, `cached` included. */
-export const largestCount = (cached: RememberingList, now: Remembrance): number =>
+export const largestCount = (cached: RememberingList, now: MemoryWindow): number =>
   Math.max(cached.count, ...inWindow(cached.earlier, now).map(({ count }) => count));
 
 /** By published field, how well it was filled in the lists of the window, `cached` not included. */
 export const bestFilled = (
   cached: RememberingList,
-  now: Remembrance,
+  now: MemoryWindow,
 ): ReadonlyMap<string, FillRates> =>
   inWindow(cached.earlier, now)
     .map(({ filled }) => filled)
@@ -80,7 +83,7 @@ export const bestFilled = (
 export const remember = (
   cached: RememberingList,
   next: Pick<ReadList, 'entryDigests'>,
-  now: Remembrance,
+  now: MemoryWindow,
 ): readonly EarlierList[] => {
   const known = [...inWindow(cached.earlier, now), toEarlier(cached, now)];
   const content = contentOf(next);
@@ -95,7 +98,7 @@ export const remember = (
   );
 };
 
-const toEarlier = (list: RememberingList, { nowMs }: Remembrance): EarlierList => ({
+const toEarlier = (list: RememberingList, { nowMs }: MemoryWindow): EarlierList => ({
   content: contentOf(list),
   count: list.count,
   filled: fillRates(list.profile, list.count),
@@ -116,7 +119,7 @@ const ratesOf = (rate: (type: JsonType) => number): FillRates => {
 
 const inWindow = (
   lists: readonly EarlierList[],
-  { nowMs, windowMs }: Remembrance,
+  { nowMs, windowMs }: MemoryWindow,
 ): readonly EarlierList[] => lists.filter(({ heldUntilMs }) => nowMs - heldUntilMs <= windowMs);
 
 /** So many lists are remembered one by one; older ones together, in parts of the window. */
@@ -127,7 +130,7 @@ export const MAX_EARLIER_LISTS = RECENT_LISTS + WINDOW_PARTS + 1;
 
 const thinned = (
   lists: readonly EarlierList[],
-  { windowMs }: Remembrance,
+  { windowMs }: MemoryWindow,
 ): readonly EarlierList[] => {
   const parts: EarlierList[] = [];
   for (const list of lists.slice(0, -RECENT_LISTS)) {

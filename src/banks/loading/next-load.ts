@@ -44,8 +44,8 @@ export const createNextLoad = (options: NextLoadOptions) => {
     if (!retryAfter) return 0;
     const { sinceMs, untilMs } = retryAfter;
     // A list that was certainly requested after it ends it.
-    const isOver = (cached.get()?.sentAtMs ?? -Infinity) - loadTimeoutMs > sinceMs;
-    return isOver ? 0 : Math.max(0, untilMs - clock.monotonicMs());
+    const isEnded = (cached.get()?.sentAtMs ?? -Infinity) - loadTimeoutMs > sinceMs;
+    return isEnded ? 0 : Math.max(0, untilMs - clock.monotonicMs());
   };
 
   /** The provider, or another replica, asks for this wait. */
@@ -81,7 +81,7 @@ export const createNextLoad = (options: NextLoadOptions) => {
   };
 
   /** Another list than the one that the failed load was to replace is fresh. */
-  const isOver = ({ listId, askedForMs }: SharedFailure): boolean =>
+  const isOutdated = ({ listId, askedForMs }: SharedFailure): boolean =>
     listId !== undefined &&
     askedForMs === 0 &&
     cached.state() === 'fresh' &&
@@ -116,7 +116,7 @@ export const createNextLoad = (options: NextLoadOptions) => {
     /** Takes over the failure that another replica has shared, once. */
     followOthers: (): void => {
       const lease = fleet.lease();
-      if (!lease?.failure || lease.failure.id === failureId || isOver(lease.failure)) return;
+      if (!lease?.failure || lease.failure.id === failureId || isOutdated(lease.failure)) return;
       takeOver(lease, lease.failure);
     },
     /** Milliseconds for which another replica has the right to make the next request. */

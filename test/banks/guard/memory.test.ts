@@ -4,7 +4,7 @@ import {
   largestCount,
   MAX_EARLIER_LISTS,
   remember,
-  remembrance,
+  memoryWindow,
   wasHeld,
   type EarlierList,
 } from '../../../src/banks/guard/memory.ts';
@@ -28,7 +28,7 @@ const banks = (count: number, name = ''): Promise<Banks> =>
 const replica = (maxStaleMs = 7 * DAY) => {
   let cached: (Banks & { readonly earlier: readonly EarlierList[] }) | undefined;
   const at = (hours: number) =>
-    remembrance({ ttlMs: HOUR, maxStaleMs }, monotonic(BEGINNING + hours * HOUR));
+    memoryWindow({ ttlMs: HOUR, maxStaleMs }, monotonic(BEGINNING + hours * HOUR));
   return {
     at,
     take: async (hours: number, count: number, name?: string): Promise<void> => {
@@ -80,7 +80,7 @@ test('the best filled list of the window is known by field and type', async () =
       Array.from({ length: 10 }, (_, code) => ({ code, name: code < filled ? 'A' : null })),
     );
   const now = (hours: number) =>
-    remembrance({ ttlMs: HOUR, maxStaleMs: DAY }, monotonic(BEGINNING + hours * HOUR));
+    memoryWindow({ ttlMs: HOUR, maxStaleMs: DAY }, monotonic(BEGINNING + hours * HOUR));
   let cached = { ...(await named(10)), earlier: [] as readonly EarlierList[] };
   for (const [hour, filled] of [9, 8, 7].entries()) {
     const next = await named(filled);
