@@ -66,7 +66,7 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       const sinceMs = found?.askedAtMs ?? -Infinity;
       if (askedAtMs - sinceMs >= earliestMs || !timeline.isAgeKnown(list, askedAtMs)) continue;
       // A list that looks the same may have come to a replica that could not share it.
-      const fromMs = askedAtMs - HOUR;
+      const fromMs = Math.min(sinceMs, askedAtMs - HOUR);
       const isShared =
         !timeline.troubled(
           ['redis', 'silent redis'],

@@ -113,7 +113,9 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     if (!list || decisions.has(list)) continue;
     const before = servingsOf
       .get(process)
-      ?.findLast((serving) => serving.fromMs <= deliveredAtMs && serving.list !== list)?.list;
+      ?.findLast(
+        (serving) => serving.fromMs <= deliveredAtMs && serving.list && serving.list !== list,
+      )?.list;
     const inherited = before && decisions.get(before);
     decisions.set(
       list,
