@@ -157,7 +157,10 @@ const waitForNext = (connection: Connection): void => {
 
 /** Counts what the connection holds now, which is progress. */
 const hold = (connection: Connection): void =>
-  connection.shared.memory.hold(connection, heldBy(connection));
+  connection.shared.memory.hold(
+    connection,
+    connection.state === 'closing' ? 0 : heldBy(connection),
+  );
 
 const giveToNode = (connection: Connection, head: Buffer): void => {
   const stream = (connection.stream ??= connectToNode(connection));
@@ -240,7 +243,7 @@ const dropWork = (connection: Connection): void => {
   connection.state = 'closing';
   connection.received = NOTHING;
   releaseStream(connection);
-  connection.shared.memory.hold(connection, 0);
+  hold(connection);
 };
 
 /** In a buffer of its own: a small one would be part of a larger one, which it would keep. */

@@ -56,8 +56,8 @@ interface Contents {
 /** What counts for a connection: what the worst shape takes, on Node 20 and 26. */
 export const heldBy = ({ socket, received, stream, exchange }: Contents): number => {
   let bytes = 0;
-  if (received.length > 0)
-    bytes += received.buffer.byteLength + (socket.isPaused() ? PER_PAUSED : 0);
+  if (received.length > 0) bytes += received.buffer.byteLength;
+  if (socket.isPaused()) bytes += PER_PAUSED;
   if (stream) bytes += PER_STREAM;
   if (exchange) {
     const headers = (exchange.response?.req.rawHeaders.length ?? 0) / 2;

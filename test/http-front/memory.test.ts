@@ -48,6 +48,13 @@ test.each([
   await eventually(() => newest?.received().endsWith('late') === true);
 });
 
+test('content that nobody reads is counted as the largest read', async () => {
+  const { open, refusals } = await start(1_000_000);
+  const request = 'POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf';
+  for (let clients = 0; clients < 20; clients += 1) await open(request);
+  expect(refusals).toContain('overloaded');
+});
+
 test('a connection holds nothing of a request that has been answered, or of a client that went away', async () => {
   const { open, pending, refusals } = await start(100_000);
   const request = `GET /fast HTTP/1.1\r\nHost: a\r\n${LONG}\r\n`;
