@@ -2,7 +2,8 @@
 --   wrk ... -s tools/bench/load.lua URL                  every request has the same bytes, with the headers of wrk's -H options
 --   wrk ... -s tools/bench/load.lua URL -- HEADERS       every request has another address and id, as behind a load balancer
 --   wrk ... -s tools/bench/load.lua URL -- HEADERS RATE  the same at a constant rate in requests per second
--- HEADERS are the header lines that do not change. The figures are printed as one line of JSON.
+-- HEADERS are the header lines that do not change. Where they contain {browser}, every request has another browser and cookie
+-- there. The figures are printed as one line of JSON.
 
 local ffi = require('ffi')
 ffi.cdef('typedef struct { long s; long us; } bench_time; int gettimeofday(bench_time *, void *);')
@@ -20,19 +21,28 @@ local COUNT = 4096
 local random = math.random
 local function differing(headers)
   math.randomseed(now())
-  local address, half = {}, {}
+  local address, half, browser = {}, {}, {}
   for i = 0, COUNT - 1 do
     address[i] = string.format('%d.%d.%d.%d', random(1, 223), random(0, 255), random(0, 255), random(1, 254))
     half[i] = string.format('%08x%08x', random(0, 2 ^ 32 - 1), random(0, 2 ^ 32 - 1))
+    browser[i] = string.format(
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.%d.%d Safari/537.36\r\nCookie: session=%s; consent=%d',
+      random(100, 140), random(0, 9999), random(0, 999), half[i], random(0, 1)
+    )
   end
   local before = 'GET ' .. wrk.path .. ' HTTP/1.1\r\nHost: ' .. wrk.headers['Host'] .. '\r\nX-Forwarded-For: '
   local between = '\r\nX-Forwarded-Proto: https\r\nX-Request-Id: '
-  local after = '\r\n' .. headers .. '\r\n'
+  local unchanged, rest = headers:match('^(.*){browser}(.*)$')
+  local after = '\r\n' .. (unchanged or headers .. '\r\n')
+  local last = rest and rest .. '\r\n'
   local first, second = 0, 0
   return function()
     first = first + 1
     if first == COUNT then first, second = 0, second + 1 end
     local other = (first * 7 + second) % COUNT
+    if last then
+      return before .. address[other] .. between .. half[first] .. half[other] .. after .. browser[other] .. last
+    end
     return before .. address[other] .. between .. half[first] .. half[other] .. after
   end
 end

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../../emulator/emulator.ts';
 import type { Bench } from './bench.ts';
+import { compareBuilds } from './builds.ts';
 import { comparePeers } from './compare.ts';
 import { summarise, summariseTail, tailToMarkdown, toMarkdown } from './report.ts';
 import { SCENARIOS } from './scenarios.ts';
@@ -57,7 +58,7 @@ const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
   },
   /** The service alone, as it was built in several checkouts. */
   builds: async (bench) => {
-    const results = await comparePeers(bench, scenarios, checkouts.map(serviceIn));
+    const results = await compareBuilds(bench, scenarios, checkouts.map(serviceIn));
     const summaries = summarise(results, SERVICE);
     print(`\n${toMarkdown(summaries, NODE)}\n`);
     return { summaries, results };

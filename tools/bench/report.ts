@@ -17,9 +17,11 @@ export interface Summary {
   readonly cpuUs: number;
   readonly cpuUsMin: number;
   readonly cpuUsMax: number;
-  /** The peer's median CPU time divided by the service's: above 1 the service is cheaper. */
+  /**
+   * The peer's CPU time divided by the service's, the median of all turns: above 1 the service is
+   * cheaper.
+   */
   readonly ratio: number;
-  readonly ratioOfMinima: number;
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -83,8 +85,7 @@ export const summarise = (results: readonly Result[], service: string): Summary[
         cpuUs: median(peerCosts),
         cpuUsMin: Math.min(...peerCosts),
         cpuUsMax: Math.max(...peerCosts),
-        ratio: median(peerCosts) / median(serviceCosts),
-        ratioOfMinima: Math.min(...peerCosts) / Math.min(...serviceCosts),
+        ratio: median(peerCosts.map((cost, turn) => cost / (serviceCosts[turn] ?? Number.NaN))),
         requestsPerSecond: of('requestsPerSecond'),
         p50Ms: of('p50Ms'),
         p99Ms: of('p99Ms'),
@@ -114,21 +115,10 @@ export const summariseTail = (results: readonly TailResult[]): TailSummary[] =>
 
 const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string])[] = [
   ['CPU µs', ({ cpuUs }) => cpuUs.toFixed(1)],
-  ['min to max', ({ cpuUsMin, cpuUsMax }) => `${cpuUsMin.toFixed(1)} to ${cpuUsMax.toFixed(1)}`],
-  ['ratio', ({ ratio }) => ratio.toFixed(2)],
-  ['ratio of minima', ({ ratioOfMinima }) => ratioOfMinima.toFixed(2)],
-  ['req/s', ({ requestsPerSecond }) => requestsPerSecond.toFixed(0)],
-  ['p50 ms', ({ p50Ms }) => p50Ms.toFixed(2)],
-  ['p99 ms', ({ p99Ms }) => p99Ms.toFixed(2)],
-  ['bytes', ({ wireBytes }) => String(wireBytes)],
-  ['RSS MB after', ({ rssMb }) => rssMb.toFixed(0)],
-  ['most', ({ peakRssMb }) => peakRssMb.toFixed(0)],
-  // One CPU: clearly less than 100 % means that other programs took some of it.
-  [
-    'server busy',
-    ({ cpuUs, requestsPerSecond }) => percent((cpuUs * requestsPerSecond) / 1_000_000, 0),
-  ],
-  ['wrk busy', ({ generatorBusy }) => percent(generatorBusy, 0)],
+  ['least to most', ({ cpuUsMin, cpuUsMax }) => `${cpuUsMin.toFixed(1)} to ${cpuUsMax.toFixed(1)}`],
+  ['requests/s', ({ requestsPerSecond }) => requestsPerSecond.toFixed(0)],
+  ['p99 ms', ({ p99Ms }) => p99Ms.toFixed(1)],
+  ['most memory, MB', ({ peakRssMb }) => peakRssMb.toFixed(0)],
 ];
 
 const percent = (share: number, digits: number): string => `${(share * 100).toFixed(digits)} %`;
@@ -144,17 +134,30 @@ const TAIL_COLUMNS: readonly (readonly [title: string, cell: (row: TailSummary) 
   ['wrk busy', ({ generatorBusy }) => percent(generatorBusy, 0)],
 ];
 
-/** One Markdown table per scenario. */
-export const toMarkdown = (summaries: readonly Summary[], node: string): string =>
-  scenariosOf(summaries)
-    .map((scenario) =>
-      toTable(
-        `${scenario}, ${node}`,
-        COLUMNS,
-        summaries.filter((row) => row.scenario === scenario),
-      ),
-    )
-    .join('\n\n');
+/**
+ * Two Markdown tables: all figures of the first scenario, the programs that take least CPU time
+ * first, and the CPU time of all scenarios, with its ratio to that of the service.
+ */
+export const toMarkdown = (summaries: readonly Summary[], node: string): string => {
+  const scenarios = [...new Set(summaries.map(({ scenario }) => scenario))];
+  const inScenario = (scenario = ''): Summary[] =>
+    summaries
+      .filter((row) => row.scenario === scenario)
+      .toSorted((one, other) => one.cpuUs - other.cpuUs);
+  const first = inScenario(scenarios[0]);
+  const cpuTimes = scenarios.map((scenario) => {
+    const rows = new Map(inScenario(scenario).map((row) => [row.peer, row]));
+    const cell = ({ peer }: Summary): string => {
+      const row = rows.get(peer);
+      return row ? `${row.cpuUs.toFixed(1)} (${row.ratio.toFixed(2)})` : '';
+    };
+    return [scenario, cell] as const;
+  });
+  return [
+    toTable(`${scenarios[0] ?? ''}, ${node}`, COLUMNS, first),
+    toTable(`CPU µs (of the service's), ${node}`, cpuTimes, first),
+  ].join('\n\n');
+};
 
 /** One Markdown table per rate. */
 export const tailToMarkdown = (summaries: readonly TailSummary[], node: string): string =>
@@ -178,7 +181,3 @@ const toTable = <Row extends { readonly peer: string }>(
     `| --- |${' ---: |'.repeat(columns.length)}`,
     ...rows.map((row) => `| ${[row.peer, ...columns.map(([, cell]) => cell(row))].join(' | ')} |`),
   ].join('\n');
-
-const scenariosOf = (summaries: readonly Summary[]): string[] => [
-  ...new Set(summaries.map(({ scenario }) => scenario)),
-];

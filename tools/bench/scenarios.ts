@@ -38,15 +38,25 @@ export const BEHIND_LOAD_BALANCER: Scenario = {
   differs: true,
 };
 
-/** In the others, the requests of a connection have the same bytes. */
+/** Also with another browser and cookie each time: load.lua puts them in. */
+export const VARIED: Scenario = {
+  name: 'varied browsers and cookies, 200 compressed',
+  headers: () => ({ ...CHROME, 'User-Agent': '{browser}' }),
+  differs: true,
+};
+
+export const REVALIDATION: Scenario = {
+  name: 'revalidation, 304',
+  headers: (etag) => ({ ...CHROME, 'If-None-Match': etag }),
+  differs: false,
+};
+
+/** In all but the first two, the requests of a connection have the same bytes. */
 export const SCENARIOS: readonly Scenario[] = [
   BEHIND_LOAD_BALANCER,
+  VARIED,
   { name: 'browser, 200 compressed', headers: () => CHROME, differs: false },
-  {
-    name: 'revalidation, 304',
-    headers: (etag) => ({ ...CHROME, 'If-None-Match': etag }),
-    differs: false,
-  },
+  REVALIDATION,
   { name: 'identity, 200', headers: () => withoutEncodings, differs: false },
 ];
 
@@ -101,6 +111,8 @@ export const check = async (name: string, url: string, expected?: Buffer): Promi
   return {
     browser,
     identity,
-    wireBytes: [forwarded, browser, notModified, identity].map(({ wireBytes }) => wireBytes),
+    wireBytes: [forwarded, forwarded, browser, notModified, identity].map(
+      ({ wireBytes }) => wireBytes,
+    ),
   };
 };

@@ -9,6 +9,7 @@ import { CHROME } from './scenarios.ts';
 // The service itself, built by npm run bench, with the emulator as its provider.
 
 export const SERVICE = 'banks-bff';
+export const SERVICE_WITHOUT_HOT_PATH = `${SERVICE}, HOT_PATH=off`;
 
 const serviceEnv = (emulator: Emulator, port: number): Record<string, string> => ({
   PORT: String(port),

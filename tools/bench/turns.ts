@@ -2,7 +2,7 @@ import type { Bench } from './bench.ts';
 import { PEERS, type Peer } from './peers.ts';
 import { freePort, start, type Running } from './processes.ts';
 import { check, type Checked } from './scenarios.ts';
-import { SERVICE, startService, waitUntilReady } from './service.ts';
+import { SERVICE, SERVICE_WITHOUT_HOT_PATH, startService, waitUntilReady } from './service.ts';
 import { openStage } from './stage.ts';
 
 const service = (name: string, checkout: string, env: Readonly<Record<string, string>>): Peer => ({
@@ -20,7 +20,7 @@ export const serviceIn = (checkout: string): Peer =>
 
 export const PROGRAMS: readonly Peer[] = [
   serviceIn('.'),
-  { ...service(`${SERVICE}, HOT_PATH=off`, '.', { HOT_PATH: 'off' }), hasTail: false },
+  { ...service(SERVICE_WITHOUT_HOT_PATH, '.', { HOT_PATH: 'off' }), hasTail: false },
   ...PEERS,
 ];
 
