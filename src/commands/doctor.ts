@@ -41,7 +41,7 @@ const untriedFiles = (files: readonly ConfigProblem[]): readonly Step[] =>
     .filter(({ variables }) => variables.some((name) => NEEDED_BY_NO_STEP.includes(name)))
     .map((problem) => ({
       name: 'files',
-      verdict: 'FAIL',
+      result: 'FAIL',
       message: describeProblem(problem),
       next: 'Correct the file. The service reads it again twice a second.',
     }));

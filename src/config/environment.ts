@@ -15,7 +15,7 @@ import { whyNoSnapshot } from './snapshot-path.ts';
 import { SECRET_VARIABLES, spellingsOf, VARIABLE_NAMES, VARIABLES } from './variables.ts';
 
 // The process's environment and the .env file, read once at the start. All commands read them here,
-// so that the doctor and check-config judge what the service will use.
+// so that the doctor and check-config check what the service will use.
 
 /** The variables of a process, as `process.env`. */
 export type ProcessEnvironment = Record<string, string | undefined>;

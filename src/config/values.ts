@@ -304,7 +304,7 @@ export const toTrustedProxies = (text: string): number | readonly string[] =>
         'must be the number of proxies in front, or their addresses such as 10.0.0.0/8; not all addresses',
       );
 
-/** Judged by the package that will use it, which refuses a range of all addresses, for example. */
+/** Checked by the package that will use it, which refuses a range of all addresses, for example. */
 const isAddressRange = (text: string): boolean => {
   if (isIP(text.split('/')[0] ?? '') === 0) return false;
   try {

@@ -61,7 +61,7 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
   return {
     ...advice,
     ...(isAboutToken && { name: 'token' }),
-    verdict: 'FAIL',
+    result: 'FAIL',
     message: error.message,
   };
 };

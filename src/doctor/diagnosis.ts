@@ -35,7 +35,7 @@ export const diagnose = (
     ...(clock ? [toStep('clock', clock)] : []),
     ...surroundings,
   ];
-  const failed = steps.filter(({ verdict }) => verdict === 'FAIL').map(({ name }) => name);
+  const failed = steps.filter(({ result }) => result === 'FAIL').map(({ name }) => name);
   const lines = [
     ...steps.flatMap(renderStep),
     ...(working && corrected
@@ -119,7 +119,7 @@ const jsonOf = (body: Buffer): unknown => {
 type Description = readonly [message: string, next?: string | undefined];
 
 const toStep = (name: string, [message, next]: Description): Step =>
-  next ? { name, verdict: 'note', message, next } : { name, verdict: 'ok', message };
+  next ? { name, result: 'note', message, next } : { name, result: 'ok', message };
 
 const describeConfiguration = ({ provider, banks }: Config): Description => {
   const fields = banks.fields ? `${banks.fields.length} fields` : 'every field';

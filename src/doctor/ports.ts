@@ -31,15 +31,15 @@ const tryPort = async ({ port: tried, server }: { port: Port; server: Server }):
   const where = port === 0 ? `any free port of ${host}` : `${port} of ${host}`;
   try {
     await once(server.listen({ port, host }), 'listening');
-    return { name, verdict: 'ok', message: `${where} can be used` };
+    return { name, result: 'ok', message: `${where} can be used` };
   } catch (error) {
     const code = codeOf(error) || 'no code';
     if (code === 'EADDRINUSE' && (await isServiceAt(port, host)))
-      return { name, verdict: 'ok', message: `${where} is used by this service, which is running` };
+      return { name, result: 'ok', message: `${where} is used by this service, which is running` };
     return {
       ...adviseOn(tried, code),
       name,
-      verdict: 'FAIL',
+      result: 'FAIL',
       message: `cannot listen on ${where} (${code})`,
     };
   }

@@ -8,7 +8,7 @@ import type { FieldSeen } from './survey.ts';
 export interface Step {
   readonly name: string;
   /** `note`: it works, but somebody should look at it. */
-  readonly verdict: 'ok' | 'note' | 'FAIL';
+  readonly result: 'ok' | 'note' | 'FAIL';
   readonly message: string;
   /** The likely cause. */
   readonly likely?: string;
@@ -29,8 +29,8 @@ export const size = (bytes: number): string => {
     : `${(bytes / 1_048_576).toFixed(1)} MB`;
 };
 
-export const renderStep = ({ verdict, name, message, likely, next }: Step): string[] => [
-  `${verdict.padEnd(5)} ${name.padEnd(14)} ${message}`,
+export const renderStep = ({ result, name, message, likely, next }: Step): string[] => [
+  `${result.padEnd(5)} ${name.padEnd(14)} ${message}`,
   ...(likely ? [`${' '.repeat(6)}${'likely'.padEnd(14)} ${likely}`] : []),
   ...(next ? [`${' '.repeat(6)}${'next'.padEnd(14)} ${next}`] : []),
 ];

@@ -20,7 +20,7 @@ import { findSymptom, toAdvice, type Symptoms } from './symptoms.ts';
 // Tries what the service uses besides the provider: each configured store, and both ports. Nothing
 // is left behind, and a service that runs meanwhile is not disturbed.
 
-/** A step for each thing that is configured. Never rejects: a failure is a step's verdict. */
+/** A step for each thing that is configured. Never rejects: a failure is a step's result. */
 export const trySurroundings = async (
   config: Config,
   { addSecret }: Redaction,
@@ -37,7 +37,7 @@ const failed = <Words>(message: string, symptom: string, rows: Symptoms<Words>, 
   const row = findSymptom(rows, symptom);
   return {
     ...(row && toAdvice(row, words)),
-    verdict: 'FAIL',
+    result: 'FAIL',
     message: `${message} (${symptom})`,
   } as const;
 };
@@ -90,7 +90,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
   const message = `connected to ${host} and logged in; read, wrote and heard a message, in all after`;
   return {
     name: 'redis',
-    verdict: 'ok',
+    result: 'ok',
     message: `${message} ${ms(performance.now() - startedAtMs)}`,
   };
 };
@@ -104,7 +104,7 @@ const trySnapshot = async (path: string): Promise<Step> => {
   const directory = 'the directory of CACHE_SNAPSHOT_FILE';
   try {
     await writeFile(probe, 'written', { flag: 'wx', mode: 0o600 });
-    return { name: 'snapshot', verdict: 'ok', message: `${directory} can be written` };
+    return { name: 'snapshot', result: 'ok', message: `${directory} can be written` };
   } catch (error) {
     const words = { directory: dirname(target) };
     const code = codeOf(error) || 'no code';

@@ -6,7 +6,8 @@ import type { Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import { codeNote } from './connection-errors.ts';
 
-// The bytes of an answer, unjudged: decompressed, and never more than their limit.
+// The bytes of a response, before anything in them is checked: decompressed, and never more than
+// their limit.
 
 export interface ProviderAnswer {
   readonly status: number;

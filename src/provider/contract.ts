@@ -13,19 +13,19 @@ import { parseHttpDate } from '../http-date.ts';
 // says why not. No network, no time. All that is assumed of an entry is that it is a JSON object;
 // only published fields get through.
 
-export interface JudgeOptions extends ReadOptions {
+export interface CheckOptions extends ReadOptions {
   /** Wall-clock milliseconds, against which a dated `Retry-After` is read. */
   readonly nowMs: number;
 }
 
 /**
- * Judges an answer of `GET /api/v1/banks`.
+ * Checks the response to `GET /api/v1/banks`, and reads the list in it.
  * @throws {LoadError} when it is not a list
  */
 export const processBanksAnswer = async (
   answer: ProviderAnswer,
   contract: ListContract,
-  { nowMs, ...reading }: JudgeOptions,
+  { nowMs, ...reading }: CheckOptions,
 ): Promise<LoadedList> => {
   if (answer.status !== 200) throw toStatusError('the provider', answer, nowMs);
   const problem = labelProblem(answer.contentType);
@@ -42,7 +42,8 @@ export const namesNextPage = (link = ''): boolean =>
   /;\s*rel\s*=\s*(?:"[^"]*\bnext\b|next\b)/i.test(link);
 
 /**
- * An answer that has not what was asked for, by its status. @param nowMs wall-clock milliseconds
+ * The error for a response whose status says that it has no list, or no token.
+ * @param nowMs wall-clock milliseconds
  */
 export const toStatusError = (
   peer: Peer,

@@ -40,9 +40,9 @@ const fileWith = (content: string): string => {
   return path;
 };
 
-/** The verdict of a report in which every step has passed. */
+/** The result of a report in which every step has passed. */
 const ALL_OK = { status: 0, ok: ALL_STEPS };
-const verdictOf = ({ status, steps }: DoctorReport) => ({ status, ok: steps('ok') });
+const resultOf = ({ status, steps }: DoctorReport) => ({ status, ok: steps('ok') });
 
 /** This step has failed, all before it have passed, and none after it is reported. */
 const expectFailure = (
@@ -58,7 +58,7 @@ const expectFailure = (
   expect(text).not.toMatch(/retries continue/i);
 };
 
-test('the built program writes the report to standard output, redacted, and its exit status is the verdict', async () => {
+test('the built program writes the report to standard output, redacted, and its exit status is the result', async () => {
   const emulator = await emulate();
   const run = async (path: string): Promise<{ status: number | null; text: string }> => {
     const env = { PROVIDER_SANDBOX_BASE_URL: `${emulator.baseUrl}${path}` };
@@ -94,10 +94,10 @@ describe('a provider that can be served', () => {
   test('passes with a token by client credentials, and with one from a file', async () => {
     const emulator = await emulate();
     const granted = await diagnose(emulator, clientCredentialsEnv(emulator));
-    expect(verdictOf(granted)).toEqual(ALL_OK);
+    expect(resultOf(granted)).toEqual(ALL_OK);
     expect(granted.text).toContain('granted by the token endpoint');
     const file = { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: fileWith(`${TOKEN}\n`) };
-    expect(verdictOf(await diagnose(emulator, file))).toEqual(ALL_OK);
+    expect(resultOf(await diagnose(emulator, file))).toEqual(ALL_OK);
   });
 
   test('shows under which name a field is published, no name with other characters, and 60 at most', async () => {

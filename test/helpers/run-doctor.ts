@@ -32,9 +32,9 @@ export const runDoctor = async (env: Environment) => {
   return {
     status,
     text,
-    /** The names of the steps of the exchange with this verdict, in their order. */
-    steps: (verdict: 'ok' | 'note' | 'ok|note' | 'FAIL'): string[] =>
-      [...text.matchAll(new RegExp(`^(?:${verdict}) +(\\S+)`, 'gm'))]
+    /** The names of the steps of the exchange with this result, in their order. */
+    steps: (result: 'ok' | 'note' | 'ok|note' | 'FAIL'): string[] =>
+      [...text.matchAll(new RegExp(`^(?:${result}) +(\\S+)`, 'gm'))]
         .map(([, name = '']) => name)
         .filter((name) => !SURROUNDINGS.includes(name)),
     /** The lines about one step; empty if it is not reported. */
