@@ -47,6 +47,7 @@ describeInBrowser('the example in', () => {
     await output.filter({ hasText: 'ISPB 18236120' }).waitFor();
     await next.click();
     await output.filter({ hasText: 'bank=18236120' }).waitFor();
+    expect(await stage.violations()).toEqual([]);
     await stage.page.getByRole('button', { name: 'Recomeçar' }).click();
     await stage.page.waitForFunction("document.querySelector('bank-picker').value === ''");
     expect(await field.inputValue()).toBe('');
