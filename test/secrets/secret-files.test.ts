@@ -265,7 +265,8 @@ describe('the runbook: write, refresh, 200, revoke', () => {
       secretFiles: { PROVIDER_CLIENT_SECRET_FILE: { usable: false } },
     });
     expect(await get('/')).toContain('The file of PROVIDER_CLIENT_SECRET_FILE cannot be used.');
-    await writeFile(file(), 'emulator-secret');
+    // The file was right, and the endpoint learned of it later.
+    rig.emulator.acceptSecrets(['a-wrong-client-secret']);
     await refresh().expect(200);
     expect(await health()).toMatchObject({ status: 'pass' });
   });

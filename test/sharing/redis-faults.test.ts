@@ -332,9 +332,16 @@ describeWithRedis('replicas that share Redis', () => {
     expect(body.detail).toContain(
       'CACHE_REDIS_URL_FILE does not work: Redis refuses the user or the password (WRONGPASS)',
     );
+    const page = async () => (await supertest(rig.operatorsUrl).get('/')).text;
+    expect(await page()).toContain('The file of CACHE_REDIS_URL_FILE cannot be used.');
+    // The address works after all.
+    await redis.command('AUTH second-password\r\nCONFIG SET requirepass first-password');
+    await refresh(rig).expect(200);
+    expect(await page()).not.toContain('cannot be used');
+    await redis.command('AUTH first-password\r\nCONFIG SET requirepass second-password');
     writeFileSync(file, urlWith('second-password'));
     await refresh(rig).expect(200);
-    expect((await supertest(rig.operatorsUrl).get('/')).text).not.toContain('cannot be used');
+    expect(await page()).not.toContain('cannot be used');
   });
 
   test('a refresh while Redis is down says that the address was not verified, and what was', async () => {
