@@ -31,14 +31,15 @@ export interface Call {
   readonly isForced: boolean;
   /** Whether its replica had a list to serve. */
   readonly hadList: boolean;
-  /** When a usable list had arrived completely, and which. */
-  deliveredAtMs?: number;
+  /** When a usable list had arrived completely, and which; infinite without one. */
+  deliveredAtMs: number;
   list?: BankList;
   /** What the provider did instead. */
   failure?: LoadErrorKind;
   /** As the provider said. */
   retryAfterMs?: number | undefined;
-  endedAtMs?: number;
+  /** Infinite while it goes on. */
+  endedAtMs: number;
 }
 
 /** From `fromMs` until `untilMs` a process served this list; undefined: none. */

@@ -130,7 +130,7 @@ export const createProviderWorld = (world: World, history: History) => {
           delayMs,
           life,
           `provider ${what}`,
-          () => void (call.endedAtMs === undefined && run()),
+          () => void (call.endedAtMs === Infinity && run()),
         );
       let body: Readable | undefined;
       signal.addEventListener('abort', () => {
@@ -187,6 +187,8 @@ export const createProviderWorld = (world: World, history: History) => {
           askedAtMs: world.nowMs(),
           isForced: life.refreshes > 0,
           hadList: life.hasList(),
+          deliveredAtMs: Infinity,
+          endedAtMs: Infinity,
         };
         history.calls.push(call);
         try {

@@ -17,7 +17,7 @@ const SETTLED_MS = 15 * SECOND;
 const KNOWN_AFTER_MS = SECOND;
 
 /** A process gives up a call after PROVIDER_TIMEOUT, also one that goes on. */
-const endOf = ({ endedAtMs = Infinity, askedAtMs, process }: Call): number =>
+const endOf = ({ endedAtMs, askedAtMs, process }: Call): number =>
   Math.min(endedAtMs, askedAtMs + process.timeoutMs);
 
 const fleets = ({ calls }: Timeline): Call[][] =>
@@ -54,7 +54,7 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       if (isForced || !list || askedAtMs - lastAskedMs(list, askedAtMs - 1) >= earliestMs) continue;
       // Where lists look alike: one that was taken, and of another replica one that is known here.
       const found = calls.findLast((call) => {
-        const { deliveredAtMs = Infinity } = call;
+        const { deliveredAtMs } = call;
         const knownAtMs = deliveredAtMs + (call.process === process ? 0 : KNOWN_AFTER_MS);
         return (
           call.list === list &&
@@ -80,7 +80,7 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
             timeline.isConnected(
               call.process,
               Math.max(fromMs, call.process.readyAtMs),
-              Math.min(askedAtMs, (call.endedAtMs ?? Infinity) + SECOND),
+              Math.min(askedAtMs, call.endedAtMs + SECOND),
             ),
           );
       if (!timeline.everyAnswerDiffers && !isShared) continue;
@@ -92,9 +92,7 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
           ({ kind, untilMs }) =>
             kind === 'sleep' && untilMs <= askedAtMs && untilMs >= askedAtMs - MINUTE,
         ) ||
-        calls
-          .slice(0, index)
-          .some((call) => call !== found && (call.endedAtMs ?? Infinity) >= sinceMs - MINUTE);
+        calls.slice(0, index).some((call) => call !== found && call.endedAtMs >= sinceMs - MINUTE);
       if (!isExcused)
         yield `${timeline.at(askedAtMs, process)} calls ${askedAtMs - sinceMs} ms after ${timeline.nameOf(list)}`;
     }
@@ -148,14 +146,9 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
   for (const calls of fleets(timeline))
     for (const [index, asked] of calls.entries()) {
       const { retryAfterMs, endedAtMs, process } = asked;
-      if (
-        !retryAfterMs ||
-        endedAtMs === undefined ||
-        endedAtMs - asked.askedAtMs > process.timeoutMs
-      )
-        continue;
+      if (!retryAfterMs || endedAtMs - asked.askedAtMs > process.timeoutMs) continue;
       for (const call of calls.slice(index + 1)) {
-        if (call.deliveredAtMs !== undefined) break;
+        if (call.deliveredAtMs < Infinity) break;
         const isKnown =
           call.process === process ||
           [process, call.process].every((each) =>
@@ -216,7 +209,7 @@ export const attemptsGoOn: Check = function* (timeline) {
   for (const calls of fleets(timeline))
     for (const [index, call] of calls.entries()) {
       const { process, failure, endedAtMs } = call;
-      if (!failure || endedAtMs === undefined) continue;
+      if (!failure) continue;
       const fromMs = timeline.leaveAloneUntilMs(call);
       const dueMs = fromMs + longestRetryMs(process) + 2 * process.timeoutMs + 20 * SECOND;
       const isShaken = timeline.troubled(

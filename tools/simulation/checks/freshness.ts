@@ -93,17 +93,13 @@ export const aKnownFailureIsAnsweredAtOnce: Check = function* (timeline) {
       continue;
     const calls = timeline.calls.filter(({ process: { fields } }) => fields === process.fields);
     const isLoading = calls.some(
-      (call) => call.askedAtMs <= endedAtMs && (call.endedAtMs ?? Infinity) >= atMs - SECOND,
+      (call) => call.askedAtMs <= endedAtMs && call.endedAtMs >= atMs - SECOND,
     );
-    const last = calls.findLast((call) => (call.endedAtMs ?? Infinity) < atMs - 3 * SECOND);
+    const last = calls.findLast((call) => call.endedAtMs < atMs - 3 * SECOND);
     const wasTold =
       last &&
-      timeline.isConnected(
-        last.process,
-        last.askedAtMs - 15 * SECOND,
-        (last.endedAtMs ?? 0) + SECOND,
-      );
-    if (!isLoading && wasTold && last.failure && atMs - (last.endedAtMs ?? 0) < 60 * SECOND)
+      timeline.isConnected(last.process, last.askedAtMs - 15 * SECOND, last.endedAtMs + SECOND);
+    if (!isLoading && wasTold && last.failure && atMs - last.endedAtMs < 60 * SECOND)
       yield `${timeline.at(atMs, process)} answers only after ${endedAtMs - atMs} ms what is known: ${failure}`;
   }
 };

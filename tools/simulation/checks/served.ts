@@ -6,28 +6,16 @@ import { expiryMs, lastAskedMs, SECOND, windowMs, type Check, type Timeline } fr
 
 type ServedList = Serving & { readonly list: BankList };
 
-/** From a list to the next one of the same process. */
-interface Change {
-  readonly process: Process;
-  readonly atMs: number;
-  readonly before: ServedList;
-  readonly after: BankList;
-  /** What the process has served before, oldest first, without a gap. */
-  readonly earlier: readonly ServedList[];
-}
-
-const isList = (serving: Serving): serving is ServedList => serving.list !== undefined;
-
-function* changes({ processes, servingsOf }: Timeline): Iterable<Change> {
+/** What each process served, without a gap. */
+function* stretches({ processes, servingsOf }: Timeline): Iterable<[Process, ServedList[]]> {
   for (const process of processes) {
-    let earlier: ServedList[] = [];
-    for (const serving of servingsOf(process)) {
-      const before = earlier.at(-1);
-      if (before && isList(serving))
-        yield { process, atMs: serving.fromMs, before, after: serving.list, earlier };
-      if (isList(serving)) earlier.push(serving);
-      else earlier = [];
+    let served: ServedList[] = [];
+    for (const { list, ...serving } of servingsOf(process)) {
+      if (!list && served.length > 0) yield [process, served];
+      if (list) served.push({ ...serving, list });
+      else served = [];
     }
+    yield [process, served];
   }
 }
 
@@ -65,40 +53,39 @@ export const agesAreTrue: Check = function* (timeline) {
 };
 
 export const neverBackToWhatWasBefore: Check = function* (timeline) {
-  for (const { process, atMs, before, after, earlier } of changes(timeline)) {
-    if (timeline.isLater(after, before.list, atMs) !== false) continue;
-    // What a process had saved before it was started, and what it made of that alone, has no say beside the others' list.
-    const isRestored = earlier.every(
-      ({ list }) =>
-        lastAskedMs(list, atMs) < process.startedAtMs ||
-        timeline.calls.some((call) => call.list === list && call.process === process),
-    );
-    const isOver =
-      expiryMs(process, before.list, atMs) < atMs ||
-      timeline.isOverElsewhere(process, before.list, atMs) ||
-      !timeline.isAgeKnown(before.list, atMs);
-    // A list that was loaded without knowing of the others' is measured by theirs.
-    const isRefused = timeline.mayGuardRefuse(process, before.list, atMs, (other) =>
-      timeline.servingsOf(other).some(({ list, fromMs }) => list === after && fromMs <= atMs),
-    );
-    if ((timeline.hasSnapshot && isRestored) || isOver || isRefused) continue;
-    yield `${timeline.at(atMs, process)} replaces ${timeline.nameOf(before.list)} by ${timeline.nameOf(after)}`;
-  }
+  for (const [process, served] of stretches(timeline))
+    for (const [index, { list: after, fromMs: atMs }] of served.entries()) {
+      const before = served[index - 1]?.list;
+      if (!before || timeline.isLater(after, before, atMs) !== false) continue;
+      // What a process had saved before it was started, and what it made of that alone, has no say
+      // beside the others' list.
+      const isRestored = served
+        .slice(0, index)
+        .every(
+          ({ list }) =>
+            lastAskedMs(list, atMs) < process.startedAtMs ||
+            timeline.calls.some((call) => call.list === list && call.process === process),
+        );
+      const isOver =
+        expiryMs(process, before, atMs) < atMs ||
+        timeline.isOverElsewhere(process, before, atMs) ||
+        !timeline.isAgeKnown(before, atMs);
+      // A list that was loaded without knowing of the others' is measured by theirs.
+      const isRefused = timeline.mayGuardRefuse(process, before, atMs, (other) =>
+        timeline.servingsOf(other).some(({ list, fromMs }) => list === after && fromMs <= atMs),
+      );
+      if ((timeline.hasSnapshot && isRestored) || isOver || isRefused) continue;
+      yield `${timeline.at(atMs, process)} replaces ${timeline.nameOf(before)} by ${timeline.nameOf(after)}`;
+    }
 };
 
 export const theGuardHolds: Check = function* (timeline) {
-  for (const process of timeline.processes) {
-    /** What the process has served, and what has been the measure since. */
-    let before: ServedList | undefined;
+  for (const [process, served] of stretches(timeline)) {
     let measures: ServedList[] = [];
-    for (const serving of timeline.servingsOf(process)) {
-      if (!isList(serving)) {
-        measures = [];
-        before = undefined;
-        continue;
-      }
+    for (const [index, serving] of served.entries()) {
       const { list: after, fromMs: atMs } = serving;
       const sinceMs = atMs - windowMs(process);
+      const before = served[index - 1]?.list;
       const against = measures.filter(
         ({ list: { shape }, untilMs }) =>
           untilMs >= sinceMs && shape !== after.shape && mustBeRefused(shape, after.shape),
@@ -113,7 +100,7 @@ export const theGuardHolds: Check = function* (timeline) {
             !isAcceptedAfter(timeline, process, list, after, atMs) &&
             !goesEitherWay(timeline, process, list, after),
         );
-        if (measure && !isBack && timeline.isAgeKnown(before.list, atMs))
+        if (measure && !isBack && timeline.isAgeKnown(before, atMs))
           yield `${timeline.at(atMs, process)} takes ${timeline.nameOf(after)} after ${timeline.nameOf(measure.list)}`;
         // Whatever the reason is: the list that is taken is the measure of the next one. What was
         // served before the list that has come back goes on to count.
@@ -121,7 +108,6 @@ export const theGuardHolds: Check = function* (timeline) {
         measures = measures.slice(0, Math.max(0, first));
       }
       measures.push(serving);
-      before = serving;
     }
   }
 };
@@ -131,9 +117,7 @@ export const theGuardHolds: Check = function* (timeline) {
  * infinite where it was not held.
  */
 const heldUntilMs = (timeline: Timeline, list: BankList, after: BankList, atMs: number): number => {
-  const load = timeline.calls.findLast(
-    (call) => call.list === after && (call.deliveredAtMs ?? Infinity) <= atMs,
-  );
+  const load = timeline.calls.findLast((call) => call.list === after && call.deliveredAtMs <= atMs);
   const held =
     load &&
     timeline
@@ -153,9 +137,7 @@ const isBackTo = (timeline: Timeline, process: Process, list: BankList, atMs: nu
       held.untilMs >= atMs - windowMs(process) &&
       timeline.calls.some(
         (call) =>
-          call.list === list &&
-          (call.deliveredAtMs ?? Infinity) > held.fromMs &&
-          (call.deliveredAtMs ?? Infinity) <= atMs,
+          call.list === list && call.deliveredAtMs > held.fromMs && call.deliveredAtMs <= atMs,
       ),
   );
 

@@ -83,9 +83,10 @@ export const createTimeline = (history: History, endedAtMs: number) => {
 
   /** Until when the provider wants no calls, and the fleet obeys: README, "Retries". */
   const leaveAloneUntilMs = ({ retryAfterMs = 0, process, ...call }: Call): number => {
-    const toldAtMs = call.endedAtMs ?? Infinity;
-    const hasList = listAt(process, toldAtMs) !== undefined;
-    return toldAtMs + Math.min(retryAfterMs, hasList ? Math.max(process.ttlMs, HOUR) : MINUTE);
+    const hasList = listAt(process, call.endedAtMs) !== undefined;
+    return (
+      call.endedAtMs + Math.min(retryAfterMs, hasList ? Math.max(process.ttlMs, HOUR) : MINUTE)
+    );
   };
   const postponed = calls.filter(({ retryAfterMs }) => retryAfterMs !== undefined);
   /** Whether the provider answered rightly for the whole interval, and wanted calls. */
@@ -99,17 +100,13 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     );
 
   /** The operator's request that a call was made for. */
-  const acceptanceOf = ({
-    process,
-    askedAtMs,
-    deliveredAtMs = Infinity,
-  }: Call): Refresh | undefined =>
+  const acceptanceOf = ({ process, askedAtMs, deliveredAtMs }: Call): Refresh | undefined =>
     refreshes.find(
       ({ process: asked, accepts, atMs, endedAtMs: answeredAtMs = Infinity }) =>
         accepts && asked === process && atMs <= askedAtMs && answeredAtMs >= deliveredAtMs,
     );
   for (const call of calls) {
-    const { list, process, deliveredAtMs = Infinity } = call;
+    const { list, process, deliveredAtMs } = call;
     if (!list || decisions.has(list)) continue;
     const before = servingsOf
       .get(process)
@@ -156,7 +153,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
    */
   const isOverElsewhere = ({ fields }: Process, list: BankList, atMs: number): boolean =>
     calls.some(
-      ({ process, hadList, askedAtMs, deliveredAtMs = Infinity }) =>
+      ({ process, hadList, askedAtMs, deliveredAtMs }) =>
         !hadList &&
         process.fields === fields &&
         deliveredAtMs <= atMs &&
@@ -165,7 +162,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     );
 
   /** Whether the list of a call was served then: the guard may have refused it. */
-  const wasTaken = ({ process, list, deliveredAtMs = Infinity }: Call): boolean =>
+  const wasTaken = ({ process, list, deliveredAtMs }: Call): boolean =>
     listAt(process, deliveredAtMs + SECOND) === list;
   /**
    * When a list was asked for that a process serves. Where lists look alike, another replica may
@@ -178,7 +175,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
         !history.hasRedis &&
         call.process === process &&
         call.list === list &&
-        (call.deliveredAtMs ?? Infinity) <= atMs &&
+        call.deliveredAtMs <= atMs &&
         wasTaken(call),
     );
     return own?.askedAtMs ?? list.askedAtMs[0] ?? -Infinity;
