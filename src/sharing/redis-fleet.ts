@@ -118,17 +118,16 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       await synchronized;
       return cached.get()?.id === list.id;
     },
-    fail: async (error, failing, failureId, waitMs) => {
+    fail: async (failure, waitMs) => {
       // A second time over what another replica has written meanwhile.
       for (let round = 0; round < 2; round += 1) {
         // oxlint-disable-next-line no-await-in-loop -- see above
         await synchronize();
         // Another replica may have succeeded meanwhile; the provider is left alone nevertheless.
-        if (!keeper.failures.current().failure && !error.retryAfterMs) return 0;
-        const { failure } = view.lease() ?? {};
+        if (!keeper.failures.current().failure && failure.askedForMs === 0) return 0;
+        const { failure: earlier } = view.lease() ?? {};
         // oxlint-disable-next-line no-await-in-loop -- see above
-        if ((await lease.fail(error, failing, failureId, waitMs)) !== false)
-          return failure?.askedForMs ?? 0;
+        if ((await lease.fail(failure, waitMs)) !== false) return earlier?.askedForMs ?? 0;
       }
       return 0;
     },

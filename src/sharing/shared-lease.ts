@@ -1,5 +1,4 @@
-import type { LoadError, LoadErrorKind } from '../banks/load-error.ts';
-import type { FailingLoads } from '../banks/loading/failures.ts';
+import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { SharedFailure } from '../banks/loading/fleet.ts';
 import { monotonic, type Clock, type MonotonicMs } from '../clock.ts';
 import type { RedisView } from './redis-view.ts';
@@ -64,24 +63,16 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
      * @returns whether it is written; false where another replica has written, undefined without
      *   Redis
      */
-    fail: async (
-      { kind, retryAfterMs: askedForMs = 0 }: LoadError,
-      { attempts, sinceMs }: FailingLoads,
-      id: string,
-      waitMs: number,
-    ): Promise<boolean | undefined> => {
-      if (ownFailures.includes(kind)) {
+    fail: async (newest: SharedFailure, waitMs: number): Promise<boolean | undefined> => {
+      if (ownFailures.includes(newest.kind)) {
         await release();
         return undefined;
       }
       const lease = view.lease();
       const failure: SharedFailure = {
-        id,
-        kind,
-        attempts,
-        failingForMs: Math.max(0, Math.round(clock.wallMs() - sinceMs)),
+        ...newest,
         listId: view.place()?.id ?? '',
-        askedForMs: Math.max(askedForMs, lease?.failure?.askedForMs ?? 0),
+        askedForMs: Math.max(newest.askedForMs, lease?.failure?.askedForMs ?? 0),
       };
       // An operator's load has failed while another replica loads.
       if (lease?.isLoading && !lease.isOwn) return view.writeLease({ ...lease, failure });

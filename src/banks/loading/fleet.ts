@@ -1,8 +1,7 @@
 import type { MonotonicMs } from '../../clock.ts';
 import type { HeldList } from '../cached-list.ts';
 import type { ListKeeper } from '../list-keeper.ts';
-import type { LoadError, LoadErrorKind } from '../load-error.ts';
-import type { FailingLoads } from './failures.ts';
+import type { LoadErrorKind } from '../load-error.ts';
 
 // What the renewal needs of the other replicas. None of it ever rejects: without the shared store a
 // replica goes on by itself.
@@ -29,10 +28,9 @@ export interface Fleet {
   commit(list: HeldList, over: HeldList | undefined, details: CommitDetails): Promise<boolean>;
   /**
    * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
-   * @param failureId another one with each failure
    * @returns what is left of the `Retry-After` that another replica got meanwhile, in milliseconds
    */
-  fail(error: LoadError, failing: FailingLoads, failureId: string, waitMs: number): Promise<number>;
+  fail(failure: SharedFailure, waitMs: number): Promise<number>;
 }
 
 export interface CommitDetails {
@@ -59,6 +57,7 @@ export interface Lease {
 }
 
 export interface SharedFailure {
+  /** Another one with each failure. */
   readonly id: string;
   readonly kind: LoadErrorKind;
   readonly attempts: number;
@@ -66,8 +65,8 @@ export interface SharedFailure {
   /** The list that a load was to replace; undefined where a release does not tell. */
   readonly listId?: string | undefined;
   /**
-   * What is left of the provider's `Retry-After`, in milliseconds: each replica bounds it by
-   * itself.
+   * What is left of the provider's `Retry-After`, in milliseconds: bounded by the replica that got
+   * it, and then by each other one.
    */
   readonly askedForMs: number;
 }

@@ -142,9 +142,15 @@ export const createNextLoad = (options: NextLoadOptions) => {
       const { failing } = failures.current();
       if (!failing) return;
       failureId = randomUUID();
+      const shared: SharedFailure = {
+        id: failureId,
+        kind: failure.kind,
+        attempts: failing.attempts,
+        failingForMs: Math.max(0, Math.round(clock.wallMs() - failing.sinceMs)),
+        askedForMs: retryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity),
+      };
       const waitMs = Math.max(0, dueInMs() - fleet.handoverMs);
-      const askedForMs = await fleet.fail(failure, failing, failureId, waitMs);
-      noteRetryAfter(askedForMs, fleet.handoverMs);
+      noteRetryAfter(await fleet.fail(shared, waitMs), fleet.handoverMs);
     },
   };
 };
