@@ -29,5 +29,7 @@ export type ListEvent =
       readonly error: LoadError;
       readonly state: Freshness;
     }
+  /** Its place in the shared store is another one: mostly, the store has taken it. */
+  | { readonly type: 'list-placed'; readonly list: HeldList }
   /** It came from a store. */
   | (Taken & { readonly type: 'list-restored'; readonly state: Freshness });

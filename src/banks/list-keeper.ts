@@ -16,7 +16,7 @@ import { createListCheck } from './list-check.ts';
 import { createListEncoding } from './list-encoding.ts';
 import type { ListEvent } from './list-event.ts';
 import { createFailureRecord } from './loading/failures.ts';
-import { NO_PLACE, type StorePlace } from './order.ts';
+import { isSaved, NO_PLACE, type StorePlace } from './order.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import type { Compressors } from './representation.ts';
 
@@ -89,8 +89,8 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         reasons.length > 0
           ? { id: randomUUID(), madeAtMs: sentAtMs, acceptedAtMs: wallMs, reasons, requestId }
           : undefined;
-      // What a snapshot says was decided, and no store has confirmed, may be long past.
-      const past = current && !current.isRestored ? current.decisions : [];
+      // What a snapshot says was decided, and no store has taken, may be long past.
+      const past = current && (isSaved(current) || !current.isRestored) ? current.decisions : [];
       const encoded = await encode(next, current);
       // What an operator accepts is the measure of what follows, whatever was before.
       const forgets = decision !== undefined || !current || !isUsable(current);
@@ -127,8 +127,10 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       const held = cached.get();
       if (!held) return;
       const times = sentAtMs !== undefined && { sentAtMs, receivedAtMs: receivedAt(sentAtMs) };
-      cached.set({ ...held, place, isRestored: false, ...times });
+      const list = { ...held, place, isRestored: false, ...times };
+      cached.set(list);
       if (times) news.emit('change');
+      onEvent({ type: 'list-placed', list });
     },
     refuses,
     isUsable,

@@ -114,6 +114,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
       case 'secret-file-usable':
         logger.info({ variable: event.variable }, `${event.variable}: is usable again`);
         break;
+      case 'list-placed':
       case 'provider-called':
       case 'request-finished':
       case 'management-refused':
@@ -157,7 +158,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   };
 
   return {
-    taken: (event: Extract<ListEvent, { readonly list: HeldList }>): void => {
+    taken: (event: Extract<ListEvent, { readonly previous: unknown }>): void => {
       const { list, previous } = event;
       if (previous) logDecision(logger, previous, list);
       if (event.type === 'list-renewed') logRenewal(list, previous, event.durationMs);

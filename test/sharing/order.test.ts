@@ -369,6 +369,40 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls()).toBe(2);
   });
 
+  test('the bound of a Retry-After counts from when it came, also for a replica that starts later', async () => {
+    const one = await start({ env: { CACHE_TTL: '30m' } });
+    await provider.behave('rate-limited', { retryAfter: '20000' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.skip(45 * MINUTE);
+    const late = await start({ env: { CACHE_TTL: '30m' } });
+    expect(Math.round(late.service.list.status().nextLoadInMs / MINUTE)).toBe(15);
+  });
+
+  test('a decision that the others have counts as theirs, also after a restart without Redis', async () => {
+    provider.setBanks(makeBanks(100));
+    const connection = await connectionToCut();
+    const kept = { CACHE_SNAPSHOT_FILE: snapshot(), CACHE_REDIS_URL: connection.url };
+    const one = await openRig({ provider, clock, storeClock: clock, env: kept });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start();
+    connection.cut();
+    provider.setBanks(makeBanks(50));
+    expect(await one.service.list.refresh(['shrunk'], 'alone')).toBeUndefined();
+    connection.mend();
+    await eventually(() => held(two) === 50 && one.service.list.status().isShared === true);
+    await one.close();
+    connection.cut();
+    clock.advance(1_000);
+    expect(await two.service.list.refresh()).toBeUndefined();
+    const again = await start({ env: kept });
+    clock.advance(1_000);
+    provider.setBanks(makeBanks(60));
+    expect(await again.service.list.refresh()).toBeUndefined();
+    connection.mend();
+    await eventually(() => held(two) === 60);
+    expect(held(again)).toBe(60);
+  });
+
   test('the life of the key makes no list young', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);

@@ -83,7 +83,15 @@ export const createListLoad = (
         failures.clear();
         const outcome =
           list.representations === previous?.representations ? 'unchanged' : 'changed';
-        onEvent({ type: 'list-renewed', list, previous, outcome, durationMs: elapsedMs() });
+        const held = cached.get();
+        onEvent({
+          type: 'list-renewed',
+          // With its place in the store, if it has got one.
+          list: held?.id === list.id ? held : list,
+          previous,
+          outcome,
+          durationMs: elapsedMs(),
+        });
         return;
       }
       if (!isForced && cached.served()) return;
