@@ -7,7 +7,13 @@ import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../../emulator/emulator.ts'
 import type { Bench } from './bench.ts';
 import { compareBuilds } from './builds.ts';
 import { comparePeers } from './compare.ts';
-import { summarise, summariseTail, tailToMarkdown, toMarkdown } from './report.ts';
+import {
+  startsToMarkdown,
+  summarise,
+  summariseTail,
+  tailToMarkdown,
+  toMarkdown,
+} from './report.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { SERVICE } from './service.ts';
 import { timeStart } from './start.ts';
@@ -53,7 +59,7 @@ const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
   },
   start: async (bench) => {
     const figures = await timeStart(bench, checkouts);
-    print(`start, ${NODE}: ${JSON.stringify(figures, undefined, 1)}`);
+    print(`\n${startsToMarkdown(figures, NODE)}\n`);
     return { figures };
   },
   /** The service alone, as it was built in several checkouts. */

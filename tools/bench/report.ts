@@ -113,6 +113,15 @@ export const summariseTail = (results: readonly TailResult[]): TailSummary[] =>
     };
   });
 
+export interface StartSummary {
+  readonly peer: string;
+  readonly medianMs: number;
+  readonly minMs: number;
+  readonly medianCpuMs: number;
+  /** A second after the first response. */
+  readonly rssAtRestMb: number;
+}
+
 const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string])[] = [
   ['CPU µs', ({ cpuUs }) => cpuUs.toFixed(1)],
   ['least to most', ({ cpuUsMin, cpuUsMax }) => `${cpuUsMin.toFixed(1)} to ${cpuUsMax.toFixed(1)}`],
@@ -123,6 +132,13 @@ const COLUMNS: readonly (readonly [title: string, cell: (row: Summary) => string
 
 const percent = (share: number, digits: number): string => `${(share * 100).toFixed(digits)} %`;
 
+const START_COLUMNS: readonly (readonly [title: string, cell: (row: StartSummary) => string])[] = [
+  ['ms to the first response', ({ medianMs }) => medianMs.toFixed(0)],
+  ['least', ({ minMs }) => minMs.toFixed(0)],
+  ['CPU ms', ({ medianCpuMs }) => medianCpuMs.toFixed(0)],
+  ['memory at rest, MB', ({ rssAtRestMb }) => rssAtRestMb.toFixed(0)],
+];
+
 const TAIL_COLUMNS: readonly (readonly [title: string, cell: (row: TailSummary) => string])[] = [
   ['full load, req/s', ({ fullLoadPerSecond }) => fullLoadPerSecond.toFixed(0)],
   ['req/s', ({ ratePerSecond }) => ratePerSecond.toFixed(0)],
@@ -130,8 +146,6 @@ const TAIL_COLUMNS: readonly (readonly [title: string, cell: (row: TailSummary) 
   ['p99 ms', ({ p99Ms }) => p99Ms.toFixed(2)],
   ['p99.9 ms', ({ p999Ms }) => p999Ms.toFixed(2)],
   ['sent late', ({ late }) => percent(late, 2)],
-  ['latest, ms', ({ latestMs }) => latestMs.toFixed(1)],
-  ['wrk busy', ({ generatorBusy }) => percent(generatorBusy, 0)],
 ];
 
 /**
@@ -158,6 +172,9 @@ export const toMarkdown = (summaries: readonly Summary[], node: string): string 
     toTable(`CPU µs (of the service's), ${node}`, cpuTimes, first),
   ].join('\n\n');
 };
+
+export const startsToMarkdown = (starts: readonly StartSummary[], node: string): string =>
+  toTable(`start, ${node}`, START_COLUMNS, starts);
 
 /** One Markdown table per rate. */
 export const tailToMarkdown = (summaries: readonly TailSummary[], node: string): string =>

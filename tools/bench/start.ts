@@ -3,16 +3,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Bench } from './bench.ts';
 import { inspect } from './load.ts';
 import { ALL_CPUS, freePort } from './processes.ts';
-import { median } from './report.ts';
+import { median, type StartSummary } from './report.ts';
 import { CHROME } from './scenarios.ts';
-import { startService } from './service.ts';
+import { SERVICE, startService } from './service.ts';
 
 /**
  * From starting Node to the first 200, with a saved list on disk and a provider that never answers:
  * the time on all CPUs, and the CPU time, which other work on the machine disturbs less. Of the
  * build in each of `checkouts`, in turns.
  */
-export const timeStart = async (bench: Bench, checkouts: readonly string[]): Promise<object> => {
+export const timeStart = async (
+  bench: Bench,
+  checkouts: readonly string[],
+): Promise<StartSummary[]> => {
   const { emulator, rounds } = bench;
   const starts: readonly Starts[] = checkouts.map((checkout) => ({
     checkout,
@@ -33,7 +36,7 @@ export const timeStart = async (bench: Bench, checkouts: readonly string[]): Pro
   }
   await emulator.behave('healthy');
   return starts.map(({ checkout, elapsedMs, cpuMs, rssMb }) => ({
-    checkout,
+    peer: checkout === '.' ? SERVICE : `${SERVICE} in ${checkout}`,
     medianMs: median(elapsedMs),
     minMs: Math.min(...elapsedMs),
     medianCpuMs: median(cpuMs),
