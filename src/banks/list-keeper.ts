@@ -119,13 +119,13 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       return true;
     },
     /**
-     * The store has this very list, at this place; or, where the id is another one, it does not
-     * take it.
+     * The store has `list` at this place; or, where the id is another one, it does not take it.
+     * Nothing happens if another list has come to be held.
      * @param sentAtMs when it was sent, as the store knows it
      */
-    confirm: (place: StorePlace, sentAtMs?: MonotonicMs): void => {
+    confirm: ({ id }: HeldList, place: StorePlace, sentAtMs?: MonotonicMs): void => {
       const held = cached.get();
-      if (!held) return;
+      if (held?.id !== id) return;
       const times = sentAtMs !== undefined && { sentAtMs, receivedAtMs: receivedAt(sentAtMs) };
       const list = { ...held, place, isRestored: false, ...times };
       cached.set(list);

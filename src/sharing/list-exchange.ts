@@ -83,7 +83,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
       // It may be right for other replicas: it is not replaced, and what is held here goes on
       // beside it.
       const problem = describeStoreFailure(error);
-      if (ours && isSaved(ours)) keeper.confirm({ ...ours.place, id: '' });
+      if (ours && isSaved(ours)) keeper.confirm(ours, { ...ours.place, id: '' });
       if (head) refused = { head, problem };
       return { again: false, problem };
     }
@@ -94,7 +94,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
   const publish = async (ours: HeldList, theirs: StorePlace | undefined): Promise<Outcome> => {
     const next = placeAfter(theirs, ours);
     if (!(await view.writeList(ours, next))) return AGAIN;
-    if (cached.get()?.id === ours.id) keeper.confirm(next);
+    keeper.confirm(ours, next);
     if (cached.freshForMs() > 0) await lease.end(0);
     return DONE;
   };
@@ -110,7 +110,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const isSame = ours !== undefined && place?.id === ours.id;
     if (isSame && !ours.isRestored) {
       // Another replica may have written it again, as another version.
-      if (!isSamePlace(place, ours.place)) keeper.confirm(place);
+      if (!isSamePlace(place, ours.place)) keeper.confirm(ours, place);
       return DONE;
     }
     if (head && refused?.head.equals(head)) return { again: false, problem: refused.problem };
@@ -118,7 +118,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (theirs?.head && head && !theirs.head.equals(head)) return AGAIN;
     if (isSame && theirs) {
       // A snapshot has its age from the wall clock, which may have been wrong; Redis knows better.
-      keeper.confirm(place, theirs.list.sentAtMs);
+      keeper.confirm(ours, place, theirs.list.sentAtMs);
       return DONE;
     }
     if (!isKnown && !head && !theirs) report.isEmpty();
