@@ -225,7 +225,7 @@ const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
     ['preflight', 'request'],
   ),
   banks_http_requests_total: createCounter(
-    'Requests to the public listener, by what answered them: the hot path, or node:http and Express',
+    'Requests to the public port, by what handled them: the hot path, or node:http and Express',
     'answered_by',
     ['hot_path', 'node_http'],
   ),
@@ -261,7 +261,7 @@ const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
     series: [['2xx'], ['3xx'], ['4xx'], ['5xx'], ['none']],
   }),
   banks_http_request_duration_seconds: createDurations({
-    help: 'Requests to the public listener, by route, method and status class; aborted: the client disconnected',
+    help: 'Requests to the public port, by route, method and status class; aborted: the client disconnected',
     bounds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5],
     labels: ['route', 'method', 'status'],
   }),
