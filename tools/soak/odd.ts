@@ -7,12 +7,12 @@ import type { Soak } from './soak.ts';
 
 // Requests as bytes, odd and hostile, and clients that are slow, go away or are too many.
 
-/** How late an answer may be is judged by the oracle. */
+/** How late an answer may be is checked by the oracle. */
 const ANSWERS_WITHIN_MS = 30_000;
 const GET = 'GET /banks HTTP/1.1\r\nHost: a\r\n';
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: a\r\n';
 
-/** Sends one of the requests and judges the answers. Never rejects. */
+/** Sends one of the requests and checks the responses. Never rejects. */
 export const createOddRequests = ({
   publicUrl,
   managementToken: secret,
@@ -37,7 +37,7 @@ export const createOddRequests = ({
       const when = { sentMs, receivedMs: performance.now() };
       for (const raw of answers) {
         findings.count('odd or hostile', raw.status);
-        const wrong = oracle.judge(toAnswer(raw), when);
+        const wrong = oracle.check(toAnswer(raw), when);
         if (wrong) fail(wrong);
       }
       const isAsExpected = statuses.every((expected, index) => {

@@ -10,7 +10,7 @@ import {
 } from './policy.ts';
 import type { Provider, Version } from './provider.ts';
 
-// What the contract allows: judges each answer by what the provider had and did at the time.
+// What the contract allows: checks each response by what the provider had and did at the time.
 
 export interface Answer {
   readonly status: number;
@@ -89,7 +89,7 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
     return receivedMs - lastGoodAtMs > TTL_MS + MAX_STALE_MS - lateness.slackMs();
   };
 
-  const judgeProblem = (answer: Answer, when: When): string | undefined => {
+  const checkProblem = (answer: Answer, when: When): string | undefined => {
     if (answer.header('content-type') !== 'application/problem+json')
       return 'an error that is not problem+json';
     if (answer.header('cache-control') !== 'no-store') return 'an error that may be stored';
@@ -132,7 +132,7 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
     return served;
   };
 
-  const judgeList = (answer: Answer, etag: string, when: When): string | undefined => {
+  const checkList = (answer: Answer, etag: string, when: When): string | undefined => {
     const served = servedAs(answer, etag);
     if (typeof served === 'string') {
       // HEAD, for a list that nobody has got yet.
@@ -143,10 +143,10 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
       return `the ${served.version.json.length} bytes that the guard must refuse`;
     if (answer.header('vary') !== 'Accept-Encoding, Origin')
       return `Vary: ${answer.header('vary')}`;
-    return judgeAge(answer, served.version, when);
+    return checkAge(answer, served.version, when);
   };
 
-  const judgeAge = (answer: Answer, version: Version, when: When): string | undefined => {
+  const checkAge = (answer: Answer, version: Version, when: When): string | undefined => {
     const [, seconds, detail] =
       /^banks-bff; (?:hit|fwd=miss(?:; collapsed)?); ttl=(-?\d+)(; detail=[a-z_]+)?$/.exec(
         answer.header('cache-status') ?? '',
@@ -180,16 +180,16 @@ export const createOracle = (provider: Provider, lateness: Lateness) => {
   return {
     mayLackList,
     /** What is wrong with an answer of the public port, whatever was asked; undefined: nothing. */
-    judge: (answer: Answer, when: When): string | undefined => {
+    check: (answer: Answer, when: When): string | undefined => {
       const tookMs = when.receivedMs - when.sentMs;
       const connectingMs = isFlooded(when) ? RECONNECTING_MS : 0;
       if (tookMs > LONGEST_ANSWER_MS + connectingMs + lateness.slackMs())
         return `answered after ${tookMs.toFixed(0)} ms`;
       if (answer.header('x-content-type-options') !== 'nosniff') return 'no X-Content-Type-Options';
       if (!answer.header('x-request-id')) return 'no X-Request-Id';
-      if (answer.status >= 400) return judgeProblem(answer, when);
+      if (answer.status >= 400) return checkProblem(answer, when);
       const etag = answer.header('etag');
-      return etag === undefined ? undefined : judgeList(answer, etag, when);
+      return etag === undefined ? undefined : checkList(answer, etag, when);
     },
     /** The ETags of all lists that were served lately. */
     etags: (): string[] => {

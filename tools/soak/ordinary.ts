@@ -117,7 +117,7 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
     when: When,
     requestId: string,
   ): string | undefined => {
-    const wrong = oracle.judge(answer, when);
+    const wrong = oracle.check(answer, when);
     if (wrong) return wrong;
     if (answer.header('x-request-id') !== requestId) return 'another X-Request-Id';
     if (what.kind === 'other origin' && what.headers['Origin'] === ORIGIN && answer.status < 500)

@@ -1,4 +1,4 @@
-// The configuration of the service under the soak, and how much of it the judges need.
+// The configuration of the service under the soak, and how much of it the checks need.
 
 /** Short, so that an hour has hundreds of renewals and the list expires in longer outages. */
 export const TTL_MS = 5_000;

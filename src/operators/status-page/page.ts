@@ -9,7 +9,7 @@ import { formatCount, formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
 import {
-  judge,
+  verdictOf,
   noContact,
   STORES,
   type FaultReport,
@@ -35,7 +35,7 @@ export type Commands = ReturnType<typeof commandsFor>;
 export const renderPage = (content: PageContent): Html => {
   const { environment, version, hostName, minutes, policy, nowMs, commands } = content;
   const isProduction = environment === 'production';
-  const verdict = judge(content);
+  const verdict = verdictOf(content);
   const lost = noContact(formatTime(nowMs, nowMs));
   const titleOf = ({ severity, headline }: PageVerdict): string =>
     `${SIGNS[severity]} ${isProduction ? 'PRODUCTION' : environment}: ${headline} – ${hostName}`;

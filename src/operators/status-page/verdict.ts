@@ -60,9 +60,9 @@ export interface DrainTimes {
   readonly endsByMs: number;
 }
 
-export const judge = (situation: Situation): PageVerdict => {
+export const verdictOf = (situation: Situation): PageVerdict => {
   const { drain, nowMs } = situation;
-  const ofList = withNotices(judgeList(situation), situation);
+  const ofList = withNotices(verdictOnList(situation), situation);
   const verdict = withUnusableFiles(withFailingStores(ofList, situation), situation);
   if (!drain) return verdict;
   const connections =
@@ -78,11 +78,11 @@ export const judge = (situation: Situation): PageVerdict => {
   };
 };
 
-const judgeList = (situation: Situation): PageVerdict => {
+const verdictOnList = (situation: Situation): PageVerdict => {
   const { state, failure, held } = situation.status;
   if (failure === undefined && !isServable(state)) return whileRequestsWait(situation);
   if (failure === undefined && state === 'fresh')
-    return judgeEntries(held?.rejected ?? NOTHING_REJECTED);
+    return verdictOnEntries(held?.rejected ?? NOTHING_REJECTED);
   return { ...whatUsersGet(situation), ...whatIsWrong(situation) };
 };
 
@@ -193,7 +193,7 @@ const WAIT =
   'Nothing yet: a load is in progress or about to start. This page updates automatically.';
 
 /** The verdict on a current list: by how many of its entries were rejected. */
-const judgeEntries = (entries: RejectedEntries): PageVerdict => {
+const verdictOnEntries = (entries: RejectedEntries): PageVerdict => {
   const rejected = countRejected(entries);
   if (rejected === 0)
     return toVerdict(
