@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { wall } from '../../src/clock.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -48,11 +48,18 @@ const wrongBy = (ms: number): ManualClock => ({
 const connectionToCut = async () => {
   const sockets = new Set<Socket>();
   let isCut = false;
+  /** What the replica has sent since it is held back. */
+  let heldBack: [Socket, Buffer][] | undefined;
   const front = createServer((client) => {
     const server = connect(redis.port, '127.0.0.1');
     for (const socket of [client, server]) sockets.add(socket.on('error', () => undefined));
     if (isCut) client.destroy();
-    client.pipe(server).pipe(client);
+    client.on('data', (bytes) => {
+      if (heldBack) heldBack.push([server, Buffer.from(bytes)]);
+      else server.write(bytes);
+    });
+    client.on('close', () => server.destroy());
+    server.pipe(client);
   });
   const cut = (): void => {
     isCut = true;
@@ -60,7 +67,17 @@ const connectionToCut = async () => {
   };
   const url = `redis://127.0.0.1:${await listenOn(front)}`;
   closeLater(() => front.close(), cut);
-  return { url, cut, mend: () => (isCut = false) };
+  return {
+    url,
+    cut,
+    mend: () => (isCut = false),
+    hold: () => (heldBack = []),
+    isHolding: (): boolean => heldBack !== undefined && heldBack.length > 0,
+    release: (): void => {
+      for (const [server, bytes] of heldBack ?? []) server.write(bytes);
+      heldBack = undefined;
+    },
+  };
 };
 
 describeWithRedis('with a real Redis', () => {
@@ -401,6 +418,47 @@ describeWithRedis('with a real Redis', () => {
     connection.mend();
     await eventually(() => held(two) === 60);
     expect(held(again)).toBe(60);
+  });
+
+  test('of two lists the one that was requested later stays, however slowly the other one is written', async () => {
+    provider.setBanks(makeBanks(100));
+    const connection = await connectionToCut();
+    const slow = await start({ env: { CACHE_REDIS_URL: connection.url } });
+    await eventually(() => slow.service.list.status().isShared === true);
+    const quick = await start();
+    const calls = provider.listCalls();
+    provider.respondWith((_req, res) => {
+      provider.respondWith(undefined);
+      connection.hold();
+      res.setHeader('content-type', 'application/json');
+      res.end(JSON.stringify(makeBanks(90)));
+    });
+    const refreshed = slow.service.list.refresh();
+    await eventually(connection.isHolding);
+    provider.setBanks(makeBanks(95));
+    expect(await quick.service.list.refresh()).toBeUndefined();
+    expect(held(quick)).toBe(95);
+    connection.release();
+    expect(await refreshed).toBeUndefined();
+    await eventually(() => held(slow) === 95);
+    expect(held(quick)).toBe(95);
+    // The slow one has asked again: what it was told to make is the newest list.
+    expect(provider.listCalls() - calls).toBe(3);
+  });
+
+  test('a list from Redis is saved after a list of its own could not be, however little later it is', async () => {
+    const path = join(snapshot(), 'list');
+    const kept = { CACHE_SNAPSHOT_FILE: path };
+    const one = await start({ env: kept });
+    await eventually(() => one.messages().some((message) => message.includes('cannot be written')));
+    await eventually(() => one.service.list.status().isShared === true);
+    mkdirSync(dirname(path));
+    const two = await start();
+    expect(await two.service.list.refresh()).toBeUndefined();
+    await eventually(() => one.messages().includes('CACHE_SNAPSHOT_FILE: works again'));
+    const id = one.service.list.status().held?.id;
+    expect(id).toBe(two.service.list.status().held?.id);
+    expect(readFileSync(path, 'utf8')).toContain(`{"id":"${id}"`);
   });
 
   test('the life of the key makes no list young', async () => {
