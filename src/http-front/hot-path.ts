@@ -6,7 +6,7 @@ import { createWriteResponse, type PreparedResponse } from './prepared-response.
 // prepared response. It knows nothing of the connection but that it may write now.
 
 export interface HotPath {
-  /** Requests for this path, with any query. */
+  /** GET requests for this path, with any query. */
   readonly path: string;
   /** The names of the request headers that `respond` reads, in lower case. */
   readonly headers: readonly string[];
@@ -39,7 +39,7 @@ export const createRespondToHead = (
     const response = request && respond(request);
     if (!response) return undefined;
     const { isLast } = request;
-    write(socket, response, isLast, request.method === 'HEAD');
+    write(socket, response, isLast);
     return { isLast, end: response.end };
   };
 };

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
 import { HOST } from './refusals.ts';
 
-// Reads ordinary requests for one path and no others, in one pass over the bytes. It is not a
+// Reads ordinary GET requests for one path and no others, in one pass over the bytes. It is not a
 // parser: it accepts less than RFC 9112 allows. Node's parser reads each request that it accepts
 // with the same meaning, and decides about everything else. So no content or malformed header can
 // slip through here.
@@ -21,12 +21,12 @@ export interface OrdinaryRequest extends Readonly<Pick<IncomingMessage, 'method'
  * `bytes` is the whole head of an ordinary one. Otherwise leave it to Node's parser.
  */
 export const createReadOrdinaryRequest = (path: string, names: readonly string[]) => {
+  const start = `GET ${path}`;
   const known = createKnownHeaders([...new Set([...READ_HERE, ...names])]);
 
   return (bytes: Buffer, socket: Socket): OrdinaryRequest | undefined => {
     if (bytes.length > LONGEST) return undefined;
-    const isHead = bytes[0] === H;
-    const pathEnd = skip(bytes, skip(bytes, 0, isHead ? 'HEAD ' : 'GET '), path);
+    const pathEnd = skip(bytes, 0, start);
     const hasQuery = bytes[pathEnd] === QUESTION_MARK;
     const targetEnd = hasQuery ? endOf(bytes, pathEnd, OF_QUERY) : pathEnd;
     const versionAt = skip(bytes, targetEnd, ' HTTP/1.');
@@ -45,9 +45,9 @@ export const createReadOrdinaryRequest = (path: string, names: readonly string[]
     const isLast = connection === 'close' || (connection === undefined && isHttp10);
     if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive')))
       return undefined;
-    const url = hasQuery ? text.slice(pathEnd - path.length, targetEnd) : path;
+    const url = hasQuery ? text.slice('GET '.length, targetEnd) : path;
     if (url.length > MAX_TARGET_LENGTH) return undefined;
-    return { method: isHead ? 'HEAD' : 'GET', url, headers, socket, isLast };
+    return { method: 'GET', url, headers, socket, isLast };
   };
 };
 
@@ -148,4 +148,3 @@ const CR = 0x0d;
 const ZERO = 0x30;
 const COLON = 0x3a;
 const QUESTION_MARK = 0x3f;
-const H = 0x48;

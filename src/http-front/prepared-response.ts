@@ -12,7 +12,7 @@ export interface PreparedResponse {
    */
   readonly common: FlatHeaders;
   readonly headers: FlatHeaders;
-  /** Empty for a 304. HEAD does not get it. */
+  /** Empty for a 304. */
   readonly body: Buffer;
   /** For `X-Request-Id`: at most 128 ASCII characters. */
   readonly requestId: string;
@@ -21,7 +21,7 @@ export interface PreparedResponse {
 /**
  * Writes a response with a request id. `isLast`: the head says that the connection ends.
  */
-type Send = (socket: Socket, requestId: string, isLast: boolean, isHead: boolean) => void;
+type Send = (socket: Socket, requestId: string, isLast: boolean) => void;
 
 /** Gives what writes responses with `Date`, `Connection` and `Keep-Alive`, as node:http does. */
 export const createWriteResponse = (keepAliveTimeoutMs: number) => {
@@ -38,7 +38,7 @@ export const createWriteResponse = (keepAliveTimeoutMs: number) => {
     return createSend(beforeId, `${lines}${open}\r\n`, `${lines}${closing}\r\n`, body);
   };
 
-  return (socket: Socket, response: PreparedResponse, isLast: boolean, isHead: boolean): void => {
+  return (socket: Socket, response: PreparedResponse, isLast: boolean): void => {
     // Caches subtract the Date from their own clock, so it must be right whatever else has not
     // changed.
     const second = Math.floor(Date.now() / 1_000);
@@ -49,7 +49,7 @@ export const createWriteResponse = (keepAliveTimeoutMs: number) => {
     made.set(headers, byCommon);
     const send = byCommon.get(common) ?? sendOf(response);
     byCommon.set(common, send);
-    send(socket, response.requestId, isLast, isHead);
+    send(socket, response.requestId, isLast);
   };
 };
 
@@ -60,8 +60,8 @@ const createSend = (beforeId: string, afterId: string, afterIdLast: string, body
   // to that connection, and all later responses are written in two pieces.
   let shared: Buffer | undefined;
   let isShareable = body.length > 0 && body.length <= LARGEST_SHARED;
-  return (socket, requestId, isLast, isHead) => {
-    if (isShareable && !isLast && !isHead) {
+  return (socket, requestId, isLast) => {
+    if (isShareable && !isLast) {
       shared ??= Buffer.concat([Buffer.from(beforeId + requestId + afterId, 'latin1'), body]);
       // Most ids have the same length.
       if (shared.length === beforeId.length + requestId.length + afterId.length + body.length) {
@@ -72,7 +72,7 @@ const createSend = (beforeId: string, afterId: string, afterIdLast: string, body
       }
     }
     const head = beforeId + requestId + (isLast ? afterIdLast : afterId);
-    if (isHead || body.length === 0) {
+    if (body.length === 0) {
       socket.write(head, 'latin1');
       return;
     }

@@ -23,7 +23,7 @@ test('each response has its own id, whatever the system has not taken of those b
     // All ids have the same length: only such ids share a buffer.
     const sendNext = (): void => {
       sent.push(`${socket.remotePort}-${String(sent.length).padStart(9, '0')}`);
-      write(socket, { ...prepared, requestId: sent.at(-1) ?? '' }, false, false);
+      write(socket, { ...prepared, requestId: sent.at(-1) ?? '' }, false);
     };
     return { client, socket, sent, sendNext };
   };

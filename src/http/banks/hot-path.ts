@@ -2,9 +2,9 @@ import type { CommonHeaders } from '../common-headers.ts';
 import type { HotPath } from '../../http-front/index.ts';
 import type { BanksRouteOptions } from './route.ts';
 
-// GET and HEAD /banks without node:http and Express, for ordinary requests while there is a list to
-// serve. It skips nothing else: the encoding, the conditions, the headers and the log line come
-// from the same functions. A table of tests compares the bytes of both paths.
+// GET /banks without node:http and Express, for ordinary requests while there is a list to serve.
+// It skips nothing else: the encoding, the conditions, the headers and the log line come from the
+// same functions. A table of tests compares the bytes of both paths.
 
 export interface HotPathOptions extends BanksRouteOptions {
   readonly commonHeaders: CommonHeaders;
