@@ -101,7 +101,7 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
     MANAGEMENT_TOKEN_FILE: inFolder('pipe'),
     PROVIDER_TLS_CA_FILE: '/nowhere/SECRET',
     CACHE_TTLL: 'SECRET-3',
-    // These are judged by libraries.
+    // These are checked by libraries.
     TRUST_PROXY: '0.0.0.0/0',
     CACHE_REDIS_URL: 'redis://:SECRET%zz@127.0.0.1',
     // It would make Node print tokens.

@@ -13,7 +13,7 @@ const ANSWER = {
   link: undefined,
 };
 
-const judge = (
+const check = (
   answer: Partial<Record<'contentType' | 'retryAfter', string | undefined>> & { status?: number },
 ) =>
   processBanksAnswer({ ...ANSWER, ...answer, body: Buffer.from('[{"name":"a"}]') }, EVERY_FIELD, {
@@ -29,7 +29,7 @@ test.each([
   'application/json ; version=1',
   'application/json; charset=utf8',
 ])('a body that is labelled %p is read', async (contentType) => {
-  expect((await judge({ contentType })).count).toBe(1);
+  expect((await check({ contentType })).count).toBe(1);
 });
 
 test.each([
@@ -43,7 +43,7 @@ test.each([
   'application/json; charset=charset=utf-8',
   '',
 ])('a body that is labelled %p is malformed', async (contentType) => {
-  await expect(judge({ contentType })).rejects.toMatchObject({ kind: 'malformed' });
+  await expect(check({ contentType })).rejects.toMatchObject({ kind: 'malformed' });
 });
 
 test.each([
@@ -57,8 +57,8 @@ test.each([
   [undefined, undefined],
 ])('a Retry-After of %p is %p ms, on 429 and 503 alone', async (retryAfter, retryAfterMs) => {
   for (const status of [429, 503])
-    await expect(judge({ status, retryAfter })).rejects.toMatchObject({ retryAfterMs });
-  await expect(judge({ status: 403, retryAfter })).rejects.toMatchObject({
+    await expect(check({ status, retryAfter })).rejects.toMatchObject({ retryAfterMs });
+  await expect(check({ status: 403, retryAfter })).rejects.toMatchObject({
     retryAfterMs: undefined,
   });
 });
@@ -73,7 +73,7 @@ test.each([
 ])(
   'a response with status %d is a failure of its kind, whatever the body is: %s',
   async (status, kind) => {
-    await expect(judge({ status })).rejects.toMatchObject({
+    await expect(check({ status })).rejects.toMatchObject({
       kind,
       upstreamStatus: status,
       message: expect.stringMatching(/^the provider /),

@@ -100,15 +100,15 @@ test('of a variable the last four values are remembered, and those of others sta
 });
 
 test('what would also be in ordinary lines is not looked for', () => {
-  const judge = (secret: string) => [
+  const redacted = (secret: string) => [
     secret,
     isLookedFor(secret),
     redactionOf(secret)(`<${secret}>`),
   ];
   for (const secret of ['abcdefgh', '12345678', '--------', 'Zx9!', 'abc1', '1abc', '12!!', '!!ab'])
-    expect(judge(secret)).toEqual([secret, true, '<[redacted]>']);
+    expect(redacted(secret)).toEqual([secret, true, '<[redacted]>']);
   for (const secret of ['abcdefg', '1234567', '-------', 'a1!', '', 'abcdefg\\\\', 'ab1\\\\'])
-    expect(judge(secret)).toEqual([secret, false, `<${secret}>`]);
+    expect(redacted(secret)).toEqual([secret, false, `<${secret}>`]);
 });
 
 const [FIRST, OTHER] = ['first-secret', 'other-secret'];

@@ -11,7 +11,7 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
   const forms = new Map<string, readonly string[]>();
 
   /** Judges anything that the service gave out. */
-  const judgeText = (kind: string, text: string): void => {
+  const checkText = (kind: string, text: string): void => {
     for (const [name, secret] of secrets()) {
       const known = forms.get(secret) ?? encodedForms(secret);
       forms.set(secret, known);
@@ -23,7 +23,7 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
   return {
     onLine: (line: string, isError: boolean): void => {
       const isRequest = line.endsWith(',"msg":"request"}');
-      judgeText('log', line);
+      checkText('log', line);
       if (isError) findings.fail('log', 'a line on standard error', line);
       if (SUSPICIOUS.test(line)) findings.fail('log', 'an unexpected error', line);
       try {
@@ -33,6 +33,6 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
         findings.fail('log', 'a line that is not JSON', line);
       }
     },
-    judgeText,
+    checkText,
   };
 };

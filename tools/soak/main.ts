@@ -21,7 +21,7 @@ import { startService } from './service.ts';
 import type { Soak } from './soak.ts';
 
 // npm run soak: an hour of everything at once, in real time, against the built service as a process
-// of its own. Each answer is judged by what the contract allows at that time; memory and file
+// of its own. Each response is checked by what the contract allows at that time; memory and file
 // descriptors must stay flat. Needs redis-server.
 
 const { values } = parseArgs({
@@ -156,7 +156,7 @@ const probe = async (url: string, path: string): Promise<void> => {
   }));
   const when = { sentMs, receivedMs: performance.now() };
   findings.count(kind, status);
-  log.judgeText(kind, text);
+  log.checkText(kind, text);
   const isAllowed =
     status === 200 || (path === '/readyz' && status === 503 && oracle.mayLackList(when));
   if (!isAllowed) findings.fail(kind, `status ${status}`, text);
@@ -169,7 +169,7 @@ watching.repeat(async (signal) => {
   await probe(managementUrl, '/');
   peakRssMb = Math.max(peakRssMb, service.rssMb());
   const { text } = await get(`${managementUrl}/metrics`);
-  log.judgeText('scrape', text);
+  log.checkText('scrape', text);
   series.push(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length);
   await pause(3_000, signal);
 });
@@ -217,7 +217,7 @@ clearInterval(dispatching);
 lateness.end();
 const exitStatus = await service.stop();
 if (exitStatus !== 0) findings.fail('service', `exit status ${String(exitStatus)} after SIGTERM`);
-log.judgeText('snapshot', readFileSync(snapshotFile, 'utf8'));
+log.checkText('snapshot', readFileSync(snapshotFile, 'utf8'));
 await Promise.all([redis.kill(), provider.emulator.close()]);
 rmSync(directory, { recursive: true });
 

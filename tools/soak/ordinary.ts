@@ -111,7 +111,7 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
     };
   };
 
-  const judge = (
+  const check = (
     what: Request,
     answer: Answer,
     when: When,
@@ -156,7 +156,7 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
       findings.count(what.kind, answer.status);
       if (answer.status === 200)
         latenciesMs[answered++ % REMEMBERED_LATENCIES] = when.receivedMs - sentMs;
-      const wrong = judge(what, answer, when, requestId);
+      const wrong = check(what, answer, when, requestId);
       if (wrong)
         findings.fail(
           what.kind,
@@ -183,7 +183,7 @@ export const createClients = ({ publicUrl, randomFor, oracle, findings }: Soak) 
   };
 
   return {
-    /** Sends one request, and judges its answer. Never rejects. */
+    /** Sends one request, and checks its response. Never rejects. */
     send: (): Promise<void> => send(0),
     /** Closes the connections; later requests make new ones. */
     close: async (): Promise<void> => {
