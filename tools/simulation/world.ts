@@ -1,10 +1,14 @@
 import { createRandom } from '../../test/helpers/random.ts';
 
-// Simulated time, and the one ordered list of everything that is pending: a timer, a message on its way, a write to disk, a
-// client's call. Nothing happens but by `step`, which takes the next entry and lets the code react until it waits again. Entries
-// that are due at the same moment happen in an order that the seed decides.
+// Simulated time, and the one ordered list of everything that is pending: a timer, a message on its
+// way, a write to disk, a client's call. Nothing happens but by `step`, which takes the next entry
+// and lets the code react until it waits again. Entries that are due at the same moment happen in
+// an order that the seed decides.
 
-/** Whoever an entry happens to. What is pending for one that was killed never happens; one that sleeps gets it afterwards. */
+/**
+ * Whoever an entry happens to. What is pending for one that was killed never happens; one that
+ * sleeps gets it afterwards.
+ */
 export interface Owner {
   readonly name: string;
   isAlive: boolean;
@@ -36,7 +40,10 @@ export const createWorld = (seed: number, onStep: (what: string, owner: Owner) =
       dueMs > entry.dueMs || (dueMs === entry.dueMs && order > entry.order);
     pending.splice(pending.findLastIndex(isLater) + 1, 0, entry);
   };
-  /** A number in [0, 1) from a stream of its own: what happens to one thing does not change another's luck. */
+  /**
+   * A number in [0, 1) from a stream of its own: what happens to one thing does not change
+   * another's luck.
+   */
   const luck = (stream: string): number => {
     let random = streams.get(stream);
     if (!random) streams.set(stream, (random = createRandom(mix(seed, stream))));
@@ -58,7 +65,10 @@ export const createWorld = (seed: number, onStep: (what: string, owner: Owner) =
       add(entry);
       return () => void (entry.run = undefined);
     },
-    /** The next entry happens, unless it is due after `untilMs`. @returns its owner; undefined where there is none */
+    /**
+     * The next entry happens, unless it is due after `untilMs`. @returns its owner; undefined where
+     * there is none
+     */
     step: async (untilMs: number): Promise<Owner | undefined> => {
       for (;;) {
         const next = pending.at(-1);
@@ -77,7 +87,7 @@ export const createWorld = (seed: number, onStep: (what: string, owner: Owner) =
         nowMs = Math.max(nowMs, next.dueMs);
         onStep(next.what, owner);
         run();
-        // oxlint-disable-next-line no-await-in-loop -- all that the code does without waiting is here
+        // oxlint-disable-next-line no-await-in-loop -- one entry is taken
         await settled();
         return owner;
       }
