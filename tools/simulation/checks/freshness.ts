@@ -53,13 +53,13 @@ export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
     const isShaken = timeline.processes.some(
       (other) => other !== process && other.endedAtMs >= sinceMs && other.endedAtMs <= endedAtMs,
     );
-    // What has just become too old for a replica is the guard's measure until the next attempt.
+    // What has just become too old for a replica was the guard's measure until then.
     const isJustOver = timeline.servings.some(
       ({ list, process: other, untilMs }) =>
         list !== undefined &&
         other.fields === process.fields &&
         untilMs <= atMs &&
-        untilMs > atMs - longestRetryMs(other) - other.timeoutMs - 5 * SECOND &&
+        untilMs > atMs - 2 * other.timeoutMs - 5 * SECOND &&
         mayBeRefused(timeline, process, untilMs),
     );
     if (isJustOver) continue;
