@@ -42,6 +42,6 @@ const stopAll = (): void => {
 print(`seed ${options.seed}, mode ${options.mode}`);
 await Promise.all(Array.from({ length: workers }, (_, index) => work(index)));
 print(
-  `${total.days.toFixed(1)} fleet-days in ${total.runs} runs: ${total.events} events, ${total.steps} steps, ` +
-    `${total.calls} calls to the provider`,
+  `${total.days.toFixed(1)} fleet-days in ${total.runs} runs: ${total.events} events, ` +
+    `${total.steps} steps, ${total.calls} calls to the provider`,
 );

@@ -61,13 +61,14 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
   if (!result.failed || !result.counterexample) return false;
   const [smallest] = result.counterexample;
   const fleet = replicas === undefined ? '' : ` --replicas ${replicas}`;
+  const which = `--mode ${pace}${fleet} --only=${runSeed} --path ${result.counterexamplePath}`;
   const text = [
     '',
     result.errorInstance instanceof Error
       ? result.errorInstance.message
       : String(result.errorInstance),
     ...describe(smallest).map((line) => `  ${line}`),
-    `Repeat: npm run simulate -- --mode ${pace}${fleet} --only=${runSeed} --path ${result.counterexamplePath} --trace`,
+    `Repeat: npm run simulate -- ${which} --trace`,
   ];
   await tell({ text: text.join('\n') });
   return true;

@@ -3,8 +3,10 @@ import type { Call } from '../history.ts';
 import {
   HOUR,
   lastAskedMs,
+  nameOf,
   longestRetryMs,
   MINUTE,
+  placeOf,
   SECOND,
   type Check,
   type Timeline,
@@ -38,7 +40,7 @@ export const oneCallAtATime: Check = function* (timeline) {
           other.process === process ||
           (isShared && call.hadList && !call.isForced && !other.isForced)
         )
-          yield `${timeline.at(askedAtMs, process)} calls while ${timeline.at(other.askedAtMs, other.process)} does`;
+          yield [askedAtMs, process, `calls while ${placeOf(other)} does`];
       }
     }
 };
@@ -94,7 +96,7 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
         ) ||
         calls.slice(0, index).some((call) => call !== found && call.endedAtMs >= sinceMs - MINUTE);
       if (!isExcused)
-        yield `${timeline.at(askedAtMs, process)} calls ${askedAtMs - sinceMs} ms after ${timeline.nameOf(list)}`;
+        yield [askedAtMs, process, `calls ${askedAtMs - sinceMs} ms after ${nameOf(list)}`];
     }
 };
 
@@ -119,26 +121,25 @@ export const aStartTakesTheSharedList: Check = function* (timeline) {
     if (timeline.troubled(['redis', 'silent redis'], 'all', write.atMs, askedAtMs)) continue;
     const ageMs = askedAtMs - write.call.askedAtMs;
     if (ageMs < EARLIEST * process.ttlMs)
-      yield `${timeline.at(askedAtMs, process)} calls although Redis has a list of ${ageMs} ms`;
+      yield [askedAtMs, process, `calls although Redis has a list of ${ageMs} ms`];
   }
 };
 
 export const aFleetMakesOneCallPerTtl: Check = function* (timeline) {
+  const isCalm = !timeline.troubled(['provider', 'list', 'clock'], 'all', 0, timeline.endedAtMs);
+  if (!isCalm || !timeline.everyAnswerDiffers || timeline.refreshes.length > 0) return;
   for (const calls of fleets(timeline)) {
     // Ages of the lists that were renewed without a reason but their age, in CACHE_TTLs.
     const ages = calls.flatMap(({ process, askedAtMs, isForced }) => {
       const list = timeline.listAt(process, askedAtMs);
-      return isForced ||
-        !list ||
-        !timeline.everyAnswerDiffers ||
-        !timeline.isAgeKnown(list, askedAtMs)
+      return isForced || !list || !timeline.isAgeKnown(list, askedAtMs)
         ? []
         : Math.min(1, (askedAtMs - lastAskedMs(list, askedAtMs - 1)) / process.ttlMs);
     });
     const mean = ages.reduce((sum, age) => sum + age, 0) / ages.length;
-    const isCalm = !timeline.troubled(['provider', 'list', 'clock'], 'all', 0, timeline.endedAtMs);
-    if (isCalm && ages.length >= 20 && timeline.refreshes.length === 0 && mean < 1 / 1.1)
-      yield `lists are renewed after ${mean} CACHE_TTL on average`;
+    const last = calls.at(-1);
+    if (last && ages.length >= 20 && mean < 1 / 1.1)
+      yield [last.askedAtMs, last.process, `has renewed lists after ${mean} CACHE_TTL on average`];
   }
 };
 
@@ -169,7 +170,11 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
           call.askedAtMs > endedAtMs &&
           call.askedAtMs < untilMs - SECOND
         )
-          yield `${timeline.at(call.askedAtMs, call.process)} calls ${untilMs - call.askedAtMs} ms before Retry-After is over`;
+          yield [
+            call.askedAtMs,
+            call.process,
+            `calls ${untilMs - call.askedAtMs} ms before Retry-After is over`,
+          ];
       }
     }
 };
@@ -199,7 +204,11 @@ export const aFleetBacksOffAsOneClient: Check = function* (timeline) {
         if (!from || !isOneClient(failed[0] ?? call, call)) continue;
         const tookMs = call.askedAtMs - from.askedAtMs;
         if (tookMs < longestRetries * longestRetryMs(call.process))
-          yield `${timeline.at(call.askedAtMs, call.process)} makes the last of ${attempts} attempts in ${tookMs} ms`;
+          yield [
+            call.askedAtMs,
+            call.process,
+            `makes the last of ${attempts} attempts in ${tookMs} ms`,
+          ];
       }
     }
   }
@@ -225,7 +234,7 @@ export const attemptsGoOn: Check = function* (timeline) {
       const isFresh = list && limitMs - lastAskedMs(list, limitMs) < process.ttlMs;
       const next = calls[index + 1]?.askedAtMs ?? Infinity;
       if (next > limitMs && !isFresh && !others(timeline, calls, call, limitMs))
-        yield `${timeline.at(limitMs, process)} has not called again since ${timeline.at(call.askedAtMs, process)}`;
+        yield [limitMs, process, `has not called again since ${placeOf(call)}`];
     }
 };
 

@@ -1,4 +1,5 @@
 import type { History } from '../history.ts';
+import { moment } from '../plan.ts';
 import {
   aFleetBacksOffAsOneClient,
   aFleetMakesOneCallPerTtl,
@@ -60,6 +61,7 @@ export const check = (history: History, endedAtMs: number): string | undefined =
   if (defect !== undefined) return defect;
   const timeline = createTimeline(history, endedAtMs);
   for (const [promise, broken] of Object.entries(CHECKS))
-    for (const how of broken(timeline)) return `${promise}\n  ${how}`;
+    for (const [atMs, { name }, how] of broken(timeline))
+      return `${promise}\n  ${moment(atMs)} ${name} ${how}`;
   return undefined;
 };

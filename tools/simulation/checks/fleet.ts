@@ -1,5 +1,5 @@
 import type { Process } from '../history.ts';
-import { lastAskedMs, SECOND, MINUTE, type Check, type Timeline } from './timeline.ts';
+import { lastAskedMs, nameOf, SECOND, MINUTE, type Check, type Timeline } from './timeline.ts';
 
 // What the replicas have in common, and what an operator is told of it.
 
@@ -41,7 +41,7 @@ export const allServeTheSame: Check = function* (timeline) {
           timeline.listAt(other, atMs - SOON) !== theirs ||
           timeline.listAt(process, atMs - SOON) !== mine;
         if (!isOld && !isNew && timeline.isAgeKnown(theirs, atMs))
-          yield `${timeline.at(atMs, process)} serves ${timeline.nameOf(mine)}, ${other.name} ${timeline.nameOf(theirs)}`;
+          yield [atMs, process, `serves ${nameOf(mine)}, ${other.name} ${nameOf(theirs)}`];
       }
   }
 };
@@ -51,7 +51,7 @@ export const okMeansThatItIsShared: Check = function* (timeline) {
     if (answer !== 'ok' || endedAtMs === undefined) continue;
     const list = timeline.listAt(process, endedAtMs);
     if (!list || lastAskedMs(list, endedAtMs) < atMs)
-      yield `${timeline.at(endedAtMs, process)} says ok to a refresh of ${atMs}, and serves ${timeline.nameOf(list)}`;
+      yield [endedAtMs, process, `says ok to a refresh of ${atMs}, and serves ${nameOf(list)}`];
     const isShared = timeline.writes.some(
       (write) =>
         write.call.askedAtMs >= atMs &&
@@ -59,7 +59,7 @@ export const okMeansThatItIsShared: Check = function* (timeline) {
         write.call.process.fields === process.fields,
     );
     if (timeline.hasRedis && timeline.everyAnswerDiffers && !isShared)
-      yield `${timeline.at(endedAtMs, process)} says ok to a refresh, and Redis has nothing of it`;
+      yield [endedAtMs, process, `says ok to a refresh, and Redis has nothing of it`];
   }
 };
 
@@ -70,8 +70,7 @@ export const aRefreshIsAnswered: Check = function* (timeline) {
       endedAtMs - atMs > limitMs &&
       timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs))
     )
-      yield `${timeline.at(atMs, process)} has not answered a refresh after ${limitMs} ms`;
-    if (answer === 'internal')
-      yield `${timeline.at(endedAtMs, process)} answers internal to a refresh`;
+      yield [atMs, process, `has not answered a refresh after ${limitMs} ms`];
+    if (answer === 'internal') yield [endedAtMs, process, `answers internal to a refresh`];
   }
 };

@@ -1,5 +1,12 @@
 import type { Process } from '../history.ts';
-import { lastAskedMs, longestRetryMs, SECOND, type Check, type Timeline } from './timeline.ts';
+import {
+  lastAskedMs,
+  nameOf,
+  longestRetryMs,
+  SECOND,
+  type Check,
+  type Timeline,
+} from './timeline.ts';
 
 // How fresh what is served is, and who waits.
 
@@ -39,7 +46,7 @@ export const whatIsServedIsFresh: Check = function* (timeline) {
     if (!isOld || !timeline.ranThrough(process, sinceMs, atMs)) continue;
     if (!timeline.isHealthy(process, sinceMs, atMs) || mayBeRefused(timeline, process, atMs))
       continue;
-    yield `${timeline.at(atMs, process)} serves ${timeline.nameOf(list)}, and says that it is ${ageMs} ms old`;
+    yield [atMs, process, `serves ${nameOf(list)}, and says that it is ${ageMs} ms old`];
   }
 };
 
@@ -68,7 +75,7 @@ export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
       timeline.calls.some(({ list }) => list && list.shape.nameless === list.shape.size)
     )
       continue;
-    yield `${timeline.at(endedAtMs, process)} answers ${failure}`;
+    yield [endedAtMs, process, `answers ${failure}`];
   }
 };
 
@@ -79,7 +86,7 @@ export const nobodyWaitsTooLong: Check = function* (timeline) {
       endedAtMs - atMs > limitMs &&
       timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs))
     )
-      yield `${timeline.at(atMs, process)} has not answered after ${limitMs} ms`;
+      yield [atMs, process, `has not answered after ${limitMs} ms`];
   }
 };
 
@@ -100,7 +107,7 @@ export const aKnownFailureIsAnsweredAtOnce: Check = function* (timeline) {
       last &&
       timeline.isConnected(last.process, last.askedAtMs - 15 * SECOND, last.endedAtMs + SECOND);
     if (!isLoading && wasTold && last.failure && atMs - last.endedAtMs < 60 * SECOND)
-      yield `${timeline.at(atMs, process)} answers only after ${endedAtMs - atMs} ms what is known: ${failure}`;
+      yield [atMs, process, `answers only after ${endedAtMs - atMs} ms what is known: ${failure}`];
   }
 };
 
@@ -116,6 +123,6 @@ export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
       (['shrunk', 'drifted', 'missing_field'].includes(failure) &&
         calls.some(({ list }) => list !== undefined));
     if (!isExcused && !calls.some((call) => call.failure === failure))
-      yield `${timeline.at(endedAtMs, process)} answers ${failure}`;
+      yield [endedAtMs, process, `answers ${failure}`];
   }
 };

@@ -1,6 +1,14 @@
 import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
 import type { Process, Serving } from '../history.ts';
-import { expiryMs, lastAskedMs, SECOND, windowMs, type Check, type Timeline } from './timeline.ts';
+import {
+  expiryMs,
+  lastAskedMs,
+  nameOf,
+  SECOND,
+  windowMs,
+  type Check,
+  type Timeline,
+} from './timeline.ts';
 
 // What a process serves after what.
 
@@ -27,7 +35,7 @@ export const isServedUntilItIsTooOld: Check = function* (timeline) {
       const askedAtMs = timeline.askedMsOf(process, list, fromMs);
       const earlyMs = askedAtMs + process.ttlMs + process.maxStaleMs - next.fromMs;
       if (earlyMs > 3 * SECOND)
-        yield `${timeline.at(next.fromMs, process)} no longer serves ${timeline.nameOf(list)}, ${earlyMs} ms too early`;
+        yield [next.fromMs, process, `no longer serves ${nameOf(list)}, ${earlyMs} ms too early`];
     }
 };
 
@@ -36,7 +44,7 @@ export const nothingTooOldIsServed: Check = function* (timeline) {
     if (!list || !timeline.isAgeKnown(list, atMs)) continue;
     const lateMs = atMs - expiryMs(process, list, atMs);
     if (lateMs > process.timeoutMs + SECOND)
-      yield `${timeline.at(atMs, process)} serves ${timeline.nameOf(list)}, ${lateMs} ms too old`;
+      yield [atMs, process, `serves ${nameOf(list)}, ${lateMs} ms too old`];
   }
 };
 
@@ -48,7 +56,11 @@ export const agesAreTrue: Check = function* (timeline) {
     const least = atMs - lastAskedMs(list, atMs) - process.timeoutMs - tolerance;
     const most = atMs - (list.askedAtMs[0] ?? 0) + tolerance;
     if (ageMs < least || ageMs > most)
-      yield `${timeline.at(atMs, process)} says ${ageMs} ms, not between ${least} and ${most}, of ${timeline.nameOf(list)}`;
+      yield [
+        atMs,
+        process,
+        `says ${ageMs} ms, not between ${least} and ${most}, of ${nameOf(list)}`,
+      ];
   }
 };
 
@@ -75,7 +87,7 @@ export const neverBackToWhatWasBefore: Check = function* (timeline) {
         timeline.servingsOf(other).some(({ list, fromMs }) => list === after && fromMs <= atMs),
       );
       if ((timeline.hasSnapshot && isRestored) || isOver || isRefused) continue;
-      yield `${timeline.at(atMs, process)} replaces ${timeline.nameOf(before)} by ${timeline.nameOf(after)}`;
+      yield [atMs, process, `replaces ${nameOf(before)} by ${nameOf(after)}`];
     }
 };
 
@@ -101,7 +113,7 @@ export const theGuardHolds: Check = function* (timeline) {
             !goesEitherWay(timeline, process, list, after),
         );
         if (measure && !isBack && timeline.isAgeKnown(before, atMs))
-          yield `${timeline.at(atMs, process)} takes ${timeline.nameOf(after)} after ${timeline.nameOf(measure.list)}`;
+          yield [atMs, process, `takes ${nameOf(after)} after ${nameOf(measure.list)}`];
         // Whatever the reason is: the list that is taken is the measure of the next one. What was
         // served before the list that has come back goes on to count.
         const first = isBack ? measures.findIndex(({ list }) => list === after) : 0;
@@ -206,6 +218,6 @@ export const aRestartServesWhatWasSaved: Check = function* (timeline) {
       continue;
     const list = timeline.listAt(process, readyAtMs);
     if (!list || timeline.isLater(list, saved.list, readyAtMs) === false)
-      yield `${timeline.at(readyAtMs, process)} has saved ${timeline.nameOf(saved.list)}, and serves ${timeline.nameOf(list)}`;
+      yield [readyAtMs, process, `has saved ${nameOf(saved.list)}, and serves ${nameOf(list)}`];
   }
 };

@@ -8,8 +8,19 @@ export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 
-/** A check is named by the promise that it is about, and yields what broke it. */
-export type Check = (timeline: Timeline) => Iterable<string>;
+/** What broke a promise: when, where and how. */
+export type Breach = readonly [atMs: number, process: Process, how: string];
+/** A check is named by the promise that it is about. */
+export type Check = (timeline: Timeline) => Iterable<Breach>;
+
+/** How a call is named in what is reported. */
+export const placeOf = ({ askedAtMs, process }: Call): string =>
+  `${moment(askedAtMs)} ${process.name}`;
+/** How a list is named in what is reported. */
+export const nameOf = (list: BankList | undefined): string => {
+  const asked = list?.askedAtMs.slice(-2).map(moment).join(' and ');
+  return list ? `the list of ${asked} (${JSON.stringify(list.shape)})` : 'none';
+};
 
 /** The longest back-off: README, "Retries". */
 export const longestRetryMs = ({ ttlMs }: Process): number => Math.min(ttlMs, MINUTE);
@@ -239,11 +250,5 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     wasTaken,
     askedMsOf,
     decisionOf: (list: BankList): Decision | undefined => decisions.get(list),
-    at: (atMs: number, { name }: Process): string => `${moment(atMs)} ${name}`,
-    /** How a list is named in what is reported. */
-    nameOf: (list: BankList | undefined): string =>
-      list
-        ? `the list of ${list.askedAtMs.map(moment).slice(-2).join(' and ')} (${JSON.stringify(list.shape)})`
-        : 'none',
   };
 };
