@@ -18,6 +18,8 @@ export interface PastList {
   readonly isRestored: boolean;
   /** When the provider sent it. Every age is counted from here. */
   readonly sentAtMs: MonotonicMs;
+  /** It was saved in the future, by the clock that read it: its age is a guess. */
+  readonly isAgeUnknown?: boolean | undefined;
   /** When this very content was first received, for `Last-Modified`. */
   readonly changedAtMs: WallMs;
   /** The operators' decisions that it is based on, newest first; at most {@link MAX_DECISIONS}. */

@@ -98,6 +98,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         ...encoded,
         place: current?.place ?? NO_PLACE,
         isRestored: false,
+        isAgeUnknown: false,
         decisions: (decision ? [decision, ...past] : past).slice(0, MAX_DECISIONS),
         earlier: forgets
           ? []
@@ -121,12 +122,16 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     /**
      * The store has `list` at this place; or, where the id is another one, it does not take it.
      * Nothing happens if another list has come to be held.
-     * @param sentAtMs when it was sent, as the store knows it
+     * @param saved the same as the store has it, which knows its age better
      */
-    confirm: ({ id }: HeldList, place: StorePlace, sentAtMs?: MonotonicMs): void => {
+    confirm: ({ id }: HeldList, place: StorePlace, saved?: SavedList): void => {
       const held = cached.get();
       if (held?.id !== id) return;
-      const times = sentAtMs !== undefined && { sentAtMs, receivedAtMs: receivedAt(sentAtMs) };
+      const times = saved && {
+        sentAtMs: saved.sentAtMs,
+        isAgeUnknown: saved.isAgeUnknown,
+        receivedAtMs: receivedAt(saved.sentAtMs),
+      };
       const list = { ...held, place, isRestored: false, ...times };
       cached.set(list);
       if (times) news.emit('change');

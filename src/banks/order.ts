@@ -32,6 +32,7 @@ export interface OrderedList {
   readonly decisions: readonly { readonly id: string; readonly madeAtMs: MonotonicMs }[];
   /** When the provider sent it. */
   readonly sentAtMs: MonotonicMs;
+  readonly isAgeUnknown?: boolean | undefined;
 }
 
 export const isSamePlace = (some: StorePlace, other: StorePlace): boolean =>
@@ -65,6 +66,10 @@ export const chooseList = <L extends OrderedList>(
   // Two histories, because the store was away, or has lost what it had.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';
+  const [isOurAgeUnknown, isTheirAgeUnknown] = [ours.isAgeUnknown, theirs.isAgeUnknown].map(
+    Boolean,
+  );
+  if (isOurAgeUnknown !== isTheirAgeUnknown) return isOurAgeUnknown ? 'theirs' : 'ours';
   return ours.sentAtMs > theirs.sentAtMs ? 'ours' : 'theirs';
 };
 

@@ -118,7 +118,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (theirs?.head && head && !theirs.head.equals(head)) return AGAIN;
     if (isSame && theirs) {
       // A snapshot has its age from the wall clock, which may have been wrong; Redis knows better.
-      keeper.confirm(ours, place, theirs.list.sentAtMs);
+      keeper.confirm(ours, place, theirs.list);
       return DONE;
     }
     if (!isKnown && !head && !theirs) report.isEmpty();

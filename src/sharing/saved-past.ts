@@ -54,6 +54,8 @@ export const writePast = (
     savedAtMs: Math.max(0, Math.round(storeMs)),
     ageMs: age(saved.sentAtMs),
     hasNextPage: saved.hasNextPage,
+    // Only where it is so.
+    isAgeUnknown: saved.isAgeUnknown || undefined,
     decisions: saved.decisions.map(({ madeAtMs, ...decision }) => ({
       ...decision,
       ageMs: age(madeAtMs),
@@ -109,17 +111,18 @@ export const readPast = (
   ttlMs: number,
 ): Past => {
   const saved = line.length <= MAX_PAST_BYTES ? parseJson(line.toString()) : undefined;
-  const { savedAtMs, ageMs, decisions, memory, ...known } = isJsonObject(saved)
+  const { savedAtMs, ageMs, isAgeUnknown, decisions, memory, ...known } = isJsonObject(saved)
     ? toPast(saved)
     : { ...NO_PAST, id: former.id, savedAtMs: former.receivedAtMs };
   const elapsedMs = storeMs - savedAtMs;
   const sinceMs = Math.max(0, elapsedMs);
-  const sentMs =
-    elapsedMs < -MAX_AHEAD_MS ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
+  const isFromFuture = elapsedMs < -MAX_AHEAD_MS;
+  const sentMs = isFromFuture ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
   const at = (age: number): MonotonicMs => before(nowMs, age + sinceMs);
   return {
     ...known,
     isRestored: false,
+    isAgeUnknown: isAgeUnknown || isFromFuture,
     sentAtMs: before(nowMs, sentMs),
     decisions: (decisions.length > 0 ? decisions : formerDecisions(former)).map(
       ({ ageMs: age, ...decision }) => ({ ...decision, madeAtMs: at(age) }),
@@ -132,11 +135,11 @@ export const readPast = (
   };
 };
 
-const NO_PAST = { place: NO_PLACE, ageMs: 0, decisions: [], memory: [] };
+const NO_PAST = { place: NO_PLACE, ageMs: 0, isAgeUnknown: false, decisions: [], memory: [] };
 
 /** @throws {StoreError} */
 const toPast = (past: JsonObject) => {
-  const { id, savedAtMs, ageMs, hasNextPage } = past;
+  const { id, savedAtMs, ageMs, isAgeUnknown, hasNextPage } = past;
   const place = toPlace(past['place']);
   if (!isText(64, id) || !place || !isWholeUpTo(MAX_TIME_MS, savedAtMs) || !isDuration(ageMs))
     throw new StoreError('contains a list with a damaged past; ignored');
@@ -145,6 +148,7 @@ const toPast = (past: JsonObject) => {
     place,
     savedAtMs,
     ageMs,
+    isAgeUnknown: isAgeUnknown === true,
     // Some releases do not tell. Where anything in these is wrong, it is not used.
     ...(typeof hasNextPage === 'boolean' && { hasNextPage }),
     decisions: toList(past['decisions'], MAX_DECISIONS)

@@ -461,6 +461,31 @@ describeWithRedis('with a real Redis', () => {
     expect(readFileSync(path, 'utf8')).toContain(`{"id":"${id}"`);
   });
 
+  test('a list of unknown age counts as older than one that is known, where both meet', async () => {
+    const connection = await connectionToCut();
+    const kept = { CACHE_TTL: '10m', CACHE_SNAPSHOT_FILE: snapshot() };
+    provider.setBanks(makeBanks(100));
+    const one = await openRig({ provider, clock, storeClock: clock, env: envOf(kept) });
+    await eventually(() => one.service.list.status().isShared === true);
+    const env = { CACHE_TTL: '10m', CACHE_REDIS_URL: connection.url };
+    const two = await start({ env });
+    await one.close();
+    clock.skip(MINUTE);
+    provider.setBanks(makeBanks(101));
+    expect(await two.service.list.refresh()).toBeUndefined();
+    clock.skip(20 * MINUTE);
+    await provider.behave('unavailable');
+    connection.cut();
+    await redis.command('FLUSHALL');
+    const again = await start({ env: kept, clock: wrongBy(-2 * HOUR) });
+    await eventually(() => again.service.list.status().isShared === true);
+    // It would count as younger than that of the second one.
+    expect(again.service.list.status()).toMatchObject({ state: 'stale', ageMs: 10 * MINUTE + 1 });
+    connection.mend();
+    await eventually(() => held(again) === 101);
+    expect(held(two)).toBe(101);
+  });
+
   test('the life of the key makes no list young', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);
