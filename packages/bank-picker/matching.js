@@ -224,7 +224,9 @@ export const findLoosely = (word, candidates, vocabulary) => {
       mayBeMisheard || mayBeMistyped || mayBeInFront ? vocabulary.spellings[at] : undefined;
     if (!spelling || EMPTY.has(spelling.text)) continue;
     let tier = spelling.sound === sound ? TIER.sound : TIER.none;
-    if (mayBeMisheard) tier = Math.min(tier, tierWithErrors(sound, spelling.sound));
+    // "zzqqx" sounds nearly like HSCM.
+    if (mayBeMisheard && sound.length > SHORTEST_ERROR)
+      tier = Math.min(tier, tierWithErrors(sound, spelling.sound));
     // "cixa": one letter changes the sound of another.
     if (mayBeMistyped && tier > TIER.error)
       tier = Math.min(tier, tierWithErrors(word, spelling.text));
