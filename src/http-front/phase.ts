@@ -38,8 +38,8 @@ export const endOverdue = (connection: Connection, nowMs: number): void => {
   }
   const passedMs = nowMs - connection.sinceMs;
   const phase = phaseOf(connection);
-  // Idle connections keep nothing of node:http.
-  if (phase !== 'responding') releaseStream(connection);
+  // Without a request in work, a connection keeps nothing of node:http for long.
+  if (!connection.exchange) releaseStream(connection);
   if (phase === 'closing') {
     if (passedMs >= LINGER_MS) socket.destroy();
   } else if (phase === 'idle' && hasHadRequest) {
