@@ -100,9 +100,9 @@ const createClock = (
     life.onUse('a timer');
     // Looks at a Redis in which nothing happens would be most of the work: those until the next
     // load are left out.
-    const looks = Math.floor(nextLoadInMs() / POLL_MS);
-    if (delayMs !== POLL_MS || looks < 2 || redis.calmForMs() < CALM_MS)
-      return world.later(delayMs, life, 'timer', task);
+    const isPoll = delayMs === POLL_MS && redis.calmForMs() >= CALM_MS;
+    const looks = isPoll ? Math.floor(nextLoadInMs() / POLL_MS) : 0;
+    if (looks < 2) return world.later(delayMs, life, 'timer', task);
     const fromMs = world.nowMs();
     let isOver = false;
     const once = (): void => {
