@@ -25,6 +25,9 @@ export interface StoredLease extends Lease {
 /** A new lease of this replica, or one of another replica with a new failure. */
 export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> & Partial<Pick<StoredLease, 'id' | 'owner'>>;
 
+/** Who makes the next attempt claims it at the next look at the latest. */
+const NEXT_CLAIM_MS = 10_000;
+
 /** Nobody has the lease. */
 export const ENDED: LeaseToWrite = { heldUntilMs: monotonic(-Infinity), isLoading: false };
 
@@ -37,7 +40,10 @@ export interface SavedLeaseOptions {
 }
 
 export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseOptions) => {
-  /** Undefined if nobody has it, or what is there cannot be understood. */
+  /**
+   * Undefined if nobody has it, or what is there cannot be understood. One that is over is given
+   * until the next claim can have come, for its failure.
+   */
   const read = async (
     bytes: Buffer | undefined,
     { storeMs, nowMs }: StoreMoment,
@@ -49,13 +55,15 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
     });
     const saved = signed && toLease(parseJson(signed.toString()));
     const leftMs = saved ? saved.heldUntilMs - storeMs : 0;
-    if (!saved || leftMs <= 0 || leftMs > longestLeaseMs) return undefined;
-    const { id, owner, isLoading, failure } = saved;
+    if (!saved || leftMs > longestLeaseMs) return undefined;
+    const { id, owner, failure } = saved;
+    const isOver = leftMs <= 0;
+    if (isOver && !(failure && leftMs > -NEXT_CLAIM_MS)) return undefined;
     return {
       id,
       owner,
       isOwn: owner === ownId,
-      isLoading,
+      isLoading: saved.isLoading && !isOver,
       heldUntilMs: monotonic(nowMs + leftMs),
       failure: failure && {
         ...failure,

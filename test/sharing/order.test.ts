@@ -359,6 +359,18 @@ describeWithRedis('with a real Redis', () => {
     });
   });
 
+  test('who joins during another attempt knows the failure before it, and answers at once', async () => {
+    await provider.behave('unavailable');
+    const one = await start();
+    await provider.behave('stall');
+    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await eventually(() => provider.listCalls() === 2);
+    const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    await eventually(() => late.service.list.status().failure?.kind === 'unavailable');
+    expect((await fetch(`${late.url}/banks`)).status).toBe(503);
+    expect(provider.listCalls()).toBe(2);
+  });
+
   test('the load of a replica that stops is left to the others at their next look', async () => {
     await provider.behave('stall');
     const env = envOf({ PROVIDER_TIMEOUT: '30s' });
