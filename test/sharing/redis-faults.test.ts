@@ -173,6 +173,10 @@ describeWithRedis('replicas that share Redis', () => {
       await redis.command('CONFIG SET maxmemory 0');
       await eventually(() => told('works again') === outages);
     }
+    await becomes('the only connection', async () => {
+      const clients = await redis.command('CLIENT LIST');
+      return clients.match(/name=banks-bff /g)?.length === 1;
+    });
   });
 
   test('what is wrong with the token file of one replica delays no other one', async () => {

@@ -145,6 +145,21 @@ test('a list that could not be saved is saved a minute later', async () => {
   expect(provider.listCalls()).toBe(1);
 });
 
+test('a list that could not be saved is not saved over a later one', async () => {
+  const folder = dirname(path);
+  rmSync(folder, { recursive: true });
+  const rig = await openRig({ provider, env: { CACHE_SNAPSHOT_FILE: path } });
+  await eventually(() => rig.messages().some((message) => message.includes('ENOENT')));
+  mkdirSync(folder);
+  await provider.behave('some-unusable');
+  await rig.service.list.refresh();
+  await eventually(() => rig.messages().includes('CACHE_SNAPSHOT_FILE: works again'));
+  rig.clock.advance(60_000);
+  await rig.close();
+  const restarted = await startDown();
+  expect((await supertest(restarted.url).get('/banks').expect(200)).body).toHaveLength(487);
+});
+
 describe('nothing is replaced that the service did not write:', () => {
   const problemsOf = async (env: Environment): Promise<string> => {
     const configured = {
