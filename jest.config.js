@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const systemFolder = tmpdir();
-/** The temporary folder of this run: what the tests leave in it goes with it. */
+/** The temporary folder of this run: what the tests leave in it is reported, and goes with it. */
 const folder = mkdtempSync(join(systemFolder, 'banks-bff-test-'));
 // Some programs that the tests start change to another user.
 chmodSync(folder, 0o755);
@@ -16,6 +16,7 @@ export default {
   // Kept from one run to the next.
   cacheDirectory: join(systemFolder, 'banks-bff-jest'),
   testEnvironment: 'node',
+  globalTeardown: '<rootDir>/test/helpers/report-leftovers.js',
   // Generous: real processes and browsers start slowly on a busy machine, and no test waits without a reason.
   testTimeout: 30_000,
   // By default jest leaves one processor free, and with two would run one file at a time.

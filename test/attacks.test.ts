@@ -1,8 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { existsSync, lstatSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Emulator } from '../emulator/emulator.ts';
 import type { Environment } from '../src/config/reader.ts';
@@ -11,6 +10,7 @@ import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';
 import { LISTENING, runService, startProcess } from './helpers/process.ts';
 import { eventually, waitUntil } from './helpers/wait-until.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // What an attacker, a wrong variable or a wrong provider could do to the built process.
 
@@ -20,7 +20,7 @@ let emulator: Emulator;
 let path: string;
 beforeEach(async () => {
   emulator = await emulate();
-  path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'file');
+  path = join(temporaryFolder(), 'file');
 });
 
 const sandbox = (): Environment => ({

@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSystemClock } from '../src/clock.ts';
 import { emulate } from './helpers/emulate.ts';
 import { startProcess } from './helpers/process.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // The built process on a machine whose clock is set to anything.
 
@@ -15,7 +14,7 @@ test.each([
   const emulator = await emulate();
   const env = {
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-    CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list'),
+    CACHE_SNAPSHOT_FILE: join(temporaryFolder(), 'list'),
     // Longer than Node's timers can be.
     CACHE_TTL: '30d',
   };

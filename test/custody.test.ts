@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import tls, { createServer, type TLSSocket } from 'node:tls';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
@@ -16,6 +15,7 @@ import { startProcess, type ServiceProcess } from './helpers/process.ts';
 import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
 import { createTunnels } from './helpers/tunnel.ts';
 import { eventually } from './helpers/wait-until.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // The custody of secrets, where only the built process can show it: what Node itself reads from the
 // environment, what is left there, and every byte that the process writes and sends until its last
@@ -162,7 +162,7 @@ const answers = (urls: readonly string[]): Promise<string[]> => {
 };
 
 const fileWith = (secret: string): string => {
-  const file = join(mkdtempSync(join(tmpdir(), 'banks-custody-')), 'secret');
+  const file = join(temporaryFolder('banks-custody-'), 'secret');
   writeFileSync(file, secret);
   return file;
 };

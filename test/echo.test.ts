@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { existsSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { createServer } from 'node:http';
@@ -8,6 +7,7 @@ import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { startLoadedRig, startRig } from './helpers/rig.ts';
 import { eventually } from './helpers/wait-until.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // A provider that repeats a secret in its list, and a token endpoint whose tokens are fragments of
 // log lines.
@@ -32,7 +32,7 @@ test.each<[how: string, echo: unknown]>([
 ])(
   'a list with the token in a published value, %s, reaches neither browser nor file',
   async (_how, echo) => {
-    const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-echo-')), 'list');
+    const snapshot = join(temporaryFolder('banks-echo-'), 'list');
     const rig = await startLoadedRig({
       env: { PROVIDER_ACCESS_TOKEN: TOKEN, CACHE_SNAPSHOT_FILE: snapshot },
       emulator: { accessTokens: [TOKEN], banks: [BANK, { code: '2', ispb: '2', name: echo }] },

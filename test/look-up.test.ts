@@ -1,13 +1,5 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { openBanks } from '../examples/look-up/banks.ts';
@@ -15,15 +7,15 @@ import { needProgram } from './helpers/needs.ts';
 import { runProgram, type Program, type ProgramOptions } from './helpers/program.ts';
 import { openRig } from './helpers/rig.ts';
 import { eventually } from './helpers/wait-until.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // The recipes of examples/look-up/, in each language: a service of somebody else's that keeps its
 // list current.
 
-const scratch = mkdtempSync(join(tmpdir(), 'look-up-'));
+const scratch = temporaryFolder('look-up-');
 const programs: Program[] = [];
 afterAll(() => {
   for (const { child } of programs) child.kill('SIGKILL');
-  rmSync(scratch, { recursive: true, force: true });
 });
 
 /**

@@ -1,10 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Emulator } from '../emulator/emulator.ts';
@@ -15,6 +14,7 @@ import { findFreePort, listenOn } from './helpers/free-port.ts';
 import { LISTENING, runService, startProcess } from './helpers/process.ts';
 import type { Program } from './helpers/program.ts';
 import { eventually, waitUntil } from './helpers/wait-until.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // The built process as an operator sees it: exit status, real signals, and what it writes to a real
 // standard output.
@@ -23,7 +23,7 @@ let emulator: Emulator;
 let cwd: string;
 beforeEach(async () => {
   emulator = await emulate();
-  cwd = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  cwd = temporaryFolder();
 });
 
 const inFolder = (name: string): string => join(cwd, name);

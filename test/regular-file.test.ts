@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeUnreadable, isReadHanging, readRegularFile } from '../src/regular-file.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
 import { eventually } from './helpers/wait-until.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // What is no regular file: snapshot-file.test.ts.
 
 test('a file is read through a link up to exactly the limit, whatever size it reports', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  const directory = temporaryFolder();
   const [data, link] = [join(directory, 'data'), join(directory, 'link')];
   symlinkSync('data', link);
   for (const content of ['', 'a', 'eight by']) {
@@ -23,7 +23,7 @@ test('a file is read through a link up to exactly the limit, whatever size it re
 });
 
 test('a read that hangs ends in time, and none in its folder is begun before it has ended', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  const directory = temporaryFolder();
   const [first, second] = [join(directory, 'first'), join(directory, 'second')];
   for (const file of [first, second]) writeFileSync(file, 'text');
   const clock = createManualClock();

@@ -1,9 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import supertest from 'supertest';
@@ -19,6 +18,7 @@ import { startLoadedRig, type Rig } from './helpers/rig.ts';
 import { startTlsFront } from './helpers/tls-front.ts';
 import { createTunnels } from './helpers/tunnel.ts';
 import { eventually } from './helpers/wait-until.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // Every variable, with a value that is neither its default nor that of another one in its group,
 // and seen from outside: a value that the composition drops, or hands to the wrong part, fails
@@ -269,7 +269,7 @@ test('a load ends at its time limit, and a list is served until its age is too g
 describeWithRedis('with a real Redis', () => {
   test('the stores have their addresses, the key that signs, and how long a list can be used', async () => {
     const redis = await redisOfTest();
-    const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-wiring-')), 'snapshot');
+    const snapshot = join(temporaryFolder('banks-wiring-'), 'snapshot');
     const addresses = { CACHE_SNAPSHOT_FILE: snapshot, CACHE_REDIS_URL: redis.url };
     const one = await start({ ...STORES, ...addresses });
     await eventually(() => one.service.list.status().isShared === true);

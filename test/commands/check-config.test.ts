@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printConfig } from '../../src/commands/check-config.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { VARIABLE_NAMES } from '../../src/config/variables.ts';
 import { runCommand } from '../helpers/run-command.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // check-config: the effective configuration, and no secret in it.
 
-const emptyDirectory = (): string => mkdtempSync(join(tmpdir(), 'banks-bff-'));
+const emptyDirectory = (): string => temporaryFolder();
 
 const checkConfig = async (env: Environment, directory?: string) => {
   const result = await runCommand(printConfig, env, directory);

@@ -1,14 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
@@ -17,6 +8,7 @@ import { emulate } from '../helpers/emulate.ts';
 import { runNode } from '../helpers/program.ts';
 import { startRig } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // `banks-bff snapshot FILE`, the built program: a list for a service that starts while the provider
 // is down.
@@ -26,7 +18,7 @@ let folder: string;
 let file: string;
 beforeEach(async () => {
   emulator = await emulate();
-  folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  folder = temporaryFolder();
   file = join(folder, 'list');
 });
 

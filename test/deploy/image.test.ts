@@ -1,7 +1,6 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startEmulator } from '../../emulator/emulator.ts';
@@ -13,6 +12,7 @@ import { LISTENING, startProcess } from '../helpers/process.ts';
 import { runProgram, type Program } from '../helpers/program.ts';
 import { read } from '../helpers/repository.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The service as it is deployed: production dependencies only, in the image's file layout, started
 // by its command.
@@ -50,7 +50,7 @@ test('the image serves the list, and a status page that names a command which wo
 
 test('a list made beforehand by the printed command is served on day 0, while the provider is down', async () => {
   const provider = await startEmulator();
-  const snapshot = join(mkdtempSync(join(tmpdir(), 'banks-day-0-')), 'list.json');
+  const snapshot = join(temporaryFolder('banks-day-0-'), 'list.json');
   const env = { PROVIDER_SANDBOX_BASE_URL: provider.baseUrl };
   const [, command = ''] =
     /^node (.* snapshot) list\.json$/m.exec(read('docs/deployment.md')) ?? [];

@@ -1,9 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { execFile, execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
@@ -11,6 +10,7 @@ import { closeLater } from '../helpers/close-later.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { runNode } from '../helpers/program.ts';
 import { read } from '../helpers/repository.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // What a release is made with: the workflows, the SBOM and the audit.
 
@@ -70,7 +70,7 @@ test('Dependabot waits before it proposes a release, and knows every lock file',
 });
 
 test('images get their digests beside their tags, and a release is refused without them', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'banks-images-'));
+  const folder = temporaryFolder('banks-images-');
   const files = ['Dockerfile', 'compose.replicas.yml', '.github', 'tools/pin-images.sh'];
   for (const file of files) await cp(file, join(folder, file), { recursive: true });
   // Docker's place is taken: it asks the registry.
@@ -90,7 +90,6 @@ test('images get their digests beside their tags, and a release is refused witho
   const used = pinned.join('').match(/^(?:FROM |\s+image: ).*$/gm) ?? [];
   expect(used.filter((line) => !line.includes(`@${digest}`))).toEqual([]);
   expect(used).toHaveLength(8);
-  await rm(folder, { recursive: true });
 });
 
 test('the SBOM lists what a production install has, and nothing else', async () => {
@@ -140,7 +139,7 @@ test.each([
       // oxlint-disable-next-line node/no-process-env -- npm's own, but for the registry and its cache
       ...process.env,
       npm_config_registry: `http://127.0.0.1:${port}`,
-      npm_config_cache: await mkdtemp(join(tmpdir(), 'banks-audit-')),
+      npm_config_cache: temporaryFolder('banks-audit-'),
     },
   });
   expect(await exit).toBe(status);

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
@@ -11,6 +10,7 @@ import { runProgram } from '../helpers/program.ts';
 import { read } from '../helpers/repository.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The unit for systemd: what systemd itself says of it, and the release's archive, unpacked where
 // nothing can be written and run by the unit's command line with the unit's variables: as user
@@ -43,7 +43,7 @@ const { describeWithIt: describeWithSystemd } = needProgram(
 describeWithSystemd('systemd', () => {
   /** The status and the output of systemd-analyze about `text` as the unit. */
   const analyze = (text: string, ...args: string[]): { status: number | null; written: string } => {
-    const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks-bff.service');
+    const file = join(temporaryFolder(), 'banks-bff.service');
     writeFileSync(file, text);
     const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], {
       encoding: 'utf8',
@@ -76,11 +76,8 @@ const { program: setpriv, describeWithIt: describeWithSetpriv } = needProgram(
 
 describeWithSetpriv('the archive', () => {
   test('runs as another user from a tree that nobody can write, and keeps its list in the state directory', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'banks-archive-'));
-    closeLater(() => {
-      execFileSync('chmod', ['-R', 'u+w', folder]);
-      rmSync(folder, { recursive: true });
-    });
+    const folder = temporaryFolder('banks-archive-');
+    closeLater(() => execFileSync('chmod', ['-R', 'u+w', folder]));
     const archive = execFileSync('bash', ['tools/archive.sh', folder], {
       // oxlint-disable-next-line node/no-process-env -- the time, because a container may hide git's
       env: { ...process.env, SOURCE_DATE_EPOCH: '0' },

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
@@ -15,6 +14,7 @@ import { clientCredentialsEnv } from '../helpers/rig.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The doctor against the emulator, for each way in which an exchange can fail.
 
@@ -35,7 +35,7 @@ const diagnose = (emulator: Emulator, env: Environment = {}) =>
   runDoctor({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env });
 
 const fileWith = (content: string): string => {
-  const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'file');
+  const path = join(temporaryFolder(), 'file');
   writeFileSync(path, content);
   return path;
 };

@@ -1,14 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -19,6 +11,7 @@ import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { openRig, startRig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The doctor about what the service uses besides the provider: stores, ports and the clock.
 
@@ -46,7 +39,7 @@ const expectFailure = (
   expect(status).toBe(1);
 };
 
-const folder = (): string => mkdtempSync(join(tmpdir(), 'banks-bff-'));
+const folder = (): string => temporaryFolder();
 
 describe('the snapshot file', () => {
   const at = (path: string) => doctor({ CACHE_SNAPSHOT_FILE: path });

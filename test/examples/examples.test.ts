@@ -1,24 +1,16 @@
 import { execFile } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { describeInBrowser } from '../helpers/browser.ts';
 import { createStage } from '../helpers/stage.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 describeInBrowser('the example in', () => {
   const stage = createStage();
-  const scratch = mkdtempSync(join(tmpdir(), 'examples-'));
+  const scratch = temporaryFolder('examples-');
   beforeAll(() => {
     for (const folder of ['examples', 'packages'])
       cpSync(folder, join(scratch, folder), {
@@ -26,7 +18,6 @@ describeInBrowser('the example in', () => {
         filter: (path) => !/node_modules|dist$/.test(path),
       });
   });
-  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
   test.each(['html', 'react', 'vue'])('%s installs, builds and runs', async (name) => {
     const cwd = join(scratch, 'examples', name);

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -12,6 +11,7 @@ import { emulate } from '../helpers/emulate.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The recipe of docs/apm.md: a real OpenTelemetry SDK in the service, and a collector that takes
 // what it exports.
@@ -42,7 +42,7 @@ const documentedEnv = (): Record<string, string> => {
 };
 
 test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no token', async () => {
-  const scratch = mkdtempSync(join(tmpdir(), 'opentelemetry-'));
+  const scratch = temporaryFolder('opentelemetry-');
   cpSync('examples/opentelemetry', scratch, {
     recursive: true,
     filter: (path) => !/node_modules/.test(path),
@@ -73,10 +73,7 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
       preload: `import ${JSON.stringify(pathToFileURL(join(scratch, 'register.mjs')))};`,
     },
   );
-  closeLater(
-    () => rmSync(scratch, { recursive: true, force: true }),
-    () => collector.close(),
-  );
+  closeLater(() => collector.close());
   const { input } = await says(/list: initial load succeeded/);
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(input)?.[0] ?? '';
   const headers = { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` };

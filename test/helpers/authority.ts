@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from './temporary-folder.ts';
 
 // A certificate authority of a test's own, made by the openssl command.
 
@@ -30,7 +30,7 @@ commonName = supplied
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 export const createAuthority = (name = 'test authority') => {
-  const folder = mkdtempSync(join(tmpdir(), 'banks-authority-'));
+  const folder = temporaryFolder('banks-authority-');
   const openssl = (...args: readonly string[]): void =>
     void execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
   const read = (file: string): string => readFileSync(join(folder, file), 'utf8');

@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram, SYSTEM_PATH } from './program.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 // Real caches in front of the service: nginx and Varnish, as their packages are, told only where
 // the service is.
@@ -27,7 +27,7 @@ export const describeWithVarnish = varnish.describeWithIt;
  * for its files
  */
 const start = (command: string, argsFor: (port: number, folder: string) => readonly string[]) => {
-  const folder = mkdtempSync(join(tmpdir(), 'banks-cache-'));
+  const folder = temporaryFolder('banks-cache-');
   return onFreePort(async (port) => {
     // Varnish has a C compiler make a program of its rules.
     const program = runProgram(command, {
@@ -37,10 +37,7 @@ const start = (command: string, argsFor: (port: number, folder: string) => reado
     await program.listens(port);
     return {
       url: `http://127.0.0.1:${port}`,
-      close: async (): Promise<void> => {
-        await program.end('SIGTERM');
-        rmSync(folder, { recursive: true });
-      },
+      close: (): Promise<unknown> => program.end('SIGTERM'),
     };
   });
 };

@@ -1,9 +1,9 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram } from './program.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 // A real forward proxy of a test's own: tinyproxy, on a free port of loopback.
 
@@ -31,7 +31,7 @@ export const startForwardProxy = ({ credentials, onlyPort }: ForwardProxyOptions
       ...(credentials ? [`BasicAuth ${credentials.user} ${credentials.password}`] : []),
       ...(onlyPort === undefined ? [] : [`ConnectPort ${onlyPort}`]),
     ];
-    const file = join(mkdtempSync(join(tmpdir(), 'banks-proxy-')), 'tinyproxy.conf');
+    const file = join(temporaryFolder('banks-proxy-'), 'tinyproxy.conf');
     writeFileSync(file, `${config.join('\n')}\n`);
     const { end, stall, resume, output, says } = runProgram('tinyproxy', {
       args: ['-d', '-c', file],

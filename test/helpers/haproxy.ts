@@ -1,11 +1,11 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram, SYSTEM_PATH } from './program.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 // The real HAProxy, above all with the shipped configuration, in which only addresses are replaced,
 // and a name server in place of Docker's.
@@ -25,7 +25,7 @@ export const { describeWithIt: describeWithHaproxy } = needProgram(
 export const runHaproxy = (
   configure: (write: (name: string, text: string) => string) => string,
 ) => {
-  const folder = mkdtempSync(join(tmpdir(), 'banks-haproxy-'));
+  const folder = temporaryFolder('banks-haproxy-');
   const write = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
@@ -36,10 +36,7 @@ export const runHaproxy = (
     listens,
     /** Everything that it has logged so far. */
     log: output,
-    close: async (): Promise<void> => {
-      await end('SIGTERM');
-      rmSync(folder, { recursive: true });
-    },
+    close: (): Promise<unknown> => end('SIGTERM'),
   };
 };
 

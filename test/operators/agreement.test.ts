@@ -1,6 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
@@ -10,6 +8,7 @@ import { emulate } from '../helpers/emulate.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // Status page, /healthz, log and metrics in situations in which one of them could be mistaken: each
 // is compared with what a user gets and with facts that the test knows, and none may show a moment
@@ -276,7 +275,7 @@ test.each(Object.entries(SITUATIONS))(
   async (_what, [facts, create]) => {
     const provider = await emulate();
     const env = {
-      CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list'),
+      CACHE_SNAPSHOT_FILE: join(temporaryFolder(), 'list'),
       CACHE_MAX_STALE: '5h',
     };
     const rig = await create({

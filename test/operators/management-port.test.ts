@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import supertest from 'supertest';
@@ -11,6 +10,7 @@ import { makeBanks } from '../helpers/banks.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The management port: a forced refresh, what it accepts, and who may ask for it; pages of other
 // origins, DNS rebinding, guessed tokens and broken clients.
@@ -87,7 +87,7 @@ test('without a configured token nobody can refresh', async () => {
 });
 
 test('the token can come from a file, which may be rotated; another one causes no call', async () => {
-  const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'token');
+  const path = join(temporaryFolder(), 'token');
   writeFileSync(path, 'first-management-token\n');
   const env = { MANAGEMENT_TOKEN: '', MANAGEMENT_TOKEN_FILE: path };
   await start(env);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { mkdirSync, mkdtempSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Behaviour } from '../../emulator/behaviours.ts';
@@ -10,6 +10,7 @@ import { emulate } from '../helpers/emulate.ts';
 import { nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // What the status page says in each state of the service, and /healthz of the stores. Every rig
 // starts at 00:16:40 on 1 January, and renews its list at 01:16:18.
@@ -237,7 +238,7 @@ test('its drawings show the last hour by the minute, and later the last six hour
 
 test('its drawing of the age begins with that of a saved list', async () => {
   const provider = await emulate();
-  const env = { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') };
+  const env = { CACHE_SNAPSHOT_FILE: join(temporaryFolder(), 'list') };
   rig = await startLoadedRig({ env, provider });
   await rig.close();
   rig = await startLoadedRig({ env, provider, startedLaterByMs: HOUR_MS / 2 });
@@ -268,7 +269,7 @@ const health = async () => {
 };
 
 test('stores that fail are told with their consequences, and without their addresses, until they work', async () => {
-  const folder = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'missing');
+  const folder = join(temporaryFolder(), 'missing');
   // A free port may be taken by another program meanwhile; nobody is given one below 1024.
   const port = 997;
   const CACHE_REDIS_URL = `redis://user:SECRET-password@127.0.0.1:${port}`;

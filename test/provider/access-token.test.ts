@@ -1,7 +1,6 @@
-import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import type { TokenBehaviour } from '../../emulator/behaviours.ts';
@@ -13,15 +12,15 @@ import {
   type RigOptions,
 } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The three ways to a token, seen from both ends: what clients get, and what the provider is asked.
 
 let rig: Rig;
 let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'banks-bff-'));
+beforeEach(() => {
+  directory = temporaryFolder();
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 const startGranted = async (options: RigOptions = {}): Promise<void> => {
   const envFor: RigOptions['envFor'] = (emulator) => ({

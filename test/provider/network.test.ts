@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
@@ -24,6 +23,7 @@ import { clientCredentialsEnv, nextLoad, openRig, startRig, type Rig } from '../
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
 import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // What stands between the service and a provider that speaks TLS: a private authority, client
 // certificates and their rotation, and a forward proxy, a real one. What is wrong with a
@@ -94,7 +94,7 @@ test.each([
 
 test('an authority that is gone at the start is named by each load, while the saved list is served', async () => {
   await startProvider();
-  const folder = await mkdtemp(join(tmpdir(), 'banks-authority-'));
+  const folder = temporaryFolder('banks-authority-');
   const env = {
     PROVIDER_TLS_CA_FILE: join(folder, 'ca.pem'),
     CACHE_SNAPSHOT_FILE: join(folder, 'snapshot'),
@@ -178,8 +178,7 @@ describe('the rotation of a client certificate', () => {
    * step.
    */
   const createVolume = async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'banks-volume-'));
-    closeLater(() => rm(folder, { recursive: true }));
+    const folder = temporaryFolder('banks-volume-');
     let generation = 0;
     const install = async (pair: Pick<Pair, 'cert' | 'key'>): Promise<void> => {
       generation += 1;

@@ -1,14 +1,5 @@
 import { expect, test } from '@jest/globals';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { createAuthority } from '../helpers/authority.ts';
@@ -19,6 +10,7 @@ import type { Program } from '../helpers/program.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The runbook of docs/operations.md on the built service, in production and with every secret in a
 // file: all of them spoiled in one way, a restart without and with a saved list, then a rotation,
@@ -100,7 +92,7 @@ type Way = keyof typeof WAYS;
 const isWay = (name: string): name is Way => name in WAYS;
 
 const openStage = async (way: Way) => {
-  const folder = mkdtempSync(join(tmpdir(), 'banks-rotation-'));
+  const folder = temporaryFolder('banks-rotation-');
   chmodSync(folder, 0o777);
   const redis = await redisOfTest();
   const emulator = await emulate();

@@ -1,6 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
@@ -16,6 +15,7 @@ import {
   type Rig,
 } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The life of each secret in a file: rotated, spoiled in every way, lost and restored, while the
 // service runs and at its start.
@@ -29,10 +29,9 @@ const MARK = 'SPOILED';
 let rig: Rig;
 let folder: string;
 const file = (): string => join(folder, 'secret');
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'banks-secret-files-'));
+beforeEach(() => {
+  folder = temporaryFolder('banks-secret-files-');
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** A secret in a file, and what is said while that is not usable. */
 interface Kind {

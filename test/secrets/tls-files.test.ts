@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { wall, type WallMs } from '../../src/clock.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
@@ -12,6 +11,7 @@ import {
 import { createAuthority, encryptedKey, EXPIRED, type Pair } from '../helpers/authority.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { createTestSecrets } from '../helpers/secret-files.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The files of mutual TLS: what is said about those that cannot be used, and what is done while
 // they cannot.
@@ -20,7 +20,7 @@ const NOW_MS = wall(Date.UTC(2026, 6, 1));
 const authority = createAuthority();
 const pair = authority.issue('the service');
 const other = authority.issue('another');
-const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+const folder = temporaryFolder();
 const file = (name: string, content: string): string => {
   writeFileSync(join(folder, name), content);
   return join(folder, name);

@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { wall } from '../../src/clock.ts';
@@ -21,6 +20,7 @@ import {
   type RigOptions,
 } from '../helpers/rig.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // Which list and which decision goes on, in orders of events that depend on nothing but what Redis
 // took, and when: services with a real Redis on clocks that the test moves.
@@ -37,7 +37,7 @@ const envOf = (env: Environment = {}): Environment => ({ CACHE_REDIS_URL: redis.
 const start = ({ env, ...options }: RigOptions = {}): Promise<Rig> =>
   startLoadedRig({ provider, clock, storeClock: clock, ...options, env: envOf(env) });
 const held = (rig: Rig): number | undefined => rig.service.list.status().held?.count;
-const snapshot = (): string => join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list');
+const snapshot = (): string => join(temporaryFolder(), 'list');
 /** A clock whose wall time differs from that of Redis. */
 const wrongBy = (ms: number): ManualClock => ({
   ...clock,

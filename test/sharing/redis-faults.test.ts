@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import supertest from 'supertest';
@@ -17,6 +16,7 @@ import { createAuthority } from '../helpers/authority.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 import { nextLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // Replicas that share a real Redis: what one brings to the others, and what each does while Redis
 // is bad.
@@ -45,7 +45,7 @@ const start = async (options: RigOptions = {}): Promise<Rig> => {
 };
 /** The address is in a file. */
 const fromFile = (text: string): { readonly file: string; readonly env: Environment } => {
-  const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'redis-url');
+  const file = join(temporaryFolder(), 'redis-url');
   writeFileSync(file, text);
   return { file, env: { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file } };
 };
@@ -182,7 +182,7 @@ describeWithRedis('replicas that share Redis', () => {
   test('what is wrong with the token file of one replica delays no other one', async () => {
     await start();
     await keyOfList();
-    const file = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'missing');
+    const file = join(temporaryFolder(), 'missing');
     const env = { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file };
     const without = await start({ env });
     expect(await without.service.list.refresh()).toMatchObject({ kind: 'no_token' });
@@ -191,7 +191,7 @@ describeWithRedis('replicas that share Redis', () => {
   });
 
   test('a Cluster gets the password as it is, without its escapes', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+    const folder = temporaryFolder();
     const busPort = await findFreePort();
     const options = `--cluster-enabled yes --cluster-announce-ip 127.0.0.1 --cluster-port ${busPort}`;
     const cluster = await redisOfTest(
@@ -349,7 +349,7 @@ describeWithRedis('replicas that share Redis', () => {
   });
 
   test('a refresh while Redis is down says that the address was not verified, and what was', async () => {
-    const tokenFile = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'token');
+    const tokenFile = join(temporaryFolder(), 'token');
     writeFileSync(tokenFile, 'emulator-access-token');
     const rig = await start({
       env: {

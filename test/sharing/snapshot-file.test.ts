@@ -5,7 +5,6 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readlinkSync,
   rmSync,
@@ -13,7 +12,6 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import supertest from 'supertest';
 import { checkConfig } from '../../src/config/environment.ts';
@@ -22,6 +20,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { openRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The last good list on disk: what a restart finds there, and what it makes of it. Its format is in
 // envelope.test.ts.
@@ -33,7 +32,7 @@ let path: string;
 let provider: Emulator;
 beforeEach(async () => {
   provider = await emulate();
-  path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'banks.snapshot');
+  path = join(temporaryFolder(), 'banks.snapshot');
 });
 
 const start = (options: RigOptions = {}): Promise<Rig> =>

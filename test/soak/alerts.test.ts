@@ -1,7 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Behaviour } from '../../emulator/behaviours.ts';
@@ -12,6 +10,7 @@ import { startProcess } from '../helpers/process.ts';
 import { ALERT_RULES, describeWithPrometheus, startPrometheus } from '../helpers/prometheus.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The rehearsal of all alerts: a real Prometheus with the deployed rules scrapes the built service
 // while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window
@@ -33,7 +32,7 @@ const OF_THE_PROVIDER: readonly (readonly [Behaviour, ...alerts: string[]])[] = 
 describeWithPrometheus('Prometheus', () =>
   describeWithRedis('and Redis', () =>
     test('fires and clears every alert', async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+      const folder = temporaryFolder();
       const snapshots = join(folder, 'snapshots');
       await mkdir(snapshots);
       const tokenFile = join(folder, 'token');

@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Emulator } from '../../emulator/emulator.ts';
@@ -13,6 +12,7 @@ import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // As many clients as the service takes, each of which costs it as much memory as one can, and the
 // largest and the worst lists: the built service, with its container's heap, fits the container,
@@ -216,7 +216,7 @@ describeWithRedis('everything at its bound at once', () => {
       MALLOC_ARENA_MAX: '1',
       PROVIDER_TIMEOUT: '60s',
       CACHE_REDIS_URL: redis.url,
-      CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'snapshot'),
+      CACHE_SNAPSHOT_FILE: join(temporaryFolder(), 'snapshot'),
     });
     const post = `POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n${fields}\r\n${'x'.repeat(32_768)}`;
     await connectAll(service.url, LIMITS.connections / 2, `${WITH_FIELDS}\r\n`);

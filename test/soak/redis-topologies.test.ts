@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
@@ -11,6 +10,7 @@ import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // A Redis Cluster of three nodes, and a primary that Sentinel replaces, behind a name that follows
 // it: two replicas share one list, go on while a node is away, and share again.
@@ -18,7 +18,7 @@ import { waitUntil } from '../helpers/wait-until.ts';
 const OPERATOR = 'operator-token-for-tests';
 
 const startNode = async (port: number, ...more: readonly string[]) => {
-  const folder = mkdtempSync(join(tmpdir(), 'banks-redis-'));
+  const folder = temporaryFolder('banks-redis-');
   const args = [
     '--port',
     String(port),
@@ -120,7 +120,7 @@ describeWithRedis('two replicas', () => {
     ];
     const primary = await startNode(first);
     await startNode(second, '--replicaof', '127.0.0.1', String(first));
-    const file = join(mkdtempSync(join(tmpdir(), 'banks-sentinel-')), 'sentinel.conf');
+    const file = join(temporaryFolder('banks-sentinel-'), 'sentinel.conf');
     writeFileSync(
       file,
       [

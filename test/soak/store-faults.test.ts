@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
@@ -14,6 +12,7 @@ import { describeWithPromtool } from '../helpers/promtool.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // What an operator is told of a store or a port that cannot be used: a real service, and all that
 // can tell, printed as a table. Some of it keeps the service from starting: then only the process
@@ -45,7 +44,7 @@ describeWithPromtool('told with Prometheus', () =>
     let prometheus: Prometheus;
     let provider: Environment;
     beforeAll(async () => {
-      folder = mkdtempSync(join(tmpdir(), 'banks-told-'));
+      folder = temporaryFolder('banks-told-');
       emulator = await startEmulator();
       prometheus = await startPrometheus(folder);
       provider = { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl };
@@ -53,7 +52,6 @@ describeWithPromtool('told with Prometheus', () =>
     afterAll(async () => {
       await prometheus.close();
       await emulator.close();
-      rmSync(folder, { recursive: true });
     });
 
     const print = (fault: string, told: Readonly<Record<string, string>>): void => {

@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, mkdtempSync, openSync, readSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogDestination } from '../../src/telemetry/log-stream.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The log into a real pipe, whose reader is the test.
 
@@ -13,7 +13,7 @@ let pipe: number;
 /** What has been read so far, a character for each byte. */
 let text: string;
 beforeEach(() => {
-  path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'pipe');
+  path = join(temporaryFolder(), 'pipe');
   execFileSync('mkfifo', [path]);
   // Not closed: the log of a test may still write into it, and would write into that of the next
   // one.

@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { pretty } from '../../src/telemetry/pretty.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The log as people read it. Text of the provider and of clients is bounded, and cannot control a
 // terminal. Which line comes when is shown where it is caused.
@@ -21,7 +20,7 @@ const shown = (lines: string): string => {
 
 test('at a terminal three lines give the addresses, the configuration and the source of the list', async () => {
   const provider = await emulate();
-  const env = { CACHE_SNAPSHOT_FILE: join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'list') };
+  const env = { CACHE_SNAPSHOT_FILE: join(temporaryFolder(), 'list') };
   const first = await startLoadedRig({ env, provider });
   expect(shown(first.log()).split('\n').slice(0, 4)).toEqual([
     'hh:mm:ss  CACHE_SNAPSHOT_FILE: no saved list yet  store=CACHE_SNAPSHOT_FILE',

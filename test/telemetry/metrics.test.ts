@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
 import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
 import { clientCredentialsEnv, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // What Prometheus scrapes, and what stands on it: the alert rules and the dashboard name what is
 // really there.
@@ -187,7 +187,7 @@ test("Node's own counters go on from scrape to scrape", async () => {
 });
 
 test('docs/metrics.md has every metric with its type, labels and help; the alerts and the dashboard name no other', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'banks-bff-'));
+  const folder = temporaryFolder();
   const MANAGEMENT_TOKEN_FILE = join(folder, 'token');
   writeFileSync(MANAGEMENT_TOKEN_FILE, 'management-token-0123456789');
   rig = await startLoadedRig({
@@ -251,7 +251,7 @@ describeWithPromtool('promtool', () => {
         return value;
       },
     );
-    const path = join(mkdtempSync(join(tmpdir(), 'banks-bff-')), 'rules.yml');
+    const path = join(temporaryFolder(), 'rules.yml');
     writeFileSync(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
     expect(rules.length).toBeGreaterThan(15);
     expect(promtool(['check', 'rules', path])).toMatchObject({ status: 0 });

@@ -1,9 +1,9 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts';
 
 // The element's folder is self-contained: it can be copied into a site or published as a package.
 
@@ -13,8 +13,7 @@ const read = (name: string): string => readFileSync(`${FOLDER}/${name}`, 'utf8')
 
 const run = promisify(execFile);
 
-const scratch = mkdtempSync(join(tmpdir(), 'bank-picker-'));
-afterAll(() => rmSync(scratch, { recursive: true }));
+const scratch = temporaryFolder('bank-picker-');
 
 test('it is packed with all that it imports, its types and its licence, and has no dependencies', async () => {
   const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: FOLDER });
