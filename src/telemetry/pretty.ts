@@ -61,14 +61,24 @@ const parseLine = (line: string): Readonly<Record<string, unknown>> | undefined 
 
 /**
  * Replaces control characters, invisible ones and those that change the writing direction by their
- * code, such as `\u{1b}`. Escape sequences could recolour a terminal, move its cursor or rename its
- * window.
+ * code, such as `\u{1b}`; after the first {@link MAX_CODES} by `\ufffd`, since that is no text for
+ * people. Escape sequences could recolour a terminal, move its cursor or rename its window.
  */
-export const printable = (text: string): string =>
-  text.replaceAll(
-    UNPRINTABLE,
-    (char) => String.raw`\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
+export const printable = (text: string): string => {
+  let end = 0;
+  UNPRINTABLE.lastIndex = 0;
+  for (let count = 0; count < MAX_CODES && UNPRINTABLE.test(text); count += 1)
+    end = UNPRINTABLE.lastIndex;
+  return (
+    text.slice(0, end).replaceAll(UNPRINTABLE, toCode) +
+    text.slice(end).replaceAll(UNPRINTABLE, '\ufffd')
   );
+};
+
+const toCode = (char: string): string => String.raw`\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
+
+/** Each takes far longer than a character that is printed as it is. */
+const MAX_CODES = 50;
 
 /**
  * Control, format (including bidirectional), lone surrogate, private-use, line and paragraph

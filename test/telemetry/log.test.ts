@@ -86,6 +86,12 @@ test('escape sequences and bidirectional characters of the provider do not reach
   expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
 });
 
+test('of a line that is no text, the first 50 control characters are written as their codes', () => {
+  expect(shown(`a\u0007${'b\u001b'.repeat(60)}c\n`)).toBe(
+    String.raw`a\u{7}` + String.raw`b\u{1b}`.repeat(49) + 'b\ufffd'.repeat(11) + 'c\n',
+  );
+});
+
 test('a forged client address is cut', async () => {
   const { url, log } = await startLoadedRig({ env: { TRUST_PROXY: '1' } });
   await fetch(`${url}/banks`, { headers: { 'x-forwarded-for': '\\'.repeat(200) } });
