@@ -358,6 +358,11 @@ export const tokenBehaviours = {
     grant: (grant) => ({ ...grant, access_token: '!'.repeat(40_000) }),
     accepted: true,
   },
+  'many-lists': {
+    description: 'a token beside 100 empty lists',
+    grant: (grant) => ({ ...grant, scopes: Array.from({ length: 100 }, () => []) }),
+    accepted: true,
+  },
   'other-type': {
     description: 'token_type is "DPoP"',
     grant: (grant) => ({ ...grant, token_type: 'DPoP' }),

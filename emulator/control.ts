@@ -27,7 +27,7 @@ export async function answerControl(
   res: ServerResponse,
 ): Promise<void> {
   const [path = '', query = ''] = (req.url ?? '').split('?', 2);
-  const [, kind = '', name = '', ...rest] = path.split('/');
+  const [, kind = '', name = '', ...rest] = path.split('/', 4);
   if (path === '/') {
     if (req.method !== 'GET') return sendJson(res, 405, { error: 'use GET' }, { allow: 'GET' });
     return sendJson(res, 200, state(emulator));

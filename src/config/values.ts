@@ -240,7 +240,10 @@ export const toShare = (text: string): number => {
 export const toFields = (text: string) => {
   const fields = itemsOf(text).map((field) => {
     const isOptional = field.endsWith('?');
-    const [name = '', from = name, ...rest] = (isOptional ? field.slice(0, -1) : field).split(':');
+    const [name = '', from = name, ...rest] = (isOptional ? field.slice(0, -1) : field).split(
+      ':',
+      3,
+    );
     if (![name, from].every(isFieldName) || rest.length > 0) {
       throw new InvalidValue(
         'is not a list of fields; use names such as code,ispb,name, id:ispb to rename, ispb:ids.ispb for a field inside an ' +
@@ -306,7 +309,7 @@ export const toTrustedProxies = (text: string): number | readonly string[] =>
 
 /** Checked by the package that will use it, which refuses a range of all addresses, for example. */
 const isAddressRange = (text: string): boolean => {
-  if (isIP(text.split('/')[0] ?? '') === 0) return false;
+  if (isIP(text.split('/', 1)[0] ?? '') === 0) return false;
   try {
     proxyAddr.compile([text]);
     return true;

@@ -28,8 +28,11 @@ export const UNUSABLE_GRANT = 'UNUSABLE_GRANT';
  *   `reasonCode`
  */
 export const readGrant = (body: string, status: number, rule: SecretRule): Grant => {
-  const value = parseJson(body);
-  if (!isJsonObject(value)) throw unusable(`its response (${status}) is not a JSON object`);
+  const value = parseResponse(body);
+  if (!isJsonObject(value))
+    throw unusable(
+      `its response (${status}) is not a JSON object, or has more than ${MAX_BRACKETS} brackets`,
+    );
   const refusal = refusalIn(value, status);
   // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
   if (refusal && value['access_token'] === undefined) throw refusal;
@@ -48,9 +51,15 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
 
 /** Why an answer with another status is no grant, where its body says so. */
 export const readRefusal = (body: string, status: number): LoadError | undefined => {
-  const value = parseJson(body);
+  const value = parseResponse(body);
   return isJsonObject(value) ? refusalIn(value, status) : undefined;
 };
+
+/** A grant is one object; of much nesting each bracket would cost more than a page of text. */
+const parseResponse = (body: string): unknown =>
+  body.split(/[[{]/, MAX_BRACKETS + 2).length > MAX_BRACKETS + 1 ? undefined : parseJson(body);
+
+const MAX_BRACKETS = 64;
 
 const refusalIn = ({ error }: JsonObject, status: number): LoadError | undefined => {
   if (typeof error !== 'string' || !ERROR_CODE.test(error)) return undefined;

@@ -232,7 +232,7 @@ const writeHead = ({ register, version, id }: StorePlace): Buffer =>
 
 const readHead = (bytes: Buffer | undefined): StorePlace | undefined => {
   const [register = '', version = '', id = '', ...rest] =
-    bytes?.toString('latin1').split(':') ?? [];
+    bytes?.toString('latin1').split(':', 4) ?? [];
   const isWhole = /^\d{1,16}$/.test(version) && Number(version) <= MAX_VERSION;
   return isWhole && isText(64, register) && isText(64, id) && id !== '' && rest.length === 0
     ? { register, version: Number(version), id }

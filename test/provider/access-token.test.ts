@@ -255,6 +255,7 @@ describe('the client-credentials grant', () => {
         502,
         'has no access_token that is a text; its members are accessToken, expiresAt',
       ],
+      ['many-lists', 502, 'its response (200) is not a JSON object, or has more than 64 brackets'],
       ['no-content', 502, 'its response (204) is not a JSON object'],
       ['unknown-refusal', 502, 'the token endpoint responds with status 401'],
       [
