@@ -1,6 +1,6 @@
 // What a text costs beside a plain one of the same length. CPU time and not time: other programs
-// use the machine too. The least of several rounds, since whatever disturbs a round makes it
-// longer; and of a comparison that fails, more rounds.
+// use the machine too. The median of several rounds: whatever disturbs a round makes it longer, and
+// what the system has not counted yet makes one shorter. Of a comparison that fails, more rounds.
 
 /** One use of the text, again and again: the CPU time of each repetition, in microseconds. */
 export type Cost = () => Promise<number> | number;
@@ -8,7 +8,10 @@ export type Cost = () => Promise<number> | number;
 export interface Measured {
   /** CPU relative to a plain text of the same length. */
   readonly ratio: number;
-  /** CPU relative to half the length; undefined where half of it is answered in another way. */
+  /**
+   * CPU relative to half the length; undefined where half of it is answered in another way, and
+   * where the whole costs about what a plain text costs.
+   */
   readonly growth: number | undefined;
   /** Of one repetition, in microseconds. */
   readonly us: number;
@@ -18,30 +21,64 @@ export const LIMITS = { ratio: 3, growth: 2.5 } as const;
 
 export interface Compared {
   readonly worst: Cost;
-  readonly plain: Cost;
+  readonly plain: Plain;
   readonly half: Cost | undefined;
 }
 
-const ROUNDS = 2;
-const MOST_ROUNDS = 12;
+/** A plain text, with which all shapes of its length are compared. */
+export interface Plain {
+  readonly cost: Cost;
+  /** Undefined until it has been measured. */
+  us: number | undefined;
+}
 
-/** Compares, and goes on while a limit is exceeded, up to {@link MOST_ROUNDS}. */
+export const plainOf = (cost: Cost): Plain => ({ cost, us: undefined });
+
+const ROUNDS = 3;
+/** Where a limit is near, and where one is exceeded. */
+const MORE_ROUNDS = 7;
+const MOST_ROUNDS = 21;
+const NEAR_LIMIT = 0.7;
+/** Twice a plain text of half the length is 2: what costs as much in all does not grow faster. */
+const NEAR_PLAIN = 1.25;
+
+/**
+ * Compares roughly; more exactly what is not {@link NEAR_PLAIN}; and goes on near a limit, and
+ * while one is exceeded.
+ */
 export const compare = async ({ worst, plain, half }: Compared): Promise<Measured> => {
-  const least = { worst: Infinity, plain: Infinity, half: Infinity };
-  const figures = (): Measured => ({
-    ratio: least.worst / least.plain,
-    growth: half && least.worst / least.half,
-    us: least.worst,
-  });
-  for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && exceeds(figures())); round += 1) {
-    least.worst = Math.min(least.worst, await worst());
-    least.plain = Math.min(least.plain, await plain());
-    if (half) least.half = Math.min(least.half, await half());
+  plain.us ??= medianOf([await plain.cost(), await plain.cost(), await plain.cost()]);
+  const us = await worst();
+  if (us / plain.us < NEAR_PLAIN) return { ratio: us / plain.us, growth: undefined, us };
+
+  // In turns: what they cost depends on what else the machine does.
+  const costs = { worst: [us], plain: [plain.us], half: [] as number[] };
+  const figures = (): Measured => {
+    const worstUs = medianOf(costs.worst);
+    return {
+      ratio: worstUs / medianOf(costs.plain),
+      growth: half && worstUs / medianOf(costs.half),
+      us: worstUs,
+    };
+  };
+  const rounds = (): number => {
+    const { ratio, growth = 0 } = figures();
+    if (exceeds({ ratio, growth })) return MOST_ROUNDS;
+    const share = Math.max(ratio / LIMITS.ratio, growth / LIMITS.growth);
+    return share > NEAR_LIMIT ? MORE_ROUNDS : ROUNDS;
+  };
+  for (let round = 0; round < ROUNDS || round < rounds(); round += 1) {
+    costs.plain.push(await plain.cost());
+    costs.worst.push(await worst());
+    if (half) costs.half.push(await half());
   }
   return figures();
 };
 
-export const exceeds = ({ ratio, growth }: Measured): boolean =>
+const medianOf = (numbers: readonly number[]): number =>
+  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN;
+
+export const exceeds = ({ ratio, growth }: Pick<Measured, 'ratio' | 'growth'>): boolean =>
   ratio > LIMITS.ratio || (growth ?? 0) > LIMITS.growth;
 
 /** The CPU time of this process for each call of `use`, which is called for a few milliseconds. */
@@ -58,4 +95,4 @@ export const costHere = (use: () => unknown): Cost => {
   };
 };
 
-const LEAST_US = 3_000;
+const LEAST_US = 1_000;

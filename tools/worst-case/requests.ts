@@ -1,49 +1,49 @@
-import { on, once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
-import type { Running } from '../bench/processes.ts';
-import type { Cost } from './measure.ts';
 import { NUMBERED, SHAPES, type Shape } from './shapes.ts';
 
 // Where a client's text enters: the parts of a request's head, as bytes that a raw client sends.
 
 export interface RequestPlace {
   readonly name: string;
-  readonly port: 'public' | 'management';
+  readonly port: 'public' | 'management' | 'emulator' | 'control';
   /** Longest text, in bytes. */
   readonly longest: number;
   readonly shapes: readonly Shape[];
   /** A request with `text` in that place. */
   readonly request: (text: string) => string;
+  /** What it is compared with; by default, a request with one long header that nothing reads. */
+  readonly plain?: (length: number, isLast: boolean) => string;
 }
 
 /** A head of 16 KiB is refused; one of 8 KiB is left to node:http. */
 const LONGEST_HEAD = 15_500;
 const LONGEST_TARGET = 7_900;
 
-/** Those that anything here reads: this service, Express or node:http. */
-const HEADERS = [
-  'Host',
-  'Connection',
-  'Origin',
-  'Accept-Encoding',
-  'If-Match',
-  'If-None-Match',
-  'If-Modified-Since',
-  'If-Unmodified-Since',
-  'X-Request-Id',
-  'X-Forwarded-For',
-  'Traceparent',
-  'Content-Length',
-  'Transfer-Encoding',
-  'Expect',
-  'Upgrade',
-  'Cookie',
-  'Authorization',
-  'Access-Control-Request-Method',
-  'Access-Control-Request-Headers',
-  'Sec-Fetch-Site',
-];
+/**
+ * Those that anything here reads: this service, Express or node:http. With what a plain request has
+ * there; undefined: nothing.
+ */
+const HEADERS: Readonly<Record<string, string | undefined>> = {
+  Host: 'banks.example.com',
+  Connection: 'keep-alive',
+  Origin: 'https://other.example.com',
+  'Accept-Encoding': 'gzip, deflate, br, zstd',
+  'If-Match': '*',
+  'If-None-Match': '"a"',
+  'If-Modified-Since': 'Sun, 06 Nov 1994 08:49:37 GMT',
+  'If-Unmodified-Since': 'Fri, 31 Dec 9999 23:59:59 GMT',
+  'X-Request-Id': 'a',
+  'X-Forwarded-For': '203.0.113.7',
+  Traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  'Content-Length': '0',
+  'Transfer-Encoding': undefined,
+  Expect: undefined,
+  Upgrade: undefined,
+  Cookie: 'a=b',
+  Authorization: 'Basic YTph',
+  'Access-Control-Request-Method': 'GET',
+  'Access-Control-Request-Headers': 'content-type',
+  'Sec-Fetch-Site': 'same-site',
+};
 
 const head = (line: string, headers: string): string =>
   `${line} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`;
@@ -61,6 +61,11 @@ const header = (
     name === 'Host'
       ? `${line} HTTP/1.1\r\nHost: ${text}\r\n\r\n`
       : head(line, `${name}: ${text}\r\n`),
+  plain: (length, isLast) => {
+    const value = HEADERS[name];
+    const isIncluded = value !== undefined && !(isLast && name === 'Connection');
+    return plainRequest(line, length, isLast, isIncluded ? `${name}: ${value}\r\n` : '');
+  },
 });
 
 /** Many headers instead of a long one. */
@@ -100,8 +105,54 @@ const BODIES: readonly Shape[] = [
   },
 ];
 
+export const MANAGEMENT_TOKEN = 'worst-case-management-token';
+
+/** A space would end the target. */
+const toTarget = (text: string): string => text.replaceAll(/[ \t\x80]/g, '+');
+
+const emulatorPlace = (
+  port: 'emulator' | 'control',
+  name: string,
+  longest: number,
+  request: RequestPlace['request'],
+): RequestPlace => ({
+  name: `${port === 'control' ? "the emulator's control" : 'the emulator'}: ${name}`,
+  port,
+  longest,
+  shapes: SHAPES,
+  request,
+  plain: (length) => request('a'.repeat(Math.max(1, length - request('').length))),
+});
+
+/** Where the emulator of the provider reads. It is compared with a plain text in the same place. */
+const EMULATOR_PLACES: readonly RequestPlace[] = [
+  emulatorPlace('emulator', 'Authorization', LONGEST_HEAD, (text) =>
+    head('GET /api/v1/banks', `Authorization: ${text}\r\n`),
+  ),
+  emulatorPlace('emulator', 'Basic credentials', LONGEST_HEAD, (text) =>
+    head('POST /oauth/token', `Authorization: Basic ${text}\r\nContent-Length: 0\r\n`),
+  ),
+  emulatorPlace('emulator', 'path', LONGEST_TARGET, (text) => head(`GET /${toTarget(text)}`, '')),
+  emulatorPlace(
+    'emulator',
+    'request for a token',
+    16_000,
+    (text) =>
+      `${head(
+        'POST /oauth/token',
+        `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${text.length}\r\n`,
+      )}${text}`,
+  ),
+  emulatorPlace('control', 'path', LONGEST_TARGET, (text) =>
+    head(`PUT /behaviour/${toTarget(text)}`, ''),
+  ),
+  emulatorPlace('control', 'query', LONGEST_TARGET, (text) =>
+    head(`PUT /behaviour/healthy?${toTarget(text)}`, ''),
+  ),
+];
+
 export const REQUEST_PLACES: readonly RequestPlace[] = [
-  ...HEADERS.map((name) => header(name)),
+  ...Object.keys(HEADERS).map((name) => header(name)),
   {
     name: 'names of headers',
     port: 'public',
@@ -160,80 +211,39 @@ export const REQUEST_PLACES: readonly RequestPlace[] = [
         `POST /refresh?accept=${toTarget(text)}`,
         `Authorization: Bearer ${MANAGEMENT_TOKEN}\r\n`,
       ),
+    plain: (length, isLast) =>
+      plainRequest(
+        'POST /refresh?accept=a',
+        length,
+        isLast,
+        `Authorization: Bearer ${MANAGEMENT_TOKEN}\r\n`,
+      ),
   },
+  ...EMULATOR_PLACES,
 ];
 
-export const MANAGEMENT_TOKEN = 'worst-case-management-token';
-
-/** A space would end the target. */
-const toTarget = (text: string): string => text.replaceAll(/[ \t\x80]/g, '+');
-
-/** A plain request for the same, of `length` bytes. */
-export const plainRequest = (place: RequestPlace, length: number, isLast: boolean): string => {
-  const line = /^[A-Z]+ \S+/.exec(place.request('a'))?.[0] ?? 'HEAD /banks';
-  const start = place.name.startsWith('management') ? line.replace(/\?.*/, '') : line;
-  const last = isLast ? 'Connection: close\r\n' : '';
-  const empty = head(start, `${last}X-Plain: \r\n`).length;
-  return head(start, `${last}X-Plain: ${'a'.repeat(Math.max(1, length - empty))}\r\n`);
+/** A plain request `line` of `length` bytes. */
+export const plainRequest = (
+  line: string,
+  length: number,
+  isLast: boolean,
+  headers = '',
+): string => {
+  const rest = `${headers}${isLast ? 'Connection: close\r\n' : ''}`;
+  const withFiller = (filler: string): string => {
+    const text = head(line, `${rest}X-Plain: ${filler}\r\n`);
+    return headers.startsWith('Host') ? text.replace('Host: a\r\n', '') : text;
+  };
+  return withFiller('a'.repeat(Math.max(1, length - withFiller('').length)));
 };
 
-/** Sends requests to one port, one after the other, and measures the service meanwhile. */
-export const createSender = (port: number, service: Running) => {
-  let socket: Socket | undefined;
-  let received = '';
-
-  const open = async (): Promise<Socket> => {
-    const opened = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: false });
-    // It may be reset behind its last answer, which is not read to the end.
-    opened.on('error', () => undefined);
-    opened.on('data', (chunk) => void (received += chunk.toString('latin1')));
-    await once(opened, 'connect');
-    return opened;
-  };
-
-  /** Sends `count` requests at once, and resolves with the answers' heads. */
-  const exchange = async (bytes: string, count = 1): Promise<string> => {
-    socket ??= await open();
-    received = '';
-    socket.write(bytes.repeat(count), 'latin1');
-    for await (const _ of on(socket, 'data', {
-      close: ['close'],
-      signal: AbortSignal.timeout(ANSWER_MS),
-    }))
-      if (received.split(END_OF_HEAD).length > count) break;
-    if (received === '' || /\r\nconnection: close/i.test(received)) {
-      socket.end();
-      if (!socket.destroyed) await once(socket, 'close');
-      socket = undefined;
-    }
-    return received;
-  };
-
-  return {
-    exchange,
-    /** Whether the answer ends the connection. */
-    isLast: async (bytes: string): Promise<boolean> => {
-      await exchange(bytes);
-      return socket === undefined;
-    },
-    costOf:
-      (bytes: string, isLast: boolean): Cost =>
-      async () => {
-        await wait(SETTLE_MS);
-        const before = service.preciseCpuUs();
-        if (isLast) for (let sent = 0; sent < CONNECTIONS; sent += 1) await exchange(bytes);
-        else await exchange(bytes, PIPELINED);
-        await wait(SETTLE_MS);
-        return (service.preciseCpuUs() - before) / (isLast ? CONNECTIONS : PIPELINED);
-      },
-    close: (): void => void socket?.destroy(),
-  };
+/** The plain request for `place`, which ends the connection if the other one does. */
+export const plainFor = (place: RequestPlace, length: number, isLast: boolean): string => {
+  if (place.plain) return place.plain(length, isLast);
+  const [line = ''] = /^[A-Z]+ \S+/.exec(place.request('a')) ?? ['HEAD /banks'];
+  return plainRequest(
+    place.port === 'management' ? line.replace(/\?.*/, '') : line,
+    length,
+    isLast,
+  );
 };
-
-const END_OF_HEAD = '\r\n\r\n';
-/** So many are a few milliseconds, and far from the limit for requests that wait. */
-const PIPELINED = 20;
-const CONNECTIONS = 6;
-const ANSWER_MS = 10_000;
-/** The system counts what a thread has used when that stops, and at the next of its ticks. */
-const SETTLE_MS = 3;

@@ -1,19 +1,13 @@
-import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../../emulator/emulator.ts';
+import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
 import { ALL_CPUS, freePort, start } from '../bench/processes.ts';
 import { waitUntilReady } from '../bench/service.ts';
 import { imageOptions } from '../../test/helpers/image.ts';
-import { compare, type Compared } from './measure.ts';
-import {
-  createSender,
-  MANAGEMENT_TOKEN,
-  plainRequest,
-  REQUEST_PLACES,
-  type RequestPlace,
-} from './requests.ts';
-import type { Shape } from './shapes.ts';
+import { compare, plainOf, type Plain } from './measure.ts';
+import { MANAGEMENT_TOKEN, plainFor, REQUEST_PLACES, type RequestPlace } from './requests.ts';
 import type { Result } from './report.ts';
+import { createSender } from './sender.ts';
 
-// The built service with the image's options, and what requests to it cost.
+// The built service with the image's options, the emulator, and what requests to them cost.
 
 /** Of the longest text: a short one too, since some headers are read only up to some length. */
 const PARTS = [1 / 80, 1];
@@ -24,17 +18,28 @@ export const measureRequests = async (
   hotPath: 'on' | 'off',
   isWanted: (place: string) => boolean,
 ): Promise<readonly Result[]> => {
-  const emulator = await startEmulator();
-  const [port, managementPort] = [await freePort(), await freePort()];
+  const ports = {
+    public: await freePort(),
+    management: await freePort(),
+    emulator: await freePort(),
+    control: await freePort(),
+  };
+  const emulatorUrl = `http://127.0.0.1:${ports.emulator}`;
+  const emulator = await start(
+    [[process.execPath, 'dist/emulator/main.js']],
+    { EMULATOR_PORT: String(ports.emulator), EMULATOR_CONTROL_PORT: String(ports.control) },
+    ALL_CPUS,
+  );
+  await waitUntilReady(`http://127.0.0.1:${ports.control}/`);
   const service = await start(
     [[process.execPath, ...imageOptions(), 'dist/src/main.js']],
     {
-      PORT: String(port),
+      PORT: String(ports.public),
       HOST: '127.0.0.1',
-      MANAGEMENT_PORT: String(managementPort),
+      MANAGEMENT_PORT: String(ports.management),
       MANAGEMENT_TOKEN,
       PROVIDER_ENVIRONMENT: 'sandbox',
-      PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+      PROVIDER_SANDBOX_BASE_URL: emulatorUrl,
       PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
       BANK_FIELDS: 'code,ispb,name,fullName',
       // Whoever sends the requests, so that every address in X-Forwarded-For is looked at.
@@ -44,19 +49,19 @@ export const measureRequests = async (
     },
     ALL_CPUS,
   );
-  const ports = { public: port, management: managementPort };
-  const sender = createSender(port, service);
+  const sender = createSender(ports.public, service);
   try {
-    await waitUntilReady(`http://127.0.0.1:${port}/banks`);
+    await waitUntilReady(`http://127.0.0.1:${ports.public}/banks`);
     const answeredHot = async (bytes: string): Promise<boolean> => {
-      const before = await countHot(managementPort);
+      const before = await countHot(ports.management);
       await sender.exchange(bytes);
-      return (await countHot(managementPort)) > before;
+      return (await countHot(ports.management)) > before;
     };
     const results: Result[] = [];
     for (const place of REQUEST_PLACES.filter(({ name }) => isWanted(name))) {
-      if (hotPath === 'on' && (place.port === 'management' || place.longest === 0)) continue;
-      const own = createSender(ports[place.port], service);
+      if (hotPath === 'on' && place.port !== 'public') continue;
+      const isService = place.port === 'public' || place.port === 'management';
+      const own = createSender(ports[place.port], isService ? service : emulator);
       results.push(...(await measurePlace(place, hotPath, own, answeredHot)));
       own.close();
       process.stderr.write(`${place.name}\n`);
@@ -65,7 +70,7 @@ export const measureRequests = async (
   } finally {
     sender.close();
     await service.stop();
-    await emulator.close();
+    await emulator.stop();
   }
 };
 
@@ -78,46 +83,32 @@ const measurePlace = async (
   answeredHot: (bytes: string) => Promise<boolean>,
 ): Promise<readonly Result[]> => {
   const longest = hotPath === 'on' ? Math.min(HOT_PATH_HEAD - 200, place.longest) : place.longest;
+  const name = `${place.name}${hotPath === 'on' ? ', hot path' : ''}`;
   const results: Result[] = [];
-  for (const shape of place.shapes) {
-    if (hotPath === 'on' && !(await answeredHot(place.request(shape.text(longest))))) continue;
-    for (const part of PARTS) {
-      const length = Math.floor(longest * part);
-      const measured = await compare(
-        await compared(place, shape, length, length === longest, sender),
-      );
-      results.push({
-        place: `${place.name}${hotPath === 'on' ? ', hot path' : ''}`,
-        shape: shape.name,
-        length,
-        ...measured,
+  for (const part of PARTS) {
+    const length = Math.floor(longest * part);
+    const headBytes = place.request('a'.repeat(length)).length;
+    const plainWhere = (isLast: boolean): Plain =>
+      plainOf(sender.costOf(plainFor(place, headBytes, isLast), isLast));
+    // A plain request ends the connection if the other one does: a new connection costs more than a
+    // request.
+    const plains = { last: plainWhere(true), kept: plainWhere(false) };
+    for (const shape of place.shapes) {
+      const bytes = place.request(shape.text(length));
+      if (hotPath === 'on' && !(await answeredHot(bytes))) continue;
+      const isLast = await sender.isLast(bytes);
+      const halfBytes = place.request(shape.text(Math.floor(length / 2)));
+      // Growth says nothing of two requests that are answered in different ways.
+      const isSameWay = length === longest && isLast === (await sender.isLast(halfBytes));
+      const measured = await compare({
+        worst: sender.costOf(bytes, isLast),
+        plain: isLast ? plains.last : plains.kept,
+        half: isSameWay ? sender.costOf(halfBytes, isLast) : undefined,
       });
+      results.push({ place: name, shape: shape.name, length, ...measured });
     }
   }
   return results;
-};
-
-/**
- * A plain request ends the connection if the other one does: a new connection costs more than a
- * request.
- */
-const compared = async (
-  place: RequestPlace,
-  shape: Shape,
-  length: number,
-  isLongest: boolean,
-  sender: Sender,
-): Promise<Compared> => {
-  const bytes = place.request(shape.text(length));
-  const halfBytes = place.request(shape.text(Math.floor(length / 2)));
-  const isLast = await sender.isLast(bytes);
-  // Growth says nothing of two requests that are answered in different ways.
-  const isSameWay = isLongest && isLast === (await sender.isLast(halfBytes));
-  return {
-    worst: sender.costOf(bytes, isLast),
-    plain: sender.costOf(plainRequest(place, bytes.length, isLast), isLast),
-    half: isSameWay ? sender.costOf(halfBytes, isLast) : undefined,
-  };
 };
 
 const countHot = async (managementPort: number): Promise<number> => {

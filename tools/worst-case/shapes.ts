@@ -19,6 +19,12 @@ const around = (start: string, unit: string, end: string): Shape => ({
   text: (length) => start + repeat(unit, end).text(length - start.length),
 });
 
+/** `shape` behind `start`. */
+export const startingWith = (start: string, { name, text }: Shape): Shape => ({
+  name: `${show(start)}, ${name}`,
+  text: (length) => start + text(Math.max(0, length - start.length)),
+});
+
 const show = (text: string): string => (text.trim() === text ? text : JSON.stringify(text));
 
 /** Nothing in it means anything to anybody. */

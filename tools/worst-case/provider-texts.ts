@@ -1,0 +1,129 @@
+import { readList } from '../../src/banks/reading/list-reader.ts';
+import { nearestName } from '../../src/nearest-name.ts';
+import { labelProblem, namesNextPage, toStatusError } from '../../src/provider/contract.ts';
+import { readGrant, readRefusal } from '../../src/provider/grant.ts';
+import { PROVIDER_TOKEN_RULE } from '../../src/secrets/secret.ts';
+import { NUMBERED, SHAPES, startingWith, type Shape } from './shapes.ts';
+import { listOf, objectOf, quietly, quietlyLater, type TextPlace } from './text-place.ts';
+
+// What the provider and the token endpoint send.
+
+export const SHORT_ENTRIES = listOf((index) => `{"code":"${index}"}`, 'entries of a field');
+
+export const LISTS: readonly Shape[] = [
+  SHORT_ENTRIES,
+  listOf(() => '{}', '{}'),
+  listOf(() => '[]', '[]'),
+  listOf(() => '0', 'numbers'),
+  listOf(() => '""', 'empty texts'),
+  listOf((index) => `{"code":"${index}","x":${'['.repeat(28)}${']'.repeat(28)}}`, 'nested arrays'),
+  listOf((index) => `{"code":"${index}","x":1.0000000000000001}`, 'long numbers'),
+  listOf((index) => `{"code":"${index}","x":"${'\\u0041'.repeat(100)}"}`, 'escapes'),
+  listOf((index) => `{"code":"${index}","x":"${'\\"'.repeat(100)}"}`, 'quotes'),
+  listOf((index) => `{"code":"${index}","x":[${'0,'.repeat(1_000)}0]}`, 'long arrays'),
+  listOf((index) => `{"code":"${index}","x":"${'1'.repeat(1_000)}"}`, 'digits'),
+  listOf((index) => `{"code":${'0.0'.padEnd(1_000, '0')}${index}}`, 'numbers of 1,000 digits'),
+  listOf((index) => `{"${index}a":1,"${index}b":2,"${index}c":3}`, 'a new name in each entry'),
+  listOf(() => '{"code":"1"}', 'the same entry'),
+  listOf((index) => `{"code":"${' '.repeat(500)}${index}"}`, 'blanks'),
+];
+
+const LONGEST_HEADER = 15_500;
+
+const GRANT = '{"access_token":"a","token_type":"Bearer","expires_in":3600,';
+const GRANTS: readonly Shape[] = [
+  ...[
+    ['{', '}'],
+    [GRANT, '}'],
+    ['{"error":"invalid_client",', '}'],
+  ].flatMap(([start = '', end = '']) => [
+    objectOf((index) => `"${index}":0`, `${start} names`, [start, end]),
+    objectOf((index) => `"${index}":{}`, `${start} names of objects`, [start, end]),
+    objectOf(() => '"a":"\\u0041"', `${start} escapes`, [start, end]),
+  ]),
+  ...['access_token', 'token_type', 'expires_in', 'error'].flatMap((name) =>
+    SHAPES.map((shape): Shape => ({
+      name: `${name}: ${shape.name}`,
+      text: (length) => {
+        const member = (text: string): string =>
+          JSON.stringify({ access_token: 'a', [name]: text });
+        // Escapes take two characters.
+        return member(shape.text(Math.max(0, length - 40)).slice(0, (length - 40) / 2));
+      },
+    })),
+  ),
+  { name: 'nested', text: (length) => '['.repeat(length / 2) + ']'.repeat(length / 2) },
+  listOf(() => '{}', '{}'),
+  listOf(() => '0', 'numbers'),
+];
+export const PROVIDER_PLACES: readonly TextPlace[] = [
+  {
+    name: "the provider's list",
+    longest: 400_000,
+    plain: SHORT_ENTRIES,
+    shapes: [...LISTS, ...SHAPES],
+    reader: quietlyLater((text) =>
+      readList(Buffer.from(text), {
+        fields: ['code', 'name'].map((name) => ({ name, from: name })),
+        requiredFields: [],
+        maxBytes: 5_242_880,
+      }),
+    ),
+  },
+  {
+    name: "the provider's Content-Type",
+    longest: LONGEST_HEADER,
+    shapes: SHAPES,
+    reader: quietly(labelProblem),
+  },
+  {
+    name: "the provider's Link",
+    longest: LONGEST_HEADER,
+    shapes: [
+      ...SHAPES,
+      ...[';rel="', '; rel ', ';rel=', ';rel="next', '; '].map((unit): Shape => ({
+        name: `${unit} repeated`,
+        text: (length) => unit.repeat(length / unit.length),
+      })),
+      startingWith(
+        ';',
+        NUMBERED(() => ' ', 'blanks'),
+      ),
+      startingWith(
+        ';rel',
+        NUMBERED(() => ' ', 'blanks'),
+      ),
+      startingWith(
+        ';rel="',
+        NUMBERED(() => 'nex ', 'nex'),
+      ),
+    ],
+    reader: quietly(namesNextPage),
+  },
+  {
+    name: "the provider's Retry-After",
+    longest: LONGEST_HEADER,
+    shapes: SHAPES,
+    reader: quietly((retryAfter) => toStatusError('the provider', { status: 503, retryAfter }, 0)),
+  },
+  {
+    name: "the provider's names of fields",
+    longest: 12_800,
+    shapes: SHAPES,
+    reader: quietly((text) => nearestName('shortName', text.match(/.{1,64}/gs) ?? [])),
+  },
+  {
+    name: "the token endpoint's grant",
+    longest: 65_536,
+    plain: SHORT_ENTRIES,
+    shapes: [...GRANTS, ...SHAPES],
+    reader: quietly((text) => readGrant(text, 200, PROVIDER_TOKEN_RULE)),
+  },
+  {
+    name: "the token endpoint's refusal",
+    longest: 65_536,
+    plain: SHORT_ENTRIES,
+    shapes: [...GRANTS, ...SHAPES],
+    reader: quietly((text) => readRefusal(text, 400)),
+  },
+];
