@@ -126,18 +126,14 @@ export const createRequestLog = (options: RequestLogOptions) => {
      * For the hot path, once it has the answer to a request for /banks: the identifier for
      * `X-Request-Id`, and what logs the request once it is finished.
      */
-    begin: (head: RequestHead, listState: Freshness) => {
+    begin: (head: RequestHead, listState: Freshness, status: number, contentBytes: number) => {
       const requestId = identify(head);
       const record = createRecord(head, requestId);
       const isClientsId = head.headers['x-request-id'] !== undefined;
       const notes: Notes = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
-      /**
-       * `contentBytes`: of what it was answered with, not counting that HEAD gets none. `isTaken`:
-       * whether the system has taken all of it, and not lost the client before.
-       */
-      const end = (status: number, contentBytes: number, isTaken: boolean): void => {
+      /** `isTaken`: whether the system has taken all of it, and not lost the client before. */
+      const end = (isTaken: boolean): void =>
         write(record(notes, status, contentBytes, isTaken), notes, isClientsId);
-      };
       return { requestId, end };
     },
   };

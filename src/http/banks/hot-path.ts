@@ -37,16 +37,16 @@ export const createHotPath = ({
     const { headers } = request;
     const { answer, status } = chooseAnswer(headers, served);
     if (status === 412) return undefined;
-    const { requestId, end } = requestLog.begin(request, answer.listState);
     const isFull = status === 200;
     const body = isFull ? answer.body : NO_BODY;
+    const { requestId, end } = requestLog.begin(request, answer.listState, status, body.length);
     return {
       status,
       common: commonHeaders(headers.origin),
       headers: isFull ? answer.headers : answer.notModifiedHeaders,
       body,
       requestId,
-      end: (isTaken) => end(status, body.length, isTaken),
+      end,
     };
   },
 });
