@@ -322,6 +322,7 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => provider.listCalls() === calls + 1);
     await provider.behave('rate-limited', { retryAfter: '600' });
     expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.advance(1);
     expect(await slow).toBeUndefined();
     for (const rig of [one, two, three])
       await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
