@@ -107,7 +107,7 @@ export const theGuardHolds: Check = function* (timeline) {
         const measure = against.find(
           ({ list, untilMs }) =>
             expiryMs(process, list, untilMs) >= untilMs &&
-            heldUntilMs(timeline, list, after, atMs) >= sinceMs &&
+            (whereLoaded(timeline, list, after, atMs)?.untilMs ?? Infinity) >= sinceMs &&
             !timeline.isOverElsewhere(process, list, atMs) &&
             !isAcceptedAfter(timeline, process, list, after, atMs) &&
             !goesEitherWay(timeline, process, list, after),
@@ -119,23 +119,26 @@ export const theGuardHolds: Check = function* (timeline) {
         const first = isBack ? measures.findIndex(({ list }) => list === after) : 0;
         measures = measures.slice(0, Math.max(0, first));
       }
+      // With the list of another history, the lists before it are remembered instead of these.
+      if (before && !whereLoaded(timeline, before, after, atMs)) measures = [];
       measures.push(serving);
     }
   }
 };
 
 /**
- * When `list` was replaced where `after` was loaded, which may be long before the others see it;
- * infinite where it was not held.
+ * What the process that loaded `after` had served until then, of the list `list`; undefined if it
+ * never had it.
  */
-const heldUntilMs = (timeline: Timeline, list: BankList, after: BankList, atMs: number): number => {
-  const load = timeline.calls.findLast((call) => call.list === after && call.deliveredAtMs <= atMs);
-  const held =
-    load &&
-    timeline
-      .servingsOf(load.process)
-      .findLast((serving) => serving.list === list && serving.fromMs <= atMs);
-  return held?.untilMs ?? Infinity;
+const whereLoaded = (
+  { calls, servingsOf }: Timeline,
+  list: BankList,
+  after: BankList,
+  atMs: number,
+): Serving | undefined => {
+  const load = calls.findLast((call) => call.list === after && call.deliveredAtMs <= atMs);
+  const served = load ? servingsOf(load.process) : [];
+  return served.findLast((serving) => serving.list === list && serving.fromMs <= atMs);
 };
 
 /**
