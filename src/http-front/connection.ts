@@ -22,7 +22,10 @@ export interface Connection extends Place, Holder {
   state: 'open' | 'last' | 'closing';
   /** What has been received and not taken: the beginning of a head, or pipelined requests. */
   received: Buffer;
-  /** So much of `received` contains no end of a head. */
+  /**
+   * So much of `received` contains no end of a head: above 0, the head that it begins with is not
+   * whole yet; 0, there may be whole requests in it.
+   */
   searched: number;
   /** The client has closed its side after `received`. */
   hasEnded: boolean;
@@ -48,14 +51,14 @@ export interface Place {
 
 /** What all connections of a server have in common. */
 export interface Shared {
-  /** Requests have to wait. */
-  isHeld: boolean;
+  /** Requests have to wait: see drain.ts. */
+  isPaused: boolean;
   /** Responds to ordinary requests; without it node:http has all. */
   readonly respondToHead: RespondToHead | undefined;
   readonly limits: Limits;
   /** Calls `proceed` when it is the connection's turn. */
   readonly turns: { readonly add: (connection: Connection) => void };
-  readonly memory: { readonly hold: (connection: Connection, bytes: number) => void };
+  readonly memory: { readonly count: (connection: Connection, bytes: number) => void };
   /** Gives `stream` to node:http as a connection. */
   readonly connectNode: (stream: RequestStream, connection: Connection) => void;
   /** Writes the response to a request that the application does not get. */
@@ -97,20 +100,21 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
   return connection;
 };
 
-/** Takes the next request, if it is whole and none is in work, and arranges what comes then. */
+/** Takes the next request, if it is whole and may be taken now, and arranges what comes then. */
 export const proceed = (connection: Connection): void => {
-  if (connection.received.length > 0 && !isInWork(connection)) takeRequest(connection);
+  if (connection.received.length > 0 && !mustWait(connection)) takeRequest(connection);
   settle(connection);
 };
 
-/** Arranges what comes next, and counts what the connection holds until then. */
+/** Arranges what comes next, and counts the memory that the connection takes until then. */
 const settle = (connection: Connection): void => {
   if (connection.state === 'open') waitForNext(connection);
-  hold(connection);
+  countMemory(connection);
 };
 
-const isInWork = ({ exchange, isResponseUntaken, shared, socket }: Connection): boolean =>
-  exchange !== undefined || isResponseUntaken || shared.isHeld || socket.destroyed;
+/** Whether no request may be taken now. */
+const mustWait = ({ exchange, isResponseUntaken, shared, socket }: Connection): boolean =>
+  exchange !== undefined || isResponseUntaken || shared.isPaused || socket.destroyed;
 
 const takeRequest = (connection: Connection): void => {
   const { socket, shared, isOverCapacity, searched } = connection;
@@ -149,15 +153,18 @@ const waitForNext = (connection: Connection): void => {
   const { socket, shared, received, searched } = connection;
   if (received.length > 0 && searched === 0) {
     socket.pause();
-    // The end of a hold, and of what is in work, comes here again.
-    if (!isInWork(connection)) shared.turns.add(connection);
+    // The end of a pause, and of what is in work, comes here again.
+    if (!mustWait(connection)) shared.turns.add(connection);
   } else if (connection.hasEnded && !connection.exchange) close(connection);
   else if (socket.isPaused()) socket.resume();
 };
 
-/** Counts what the connection holds now, which is progress. */
-const hold = (connection: Connection): void =>
-  connection.shared.memory.hold(
+/**
+ * Counts the memory that the connection takes now. It counts as progress: relieved first are those
+ * that were counted longest ago.
+ */
+const countMemory = (connection: Connection): void =>
+  connection.shared.memory.count(
     connection,
     connection.state === 'closing' ? 0 : heldBy(connection),
   );
@@ -188,7 +195,7 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
     connection.state = 'last';
     connection.received = NOTHING;
   }
-  hold(connection);
+  countMemory(connection);
   // The last response of a connection ends its stream before.
   response.once('close', () => {
     if (connection.exchange !== exchange) return;
@@ -205,7 +212,7 @@ export const releaseStream = (connection: Connection): void => {
   if (!stream) return;
   connection.stream = connection.exchange = undefined;
   stream.destroy();
-  hold(connection);
+  countMemory(connection);
 };
 
 /** Gives up what the connection holds, for the bound on memory. */
@@ -243,7 +250,7 @@ const dropWork = (connection: Connection): void => {
   connection.state = 'closing';
   connection.received = NOTHING;
   releaseStream(connection);
-  hold(connection);
+  countMemory(connection);
 };
 
 /** In a buffer of its own: a small one would be part of a larger one, which it would keep. */

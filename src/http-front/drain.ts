@@ -24,14 +24,14 @@ export interface DrainClock {
 /**
  * Closes `server` without losing a request. It continues to serve for `noticeMs`: closing at once
  * could close an idle keep-alive connection just when its client reuses it. Meanwhile every
- * response says `Connection: close`, so that clients close their connections. `hold(true)` keeps
- * requests waiting, until `hold(false)`.
+ * response says `Connection: close`, so that clients close their connections. `pause(true)`
+ * keeps requests waiting, until `pause(false)`.
  */
 export const drain = async (
   server: Server,
   connections: Iterable<Connection>,
   clock: DrainClock,
-  hold: (isHeld: boolean) => void,
+  pause: (isPaused: boolean) => void,
   { noticeMs, graceMs }: DrainOptions,
 ): Promise<void> => {
   const destroyAll = (...phases: readonly Phase[]): void => {
@@ -42,10 +42,10 @@ export const drain = async (
   const cancelCutOff = clock.after(graceMs, () => destroyAll());
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
   // While clients got responses they would reconnect, and the accept queue would never be empty.
-  hold(true);
+  pause(true);
   await acceptWaiting(server);
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-  hold(false);
+  pause(false);
   const cancelHurry = clock.after(ON_ITS_WAY_MS, () => destroyAll('receiving'));
   // The response to a request from before the drain does not say Connection: close, and leaves an
   // idle connection.
@@ -59,7 +59,7 @@ export const drain = async (
 
 /**
  * Accepts the connections that the operating system has established already, and would reset when
- * the server closes. While their requests are held, clients that ask again and again come to an
+ * the server closes. While requests have to wait, clients that ask again and again come to an
  * end.
  */
 const acceptWaiting = async (server: Server): Promise<void> => {
@@ -84,7 +84,7 @@ const acceptWaiting = async (server: Server): Promise<void> => {
  */
 const QUIET_MS = 50;
 const QUICK_TURN_MS = 1;
-/** Held clients wait for half a second at most. */
+/** Requests wait for half a second at most. */
 const MOST_WAITS = 10;
 /**
  * A request, or the rest of one, may be on its way for so long: TCP sends again after a second (RFC

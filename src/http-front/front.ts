@@ -56,7 +56,7 @@ export const createHttpFront = ({
   const nodeServer = createNodeServer(limits.keepAliveTimeoutMs);
   const byStream = new WeakMap<Duplex, Connection>();
   const shared: Shared = {
-    isHeld: false,
+    isPaused: false,
     respondToHead: hotPath && createRespondToHead(hotPath, limits.keepAliveTimeoutMs),
     limits,
     turns: createTurns(PIPELINE_SLICE_MS, proceed),
@@ -83,9 +83,9 @@ export const createHttpFront = ({
     on(socket, (connection) => refuse(connection, 'method_not_allowed')),
   );
 
-  const hold = (isHeld: boolean): void => {
-    shared.isHeld = isHeld;
-    if (!isHeld) for (const connection of places) proceed(connection);
+  const pause = (isPaused: boolean): void => {
+    shared.isPaused = isPaused;
+    if (!isPaused) for (const connection of places) proceed(connection);
   };
 
   const server = createServer(
@@ -126,7 +126,7 @@ export const createHttpFront = ({
     isOverCapacity: ({ socket }: IncomingMessage): boolean =>
       byStream.get(socket)?.isOverCapacity ?? false,
     /** See {@link DrainOptions}. Resolves when the last connection is closed. */
-    drain: (times: DrainOptions): Promise<void> => drain(server, places, clock, hold, times),
+    drain: (times: DrainOptions): Promise<void> => drain(server, places, clock, pause, times),
     /** Closes it now, with every connection. Resolves when that has happened. */
     close: async (): Promise<void> => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));

@@ -11,8 +11,8 @@ export interface Holder {
   heldBytes: number;
 }
 
-/** Beyond `maxBytes`, `evict` is called with the holders that have made no progress for longest. */
-export const createMemory = <T extends Holder>(maxBytes: number, evict: (holder: T) => void) => {
+/** Beyond `maxBytes`, `relieve` is called with the holders that have made no progress for longest. */
+export const createMemory = <T extends Holder>(maxBytes: number, relieve: (holder: T) => void) => {
   /** Ordered by the time of the last progress. */
   const holders = new Set<T>();
   let total = 0;
@@ -24,7 +24,7 @@ export const createMemory = <T extends Holder>(maxBytes: number, evict: (holder:
   };
   return {
     /** Counts `bytes` for `holder`, instead of what was counted before, and makes it the newest. */
-    hold: (holder: T, bytes: number): void => {
+    count: (holder: T, bytes: number): void => {
       if (holder.heldBytes > 0) release(holder);
       if (bytes === 0) return;
       holder.heldBytes = bytes;
@@ -33,7 +33,7 @@ export const createMemory = <T extends Holder>(maxBytes: number, evict: (holder:
       for (const oldest of holders) {
         if (total <= maxBytes) break;
         release(oldest);
-        evict(oldest);
+        relieve(oldest);
       }
     },
   };

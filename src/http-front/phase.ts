@@ -17,7 +17,7 @@ export const phaseOf = (
   const { state, socket, received, searched, exchange, hasHadRequest } = connection;
   if (exchange?.response || socket.writableLength > 0) return 'responding';
   if (state === 'closing') return 'closing';
-  // node:http has the head, and takes it for no request.
+  // node:http has got the head, but has made no request of it.
   if (exchange) return 'receiving';
   if (received.length > 0) return searched > 0 ? 'receiving' : 'responding';
   const isArriving = !hasHadRequest && performance.now() - connection.sinceMs < arrivalMs;
