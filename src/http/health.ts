@@ -30,9 +30,9 @@ export const createHealthz =
     const nowMs = clock.wallMs();
     const toIso = (pastMs: number | undefined): string | null =>
       pastMs === undefined ? null : toDate(notAfter(nowMs, pastMs)).toISOString();
-    const isComplete =
+    const storesAndFilesWork =
       states.every((store) => !store.failing) && files.every((file) => !file.unusable);
-    const isWell = state === 'fresh' && !failing && isComplete;
+    const isWell = state === 'fresh' && !failing && storesAndFilesWork;
     sendJson(res, {
       status: isWell ? 'pass' : 'warn',
       environment,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import type { RequestHandler } from 'express';
+import type { DestinationStream, Logger } from 'pino';
 import { ACCEPTANCES, type Acceptance } from '../banks/guard/guard.ts';
 import type { LoadErrorKind } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
@@ -9,12 +10,16 @@ import { toDate } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createApp, type AppOptions } from '../http/app.ts';
 import { createClientAddress } from '../http/client-address.ts';
+import type { CommonHeaders } from '../http/common-headers.ts';
+import type { Cors } from '../http/cors.ts';
+import type { HealthOptions } from '../http/health.ts';
 import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
-import type { PublicServerOptions } from '../http/public-server.ts';
 import { createRequestLog } from '../http/request-log.ts';
+import type { Redaction } from '../secrets/redaction.ts';
 import type { SecretFileInUse } from '../secrets/watched-files.ts';
-import type { Telemetry } from '../telemetry/telemetry.ts';
+import type { ManagementRefusedEvent } from '../telemetry/events.ts';
+import type { Minute } from '../telemetry/history.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
 import type { DrainTimes } from './status-page/verdict.ts';
@@ -22,22 +27,35 @@ import type { DrainTimes } from './status-page/verdict.ts';
 // The routes of the management port: what must not be public. It is on loopback by default, and
 // what it can change takes a token all the same.
 
-export interface OperatorsAppOptions
-  extends
-    Omit<PublicServerOptions, 'emit'>,
-    Omit<AppOptions, 'requestLog'>,
-    Pick<Telemetry, 'metrics' | 'history' | 'uptimeMs' | 'emit'> {
+/** What the management port needs of the service. */
+export interface ManagementServerOptions extends HealthOptions {
+  readonly logger: Logger;
+  /** Where `logger` writes what it has redacted. */
+  readonly logDestination: DestinationStream;
+  readonly redact: Redaction['redact'];
+  /** Gives all metrics in Prometheus's text format. */
+  readonly metrics: { readonly exposition: () => Promise<string> };
+  readonly history: { readonly minutes: () => readonly Minute[] };
+  /** How long this process has been running. */
+  readonly uptimeMs: () => number;
+  readonly emit: (event: ManagementRefusedEvent) => void;
   /** Gives the management token; undefined: there is none, and nobody is authorised. */
   readonly readToken: (() => Promise<string>) | undefined;
-  /** Renews the secrets, and knows the way to the token. */
-  readonly core: TokenCustody;
+  readonly core: CoreSecrets;
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
 }
 
-export const createOperatorsApp = (
+/** The same with the parts of its server. */
+interface ManagementAppOptions extends ManagementServerOptions {
+  readonly cors: Cors;
+  readonly commonHeaders: CommonHeaders;
+  readonly server: AppOptions['server'];
+}
+
+export const createManagementApp = (
   config: Config,
-  options: OperatorsAppOptions,
+  options: ManagementAppOptions,
 ): RequestListener => {
   const { list, stores, secretFiles, environment, version, uptimeMs } = options;
   const { drain, clock, metrics, history, emit } = options;
@@ -112,7 +130,7 @@ const file = (name: string, type: string): RequestHandler => {
  * Redis cannot be reached: the other replicas get the list once it can.
  */
 const createRefresh =
-  ({ list, core }: RefreshOptions): RequestHandler =>
+  ({ list, core }: ManagementServerOptions): RequestHandler =>
   async (req, res) => {
     const accept = toAcceptances(req.query['accept']);
     if (!accept) {
@@ -156,9 +174,9 @@ const createRefresh =
     sendUncached(res, JSON_TYPE, JSON.stringify(answer));
   };
 
-/** What `POST /refresh` needs of the way to the token. */
-interface TokenCustody {
-  /** The variable that the way to the token begins with. */
+/** What `POST /refresh` needs of the core. */
+interface CoreSecrets {
+  /** The variable for an operator to check when the provider rejects the token. */
   readonly tokenVariable: string;
   /**
    * Since when, in wall-clock milliseconds, the provider has accepted the token in use; another
@@ -174,8 +192,6 @@ interface TokenCustody {
     readonly verified: readonly SecretFileInUse[];
   }>;
 }
-
-type RefreshOptions = Pick<OperatorsAppOptions, 'list' | 'core'>;
 
 const toIso = (wallMs: number): string => toDate(wallMs).toISOString();
 

@@ -4,14 +4,14 @@ import { createCommonHeaders } from '../http/common-headers.ts';
 import { clientOf } from '../http/client-address.ts';
 import { createRespondToRefused } from '../http/refused.ts';
 import { createHttpFront, LIMITS, type HttpFront, type Limits } from '../http-front/index.ts';
-import type { OperatorsAppOptions } from './app.ts';
+import type { ManagementServerOptions } from './app.ts';
 
 // The management port: bounded as the public one is, for fewer clients. It is for operators; no
 // other origin is allowed.
 
 export const createManagementServer = (
   config: Config,
-  options: Omit<OperatorsAppOptions, 'cors' | 'commonHeaders' | 'server'>,
+  options: ManagementServerOptions,
 ): HttpFront => {
   const cors = createCors([]);
   const commonHeaders = createCommonHeaders(cors);
@@ -21,8 +21,8 @@ export const createManagementServer = (
     clock: options.clock,
     clientOf,
     loadApp: async () => {
-      const { createOperatorsApp } = await import('./app.ts');
-      return createOperatorsApp(config, { ...options, cors, commonHeaders, server });
+      const { createManagementApp } = await import('./app.ts');
+      return createManagementApp(config, { ...options, cors, commonHeaders, server });
     },
   });
   return server;

@@ -23,7 +23,7 @@ import { createDurations, toExposition, type Sample } from './exposition.ts';
 export interface MetricsOptions {
   readonly list: Pick<BankList, 'status'>;
   readonly clock: Pick<Clock, 'wallMs'>;
-  /** The stores that are configured. */
+  /** The state of each configured store. */
   readonly stores: () => readonly StoreState[];
   /** The state of each file that holds a secret, a certificate or a key. */
   readonly secretFiles: () => readonly SecretFileState[];

@@ -15,8 +15,6 @@ import { createMetrics } from './metrics.ts';
 // The log, the metrics, the history and the states of the stores, which receive every event of the
 // service.
 
-export type Telemetry = ReturnType<typeof createTelemetry>;
-
 export interface TelemetryOptions {
   readonly version: string;
   readonly logDestination: DestinationStream & Partial<LostLines>;
@@ -69,7 +67,7 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   /** Ends what is timed. */
   const close = (): void => watch.end();
   const startedAtMs = clock.monotonicMs();
-  /** Since when this process runs, in milliseconds. */
+  /** How long this process has been running. */
   const uptimeMs = (): number => clock.monotonicMs() - startedAtMs;
   return { logger, metrics, history, stores, uptimeMs, emit, close };
 };

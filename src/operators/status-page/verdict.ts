@@ -48,7 +48,7 @@ export interface Situation {
   /** Undefined unless the service is shutting down. */
   readonly drain: DrainTimes | undefined;
   readonly nowMs: number;
-  /** Since when this process runs, in milliseconds. */
+  /** How long this process has been running. */
   readonly uptimeMs: number;
 }
 
