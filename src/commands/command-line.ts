@@ -42,7 +42,7 @@ export const parseCommandLine = (args: readonly string[]): CommandLine => {
     : { command, argument };
 };
 
-/** The first one that is asked for counts. */
+/** Where several are given, the first of this list counts. */
 const OPTIONS = {
   '-h': 'help',
   '--help': 'help',

@@ -29,11 +29,11 @@ export const serve = async (context: ServeContext): Promise<number> => {
   if (await Promise.race([context.stopSignal.then(() => true), setImmediate(false)])) return 0;
   const log = context.openLog();
   const service = createService(config, { ...context, logDestination: log });
-  /** Whether the signal to stop came before the service could answer. */
-  let isTooLate: boolean;
+  /** Whether the signal to stop came before the service listened. */
+  let isStartCutShort: boolean;
   try {
     const signalled = context.stopSignal.then(() => true);
-    isTooLate = await Promise.race([signalled, service.start().then(() => false)]);
+    isStartCutShort = await Promise.race([signalled, service.start().then(() => false)]);
   } catch (error) {
     if (error instanceof ConfigError) return cannotStart(error.message);
     return cannotStart(
@@ -41,7 +41,7 @@ export const serve = async (context: ServeContext): Promise<number> => {
     );
   }
   // After Ctrl-C a person is waiting, and no load balancer needs time to notice.
-  const isSudden = (await context.stopSignal) === 'SIGINT' || isTooLate;
+  const isSudden = (await context.stopSignal) === 'SIGINT' || isStartCutShort;
   const noticeMs = isSudden ? 0 : config.shutdownGraceMs / 3;
   const longestMs = Math.min(config.shutdownGraceMs + STOP_MARGIN_MS, LONGEST_TIMER_MS);
   const timeout = new Promise<'timeout'>((resolve) => setTimeout(resolve, longestMs, 'timeout'));

@@ -13,7 +13,7 @@ import type { HttpFront } from '../http-front/index.ts';
 
 // The applications of both ports: what they do with every request, whatever it asks for, and which
 // resources exist. They do not listen, and read no body. A header for every response belongs in
-// common-headers.ts: no middleware of Express reaches /banks.
+// common-headers.ts: no middleware of Express sees a GET or HEAD of /banks.
 
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
 

@@ -6,7 +6,7 @@ import type { FlatHeaders } from './headers.ts';
 
 // The headers of every response, whoever writes it: the hot path, node:http, and the server where
 // no application answers. Only what is added here is on all of them; a middleware of Express
-// reaches neither of the ways to /banks.
+// sees no GET or HEAD of /banks.
 
 /**
  * Gives the headers of every response to a request with this `Origin`: the same array each time.

@@ -21,8 +21,8 @@ export type OnRefusal = (reason: ManagementRefusedEvent['reason']) => void;
  * allowed, and those that are configured.
  *
  * Every host that the request names must be allowed: that of an absolute target counts before
- * `Host` (RFC 9112 section
- * 3.2.2). HTTP/1.0 may name none, as load balancers' checks do; every browser names one.
+ * `Host` (RFC 9112 section 3.2.2). HTTP/1.0 may name none, as load balancers' checks do; every
+ * browser names one.
  */
 export const createHostCheck = (hosts: readonly string[], onRefusal: OnRefusal): Middleware => {
   const names = new Set(hosts);

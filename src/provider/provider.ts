@@ -50,12 +50,12 @@ export const createProvider = (
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
   const tls = createTlsContextSource(provider.tls, { secrets, clock });
-  const way = { tls, proxies, userAgent, timeoutMs, clock, lookup };
-  const connections = connect({ ...way, peer: 'the provider', url: baseUrl });
+  const shared = { tls, proxies, userAgent, timeoutMs, clock, lookup };
+  const connections = connect({ ...shared, peer: 'the provider', url: baseUrl });
   const tokenConnections = connect({
-    ...way,
+    ...shared,
     peer: 'the token endpoint',
-    // Of the other ways to a token none makes a request.
+    // No other source of a token makes a request.
     url: source.kind === 'client-credentials' ? source.url : baseUrl,
   });
   const closing = new AbortController();

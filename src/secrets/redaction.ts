@@ -39,8 +39,7 @@ export const createRedaction = () => {
     },
     /**
      * Replaces each secret in `text` by `[redacted]`, in any of its {@link encodedForms}. Never
-     * throws. A text longer than
-     * {@link MAX_TEXT_CHARS} is cut there.
+     * throws. A text longer than {@link MAX_TEXT_CHARS} is cut there.
      */
     redact: (text: string): string =>
       removeSecrets(

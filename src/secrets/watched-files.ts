@@ -98,11 +98,12 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
     let last: T | undefined;
     let sinceMs = 0;
     let why = '';
+    /** Readings are numbered as they start. */
     let started = 0;
-    let newest = 0;
+    let newestTaken = 0;
     const reread = async (): Promise<void> => {
       started += 1;
-      const turn = started;
+      const number = started;
       let reading = await read({ clock: ioClock }, last);
       if (reading.value === undefined && last !== undefined && states.areUsable(variables)) {
         await new Promise<void>((resolve) => void ioClock.after(CONFIRM_AFTER_MS, resolve));
@@ -110,8 +111,8 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
       }
       const { value, problems } = reading;
       // One that was overtaken has read an older state of the files.
-      if (turn < newest) return;
-      newest = turn;
+      if (number < newestTaken) return;
+      newestTaken = number;
       if (value !== last) {
         sinceMs = clock.wallMs();
         states.forgetUse(variables);
