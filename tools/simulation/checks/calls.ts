@@ -94,7 +94,7 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
           ({ kind, untilMs }) =>
             kind === 'sleep' && untilMs <= askedAtMs && untilMs >= askedAtMs - MINUTE,
         ) ||
-        calls.slice(0, index).some((call) => call !== found && call.endedAtMs >= sinceMs - MINUTE);
+        calls.slice(0, index).some((call) => call !== found && call.endedAtMs >= sinceMs);
       if (!isExcused)
         yield [askedAtMs, process, `calls ${askedAtMs - sinceMs} ms after ${nameOf(list)}`];
     }
