@@ -143,13 +143,13 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   );
 
   test('a Retry-After that is a date, as proxies send it, is obeyed', async () => {
-    let retryAfter = '';
-    await openDuring((route) =>
-      route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': retryAfter } }),
+    await stage.open();
+    await stage.holdTime();
+    const date = new Date((await stage.ask<number>('Date.now()')) + 20_000).toUTCString();
+    await stage.page.route('**/banks', (route) =>
+      route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': date } }),
     );
-    await stage.settled('failed');
-    retryAfter = new Date((await stage.ask<number>('Date.now()')) + 20_000).toUTCString();
-    await stage.leave('failed');
+    await stage.page.reload();
     await stage.settled('failed');
     const before = attempts();
     await stage.page.unroute('**/banks');
