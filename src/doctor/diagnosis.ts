@@ -1,7 +1,8 @@
 import { LoadError } from '../banks/load-error.ts';
-import { countRejected, isJsonObject, valueAt } from '../banks/reading/entry.ts';
+import { countRejected, valueAt } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { EXCHANGE_STEPS, type ExchangeStep } from '../failure-kinds.ts';
+import { isJsonObject } from '../json.ts';
 import { advise, entryHints, type Evidence } from './advice.ts';
 import type { Observation } from './observe.ts';
 import { namesNextPage } from '../provider/contract.ts';

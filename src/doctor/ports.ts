@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, isIPv6, type Server } from 'node:net';
-import { isJsonObject } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { codeOf } from '../error-code.ts';
+import { isJsonObject } from '../json.ts';
 import type { Step } from './report.ts';
 import { PORT_SYMPTOMS } from './surroundings-symptoms.ts';
 import { findSymptom, toAdvice } from './symptoms.ts';

@@ -2,13 +2,13 @@ import { isPlainName } from '../banks/guard/field-names.ts';
 import {
   forEachLeaf,
   isFilled,
-  isJsonObject,
   isPlainValue,
   valueAt,
   type FieldRule,
 } from '../banks/reading/entry.ts';
 import { leavesOf } from '../banks/reading/upstream-fields.ts';
 import { namesNextPage } from '../provider/contract.ts';
+import { isJsonObject } from '../json.ts';
 
 // What the provider's entries are made of: names, how often each is filled, and what kind of value
 // it has, never a value; and where the list is, and whether it is all of it. Pure.

@@ -1,7 +1,7 @@
 import { isPlainName } from '../banks/guard/field-names.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
 import { secretProblem, type SecretRule } from '../secrets/secret.ts';
+import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 
 // What the token endpoint answered: a grant, a refusal, or something else. Each reason names the
 // member and what was expected; of the endpoint's text only names of members and the codes of RFC

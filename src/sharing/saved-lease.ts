@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
-import { isJsonObject, parseJson } from '../banks/reading/entry.ts';
 import { monotonic, storeTime, type MonotonicMs, type StoreMs } from '../clock.ts';
+import { isJsonObject, parseJson } from '../json.ts';
 import { StoreError } from './list-store.ts';
 import { isText, isWholeUpTo, MAX_DURATION_MS } from './saved-values.ts';
 import type { Signing } from './signing.ts';

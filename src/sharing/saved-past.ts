@@ -10,9 +10,9 @@ import { ACCEPTANCES } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
 import { NO_PLACE, type StorePlace } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
-import { isJsonObject, parseJson, type JsonObject } from '../banks/reading/entry.ts';
 import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
 import { wall, type MonotonicMs } from '../clock.ts';
+import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 import {
   isText,
   isWholeUpTo,

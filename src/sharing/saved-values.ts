@@ -1,5 +1,5 @@
 import type { StorePlace } from '../banks/order.ts';
-import { isJsonObject } from '../banks/reading/entry.ts';
+import { isJsonObject } from '../json.ts';
 
 // What a store may hold, where it is JSON: untrusted, so each value has a type and a bound.
 

@@ -1,4 +1,5 @@
 import type { DestinationStream } from 'pino';
+import { isJsonObject, parseJson } from '../json.ts';
 
 // Text for a terminal: the log's lines for a person to read, and text from outside made safe,
 // bounded and without characters that control a terminal.
@@ -13,8 +14,8 @@ export const pretty = <D extends DestinationStream>(destination: D): D => ({
 });
 
 const toPrettyText = (line: string): string => {
-  const entry = parseLine(line);
-  if (!entry) return `${printable(line.trimEnd())}\n`;
+  const entry = parseJson(line);
+  if (!isJsonObject(entry)) return `${printable(line.trimEnd())}\n`;
   const { level, severity: _, time, msg, ...facts } = entry;
   const timeOfDay = String(time).slice(11, 19);
   const mark = Number(level) >= 50 ? 'ERROR  ' : Number(level) >= 40 ? 'WARN  ' : '';
@@ -49,15 +50,6 @@ const indent = (timeOfDay: string, lines: readonly string[]): string =>
 
 const format = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value);
-
-const parseLine = (line: string): Readonly<Record<string, unknown>> | undefined => {
-  try {
-    const entry: unknown = JSON.parse(line);
-    return typeof entry === 'object' && entry !== null ? { ...entry } : undefined;
-  } catch {
-    return undefined;
-  }
-};
 
 /**
  * Replaces control characters, invisible ones and those that change the writing direction by their

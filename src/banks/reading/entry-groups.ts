@@ -1,5 +1,5 @@
 import { LoadError } from '../load-error.ts';
-import { parseJson } from './entry.ts';
+import { parseJson } from '../../json.ts';
 import {
   afterSpace,
   CLOSE_BRACE,

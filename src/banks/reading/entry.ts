@@ -1,23 +1,7 @@
 import { hash } from 'node:crypto';
+import { isJsonObject, type JsonObject } from '../../json.ts';
 
 // One entry of a list: what of it is published, and why it may be unusable.
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/**
- * The value of JSON text; undefined where it is none. The parser's message quotes the text, so it
- * goes no further.
- */
-export const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** A field as browsers see it (`name`) and where the provider sends it (`from`). */
 export interface FieldRule {

@@ -1,5 +1,6 @@
 import { LoadError } from '../load-error.ts';
-import { isJsonObject, MAX_PATH_DEPTH, parseJson, valueAt } from './entry.ts';
+import { isJsonObject, parseJson } from '../../json.ts';
+import { MAX_PATH_DEPTH, valueAt } from './entry.ts';
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,

@@ -1,17 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import { systemClock, type Clock } from '../../clock.ts';
 import { LoadError } from '../load-error.ts';
+import { isJsonObject, type JsonObject } from '../../json.ts';
 import { entryGroups } from './entry-groups.ts';
 import {
   digestOf,
   isFilled,
-  isJsonObject,
   isPlainValue,
   narrow,
   NOTHING_REJECTED,
   whyUnusable,
   type FieldRule,
-  type JsonObject,
   type RejectedEntries,
   type RejectionReason,
 } from './entry.ts';

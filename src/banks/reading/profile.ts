@@ -1,4 +1,5 @@
-import { isFilled, type JsonObject } from './entry.ts';
+import type { JsonObject } from '../../json.ts';
+import { isFilled } from './entry.ts';
 
 // What the published fields of a list hold: how many entries, and which JSON types. Never a value.
 

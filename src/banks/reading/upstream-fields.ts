@@ -1,4 +1,5 @@
-import { forEachLeaf, isFilled, isPlainValue, type JsonObject } from './entry.ts';
+import type { JsonObject } from '../../json.ts';
+import { forEachLeaf, isFilled, isPlainValue } from './entry.ts';
 import { MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES } from './profile.ts';
 
 // What the provider's entries are made of: the paths of their fields, never a value. At most
