@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { ACCEPTANCES, type Acceptance } from '../guard/guard.ts';
 import type { OperatorRequest } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
@@ -25,12 +25,17 @@ export const STOPPING = new LoadError('unreachable', 'the service is stopping');
 export const createRenewal = (options: RenewalOptions) => {
   const { keeper, fleet, clock } = options;
   const { news } = keeper;
+  /** Emits `wake`, which ends a wait of the loop. */
+  const alarm = new EventEmitter();
   const stopping = new AbortController();
   const nextLoad = createNextLoad(options);
   const loadList = createListLoad(options, nextLoad, stopping.signal);
   const forced: ForcedLoad[] = [];
   let running: Promise<void> | undefined;
-  /** What the loop does: it waits until a load is due, or looks at the others, or loads. */
+  /**
+   * What the loop does: it waits until a load is due; or looks at the others, or waits for the load
+   * of one of them; or loads.
+   */
   let phase: 'waiting' | 'looking' | 'loading' = 'looking';
   /** Something has happened since the loop last looked. */
   let isWoken = false;
@@ -52,6 +57,7 @@ export const createRenewal = (options: RenewalOptions) => {
   };
 
   const waitOrRenew = async (): Promise<void> => {
+    // Asked at each look, since it notes when it first sees a lease.
     const othersTurnMs = nextLoad.othersTurnMs();
     const dueInMs = nextLoad.dueInMs();
     if (dueInMs > 0) {
@@ -66,11 +72,11 @@ export const createRenewal = (options: RenewalOptions) => {
   const pause = async (waitMs: number): Promise<void> => {
     if (isWoken || stopping.signal.aborted) return;
     const cancel = clock.after(Math.ceil(Math.min(waitMs, fleet.pollMs)), wake);
-    await once(news, 'wake').finally(cancel);
+    await once(alarm, 'wake').finally(cancel);
   };
   const wake = (): void => {
     isWoken = true;
-    news.emit('wake');
+    alarm.emit('wake');
   };
 
   const loadFor = async ({ request, ends }: ForcedLoad): Promise<void> => {
