@@ -1,6 +1,7 @@
 // Types of packages where their own lack what is used here.
 
-// The part of negotiator that is used here; its published types lack `preferred`, which it has since 1.0.
+// The part of negotiator that is used here; its published types lack `preferred`, which it has since
+// 1.0.
 declare module 'negotiator' {
   export default class Negotiator {
     constructor(request: { readonly headers: Readonly<Record<string, string | undefined>> });

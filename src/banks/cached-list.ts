@@ -46,8 +46,8 @@ export interface Decision {
   readonly id: string;
   readonly madeAtMs: MonotonicMs;
   /**
-   * By the clock of the replica that was asked: for people, and for the version of this service
-   * before.
+   * By the clock of the replica that was asked: for people, and for the previous version of
+   * this service.
    */
   readonly acceptedAtMs: WallMs;
   /** What the guard refused it for. */

@@ -22,8 +22,8 @@ export class LoadError extends Error {
   /** The status of the provider's answer, where the status is what was wrong with it. */
   readonly upstreamStatus?: number | undefined;
   /**
-   * Why there was no answer, as Node, OpenSSL or undici name it, such as ECONNREFUSED; undefined:
-   * for another reason.
+   * What exactly failed, where the kind says too little: a code of Node, OpenSSL or undici, such as
+   * ECONNREFUSED, of RFC 6749, such as invalid_client, or one of src/provider/.
    */
   readonly reasonCode?: string | undefined;
   /** The published fields that are what was wrong. */

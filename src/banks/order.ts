@@ -1,8 +1,7 @@
 import type { MonotonicMs } from '../clock.ts';
 
 // Which of two lists is kept: the one that is held here, or the one that the shared store has?
-// Pure. The order is the one in which the store took the lists; no wall
-// clock has a part in it.
+// Pure. The order is the one in which the store took the lists; no wall clock has a part in it.
 
 /** Where a list stands in the order of the shared store. */
 export interface StorePlace {

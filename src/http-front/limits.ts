@@ -1,5 +1,5 @@
-// What a client may take, and what goes wrong without each bound. The service makes only the time of
-// idle connections configurable: a deployment that needs another value of the others has a load
+// What a client may take, and what goes wrong without each bound. The service makes only the time
+// of idle connections configurable: a deployment that needs another value of the others has a load
 // balancer that sets it.
 
 export const LIMITS = {

@@ -3,15 +3,17 @@ import type { Socket } from 'node:net';
 import type { RequestStream } from './node-http.ts';
 
 // The bound on what all connections of a server hold together: heads that are being received,
-// pipelined requests, and requests that node:http has in work. What the system holds in
-// its socket buffers is not part of it.
+// pipelined requests, and requests that node:http has in work. What the system holds in its socket
+// buffers is not part of it.
 
 export interface Holder {
   /** What is counted for it now. Only {@link createMemory} changes it. */
   heldBytes: number;
 }
 
-/** Beyond `maxBytes`, `relieve` is called with the holders that have made no progress for longest. */
+/**
+ * Beyond `maxBytes`, `relieve` is called with the holders that have made no progress for longest.
+ */
 export const createMemory = <T extends Holder>(maxBytes: number, relieve: (holder: T) => void) => {
   /** Ordered by the time of the last progress. */
   const holders = new Set<T>();

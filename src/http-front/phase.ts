@@ -5,8 +5,8 @@ import { KEEP_ALIVE_MARGIN_MS, LINGER_MS } from './limits.ts';
 
 /**
  * `arriving`: just accepted, its first request may be on its way. `idle`: between two requests.
- * `receiving`: in the middle of a head. `responding`: the client waits, or does not read. `closing`:
- * it has the last response.
+ * `receiving`: in the middle of a head. `responding`: the client waits, or does not read.
+ * `closing`: it has the last response.
  */
 export type Phase = 'arriving' | 'idle' | 'receiving' | 'responding' | 'closing';
 

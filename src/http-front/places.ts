@@ -8,8 +8,8 @@ import { phaseOf } from './phase.ts';
 // none of them would get a response.
 
 /**
- * `clientOf`: what connections from an address are counted for; undefined: they are a proxy's, and so
- * many clients'.
+ * `clientOf`: what connections from an address are counted for; undefined: they are a proxy's, and
+ * so many clients'.
  */
 export const createPlaces = (limits: Limits, clientOf: (address: string) => string | undefined) => {
   const ordinary = new Set<Connection>();

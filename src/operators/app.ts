@@ -126,8 +126,8 @@ const file = (name: string, type: string): RequestHandler => {
  * even if the guard would refuse it for its size, `?accept=drifted` even if published fields
  * changed, and `?accept=shrunk,drifted` both; none for any other reason. It fails unless every
  * secret file is usable, a new token was granted, Redis was reached with the address in its file,
- * and the list was renewed. `secretFiles` names the files that were verified. `shared` is false while
- * Redis cannot be reached: the other replicas get the list once it can.
+ * and the list was renewed. `secretFiles` names the files that were verified. `shared` is false
+ * while Redis cannot be reached: the other replicas get the list once it can.
  */
 const createRefresh =
   ({ list, core }: ManagementServerOptions): RequestHandler =>

@@ -28,7 +28,7 @@ export const createManagementServer = (
   return server;
 };
 
-/** For Prometheus, probes, some open status pages, and the wrong tokens that wait for their answer. */
+/** For Prometheus, probes, some open status pages, and wrong tokens that wait for their 401. */
 const MANAGEMENT_LIMITS: Limits = {
   ...LIMITS,
   connections: 100,

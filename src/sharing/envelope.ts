@@ -22,9 +22,9 @@ import { StoreError } from './list-store.ts';
 //     {"id":"…","place":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…],…}
 //     signature
 //
-// The times of the third line (saved-past.ts) are durations, from the moment `savedAtMs` by the clock
-// of the store, or of this machine in a snapshot. The version of this service before reads the first
-// two lines, and leaves the others alone.
+// The times of the third line (saved-past.ts) are durations, from the moment `savedAtMs` by the
+// clock of the store, or of this machine in a snapshot. The previous version of this service reads
+// the first two lines, and leaves the others alone.
 
 const FORMAT = 'banks-bff/list';
 const ENVELOPE_VERSION = 1;

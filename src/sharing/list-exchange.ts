@@ -13,7 +13,7 @@ import type { SharedLease } from './shared-lease.ts';
 // writes the one that is held.
 
 export interface ListExchangeOptions {
-  readonly store: Pick<RedisStore, 'readList' | 'readListBefore' | 'isConnected'>;
+  readonly store: Pick<RedisStore, 'readList' | 'readPreviousVersionsList' | 'isConnected'>;
   readonly view: RedisView;
   readonly lease: Pick<SharedLease, 'end'>;
   readonly rewrite: ListRewrite;
@@ -32,7 +32,7 @@ interface Outcome {
 const DONE: Outcome = { again: false };
 const AGAIN: Outcome = { again: true };
 
-/** The list in Redis; without a head it was saved by the version of this service before. */
+/** The list in Redis; without a head it was saved by the previous version of this service. */
 interface TheirList {
   readonly list: SavedList;
   readonly head: Buffer | undefined;
@@ -61,7 +61,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
         return { theirs };
       }
       // An upgrade.
-      const list = place || cached.served() ? undefined : await store.readListBefore();
+      const list = place || cached.served() ? undefined : await store.readPreviousVersionsList();
       return { theirs: list && { list, head } };
     } catch (error) {
       if (!store.isConnected()) throw error;
@@ -87,7 +87,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
       if (head) refused = { head, problem };
       return { again: false, problem };
     }
-    // What the version before has saved is still to be written in this one's place.
+    // What the previous version has saved is still to be written in this one's place.
     return { again: !head && cached.served() !== undefined };
   };
 
@@ -123,7 +123,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     }
     if (!isKnown && !head && !theirs) report.isEmpty();
     isKnown = true;
-    // What the version before has saved is held already, and is too old to be written again.
+    // What the previous version has saved is held already, and is too old to be written again.
     if (ours && theirs && !theirs.head && theirs.list.id === ours.id) return DONE;
     if (theirs && isTheirsKept(ours, theirs.list)) return adopt(theirs, ours);
     const { again } =

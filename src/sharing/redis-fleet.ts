@@ -99,8 +99,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     claim: async () => (await lease.claim()) ?? true,
     commit: async (list, over, { isForced, retryAfterMs }) => {
       const isReplaced = (): boolean => cached.get()?.id !== over?.id;
-      // A first list, or one that Redis cannot take, is held at once: requests may
-      // wait for it.
+      // A first list, or one that Redis cannot take, is held at once: requests may wait for it.
       const mustWriteFirst = (): boolean => {
         const held = cached.get();
         return held !== undefined && keeper.isUsable(held) && isSaved(held) && view.isUsable();

@@ -54,8 +54,8 @@ export interface StoreContent {
 export type RedisStore = ReturnType<typeof createRedisStore>;
 
 const MAX_TOKEN_BYTES = 1024;
-/** The version of this service before this one has its list under another key. */
-const KEY_BEFORE = (provenance: string): string => `banks-bff:1:${provenance}:list`;
+/** The previous version of this service has its list under another key. */
+const previousVersionsKey = (provenance: string): string => `banks-bff:1:${provenance}:list`;
 
 export const createRedisStore = (options: RedisStoreOptions) => {
   const { envelope, signing, lifeMs, ttlMs, longestLeaseMs, listClock, ...connecting } = options;
@@ -146,10 +146,10 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         throw new StoreError('contains a list that does not belong to its version; ignored');
       return { list: saved, head: headBytes.subarray(0, MAX_TOKEN_BYTES) };
     },
-    /** The list that the version of this service before saved; undefined if there is none. */
-    readListBefore: async (): Promise<SavedList | undefined> => {
+    /** The list that the previous version of this service saved; undefined if there is none. */
+    readPreviousVersionsList: async (): Promise<SavedList | undefined> => {
       const { values, moment } = await connection.run((redis) =>
-        look(redis, [KEY_BEFORE(envelope.provenance)], envelope.maxBytes + 1),
+        look(redis, [previousVersionsKey(envelope.provenance)], envelope.maxBytes + 1),
       );
       const [bytes] = values;
       return bytes && envelope.open(bytes, moment, ttlMs);

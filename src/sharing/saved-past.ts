@@ -23,8 +23,8 @@ import {
 } from './saved-values.ts';
 import { StoreError } from './list-store.ts';
 
-// What is known of the past of a saved list: the third line of its envelope. Its times are durations,
-// from the moment when it was saved.
+// What is known of the past of a saved list: the third line of its envelope. Its times are
+// durations, from the moment when it was saved.
 
 /**
  * The moment at which a list is written or read, by the clock of the store and by this replica's.
@@ -85,7 +85,7 @@ const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
 
 type Past = Omit<PastList, 'changedAtMs'> & Pick<SavedList, 'hasNextPage'>;
 
-/** What the first two lines tell, which are all that the version of this service before wrote. */
+/** What the first two lines tell, which are all that the previous version of this service wrote. */
 export interface FormerPast {
   readonly id: string;
   readonly receivedAtMs: number;

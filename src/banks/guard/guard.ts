@@ -7,14 +7,21 @@ import { findDrift, isMoreThanShare, type ProfiledList } from './drift.ts';
 import { showableNames, showName } from './field-names.ts';
 import type { FillRates } from './memory.ts';
 
-// May a loaded list replace the cached one? Pure: counts in, and a LoadError out if the list is too suspicious.
+// May a loaded list replace the cached one? Pure: counts in, and a LoadError out if the list is too
+// suspicious.
 
 export interface GuardPolicy {
   /** A list with fewer usable entries is refused. */
   readonly minBanks: number;
-  /** The greatest share (0 to 1) that may be unusable, or be missing compared with the largest of the last lists. */
+  /**
+   * The greatest share (0 to 1) that may be unusable, or be missing compared with the largest of the
+   * last lists.
+   */
   readonly maxShrink: number;
-  /** The greatest share (0 to 1) of the entries that may have lost a published field, or changed its JSON type. */
+  /**
+   * The greatest share (0 to 1) of the entries that may have lost a published field, or changed its
+   * JSON type.
+   */
   readonly maxDrift: number;
   /** The configured fields; undefined: every field is published, and none is promised. */
   readonly fields: readonly FieldRule[] | undefined;
@@ -44,7 +51,8 @@ export interface Precedent {
  * @param precedent undefined while there is no list to serve
  * @param accept the reasons for which this one list is not refused
  * @returns those of them for which it would have been
- * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it must not be served
+ * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it must
+ *   not be served
  */
 export const guard = (
   list: NewList,
@@ -67,7 +75,10 @@ export const guard = (
   });
 };
 
-/** A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised name help nobody. */
+/**
+ * A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised
+ * name help nobody.
+ */
 const assertFieldsExist = (
   { absentFields, upstreamFields }: NewList,
   { fields }: GuardPolicy,
