@@ -2,7 +2,6 @@ import { createBankList } from './banks/bank-list.ts';
 import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
 import { LoadError, type LoadErrorKind } from './banks/load-error.ts';
 import { createSoleReplica } from './banks/loading/fleet.ts';
-import { LONGEST_RETRY_AFTER_MS } from './banks/loading/schedule.ts';
 import { createRenewal } from './banks/loading/renewal.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
@@ -208,7 +207,7 @@ const createReplicas = (
     lifeMs: cache.ttlMs + cache.maxStaleMs,
     ttlMs: cache.ttlMs,
     longestLeaseMs:
-      Math.max(cache.ttlMs, LONGEST_RETRY_AFTER_MS, provider.timeoutMs) + LEASE_MARGIN_MS,
+      Math.max(cache.ttlMs, LONGEST_LEASE_ELSEWHERE_MS, provider.timeoutMs) + LEASE_MARGIN_MS,
     clock: networkClock,
     listClock: clock,
     random,
@@ -228,5 +227,7 @@ const createReplicas = (
 };
 
 const OWN_FAILURES: readonly LoadErrorKind[] = ['internal', 'no_token'];
+/** Other replicas may have a longer `CACHE_TTL`, and so obey a longer `Retry-After`. */
+const LONGEST_LEASE_ELSEWHERE_MS = 24 * 60 * 60_000;
 /** What is added to a load or a wait when a lease is written. */
 const LEASE_MARGIN_MS = 60_000;

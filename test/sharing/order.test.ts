@@ -388,6 +388,17 @@ describeWithRedis('with a real Redis', () => {
     expect(two.service.list.status()).toMatchObject({ nextLoadInMs: 0, lastFailure: undefined });
   });
 
+  test('a Retry-After that a replica with a longer CACHE_TTL obeys holds for the others too', async () => {
+    const one = await start({ env: { CACHE_TTL: '6h' } });
+    const two = await start({ env: { CACHE_TTL: '3h' } });
+    await provider.behave('rate-limited', { retryAfter: '20000' });
+    await one.service.list.refresh();
+    const calls = provider.listCalls();
+    await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
+    expect(Math.round(two.service.list.status().nextLoadInMs / HOUR)).toBe(6);
+    expect(provider.listCalls()).toBe(calls);
+  });
+
   test('a lease that is longer than any that is meant delays no load', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);

@@ -15,7 +15,7 @@ export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number
  */
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;
-export const LONGEST_RETRY_AFTER_MS = 3_600_000;
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
 
 /**
  * The wait after the `failures`-th failure in a row (1 is the first), in milliseconds: exponential
