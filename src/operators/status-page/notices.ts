@@ -38,4 +38,4 @@ const describeChange = (
 ): string =>
   `The list changed by more than GUARD_MAX_SHRINK at ${formatTime(notAfter(nowMs, atMs), nowMs)}: ` +
   `${added} entries are new or different, and ${removed} are gone or different. If that is wrong, tell the provider; ` +
-  'the list of before comes back with the next load that brings it.';
+  'the previous list comes back with the next load that brings it.';
