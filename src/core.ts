@@ -28,10 +28,10 @@ import type { ServiceEvent } from './telemetry/events.ts';
 export interface CoreOptions
   extends Omit<ProviderOptions, 'onEvent' | 'secrets'>, Pick<SecretFilesOptions, 'addSecret'> {
   /**
-   * Measures the deadlines of a real network, where `clock` is moved by hand, which a real network
-   * does not follow.
+   * Measures the deadlines of real input and output, which do not follow a `clock` that is moved by
+   * hand; `clock` unless given.
    */
-  readonly networkClock?: Clock | undefined;
+  readonly ioClock?: Clock | undefined;
   readonly emit: (event: ServiceEvent) => void;
   // What stands for Redis, disk and compression; the real ones unless given.
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
@@ -42,7 +42,7 @@ export interface CoreOptions
 export type Core = ReturnType<typeof createCore>;
 
 export const createCore = (config: Config, options: CoreOptions) => {
-  const { clock, networkClock: ioClock = clock, random, compressors, addSecret, emit } = options;
+  const { clock, ioClock = clock, random, compressors, addSecret, emit } = options;
   const problemOf = secretCheckIn(config.provider.environment);
   const secrets = createSecretFiles({ problemOf, addSecret, clock, ioClock, onEvent: emit });
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
@@ -58,30 +58,30 @@ export const createCore = (config: Config, options: CoreOptions) => {
       if ('list' in event) snapshot?.save(event.list);
     },
   });
-  const replicas = createReplicas(config, saving, keeper, secrets, options);
+  const redisFleet = createFleet(config, saving, keeper, secrets, options);
   const renewal = createRenewal({
     load: provider.load,
     loadTimeoutMs: config.provider.timeoutMs,
     ttlMs: config.cache.ttlMs,
     keeper,
-    fleet: replicas ?? createSoleReplica(keeper),
+    fleet: redisFleet ?? createSoleReplica(keeper),
     clock,
     random,
   });
   const list = createBankList({
     keeper,
     renewal,
-    hasReplicas: replicas !== undefined,
+    hasReplicas: redisFleet !== undefined,
     loadTimeoutMs: config.provider.timeoutMs,
     clock,
   });
 
   const restore = async (): Promise<StoreName | undefined> => {
-    replicas?.open(renewal.onNews);
+    redisFleet?.open(renewal.onNews);
     const saved = await snapshot?.read();
     if (saved)
       await keeper.restore(saved, undefined).catch((error: unknown) => snapshot?.refuse(error));
-    await replicas?.synchronize();
+    await redisFleet?.synchronize();
     const held = keeper.cached.get();
     if (!held) return undefined;
     return held.id === saved?.id ? 'CACHE_SNAPSHOT_FILE' : 'CACHE_REDIS_URL';
@@ -107,7 +107,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
       await secrets.check();
       const { redisUrl } = config.cache;
       const redisProblem =
-        redisUrl && 'path' in redisUrl ? await replicas?.renewConnection() : undefined;
+        redisUrl && 'path' in redisUrl ? await redisFleet?.renewConnection() : undefined;
       const tokenProblem = await provider.renewToken().then(
         () => undefined,
         (error: unknown) => LoadError.from(error).message,
@@ -139,7 +139,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
       const stopped = renewal.stop();
       provider.close();
       await Promise.all([stopped, restoring]);
-      await replicas?.stop();
+      await redisFleet?.stop();
       await snapshot?.stop();
     },
   };
@@ -154,7 +154,7 @@ const storeNames = ({ cache }: Config): readonly StoreName[] => [
 const createSaving = (
   { cache, provider, banks }: Config,
   secrets: SecretFiles,
-  { clock, networkClock = clock, findEcho }: CoreOptions,
+  { clock, ioClock = clock, findEcho }: CoreOptions,
 ) => {
   const signing = createSigning(
     cache.signingKey && secrets.reader('CACHE_SIGNING_KEY', cache.signingKey),
@@ -163,7 +163,7 @@ const createSaving = (
     provenance: provenanceId({ ...provider, ...banks }),
     contract: { ...banks, maxBytes: provider.maxBodyBytes, findEcho },
     signing,
-    clock: networkClock,
+    clock: ioClock,
   });
   return { signing, envelope };
 };
@@ -180,13 +180,13 @@ const createSnapshot = (
   return createSnapshotFile({ path: snapshotFile, envelope, ttlMs, clock, report, files });
 };
 
-/** The others that share the list in Redis, if there can be any. */
-const createReplicas = (
+/** The replicas that share the list in Redis; undefined without Redis. */
+const createFleet = (
   { cache, provider }: Config,
   { signing, envelope }: Saving,
   keeper: ListKeeper,
   secrets: SecretFiles,
-  { clock, networkClock = clock, random, loadRedisClient, emit }: CoreOptions,
+  { clock, ioClock = clock, random, loadRedisClient, emit }: CoreOptions,
 ) => {
   if (!cache.redisUrl) return undefined;
   const report = createStoreReport('CACHE_REDIS_URL', emit);
@@ -208,7 +208,7 @@ const createReplicas = (
     ttlMs: cache.ttlMs,
     longestLeaseMs:
       Math.max(cache.ttlMs, LONGEST_LEASE_ELSEWHERE_MS, provider.timeoutMs) + LEASE_MARGIN_MS,
-    clock: networkClock,
+    clock: ioClock,
     listClock: clock,
     random,
     report,
@@ -221,7 +221,7 @@ const createReplicas = (
     // A token file is this replica's own; a token endpoint is the same for all.
     ownFailures: provider.token.kind === 'client-credentials' ? ['internal'] : OWN_FAILURES,
     clock,
-    networkClock,
+    ioClock,
     report,
   });
 };

@@ -14,7 +14,7 @@ import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts
 /** The clock and the random numbers are the system's unless given. */
 export interface ServiceOptions
   extends
-    Pick<CoreOptions, 'version' | 'networkClock' | 'lookup' | 'loadRedisClient'>,
+    Pick<CoreOptions, 'version' | 'ioClock' | 'lookup' | 'loadRedisClient'>,
     Partial<Pick<CoreOptions, 'clock' | 'random'>> {
   readonly logDestination: TelemetryOptions['logDestination'];
   /** Is given every secret; the caller uses it for what it writes besides the log. */

@@ -17,7 +17,7 @@ export interface RedisFleetOptions extends Omit<SharedLeaseOptions, 'view'> {
   readonly store: RedisStore;
   readonly keeper: ListKeeper;
   /** Measures how long the other replicas have to write a list again. */
-  readonly networkClock: Clock;
+  readonly ioClock: Clock;
   readonly report: StoreReport;
 }
 
@@ -35,11 +35,11 @@ const HANDOVER_MS = 200;
 const MAX_ROUNDS = 8;
 
 export const createRedisFleet = (options: RedisFleetOptions) => {
-  const { store, keeper, networkClock, report } = options;
+  const { store, keeper, ioClock, report } = options;
   const { cached } = keeper;
   const view = createRedisView(store, report);
   const lease = createSharedLease({ ...options, view });
-  const rewrite = createListRewrite(store, networkClock);
+  const rewrite = createListRewrite(store, ioClock);
   const exchange = createListExchange({ store, view, lease, rewrite, keeper, report });
   const inTurn = createQueue();
   /** The exchange that is under way, and whether another one is wanted after it. */

@@ -56,7 +56,7 @@ export const openRig = async (options: RigOptions = {}) => {
     version: '0.0.0-test',
     logDestination: { write: (line: string) => void lines.push(line) },
     clock,
-    networkClock: patientClock,
+    ioClock: patientClock,
     random: options.random ?? (() => 0.5),
     loadRedisClient: () => withTimeOf(options.storeClock ?? clock, options.isDeaf),
     ...(options.lookup && { lookup: options.lookup }),
