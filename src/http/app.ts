@@ -91,11 +91,11 @@ export const createApp = (
       .get(req, res)
       .catch((error: unknown) => fail(error, req, res, () => req.socket.destroy()));
   };
-  const answer: RequestListener = check
+  const checkAndRoute: RequestListener = check
     ? (req, res) => check(req, res, () => route(req, res))
     : route;
   return (req, res) =>
-    requestLog.middleware(req, res, () => admit(req, res, () => answer(req, res)));
+    requestLog.middleware(req, res, () => admit(req, res, () => checkAndRoute(req, res)));
 };
 
 export interface PublicAppOptions extends AppOptions, BanksRouteOptions {
@@ -108,7 +108,7 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener =>
   });
 
 /**
- * Sets the headers of every answer, and refuses what is refused whatever the resource. It belongs
+ * Sets the headers of every response, and refuses what is refused whatever the resource. It belongs
  * in front of Express, whose router parses the target with Node's old URL parser, which accepts
  * malformed targets and prints a warning (DEP0170).
  */
@@ -120,8 +120,8 @@ const createRequestAdmission =
 
     const refusal = server.refusalOf(req);
     const isOverCapacity = server.isOverCapacity(req);
-    // Announces the end of the connection with its last answer: a client that reused it would lose
-    // its request.
+    // Announces the end of the connection with its last response: a client that reused it would
+    // lose its request.
     if (refusal || isOverCapacity || isDraining()) res.setHeader('Connection', 'close');
 
     if (refusal) sendProblem(res, refusal);

@@ -28,8 +28,8 @@ export const createCommonHeaders = (
 };
 
 /**
- * Helmet's headers for answers that are data: nothing in them may be run, framed or embedded beyond
- * what CORS allows. Helmet runs once, at start: none of them depends on the request.
+ * Helmet's headers for responses that are data: nothing in them may be run, framed or embedded
+ * beyond what CORS allows. Helmet runs once, at start: none of them depends on the request.
  */
 const createSecurityHeaders = (resourcePolicy: 'same-origin' | 'cross-origin'): FlatHeaders => {
   const req = new IncomingMessage(new Socket());

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config/config.ts';
 import type { FlatHeaders } from './headers.ts';
 
-// Which other origins may read the answers (the Fetch standard, section 3.2). Never with
+// Which other origins may read the responses (the Fetch standard, section 3.2). Never with
 // credentials: there are none.
 
 export type Cors = ReturnType<typeof createCors>;
@@ -13,7 +13,7 @@ export const createCors = (origins: Config['corsOrigins']) => {
     (isOpen ? ['*'] : origins).map((origin) => [origin, allowedHeaders(origin)]),
   );
   /**
-   * The headers from which a browser learns whether a page of `origin` may read the answer. The
+   * The headers from which a browser learns whether a page of `origin` may read the response. The
    * same array each time.
    */
   const headers = (origin: string | undefined): FlatHeaders =>
@@ -22,24 +22,24 @@ export const createCors = (origins: Config['corsOrigins']) => {
     headers,
     /**
      * Whether the request comes from a page of an origin that is not allowed: its browser will not
-     * show it the answer.
+     * show it the response.
      */
     refuses: (origin: string | undefined): boolean =>
       origin !== undefined && headers(origin) === NOT_ALLOWED,
-    /** The further headers of the answer to an OPTIONS request: empty unless it is a preflight. */
+    /** More headers of the response to an OPTIONS request: empty unless it is a preflight. */
     preflightHeaders: (req: IncomingMessage): FlatHeaders => {
       const { origin, 'access-control-request-method': method } = req.headers;
       const isPreflight = origin !== undefined && method !== undefined;
       return isPreflight && headers(origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : NOT_ALLOWED;
     },
     /**
-     * Whether the answers differ by origin, so that each must have `Vary: Origin`, refusals
+     * Whether the responses differ by origin, so that each must have `Vary: Origin`, refusals
      * included.
      */
     varies: allowed.size > 0 && !isOpen,
     /**
      * Follows the origins: `same-origin` would prevent even an allowed frontend from embedding an
-     * answer.
+     * response.
      */
     resourcePolicy: allowed.size > 0 ? 'cross-origin' : 'same-origin',
   } as const;
@@ -58,7 +58,7 @@ const PREFLIGHT_HEADERS: FlatHeaders = [
   'Access-Control-Allow-Methods',
   'GET, HEAD',
   // What this service reads, and what HTTP clients and tracing libraries add without being asked. A
-  // fixed list, so that the answer does not depend on Access-Control-Request-Headers.
+  // fixed list, so that the response does not depend on Access-Control-Request-Headers.
   'Access-Control-Allow-Headers',
   'Cache-Control, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Unmodified-Since, Pragma, ' +
     'X-Request-Id, baggage, traceparent, tracestate',

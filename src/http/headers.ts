@@ -3,7 +3,7 @@ import type { FlatHeaders } from '../http-front/index.ts';
 
 // Headers as this service keeps them.
 
-/** What an answer and its log line depend on. */
+/** What a response and its log line depend on. */
 export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
 
 export type { FlatHeaders };

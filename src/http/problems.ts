@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import problems from './problems.json' with { type: 'json' };
 
-// Every error answer of the service: problems.json, a closed table of codes, sent as problem+json
-// (RFC 9457). Nothing in an answer comes from an error object, the provider or the request.
+// Every error response of the service: problems.json, a closed table of codes, sent as problem+json
+// (RFC 9457). Nothing in a response comes from an error object, the provider or the request.
 
 /** The status, the title and the detail of each. */
 const PROBLEMS = { ...problems.public, ...problems.management };
@@ -28,8 +28,8 @@ export const PUBLIC_PROBLEM_CODES: readonly ProblemCode[] = Object.keys(problems
   isProblemCode,
 );
 
-/** The whole answer, with the headers as `writeHead` takes them. */
-export const problemAnswer = (code: ProblemCode, more?: ProblemMembers) => {
+/** The whole response, with the headers as `writeHead` takes them. */
+export const problemResponse = (code: ProblemCode, more?: ProblemMembers) => {
   const problem = problemOf(code, more);
   const body = JSON.stringify(problem);
   const length = String(Buffer.byteLength(body));
@@ -46,6 +46,6 @@ export const sendProblem = (
   code: ProblemCode,
   more?: ProblemMembers,
 ): void => {
-  const { status, headers, body } = problemAnswer(code, more);
+  const { status, headers, body } = problemResponse(code, more);
   res.writeHead(status, headers).end(body);
 };

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { createChooseAnswer } from './banks/answers.ts';
+import { createChooseResponse } from './banks/responses.ts';
 import { createHotPath } from './banks/hot-path.ts';
 import { createClientAddress, createClientOf } from './client-address.ts';
 import { createCommonHeaders } from './common-headers.ts';
@@ -31,7 +31,7 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
       clientAddress: createClientAddress(config.trustProxy),
       cors,
     }),
-    chooseAnswer: createChooseAnswer({
+    chooseResponse: createChooseResponse({
       list,
       cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
       variesByOrigin: cors.varies,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { problemAnswer } from './problems.ts';
+import { problemResponse } from './problems.ts';
 import type { FlatHeaders } from './headers.ts';
 import type { RefusalCode, RefusalResponse } from '../http-front/index.ts';
 
@@ -12,7 +12,7 @@ export const createRespondToRefused =
   (commonHeaders: FlatHeaders, logger: Logger) =>
   (code: RefusalCode): RefusalResponse => {
     const requestId = randomUUID();
-    const { status, headers, body } = problemAnswer(code);
+    const { status, headers, body } = problemResponse(code);
     logger.info({ statusCode: status, code, requestId }, 'request refused');
     const own = ['X-Request-Id', requestId, ...(MORE_HEADERS[code] ?? [])];
     return { status, headers: [...commonHeaders, ...own, ...headers], body };

@@ -22,7 +22,7 @@ export interface RequestLogOptions {
   readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
-  /** Which pages may read the answers; by default every page may. */
+  /** Which pages may read the responses; by default every page may. */
   readonly cors?: Pick<Cors, 'refuses'>;
   /** Is given every finished request, whatever the log's level. */
   readonly emit?: (event: RequestEvent) => void;
@@ -123,7 +123,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
     note: (req: IncomingMessage, notes: Partial<Omit<Notes, 'answeredBy'>>): void =>
       void Object.assign(notesOf.get(req) ?? {}, notes),
     /**
-     * For the hot path, once it has the answer to a request for /banks: the identifier for
+     * For the hot path, once it has the response to a request for /banks: the identifier for
      * `X-Request-Id`, and what logs the request once it is finished.
      */
     begin: (head: RequestHead, listState: Freshness, status: number, contentBytes: number) => {

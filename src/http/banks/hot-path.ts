@@ -13,7 +13,7 @@ export interface HotPathOptions extends BanksRouteOptions {
 
 export const createHotPath = ({
   list,
-  chooseAnswer,
+  chooseResponse,
   commonHeaders,
   requestLog,
   isDraining,
@@ -32,18 +32,18 @@ export const createHotPath = ({
   ],
   respond: (request) => {
     const served = list.served();
-    // A drain ends connections with their next answer: Express sends `Connection: close`.
+    // A drain ends connections with their next response: Express sends `Connection: close`.
     if (!served || isDraining()) return undefined;
     const { headers } = request;
-    const { answer, status } = chooseAnswer(headers, served);
+    const { response, status } = chooseResponse(headers, served);
     if (status === 412) return undefined;
     const isFull = status === 200;
-    const body = isFull ? answer.body : NO_BODY;
-    const { requestId, end } = requestLog.begin(request, answer.listState, status, body.length);
+    const body = isFull ? response.body : NO_BODY;
+    const { requestId, end } = requestLog.begin(request, response.listState, status, body.length);
     return {
       status,
       common: commonHeaders(headers.origin),
-      headers: isFull ? answer.headers : answer.notModifiedHeaders,
+      headers: isFull ? response.headers : response.notModifiedHeaders,
       body,
       requestId,
       end,

@@ -1,21 +1,21 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseHttpDate } from '../../http-date.ts';
 
-// RFC 9110 section 13 for a GET or HEAD whose answer without conditions would be a 200: pure, and
+// RFC 9110 section 13 for a GET or HEAD whose response without conditions would be a 200: pure, and
 // the only place where validators are compared. The package `fresh` does not fit: it lacks If-Match
 // and strict dates, and it lets a client's `no-cache` cancel a condition.
 
 /** What a client's conditions are compared with. */
-export interface AnswerValidators {
+export interface Validators {
   /** A strong entity tag, quotes included, without commas and spaces. */
   readonly etag: string;
   readonly lastModifiedMs: number;
 }
 
-/** Gives the status of the answer, by the conditions in the order of section 13.2.2. */
+/** Gives the status of the response, by the conditions in the order of section 13.2.2. */
 export const evaluatePreconditions = (
   headers: IncomingHttpHeaders,
-  validators: AnswerValidators,
+  validators: Validators,
 ): 200 | 304 | 412 => {
   const { etag, lastModifiedMs } = validators;
   const ifMatch = headers['if-match'];
@@ -38,8 +38,8 @@ const TAG_LIST =
   /^[\t ]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[\t ]*)?(?:,[\t ]*(?:(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"[\t ]*)?)*$/;
 
 /**
- * Section 8.8.3.2. A malformed header matches nothing: the client gets the whole answer. Nothing is
- * done per tag: a client can send thousands. `etag` has no comma or space, so where a well-formed
+ * Section 8.8.3.2. A malformed header matches nothing: the client gets the whole response. Nothing
+ * is done per tag: a client can send thousands. `etag` has no comma or space, so where a well-formed
  * list contains it, it is one of its tags.
  */
 const matches = (

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../../banks/bank-list.ts';
 import { LoadError } from '../../banks/load-error.ts';
-import type { ChooseAnswer, Found } from './answers.ts';
+import type { ChooseResponse, Found } from './responses.ts';
 import type { RequestLog } from '../request-log.ts';
 import { FAILURE_KINDS } from '../../failure-kinds.ts';
 import { sendProblem } from '../problems.ts';
@@ -12,11 +12,11 @@ import { sendProblem } from '../problems.ts';
 
 export interface BanksRouteOptions {
   readonly list: BankList;
-  readonly chooseAnswer: ChooseAnswer;
+  readonly chooseResponse: ChooseResponse;
   readonly requestLog: RequestLog;
 }
 
-export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteOptions) => {
+export const createBanksRoute = ({ list, chooseResponse, requestLog }: BanksRouteOptions) => {
   /** How many requests wait for a load now. */
   let waiting = 0;
 
@@ -27,7 +27,7 @@ export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteO
       const { state, nextLoadInMs, failure } = list.status();
       const isUnderWay = waiting > 0 || (state === 'empty' && nextLoadInMs === 0);
       found = isUnderWay ? 'collapsed' : 'miss';
-      // While retries are backing off there is an answer at once.
+      // While retries are backing off there is a response at once.
       requestLog.note(req, { waited: isUnderWay || failure === undefined });
       waiting += 1;
       // A request whose connection has been closed keeps nothing: neither itself nor its headers.
@@ -46,14 +46,14 @@ export const createBanksRoute = ({ list, chooseAnswer, requestLog }: BanksRouteO
         waiting -= 1;
       }
     }
-    const { answer, status } = chooseAnswer(req.headers, served, found);
+    const { response, status } = chooseResponse(req.headers, served, found);
     if (status === 412) {
       sendProblem(res, 'precondition_failed');
       return;
     }
-    requestLog.note(req, { listState: answer.listState });
-    // Node sends no body in answer to HEAD.
-    if (status === 200) res.writeHead(status, [...answer.headers]).end(answer.body);
-    else res.writeHead(status, [...answer.notModifiedHeaders]).end();
+    requestLog.note(req, { listState: response.listState });
+    // Node sends no body in response to HEAD.
+    if (status === 200) res.writeHead(status, [...response.headers]).end(response.body);
+    else res.writeHead(status, [...response.notModifiedHeaders]).end();
   };
 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { cacheControl, cacheStatus } from '../../../src/http/banks/answers.ts';
+import { cacheControl, cacheStatus } from '../../../src/http/banks/responses.ts';
 
 describe('Cache-Control', () => {
   const policy = { browserMaxAgeMs: 300_000, ttlMs: 3_600_000, maxStaleMs: 86_400_000 };

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
 import { wall } from '../../../src/clock.ts';
-import { createChooseAnswer, type Found } from '../../../src/http/banks/answers.ts';
+import { createChooseResponse, type Found } from '../../../src/http/banks/responses.ts';
 import { createManualClock } from '../../helpers/manual-clock.ts';
 import { startRig, type Rig } from '../../helpers/rig.ts';
 import { waitUntil } from '../../helpers/wait-until.ts';
@@ -98,11 +98,16 @@ test('a response is made once for each list, second, failure, encoding and way t
   const { list } = rig.service;
   await list.arrival();
   const cachePolicy = { ttlMs: 3_600_000, maxStaleMs: 3_600_000, browserMaxAgeMs: 60_000 };
-  const choose = createChooseAnswer({ list, cachePolicy, variesByOrigin: false, clock: rig.clock });
+  const choose = createChooseResponse({
+    list,
+    cachePolicy,
+    variesByOrigin: false,
+    clock: rig.clock,
+  });
   const choice = (acceptEncoding = 'br', found: Found = 'hit') => {
     const served = list.served();
     if (!served) throw new Error('no list');
-    return choose({ 'accept-encoding': acceptEncoding }, served, found).answer;
+    return choose({ 'accept-encoding': acceptEncoding }, served, found).response;
   };
   rig.clock.skip(1);
   const first = choice();

@@ -7,16 +7,16 @@ import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
 import { notAfter, toDate, type Clock } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
-import { evaluatePreconditions, type AnswerValidators } from './preconditions.ts';
+import { evaluatePreconditions, type Validators } from './preconditions.ts';
 
-// The successful answers of /banks, ready to be sent: they are made once per list and second, and a
-// request only chooses. With their caching headers: how long browsers may use a list without
+// The successful responses of /banks, ready to be sent: they are made once per list and second, and
+// a request only chooses. With their caching headers: how long browsers may use a list without
 // asking, and how fresh it is.
 
-/** The two successful answers in one encoding. */
-export interface PreparedAnswer {
+/** The two successful responses in one encoding. */
+export interface BanksResponse {
   readonly body: Buffer;
-  readonly validators: AnswerValidators;
+  readonly validators: Validators;
   readonly headers: FlatHeaders;
   /**
    * Those of the 200 that RFC 9110 section 15.4.5 asks for; what describes the absent content stays
@@ -28,24 +28,27 @@ export interface PreparedAnswer {
 }
 
 /**
- * Gives the answer in the encoding that the client prefers, the same object as long as nothing in
+ * Gives the response in the encoding that the client prefers, the same object as long as nothing in
  * it has changed, and what the client's conditions make of it.
  */
-export type ChooseAnswer = (
+export type ChooseResponse = (
   headers: IncomingHttpHeaders,
   served: ServedList,
   found?: Found,
-) => { readonly answer: PreparedAnswer; readonly status: ReturnType<typeof evaluatePreconditions> };
+) => {
+  readonly response: BanksResponse;
+  readonly status: ReturnType<typeof evaluatePreconditions>;
+};
 
-export interface ChooseAnswerOptions {
+export interface ChooseResponseOptions {
   readonly list: Pick<BankList, 'status'>;
   readonly cachePolicy: CachePolicy;
-  /** Whether answers differ by origin (see cors.ts). */
+  /** Whether responses differ by origin (see cors.ts). */
   readonly variesByOrigin: boolean;
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-export const createChooseAnswer = (options: ChooseAnswerOptions): ChooseAnswer => {
+export const createChooseResponse = (options: ChooseResponseOptions): ChooseResponse => {
   const { list, cachePolicy, variesByOrigin, clock } = options;
   const negotiate = createNegotiate();
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';
@@ -63,30 +66,37 @@ export const createChooseAnswer = (options: ChooseAnswerOptions): ChooseAnswer =
       'Cache-Status',
       cacheStatus(served.freshForMs, failureKind, found),
     ];
-    return (newest = { list: served.list, ttl, failureKind, found, changing, answers: new Map() });
+    return (newest = {
+      list: served.list,
+      ttl,
+      failureKind,
+      found,
+      changing,
+      responses: new Map(),
+    });
   };
 
   return (headers, served, found = 'hit') => {
-    const { changing, answers } = prepare(served, found);
+    const { changing, responses } = prepare(served, found);
     const { representations, changedAtMs } = served.list;
     const encoding = negotiate(headers['accept-encoding']);
     const representation = (encoding && representations[encoding]) ?? representations.identity;
-    let answer = answers.get(representation);
-    if (!answer) {
+    let response = responses.get(representation);
+    if (!response) {
       const listState = served.freshForMs < 0 ? 'stale' : 'fresh';
       // RFC 9110 section 8.8.2.1: never later than Date. Conditions compare the time that is never
       // clamped: changes within one second differ in it.
       const lastModified = toDate(notAfter(clock.wallMs(), changedAtMs)).toUTCString();
       const validators = { etag: representation.etag, lastModifiedMs: changedAtMs };
-      const prepared = prepareAnswer(representation, lastModified, vary, changing);
-      answer = { ...prepared, validators, listState };
-      answers.set(representation, answer);
+      const prepared = prepareResponse(representation, lastModified, vary, changing);
+      response = { ...prepared, validators, listState };
+      responses.set(representation, response);
     }
-    return { answer, status: evaluatePreconditions(headers, answer.validators) };
+    return { response, status: evaluatePreconditions(headers, response.validators) };
   };
 };
 
-/** The answers, and all that they depend on. */
+/** The responses, and all that they depend on. */
 interface Prepared {
   readonly list: HeldList;
   readonly ttl: number;
@@ -94,20 +104,20 @@ interface Prepared {
   readonly found: Found;
   /** The headers that change from one second to the next. */
   readonly changing: FlatHeaders;
-  readonly answers: Map<Representation, PreparedAnswer>;
+  readonly responses: Map<Representation, BanksResponse>;
 }
 
-const prepareAnswer = (
+const prepareResponse = (
   { encoding, body, etag }: Representation,
   lastModified: string,
   vary: string,
   changing: FlatHeaders,
-): Omit<PreparedAnswer, 'listState' | 'validators'> => {
+): Omit<BanksResponse, 'listState' | 'validators'> => {
   const validating = ['ETag', etag, ...changing];
   return {
     body,
-    // Vary comes first: it replaces the one that Express's way has set for every answer, and stays
-    // in its place.
+    // Vary comes first: it replaces the one that app.ts has set for every response, and stays in its
+    // place.
     notModifiedHeaders: ['Vary', vary, ...validating],
     headers: [
       'Vary',
@@ -167,7 +177,7 @@ const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
 /**
  * Gives the content encoding with the highest weight (RFC 9110 section 12.5.3), the one with the
  * smallest body among equals, remembered by the header's text. Where nothing fits, and for
- * `identity;q=0`, the header is ignored as section 12.4.1 allows, and the answer is identity: a
+ * `identity;q=0`, the header is ignored as section 12.4.1 allows, and the response is identity: a
  * list that the client may be able to read is worth more than a 406. A request without the header
  * gets identity too: it would accept anything, but clients that do not send it do not decode
  * either. So does one with a header that no client sends: what each coding in it costs, a client
