@@ -146,7 +146,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       stopping.abort();
       await exchanging;
       await lease.release();
-      store.close();
+      await store.close();
     },
   };
 };

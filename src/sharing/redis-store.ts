@@ -64,6 +64,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   const savedLease = createSavedLease({ ownId, signing, longestLeaseMs });
   const names = (): Promise<Names> => namesFor(envelope.provenance, signing, ownId);
   let notify = (): void => {};
+  /** The message about the last write. */
+  let announced: Promise<unknown> = Promise.resolve();
 
   const connection = createRedisConnection({
     ...connecting,
@@ -75,11 +77,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     return { values, moment: { storeMs: nowMs, nowMs: listClock.monotonicMs() } };
   };
 
-  /** The present moment of the store. */
-  const now = ({ storeMs, nowMs }: StoreMoment): StoreMoment => {
-    const laterMs = listClock.monotonicMs();
-    return { storeMs: storeTime(storeMs + (laterMs - nowMs)), nowMs: laterMs };
-  };
+  const now = (moment: StoreMoment): StoreMoment => movedTo(listClock.monotonicMs(), moment);
 
   /** @returns whether it was written */
   const set = async (
@@ -90,7 +88,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     const { news } = await names();
     const isSet = await connection.run((redis) => redis.compareAndSet(expected, entries, life));
     // A message is a hint: every replica looks by itself before long.
-    if (isSet) void connection.run((redis) => redis.publish(news, ownId)).catch(() => undefined);
+    if (isSet)
+      announced = connection.run((redis) => redis.publish(news, ownId)).catch(() => undefined);
     return isSet;
   };
 
@@ -103,7 +102,11 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       notify = onNews;
       connection.open(onNews);
     },
-    close: connection.close,
+    /** Closes the connection once the other replicas have been told of the last write. */
+    close: async (): Promise<void> => {
+      await announced;
+      connection.close();
+    },
     isConnected: connection.isOpen,
     /**
      * Connects anew, with the address as it is now. @returns why the connection in use stays, if it
@@ -185,6 +188,12 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     },
   };
 };
+
+/** The moment of the store at `laterMs` of this replica. */
+const movedTo = (laterMs: MonotonicMs, { storeMs, nowMs }: StoreMoment): StoreMoment => ({
+  storeMs: storeTime(storeMs + (laterMs - nowMs)),
+  nowMs: laterMs,
+});
 
 type Names = Awaited<ReturnType<typeof namesFor>>;
 
