@@ -1,7 +1,7 @@
 import { closeLater } from './close-later.ts';
 import { needProgram } from './needs.ts';
 import { startRedis, type RedisServer } from './redis-process.ts';
-export { startRedis, type RedisServer } from './redis-process.ts';
+export type { RedisServer } from './redis-process.ts';
 
 // A real redis-server for one test.
 
