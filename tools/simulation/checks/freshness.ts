@@ -1,12 +1,5 @@
 import type { Process } from '../history.ts';
-import {
-  lastAskedMs,
-  nameOf,
-  longestRetryMs,
-  SECOND,
-  type Check,
-  type Timeline,
-} from './timeline.ts';
+import { lastAskedMs, nameOf, SECOND, type Check, type Timeline } from './timeline.ts';
 
 // How fresh what is served is, and who waits.
 
@@ -14,8 +7,8 @@ import {
  * Once the provider is healthy, a fresh list is there after the longest back-off, loads and leases,
  * and what it takes to find out that Redis has gone.
  */
-const recoveryMs = (process: Process): number =>
-  2 * longestRetryMs(process) + 4 * process.timeoutMs + 20 * SECOND;
+const recoveryMs = (timeline: Timeline, process: Process): number =>
+  2 * timeline.longestRetryMs(process) + 4 * process.timeoutMs + 20 * SECOND;
 
 const STORE: readonly ['redis', 'silent redis'] = ['redis', 'silent redis'];
 
@@ -26,14 +19,14 @@ const mayBeRefused = (timeline: Timeline, process: Process, atMs: number): boole
       list !== undefined &&
       fields === process.fields &&
       askedAtMs <= atMs &&
-      askedAtMs >= atMs - recoveryMs(process) - process.ttlMs &&
+      askedAtMs >= atMs - recoveryMs(timeline, process) - process.ttlMs &&
       timeline.mayGuardRefuse(process, list, atMs),
   );
 
 export const whatIsServedIsFresh: Check = function* (timeline) {
   for (const { process, endedAtMs: atMs = 0, list, ageMs = 0 } of timeline.visits) {
     if (!list) continue;
-    const sinceMs = atMs - recoveryMs(process);
+    const sinceMs = atMs - recoveryMs(timeline, process);
     // Another replica that is the next to load, and cannot, is given up after its time.
     const isShaken =
       timeline.troubled(['process', 'sleep'], 'all', sinceMs, atMs) ||
@@ -52,7 +45,7 @@ export const whatIsServedIsFresh: Check = function* (timeline) {
 
 export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
   for (const { process, atMs, failure, endedAtMs = atMs } of timeline.visits) {
-    const sinceMs = atMs - recoveryMs(process);
+    const sinceMs = atMs - recoveryMs(timeline, process);
     if (!failure || !timeline.isHealthy(process, sinceMs, endedAtMs)) continue;
     if (timeline.troubled(['sleep'], 'all', sinceMs, endedAtMs) || process.endedAtMs <= endedAtMs)
       continue;

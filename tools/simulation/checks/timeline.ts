@@ -92,6 +92,11 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     ranThrough(process, fromMs, untilMs) &&
     !troubled(['redis', 'silent redis'], process.index, fromMs, untilMs);
 
+  /** The longest back-off of the fleet of a process: the replicas wait for one another. */
+  const longestRetryOf = ({ fields }: Process): number =>
+    Math.max(
+      ...processes.filter((other) => other.fields === fields).map((other) => longestRetryMs(other)),
+    );
   /** Until when the provider wants no calls, and the fleet obeys: README, "Retries". */
   const leaveAloneUntilMs = ({ retryAfterMs = 0, process, ...call }: Call): number => {
     const hasList = listAt(process, call.endedAtMs) !== undefined;
@@ -233,6 +238,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
 
   return {
     ...history,
+    longestRetryMs: longestRetryOf,
     isAgeKnown,
     isLater,
     endedAtMs,
