@@ -128,8 +128,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
       return { problems, verified: secrets.inUse().filter(({ variable }) => isVerified(variable)) };
     },
     /**
-     * Connects to the other replicas and restores the last good list. @returns the store that had
-     * it
+     * Connects to the other replicas and restores the saved list. @returns the store that had it
      */
     restore: (): Promise<StoreName | undefined> => (restoring = restore()),
     /** Loads the list unless a fresh one was restored, and keeps renewing it. */

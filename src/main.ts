@@ -40,8 +40,8 @@ const writeError = (text: string): void =>
   writeWithin(stderrFd, Buffer.from(`${redaction.redact(text)}\n`), LAST_LINES_MS);
 
 /**
- * Ends the process. Node's exit waits for every read of a file, so that one which hangs takes a
- * signal, and the status is 137.
+ * Ends the process. `process.exit` waits until reads of files have ended, so while one hangs only a
+ * signal ends the process, with the status 137.
  */
 const exit = (status = process.exitCode): void => {
   if (isReadHanging()) process.kill(process.pid, 'SIGKILL');

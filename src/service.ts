@@ -75,7 +75,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
   return {
     list,
     /**
-     * Restores the last good list, binds the listeners and asks for the first list. Rejects when a
+     * Restores the saved list, binds the listeners and asks for the first list. Rejects when a
      * port is taken, when `stop` is called meanwhile, and with a ConfigError when a secret file is
      * not usable and no list was restored.
      */

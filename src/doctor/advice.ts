@@ -25,7 +25,7 @@ export interface Evidence {
   /** The value that was answered with status 200; undefined if it was not JSON. */
   readonly json: unknown;
   /** Where the list is in it: at `path`, or as the whole; entries: none where there is no list. */
-  readonly place: { readonly path: string | undefined; readonly entries: readonly unknown[] };
+  readonly location: { readonly path: string | undefined; readonly entries: readonly unknown[] };
   readonly survey: Survey;
   /** The fields of BANK_FIELDS that no entry has. */
   readonly missing: readonly MissingField[];
@@ -84,7 +84,7 @@ const toClause = (text: string): string =>
   text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 
 const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): ExchangeWords => {
-  const { config, observation, json, place, trials } = evidence;
+  const { config, observation, json, location, trials } = evidence;
   const { environment, timeoutMs } = config.provider;
   const members = [findLists(json).join(' or '), signOfPages(observation.answer?.link, json)];
   return {
@@ -98,7 +98,7 @@ const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): Exc
     tokenVariable: observation.tokenVariable,
     members: members.filter(Boolean).join('; '),
     listPath: config.banks.listPath ?? '',
-    listLine: place.path === undefined ? 'unset BANK_LIST' : `set BANK_LIST=${place.path}`,
+    listLine: location.path === undefined ? 'unset BANK_LIST' : `set BANK_LIST=${location.path}`,
     tried: trials.tried.length === 0 ? '' : `; tried ${trials.tried.join(', ')}`,
     lines: trials.working?.lines.join(' and ') ?? '',
     hints: entryHints(evidence).join('; ') || 'the entries have nothing in the published fields',
@@ -117,7 +117,7 @@ const symptomOf = (
   evidence: Evidence,
   { contact, url }: Endpoint,
 ): string | undefined => {
-  const { config, observation, json, place, survey, trials } = evidence;
+  const { config, observation, json, location, survey, trials } = evidence;
   const { token, timeoutMs } = config.provider;
   const { answer } = observation;
   const status = contact?.head?.status ?? 0;
@@ -152,7 +152,7 @@ const symptomOf = (
   }
   if (kind === 'too_large') return answer ? 'beyond a fixed limit' : 'too large';
   if (kind === 'not_a_list') {
-    if (place.entries.length === 0) return 'none';
+    if (location.entries.length === 0) return 'none';
     return config.banks.listPath === undefined ? 'in an envelope' : 'elsewhere';
   }
   if (kind === 'unusable_entries') {

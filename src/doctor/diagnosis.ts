@@ -57,17 +57,17 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
   const { answer, outcome } = observation;
   const { fields: published, listPath } = config.banks;
   const json = answer && jsonOf(answer.body);
-  const place = findPlace(json, listPath);
-  const survey = surveyEntries(place.entries, published);
+  const location = locateList(json, listPath);
+  const survey = surveyEntries(location.entries, published);
   const missing = survey.entries > 0 ? findMissing(published, survey) : [];
-  const evidence: Evidence = { config, observation, json, place, survey, missing, trials };
+  const evidence: Evidence = { config, observation, json, location, survey, missing, trials };
   const failure = outcome instanceof LoadError ? advise(outcome, evidence) : undefined;
   const failedAt = EXCHANGE_STEPS.findIndex((name) => name === failure?.name);
   const passed = failure ? EXCHANGE_STEPS.slice(0, failedAt) : EXCHANGE_STEPS;
   const suggestions = [
-    ...(place.path === listPath
+    ...(location.path === listPath
       ? []
-      : [{ label: 'For the list in this response:', line: `BANK_LIST=${place.path ?? ''}` }]),
+      : [{ label: 'For the list in this response:', line: `BANK_LIST=${location.path ?? ''}` }]),
     ...suggestLines(published, missing, survey),
   ];
   return {
@@ -83,7 +83,7 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
 };
 
 /** The list that BANK_LIST names, or else the one that is probably meant, and where it is. */
-const findPlace = (json: unknown, listPath: string | undefined) => {
+const locateList = (json: unknown, listPath: string | undefined) => {
   const configured = listPath === undefined ? json : isJsonObject(json) && valueAt(json, listPath);
   if (Array.isArray(configured)) return { path: listPath, entries: configured };
   if (Array.isArray(json)) return { path: undefined, entries: json };

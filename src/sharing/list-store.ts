@@ -1,7 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import { SecretFileError } from '../secrets/watched-files.ts';
 
-// Where the last good list is saved outside the process. Stores are neither trusted nor relied on:
+// Where the list is saved outside the process. Stores are neither trusted nor relied on:
 // whatever one does, the service continues with the list in memory.
 
 /** The variable that configures a store. */

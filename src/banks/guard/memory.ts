@@ -135,7 +135,7 @@ const thinned = (
   const parts: EarlierList[] = [];
   for (const list of lists.slice(0, -RECENT_LISTS)) {
     const part = parts.at(-1);
-    // From its first list on, a part takes those of its length: it cannot go on without end.
+    // Counted from the first list of the part: from its last one, it could grow without end.
     const isSamePart = part && list.heldUntilMs - part.firstUntilMs < windowMs / WINDOW_PARTS;
     if (isSamePart) parts.splice(-1, 1, together(part, list));
     else parts.push(list);

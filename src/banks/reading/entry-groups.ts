@@ -50,7 +50,7 @@ export function* entryGroups(json: Buffer, path?: string): Generator<readonly un
   let entries = 0;
   const take = (end: number): readonly unknown[] => {
     const group = parseGroup(json.toString('utf8', groupStart, end));
-    // An empty place between two commas, at the end of a group.
+    // `[]` is valid JSON, but here an entry is missing: between two commas, or after the last one.
     if (group.length !== entries) throw notJson();
     groupStart = end + 1;
     entries = 0;
