@@ -3,7 +3,7 @@ import { ConfigError, secretsOf, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { createCore } from '../core.ts';
-import { printable } from '../telemetry/pretty.ts';
+import { printable } from '../printable.ts';
 import type { ServeContext } from './command-line.ts';
 
 /**

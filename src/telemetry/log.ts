@@ -14,8 +14,8 @@ import {
 } from '../banks/reading/entry.ts';
 import { toDate } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
+import { listNames } from '../printable.ts';
 import type { ServiceEvent } from './events.ts';
-import { listNames } from './pretty.ts';
 
 // The log for operators: one line for each change of state of the list, a store or the token, and
 // none for the retries in between.

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import emulatorBanks from '#emulator-banks.json' with { type: 'json' };
 import { parseHttpDate } from '../../src/http-date.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
-import { printable } from '../../src/telemetry/pretty.ts';
+import { printable } from '../../src/printable.ts';
 import { ownPlaces } from './own-texts.ts';
 import { PROVIDER_PLACES } from './provider-texts.ts';
 import type { Result } from './report.ts';

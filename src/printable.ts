@@ -1,0 +1,44 @@
+// Text from outside made safe for a terminal and for the log: without characters that control a
+// terminal, and names bounded.
+
+/**
+ * Replaces control characters, invisible ones and those that change the writing direction by their
+ * code, such as `\u{1b}`; after the first {@link MAX_CODES} by `\ufffd`, since that is no text for
+ * people. Escape sequences could recolour a terminal, move its cursor or rename its window.
+ */
+export const printable = (text: string): string => {
+  let end = 0;
+  UNPRINTABLE.lastIndex = 0;
+  for (let count = 0; count < MAX_CODES && UNPRINTABLE.test(text); count += 1)
+    end = UNPRINTABLE.lastIndex;
+  return (
+    text.slice(0, end).replaceAll(UNPRINTABLE, toCode) +
+    text.slice(end).replaceAll(UNPRINTABLE, '\ufffd')
+  );
+};
+
+const toCode = (char: string): string => String.raw`\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
+
+/** Each takes far longer than a character that is printed as it is. */
+const MAX_CODES = 50;
+
+/**
+ * Control, format (including bidirectional), lone surrogate, private-use, line and paragraph
+ * separator characters.
+ */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * The first {@link MAX_NAMES} of `names`, made {@link printable} and cut at {@link MAX_NAME_CHARS},
+ * and how many more there are: `['code', 'na\u{1b}me', '… and 12 more']`.
+ */
+export const listNames = (names: readonly string[]): string[] => [
+  ...names.slice(0, MAX_NAMES).map((name) => printable(cut(name))),
+  ...(names.length > MAX_NAMES ? [`… and ${names.length - MAX_NAMES} more`] : []),
+];
+
+const cut = (name: string): string =>
+  name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name;
+
+const MAX_NAMES = 50;
+const MAX_NAME_CHARS = 64;
