@@ -15,8 +15,6 @@ import {
 // When the provider is called.
 
 const SETTLED_MS = 15 * SECOND;
-/** What another replica has is known here. */
-const KNOWN_AFTER_MS = SECOND;
 
 /** A process gives up a call after PROVIDER_TIMEOUT, and an operator's with all of its repeats. */
 const endOf = ({ refreshes }: Timeline, { endedAtMs, askedAtMs, process }: Call): number => {
@@ -59,17 +57,13 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       const list = timeline.listAt(process, askedAtMs);
       const earliestMs = EARLIEST * process.ttlMs;
       if (isForced || !list || askedAtMs - lastAskedMs(list, askedAtMs - 1) >= earliestMs) continue;
-      // Where lists look alike: one that was taken, and of another replica one that is known here.
-      const found = calls.findLast((call) => {
-        const { deliveredAtMs } = call;
-        const knownAtMs = deliveredAtMs + (call.process === process ? 0 : KNOWN_AFTER_MS);
-        return (
+      // Where lists look alike, only its own loads tell a process how old its list is.
+      const found = calls.findLast(
+        (call) =>
           call.list === list &&
-          (timeline.everyAnswerDiffers
-            ? deliveredAtMs < askedAtMs
-            : knownAtMs < askedAtMs && timeline.wasTaken(call))
-        );
-      });
+          call.deliveredAtMs < askedAtMs &&
+          (timeline.everyAnswerDiffers || (call.process === process && timeline.wasTaken(call))),
+      );
       const sinceMs = found?.askedAtMs ?? -Infinity;
       if (askedAtMs - sinceMs >= earliestMs || !timeline.isAgeKnown(list, askedAtMs)) continue;
       // A list that looks the same may have come to a replica that could not share it.

@@ -49,6 +49,8 @@ export const allServeTheSame: Check = function* (timeline) {
 export const okMeansThatItIsShared: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs, answer } of timeline.refreshes) {
     if (answer !== 'ok' || endedAtMs === undefined) continue;
+    // What was loaded before a sleep may be over after it.
+    if (timeline.troubled(['sleep'], process.index, atMs, endedAtMs)) continue;
     const list = timeline.listAt(process, endedAtMs);
     if (!list || lastAskedMs(list, endedAtMs) < atMs)
       yield [endedAtMs, process, `says ok to a refresh of ${atMs}, and serves ${nameOf(list)}`];

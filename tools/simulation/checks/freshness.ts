@@ -12,7 +12,7 @@ const recoveryMs = (timeline: Timeline, process: Process): number =>
 
 const STORE: readonly ['redis', 'silent redis'] = ['redis', 'silent redis'];
 
-/** Whether the guard has a reason to refuse what the provider sends. */
+/** Whether the guard had a reason to refuse what the provider has sent. */
 const mayBeRefused = (timeline: Timeline, process: Process, atMs: number): boolean =>
   timeline.calls.some(
     ({ list, process: { fields }, askedAtMs }) =>
@@ -20,7 +20,7 @@ const mayBeRefused = (timeline: Timeline, process: Process, atMs: number): boole
       fields === process.fields &&
       askedAtMs <= atMs &&
       askedAtMs >= atMs - recoveryMs(timeline, process) - process.ttlMs &&
-      timeline.mayGuardRefuse(process, list, atMs),
+      timeline.mayGuardRefuse(process, list, askedAtMs),
   );
 
 export const whatIsServedIsFresh: Check = function* (timeline) {

@@ -110,7 +110,7 @@ export const theGuardHolds: Check = function* (timeline) {
             (whereLoaded(timeline, list, after, atMs)?.untilMs ?? Infinity) >= sinceMs &&
             !timeline.isOverElsewhere(process, list, atMs) &&
             !isAcceptedAfter(timeline, process, list, after, atMs) &&
-            !goesEitherWay(timeline, process, list, after),
+            !mayWinAnyway(timeline, process, list, after, atMs),
         );
         if (measure && !isBack && timeline.isAgeKnown(before, atMs))
           yield [atMs, process, `takes ${nameOf(after)} after ${nameOf(measure.list)}`];
@@ -178,22 +178,22 @@ const isAcceptedAfter = (
 
 /**
  * Where two histories meet, and the guard would refuse either list beside the other, the youngest
- * goes on.
+ * goes on; and what a process had saved before it was started has no say beside the others' list.
  */
-const goesEitherWay = (
+const mayWinAnyway = (
   timeline: Timeline,
   process: Process,
   list: BankList,
   after: BankList,
+  atMs: number,
 ): boolean => {
-  const isLoadedHere = timeline.calls.some(
-    (call) => call.list === after && call.process === process,
-  );
+  const loads = timeline.calls.filter((call) => call.list === after);
   // What was refused here may come from another replica, and look the same.
   const mayBeAnothers =
-    !timeline.everyAnswerDiffers &&
-    timeline.calls.some((call) => call.list === after && call.process !== process);
-  return (!isLoadedHere || mayBeAnothers) && mayBeRefused(after.shape, list.shape);
+    !loads.some((call) => call.process === process) ||
+    (!timeline.everyAnswerDiffers && loads.some((call) => call.process !== process));
+  const isRestored = timeline.hasSnapshot && lastAskedMs(list, atMs) < process.startedAtMs;
+  return mayBeAnothers && (isRestored || mayBeRefused(after.shape, list.shape));
 };
 
 export const aRestartServesWhatWasSaved: Check = function* (timeline) {
