@@ -51,6 +51,7 @@ const loadOnce = async (config: Config, { version, redaction }: ServeContext) =>
       clock: systemClock,
       random: Math.random,
       addSecret: redaction.addSecret,
+      findEcho: redaction.findEcho,
       emit: (event) => {
         if (event.type === 'store-failed') unwritten = event.reason;
         else if (event.type === 'store-recovered') unwritten = undefined;
