@@ -7,11 +7,7 @@ import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
 import { secretCheckIn, type Config } from './config/config.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
-import {
-  createSecretFiles,
-  type SecretFiles,
-  type SecretFilesOptions,
-} from './secrets/secret-files.ts';
+import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createStoreReport, type StoreName } from './sharing/list-store.ts';
 import type { RedisConnectionOptions } from './sharing/redis-connection.ts';
@@ -25,15 +21,24 @@ import type { ServiceEvent } from './telemetry/events.ts';
 // is saved in, the replicas that it is shared with. Everything but HTTP towards clients. What
 // surrounds it can be handed in, so that a simulation can decide when each thing happens.
 
-export interface CoreOptions
-  extends Omit<ProviderOptions, 'onEvent' | 'secrets'>, Pick<SecretFilesOptions, 'addSecret'> {
+export interface CoreOptions {
+  readonly version: string;
+  readonly clock: Clock;
   /**
    * Measures the deadlines of real input and output, which do not follow a `clock` that is moved by
    * hand; `clock` unless given.
    */
   readonly ioClock?: Clock | undefined;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  /** Is given each secret before it is used, so that it is redacted from all output. */
+  readonly addSecret: (variable: string, secret: string) => void;
+  /** Whose secret a piece of a list contains: such a list is refused, and never saved. */
+  readonly findEcho: (json: string) => string | undefined;
   readonly emit: (event: ServiceEvent) => void;
-  // What stands for Redis, disk and compression; the real ones unless given.
+  // What stands for DNS, the provider, Redis, disk and compression; the real ones unless given.
+  readonly lookup?: ProviderOptions['lookup'];
+  readonly connect?: ProviderOptions['connect'];
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
   readonly files?: Files;
   readonly compressors?: Compressors;

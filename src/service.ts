@@ -1,4 +1,4 @@
-import { systemClock } from './clock.ts';
+import { systemClock, type Clock } from './clock.ts';
 import { ConfigError, secretsOf, type Config } from './config/config.ts';
 import { createCore, type Core, type CoreOptions } from './core.ts';
 import { createPublicServer } from './http/public-server.ts';
@@ -12,10 +12,14 @@ import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts
 // one process.
 
 /** The clock and the random numbers are the system's unless given. */
-export interface ServiceOptions
-  extends
-    Pick<CoreOptions, 'version' | 'ioClock' | 'lookup' | 'loadRedisClient'>,
-    Partial<Pick<CoreOptions, 'clock' | 'random'>> {
+export interface ServiceOptions {
+  readonly version: string;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  // For tests: see CoreOptions.
+  readonly ioClock?: CoreOptions['ioClock'];
+  readonly lookup?: CoreOptions['lookup'];
+  readonly loadRedisClient?: CoreOptions['loadRedisClient'];
   readonly logDestination: TelemetryOptions['logDestination'];
   /** Is given every secret; the caller uses it for what it writes besides the log. */
   readonly redaction?: Redaction;

@@ -195,6 +195,7 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     ),
     random: () => world.luck(`jitter ${name}`),
     addSecret: () => undefined,
+    findEcho: () => undefined,
     emit: () => undefined,
     connect: () => provider.connect(life),
     loadRedisClient: () => Promise.resolve(redis.createClient(life)),
