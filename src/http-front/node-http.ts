@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES } from './limits.ts';
 
-// node:http as this server uses it. It never listens: it is given a stream for each request,
-// through its documented 'connection' event, and responds on that. Who reads the socket, and when,
-// stays with connection.ts.
+// node:http as this server uses it. It never listens: it is given streams through its documented
+// 'connection' event, and responds on them. A stream has one request at a time, and is kept for the
+// next one for about a second. Who reads the socket, and when, stays with connection.ts.
 
 /**
  * `keepAliveTimeoutMs` is only what responses advertise: the times of a connection are kept in

@@ -32,8 +32,8 @@ export const MANAGEMENT_REFUSALS = [
 ] as const;
 
 /**
- * The answer to a request on the public port has been handed to the system, or its connection has
- * ended.
+ * The response to a request on the public port has been handed to the system, or its connection
+ * has ended.
  */
 export interface RequestEvent {
   readonly type: 'request-finished';
@@ -46,11 +46,11 @@ export interface RequestEvent {
   readonly durationMs: number;
   /** Of content, without the head. */
   readonly bytes: number;
-  /** Whether the client went away before it had the whole answer. */
+  /** Whether the client went away before it had the whole response. */
   readonly aborted: boolean;
   /**
    * Of a request for the list: the state of what was served, or why nothing could be; undefined for
-   * any other answer.
+   * any other response.
    */
   readonly listState: Freshness | undefined;
   /** Of a request for the list: whether it waited for a load, because there was none to serve. */
