@@ -3,7 +3,7 @@ import { ConfigError, secretsOf, type Config } from './config/config.ts';
 import { createCore, type Core, type CoreOptions } from './core.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './operators/management-server.ts';
-import type { DrainTimes } from './operators/status-page/verdict.ts';
+import type { DrainTimes } from './operators/drain-times.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts';

@@ -21,8 +21,8 @@ import type { SecretFileInUse } from '../secrets/watched-files.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 import type { Minute } from '../telemetry/history.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
+import type { DrainTimes } from './drain-times.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
-import type { DrainTimes } from './status-page/verdict.ts';
 
 // The routes of the management port: what must not be public. It is on loopback by default, and
 // what it can change takes a token all the same.
@@ -158,7 +158,7 @@ const createRefresh =
     }
     const { held, isShared } = list.status();
     const accepted = core.tokenAccepted();
-    const answer = {
+    const response = {
       outcome: held?.representations === before ? 'unchanged' : 'changed',
       count: held?.count,
       rejected: held && countRejected(held.rejected),
@@ -171,7 +171,7 @@ const createRefresh =
       },
       secretFiles: toMembers(verified),
     };
-    sendUncached(res, JSON_TYPE, JSON.stringify(answer));
+    sendUncached(res, JSON_TYPE, JSON.stringify(response));
   };
 
 /** What `POST /refresh` needs of the core. */

@@ -11,6 +11,7 @@ import { notAfter } from '../../clock.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import type { SecretFileState } from '../../secrets/watched-files.ts';
 import type { StoreState } from '../../telemetry/events.ts';
+import type { DrainTimes } from '../drain-times.ts';
 import { describeUnusableFiles } from './unusable-files.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 import { noticesOf } from './notices.ts';
@@ -50,14 +51,6 @@ export interface Situation {
   readonly nowMs: number;
   /** How long this process has been running. */
   readonly uptimeMs: number;
-}
-
-/** Wall-clock milliseconds. */
-export interface DrainTimes {
-  /** Until then new connections are accepted. */
-  readonly acceptsUntilMs: number;
-  /** Then the last open connections are cut off. */
-  readonly endsByMs: number;
 }
 
 export const verdictOf = (situation: Situation): PageVerdict => {
