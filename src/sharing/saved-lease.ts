@@ -67,7 +67,8 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
       heldUntilMs: monotonic(nowMs + leftMs),
       failure: failure && {
         ...failure,
-        askedForMs: Math.max(0, failure.askedUntilMs - storeMs),
+        // Where the next attempt is due, the Retry-After has been obeyed.
+        askedForMs: isOver ? 0 : Math.max(0, failure.askedUntilMs - storeMs),
       },
     };
   };

@@ -38,13 +38,15 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
   return {
     release,
     /** @returns false where another replica was quicker; undefined without Redis */
-    claim: (): Promise<boolean | undefined> =>
-      // The failure stays known during the next attempt.
-      view.writeLease({
+    claim: (): Promise<boolean | undefined> => {
+      const failure = view.lease()?.failure;
+      return view.writeLease({
         heldUntilMs: after(loadTimeoutMs + WRITE_MS),
         isLoading: true,
-        failure: view.lease()?.failure,
-      }),
+        // It stays known during the next attempt; its Retry-After has been obeyed.
+        failure: failure && { ...failure, askedForMs: 0 },
+      });
+    },
     /**
      * There is a fresh list: nobody makes a request, and nobody waits after a failure.
      * @param retryAfterMs for which the provider is to be left alone nevertheless

@@ -191,6 +191,21 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls() - before).toBe(1);
   });
 
+  test('a Retry-After that was obeyed does not bind who joins during the next attempt', async () => {
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const one = await start();
+    await provider.behave('stall');
+    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await eventually(() => provider.listCalls() === 2);
+    const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    await eventually(() => late.service.list.status().failure?.kind === 'rate_limited');
+    await one.close();
+    await provider.behave('healthy');
+    clock.advance(10_000);
+    await eventually(() => held(late) !== undefined);
+    expect(provider.listCalls()).toBe(3);
+  });
+
   test('a Retry-After that comes while another replica loads holds for that one too', async () => {
     const [one, two] = [await start(), await start()];
     await eventually(() => two.service.list.status().isShared === true);
