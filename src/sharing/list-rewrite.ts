@@ -17,6 +17,7 @@ export const createListRewrite = (
   /** Since the last list that could be used. */
   let state: 'none' | 'waiting' | 'over' = 'none';
   const messages = new EventEmitter();
+  let cancelWait = (): void => {};
   return {
     /**
      * Sets aside the head of a list that cannot be used: replicas that hold the list see that the
@@ -28,7 +29,7 @@ export const createListRewrite = (
       if (state === 'over') return false;
       if (state === 'none') {
         state = 'waiting';
-        clock.after(WAIT_MS, () => {
+        cancelWait = clock.after(WAIT_MS, () => {
           if (state === 'waiting') state = 'over';
           messages.emit('news');
         });
@@ -40,6 +41,7 @@ export const createListRewrite = (
     /** A list that can be used has been found. */
     end: (): void => {
       state = 'none';
+      cancelWait();
     },
     /** Another replica may have written something. */
     onNews: (): void => void messages.emit('news'),
