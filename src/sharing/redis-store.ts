@@ -15,7 +15,7 @@ import {
   type StoredLease,
   type StoreMoment,
 } from './saved-lease.ts';
-import { isText, MAX_VERSION } from './saved-values.ts';
+import { isId, MAX_VERSION } from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
 // The list that replicas share in Redis or Valkey, 6 or newer (RESP3 carries commands and messages
@@ -243,7 +243,7 @@ const readHead = (bytes: Buffer | undefined): StorePlace | undefined => {
   const [register = '', version = '', id = '', ...rest] =
     bytes?.toString('latin1').split(':', 4) ?? [];
   const isWhole = /^\d{1,16}$/.test(version) && Number(version) <= MAX_VERSION;
-  return isWhole && isText(64, register) && isText(64, id) && id !== '' && rest.length === 0
+  return isWhole && isId(register) && isId(id) && id !== '' && rest.length === 0
     ? { register, version: Number(version), id }
     : undefined;
 };

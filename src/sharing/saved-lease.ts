@@ -4,7 +4,7 @@ import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
 import { monotonic, storeTime, type MonotonicMs, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
 import { StoreError } from './list-store.ts';
-import { isText, isWholeUpTo, MAX_DURATION_MS } from './saved-values.ts';
+import { isId, isWholeUpTo, MAX_DURATION_MS } from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
 // The lease as it is in Redis: a line of JSON, signed where there is a key. Its times are those of
@@ -113,8 +113,7 @@ type SavedFailure = Omit<SharedFailure, 'askedForMs'> & {
 const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs }) | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { id, owner, heldUntilMs, isLoading } = value;
-  if (!isText(64, id) || !isText(64, owner) || !isWholeUpTo(MAX_DURATION_MS, heldUntilMs))
-    return undefined;
+  if (!isId(id) || !isId(owner) || !isWholeUpTo(MAX_DURATION_MS, heldUntilMs)) return undefined;
   const failure = toFailure(value['failure']);
   return {
     id,
@@ -130,13 +129,13 @@ const toFailure = (value: unknown): SavedFailure | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { id, kind, attempts, failingForMs, listId, askedUntilMs } = value;
   const isFailure =
-    isText(64, id) &&
+    isId(id) &&
     isLoadErrorKind(kind) &&
     isWholeUpTo(1e9, attempts) &&
     isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
     isWholeUpTo(MAX_DURATION_MS, askedUntilMs);
   if (!isFailure) return undefined;
-  const known = isText(64, listId) ? { listId } : {};
+  const known = isId(listId) ? { listId } : {};
   return { id, kind, attempts, failingForMs, askedUntilMs, ...known };
 };
 

@@ -14,6 +14,7 @@ import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
 import { wall, type MonotonicMs } from '../clock.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 import {
+  isId,
   isText,
   isWholeUpTo,
   MAX_DURATION_MS,
@@ -141,7 +142,7 @@ const NO_PAST = { place: NO_PLACE, ageMs: 0, isAgeUnknown: false, decisions: [],
 const toPast = (past: JsonObject) => {
   const { id, savedAtMs, ageMs, isAgeUnknown, hasNextPage } = past;
   const place = toPlace(past['place']);
-  if (!isText(64, id) || !place || !isWholeUpTo(MAX_TIME_MS, savedAtMs) || !isDuration(ageMs))
+  if (!isId(id) || !place || !isWholeUpTo(MAX_TIME_MS, savedAtMs) || !isDuration(ageMs))
     throw new StoreError('contains a list with a damaged past; ignored');
   return {
     id,
@@ -175,7 +176,7 @@ const toDecision = (value: unknown): SavedDecision | undefined => {
   const known = ACCEPTANCES.filter((reason) =>
     toList(reasons, ACCEPTANCES.length).includes(reason),
   );
-  if (!isText(64, id) || !isDuration(ageMs) || !isText(128, requestId) || known.length === 0)
+  if (!isId(id) || !isDuration(ageMs) || !isText(128, requestId) || known.length === 0)
     return undefined;
   const date = typeof acceptedAtMs === 'number' && Number.isFinite(acceptedAtMs) ? acceptedAtMs : 0;
   return { id, ageMs, acceptedAtMs: wall(date), reasons: known, requestId };

@@ -15,6 +15,13 @@ export const isWholeUpTo = (max: number, value: unknown): value is number =>
 export const isText = (maxChars: number, value: unknown): value is string =>
   typeof value === 'string' && value.length <= maxChars;
 
+/**
+ * An id that this service makes, or an empty one. It is written as one byte for each character, also
+ * where it is no JSON.
+ */
+export const isId = (value: unknown): value is string =>
+  isText(64, value) && /^[\w-]*$/.test(value);
+
 export const toList = (value: unknown, max: number): readonly unknown[] =>
   Array.isArray(value) ? value.slice(0, max) : [];
 
@@ -24,7 +31,7 @@ export const MAX_VERSION = 1e15;
 export const toPlace = (value: unknown): StorePlace | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { register, version, id } = value;
-  return isText(64, register) && isWholeUpTo(MAX_VERSION, version) && isText(64, id)
+  return isId(register) && isWholeUpTo(MAX_VERSION, version) && isId(id)
     ? { register, version, id }
     : undefined;
 };

@@ -682,6 +682,21 @@ describeWithRedis('with a real Redis', () => {
     }
   });
 
+  test('a byte that is spoilt in the head of a list spoils none of the lists after it', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const [key = ''] =
+      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
+    await redis.command(`SETRANGE ${key}:head 5 "\\xa1"`);
+    for (let renewal = 0; renewal < 3; renewal += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await one.service.list.refresh()).toBeUndefined();
+    }
+    expect(await redis.command(`GET ${key}:head`)).toMatch(
+      /^\$\d+\r\n[\w-]{36}:\d+:[\w-]{36}\r\n$/,
+    );
+  });
+
   test('a list restored from a snapshot is written over a spoilt one in Redis', async () => {
     provider.setBanks(makeBanks(40));
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
