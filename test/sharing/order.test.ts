@@ -193,15 +193,21 @@ describeWithRedis('with a real Redis', () => {
 
   test('a Retry-After that was obeyed does not bind who joins during the next attempt', async () => {
     await provider.behave('rate-limited', { retryAfter: '600' });
-    const one = await start();
+    // With a clock of its own, of which the end does not move that of the other one.
+    const own = createManualClock();
+    const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
+    await eventually(() => one.service.list.status().nextLoadInMs > 0);
     await provider.behave('stall');
-    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    own.advance(Math.ceil(one.service.list.status().nextLoadInMs));
     await eventually(() => provider.listCalls() === 2);
     const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
     await eventually(() => late.service.list.status().failure?.kind === 'rate_limited');
-    await one.close();
+    const stopped = one.service.stop({ noticeMs: 0 });
+    own.advance(0);
+    await stopped;
     await provider.behave('healthy');
-    clock.advance(10_000);
+    // Longer than the right to the attempt that the other replica had begun.
+    clock.advance(12_000);
     await eventually(() => held(late) !== undefined);
     expect(provider.listCalls()).toBe(3);
   });
