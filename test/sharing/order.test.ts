@@ -38,6 +38,19 @@ const start = ({ env, ...options }: RigOptions = {}): Promise<Rig> =>
   startLoadedRig({ provider, clock, storeClock: clock, ...options, env: envOf(env) });
 const held = (rig: Rig): number | undefined => rig.service.list.status().held?.count;
 const snapshot = (): string => join(temporaryFolder(), 'list');
+/** What the names of all values in Redis begin with; there must be a list. */
+const namesOfValues = async (): Promise<string> => {
+  const keys = await redis.command('KEYS banks-bff:2:*');
+  const [names] = keys.match(/banks-bff:\S+(?=:list)/) ?? [];
+  if (names === undefined) throw new Error(`Redis has no list, but: ${keys}`);
+  return names;
+};
+/** Stops a service with a clock of its own, of which the end moves no other clock. */
+const stopAtOnce = async ({ service }: Rig, own: ManualClock): Promise<void> => {
+  const stopped = service.stop({ noticeMs: 0 });
+  own.advance(0);
+  await stopped;
+};
 /** A clock whose wall time differs from that of Redis. */
 const wrongBy = (ms: number): ManualClock => ({
   ...clock,
@@ -202,9 +215,7 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => provider.listCalls() === 2);
     const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
     await eventually(() => late.service.list.status().failure?.kind === 'rate_limited');
-    const stopped = one.service.stop({ noticeMs: 0 });
-    own.advance(0);
-    await stopped;
+    await stopAtOnce(one, own);
     await provider.behave('healthy');
     // Longer than the right to the attempt that the other replica had begun.
     clock.advance(12_000);
@@ -306,12 +317,12 @@ describeWithRedis('with a real Redis', () => {
   test('a failure to replace another list than the fresh one is none', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);
-    const [head = ''] = (await redis.command('KEYS banks-bff:2:*:head')).match(/banks-\S+/) ?? [];
+    const names = await namesOfValues();
     const fail = async (kind: string, listId = ''): Promise<void> => {
       const failure = { id: kind, kind, attempts: 1, failingForMs: 0, listId, askedUntilMs: 0 };
       const heldUntilMs = clock.wallMs() + MINUTE;
       const lease = { id: kind, owner: 'x', heldUntilMs, isLoading: false, failure };
-      await redis.command(`SET ${head.replace(/head$/, 'lease')} '${JSON.stringify(lease)}'`);
+      await redis.command(`SET ${names}:lease '${JSON.stringify(lease)}'`);
       await pass(5);
     };
     await fail('unavailable', 'another');
@@ -401,9 +412,7 @@ describeWithRedis('with a real Redis', () => {
     const one = await openRig({ provider, clock: own, storeClock: clock, env });
     await eventually(() => provider.listCalls() === 1);
     const two = await startRig({ provider, clock, storeClock: clock, env });
-    const stopped = one.service.stop({ noticeMs: 0 });
-    own.advance(0);
-    await stopped;
+    await stopAtOnce(one, own);
     await eventually(() => provider.listCalls() === 2);
     expect(two.service.list.status()).toMatchObject({ nextLoadInMs: 0, lastFailure: undefined });
   });
@@ -422,10 +431,9 @@ describeWithRedis('with a real Redis', () => {
   test('a lease that is longer than any that is meant delays no load', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);
-    const [key = ''] =
-      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
+    const names = await namesOfValues();
     const lease = { id: 'x', owner: 'x', heldUntilMs: clock.wallMs() + 3_650 * DAY };
-    expect(await redis.command(`SET ${key}:lease '${JSON.stringify(lease)}'`)).toBe('+OK\r\n');
+    expect(await redis.command(`SET ${names}:lease '${JSON.stringify(lease)}'`)).toBe('+OK\r\n');
     await nextLoad(one);
     expect(provider.listCalls()).toBe(2);
   });
@@ -676,11 +684,10 @@ describeWithRedis('with a real Redis', () => {
     const env = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
     const one = await start({ env });
     await eventually(() => one.service.list.status().isShared === true);
-    const [key = ''] =
-      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
+    const names = await namesOfValues();
     provider.setBanks(makeBanks(20));
     const calls = provider.listCalls();
-    await redis.command(spoil(key));
+    await redis.command(spoil(names));
     // The first one has nothing to serve, and asks; the second one finds the list as it was.
     for (const rig of [await start({ env }), await start({ env })]) {
       expect([held(one), held(rig), provider.listCalls()]).toEqual([40, 40, calls]);
@@ -691,14 +698,13 @@ describeWithRedis('with a real Redis', () => {
   test('a byte that is spoilt in the head of a list spoils none of the lists after it', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);
-    const [key = ''] =
-      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
-    await redis.command(`SETRANGE ${key}:head 5 "\\xa1"`);
+    const names = await namesOfValues();
+    await redis.command(`SETRANGE ${names}:head 5 "\\xa1"`);
     for (let renewal = 0; renewal < 3; renewal += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect(await one.service.list.refresh()).toBeUndefined();
     }
-    expect(await redis.command(`GET ${key}:head`)).toMatch(
+    expect(await redis.command(`GET ${names}:head`)).toMatch(
       /^\$\d+\r\n[\w-]{36}:\d+:[\w-]{36}\r\n$/,
     );
   });
@@ -709,8 +715,7 @@ describeWithRedis('with a real Redis', () => {
     const one = await openRig({ provider, clock, env: envOf(kept) });
     await eventually(() => one.service.list.status().isShared === true);
     await one.close();
-    const [key] = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+:list/) ?? [];
-    await redis.command(`SETRANGE ${key} 200 spoilt`);
+    await redis.command(`SETRANGE ${await namesOfValues()}:list 200 spoilt`);
     const again = await start({ env: kept });
     await eventually(() => again.service.list.status().isShared === true);
     provider.setBanks(makeBanks(20));
@@ -722,8 +727,7 @@ describeWithRedis('with a real Redis', () => {
     const one = await openRig({ provider, clock, env: envOf() });
     await eventually(() => one.service.list.status().isShared === true);
     await one.close();
-    const [key] = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+:list/) ?? [];
-    await redis.command(`SETRANGE ${key} 200 spoilt`);
+    await redis.command(`SETRANGE ${await namesOfValues()}:list 200 spoilt`);
     provider.setBanks(makeBanks(20));
     const again = await start();
     await eventually(() => again.service.list.status().isShared === true);
