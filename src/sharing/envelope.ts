@@ -6,8 +6,8 @@ import { readList, type ListContract, type ReadOptions } from '../banks/reading/
 import { wall } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { isJsonObject, parseJson } from '../json.ts';
-import { MAX_PAST_BYTES, readPast, writePast, type Moment } from './saved-past.ts';
-import { isWholeUpTo, MAX_TIME_MS } from './saved-values.ts';
+import { MAX_PAST_BYTES, readPast, writePast } from './saved-past.ts';
+import { isWholeUpTo, MAX_TIME_MS, type Moment } from './saved-values.ts';
 import { SIGNATURE_CHARS, type Signing } from './signing.ts';
 import { StoreError } from './list-store.ts';
 

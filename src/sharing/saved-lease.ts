@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
-import { monotonic, storeTime, type MonotonicMs, type StoreMs } from '../clock.ts';
+import { monotonic, storeTime, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
 import { StoreError } from './list-store.ts';
-import { isId, isWholeUpTo, MAX_DURATION_MS } from './saved-values.ts';
+import { isId, isWholeUpTo, MAX_DURATION_MS, type Moment } from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
 // The lease as it is in Redis: a line of JSON, signed where there is a key. Its times are those of
 // the store's clock.
 
-/** A moment of the store, and the same of this replica. */
-export interface StoreMoment {
+/** A moment by the clock of Redis. */
+export interface StoreMoment extends Moment {
   readonly storeMs: StoreMs;
-  readonly nowMs: MonotonicMs;
 }
 
 export interface StoredLease extends Lease {

@@ -21,20 +21,12 @@ import {
   MAX_TIME_MS,
   toList,
   toPlace,
+  type Moment,
 } from './saved-values.ts';
 import { StoreError } from './list-store.ts';
 
 // What is known of the past of a saved list: the third line of its envelope. Its times are
 // durations, from the moment when it was saved.
-
-/**
- * The moment at which a list is written or read, by the clock of the store and by this replica's.
- */
-export interface Moment {
-  /** Milliseconds since 1970, by the store's clock; by this machine's for a snapshot. */
-  readonly storeMs: number;
-  readonly nowMs: MonotonicMs;
-}
 
 /**
  * What is known of a list's past: about 4 kB, and more where all fields of the provider are

@@ -1,7 +1,15 @@
 import type { StorePlace } from '../banks/order.ts';
+import type { MonotonicMs } from '../clock.ts';
 import { isJsonObject } from '../json.ts';
 
 // What a store may hold, where it is JSON: untrusted, so each value has a type and a bound.
+
+/** The moment of a write or a read, by the clock of the store and by this replica's. */
+export interface Moment {
+  /** Milliseconds since 1970, by the store's clock; by this machine's for a snapshot. */
+  readonly storeMs: number;
+  readonly nowMs: MonotonicMs;
+}
 
 /** About 30,000 years: more than any age, and far below what a double holds exactly. */
 export const MAX_DURATION_MS = 1e15;
