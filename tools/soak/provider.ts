@@ -46,12 +46,15 @@ export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
 const REMEMBERED_MS = 180_000;
 /** With these the service goes on. */
-const USABLE_GRANTS: readonly string[] = [
+const USABLE_GRANTS: ReadonlySet<TokenBehaviour> = new Set<TokenBehaviour>([
   'healthy',
   'no-expires-in',
   'string-expires-in',
+  'null-expires-in',
+  'no-type',
+  'created',
   'lowercase-type',
-];
+]);
 const REQUEST_HEADERS = new Set(
   'accept accept-encoding authorization connection host user-agent'.split(' '),
 );
@@ -163,7 +166,7 @@ export const startProvider = async (options: {
     },
     /** All issued tokens are rejected from now on, and the endpoint behaves like this. */
     beginToken: (name: TokenBehaviour): void => {
-      if (!USABLE_GRANTS.includes(name)) beginTrouble('token');
+      if (!USABLE_GRANTS.has(name)) beginTrouble('token');
       emulator.behaveToken(name);
       emulator.revokeIssued();
     },
