@@ -21,7 +21,11 @@ export default {
   testTimeout: 30_000,
   // By default jest leaves one processor free, and with two would run one file at a time.
   maxWorkers: '100%',
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  testMatch: [
+    '<rootDir>/test/**/*.test.ts',
+    // Of the bank picker what needs no browser; npm run test:examples has all of it.
+    '<rootDir>/packages/bank-picker/test/search.test.ts',
+  ],
   // Loads, kills and soaks have a configuration of their own, npm run test:soak; so has what installs packages, npm run
   // test:examples.
   // A built example has a copy of the bank picker's package, whose name jest would find twice.

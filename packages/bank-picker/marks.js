@@ -34,7 +34,9 @@ export const explain = ({ bank, names }, words, found) => {
   const { text = '', until = 0 } = [found, brand].find((name) => name && !isSaid(name.text)) ?? {};
   /** @type {Record<Field, Span[]>} */
   const marks = { name: [], brand: [], code: [], id: [] };
-  for (const word of words) {
+  // A letter typed last may begin a name, but "s a" is S.A.
+  const last = words.at(-2) === 's' ? undefined : words.length - 1;
+  for (const [at, word] of words.entries()) {
     const where =
       markNumber(bank, word) ??
       markWord(
@@ -43,6 +45,7 @@ export const explain = ({ bank, names }, words, found) => {
           ['brand', placedWordsIn(text)],
         ],
         word,
+        at === last,
       );
     if (where) marks[where.field].push(where.span);
   }
@@ -76,15 +79,18 @@ const markNumber = ({ code, id }, word) => {
  * told apart: it was found by its long form or with an error, or folding changed its length.
  * @param {readonly (readonly ['name' | 'brand', ReturnType<typeof placedWordsIn>])[]} texts
  * @param {string} typed
+ * @param {boolean} mayBegin whether it may begin a name even if it is a letter that is a word of many names
  * @returns {{ field: Field, span: Span } | undefined}
  */
-const markWord = (texts, typed) => {
+const markWord = (texts, typed, mayBegin) => {
   const sound = soundOf(typed);
+  const isWord = (/** @type {string} */ word) => word === typed;
+  const begins = (/** @type {string} */ word) => word.startsWith(typed) && !EMPTY.has(word);
+  const isInMany = typed.length === 1 && EMPTY.has(typed);
   /** @type {((word: string) => boolean)[]} */
-  const tests = [(word) => word === typed];
-  if (typed.length > 1 || !EMPTY.has(typed)) {
-    tests.push((word) => word.startsWith(typed) && !EMPTY.has(word));
-  }
+  const tests = isInMany ? [isWord] : [isWord, begins];
+  // The search finds no bank by the S of S.A.: a name that begins with S explains the hit.
+  if (isInMany && mayBegin) tests.unshift(begins);
   tests.push((word) => LONG_FORMS.get(word)?.some((form) => form.startsWith(typed)) === true);
   if (typed.length >= SHORTEST_ERROR && !isEmpty(typed)) {
     tests.push((word) => {

@@ -142,6 +142,19 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     },
   );
 
+  test('without a Retry-After the attempts become rarer, up to two a minute', async () => {
+    await openDuring((route) => route.abort('connectionrefused'));
+    for (const most of [1, 2, 4, 8, 16, 30, 30]) {
+      await stage.settled('failed');
+      const text = await stage.page.locator('.wait').textContent();
+      const seconds = Number(/^Nova tentativa em (\d+) s$/.exec(text ?? '')?.[1]);
+      // Time may have gone on by a second since the attempt failed.
+      expect(seconds).toBeGreaterThanOrEqual(most / 2 - 1);
+      expect(seconds).toBeLessThanOrEqual(most);
+      await stage.page.clock.runFor(seconds * 1_000 + 100);
+    }
+  });
+
   test('a Retry-After that is a date, as proxies send it, is obeyed', async () => {
     await stage.open();
     await stage.holdTime();
