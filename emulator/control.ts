@@ -44,14 +44,14 @@ export async function answerControl(
     return sendJson(res, 200, { tokenBehaviour: name });
   }
   if (!isBehaviour(name)) return sendUnknown(res, listBehaviours);
-  const details = parseDetails(query);
   try {
+    const details = parseDetails(query);
     await emulator.behave(name, details);
+    return sendJson(res, 200, { behaviour: name, ...details });
   } catch (error) {
     const message = error instanceof Error ? error.message : 'unknown error';
     return sendJson(res, error instanceof RangeError ? 400 : 500, { error: message });
   }
-  return sendJson(res, 200, { behaviour: name, ...details });
 }
 
 function state(emulator: Controlled): object {
@@ -81,7 +81,9 @@ function sendUnknown(res: ServerResponse, table: Described): void {
   sendJson(res, 404, { error: 'unknown behaviour', known: Object.keys(table) });
 }
 
+/** @throws {RangeError} if the query is longer than any that has a meaning */
 function parseDetails(query: string): BehaviourDetails {
+  if (query.length > MAX_QUERY_CHARS) throw new RangeError('the query is too long');
   const parameters = new URLSearchParams(query);
   const delayMs = parameters.get('delayMs');
   return {
@@ -90,3 +92,5 @@ function parseDetails(query: string): BehaviourDetails {
     delayMs: delayMs === null ? undefined : Number(delayMs || Number.NaN),
   };
 }
+
+const MAX_QUERY_CHARS = 200;

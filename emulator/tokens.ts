@@ -36,6 +36,8 @@ export interface Tokens {
 }
 
 const MAX_FORM_BYTES = 16 * 1024;
+/** A request for a token has five at most; the others are not read. */
+const MAX_PARAMETERS = 20;
 const MAX_ISSUED_TOKENS = 10_000;
 const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' };
 
@@ -113,7 +115,7 @@ export function createTokens(settings: TokenSettings): Tokens {
 
 /** The credentials after `scheme`, which is case-insensitive (RFC 9110, 11.1). */
 function credentials(authorization: string | undefined, scheme: string): string | undefined {
-  const [name, value] = (authorization ?? '').split(/ +/, 2);
+  const [, name, value] = /^([^ ]+) +([^ ]+)/.exec(authorization ?? '') ?? [];
   return name?.toLowerCase() === scheme ? value : undefined;
 }
 
@@ -174,15 +176,18 @@ async function readForm(
   if (type !== (format === 'json' ? JSON_TYPE : FORM_TYPE) || length > MAX_FORM_BYTES)
     return undefined;
   const text = Buffer.concat(chunks).toString();
-  return format === 'json' ? parseMembers(text) : new URLSearchParams(text);
+  if (format === 'json') return parametersInJson(text);
+  return new URLSearchParams(text.split('&', MAX_PARAMETERS).join('&'));
 }
 
-function parseMembers(text: string): URLSearchParams | undefined {
+/** The members of a JSON object, as if a form had sent them; undefined where it is none. */
+function parametersInJson(text: string): URLSearchParams | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null) return undefined;
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
     const members = new URLSearchParams();
-    for (const [name, member] of Object.entries(value)) members.append(name, String(member));
+    for (const [name, member] of Object.entries(value).slice(0, MAX_PARAMETERS))
+      members.append(name, String(member));
     return members;
   } catch {
     return undefined;

@@ -64,6 +64,19 @@ test('the token endpoint refuses a client whose secret is wrong, or not encoded'
     expect((await askToken(client)).status).toBe(401);
 });
 
+test('a token endpoint that requires JSON accepts an object, and no other JSON', async () => {
+  await control('/token-behaviour/json-or-415');
+  const statusFor = async (body: unknown): Promise<number> => {
+    const authorization = `Basic ${Buffer.from(CLIENT).toString('base64')}`;
+    const headers = { authorization, 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify(body) };
+    return (await fetch(emulator.tokenUrl, init)).status;
+  };
+  expect(await statusFor({ grant_type: 'client_credentials' })).toBe(200);
+  for (const other of [['client_credentials'], [], null, 'client_credentials'])
+    expect(await statusFor(other)).toBe(415);
+});
+
 test('the control API lists the behaviours and counts the calls, without a secret', async () => {
   await askList();
   const text = await (await control('/', 'GET')).text();
@@ -88,6 +101,8 @@ test.each([
   ['/token-behaviour/refuse', 404],
   ['/', 405],
   ['/behaviour/slow?delayMs=soon', 400],
+  ['/behaviour/slow?delayMs=', 400],
+  [`/behaviour/slow?delayMs=1&${'a'.repeat(200)}`, 400],
   ['/behaviour/unavailable?retryAfter=%0d%0aset-cookie:x', 400],
 ])('the control API answers PUT %s with %i and changes nothing', async (path, status) => {
   expect((await control(path)).status).toBe(status);
