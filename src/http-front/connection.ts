@@ -23,20 +23,16 @@ export interface Connection extends Place, Holder {
   /** What has been received and not taken: the beginning of a head, or pipelined requests. */
   received: Buffer;
   /**
-   * So much of `received` contains no end of a head: above 0, the head that it begins with is not
-   * whole yet; 0, there may be whole requests in it.
+   * The head that `received` begins with is not whole yet: its first `searchedBytes` contain no
+   * end. Undefined: there may be whole requests in `received`.
    */
-  searched: number;
-  /** The client has closed its side after `received`. */
-  hasEnded: boolean;
+  partialHead: { readonly searchedBytes: number } | undefined;
   /** Where node:http takes the requests of this connection; without one in work, for a second. */
   stream: RequestStream | undefined;
   exchange: Exchange | undefined;
-  /** The client has not taken all of a response of the hot path. */
-  isResponseUntaken: boolean;
   hasHadRequest: boolean;
-  /** When it was opened, became idle, began to receive a head, or was closed. */
-  sinceMs: number;
+  /** When it was opened, became idle, began to receive a head, or was closed: see phase.ts. */
+  phaseSinceMs: number;
   /** How much the client had taken when it was last seen to take something, and when that was. */
   taken: { bytes: number; atMs: number };
 }
@@ -73,14 +69,12 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     shared,
     state: 'open',
     received: NOTHING,
-    searched: 0,
-    hasEnded: false,
+    partialHead: undefined,
     stream: undefined,
     exchange: undefined,
-    isResponseUntaken: false,
     heldBytes: 0,
     hasHadRequest: false,
-    sinceMs: nowMs,
+    phaseSinceMs: nowMs,
     taken: { bytes: -1, atMs: nowMs },
   };
   socket
@@ -90,10 +84,7 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
       connection.received = received.length === 0 ? chunk : join(received, chunk);
       proceed(connection);
     })
-    .on('end', () => {
-      connection.hasEnded = true;
-      proceed(connection);
-    })
+    .on('end', () => proceed(connection))
     // It is then closed, and 'close' does the rest.
     .on('error', () => undefined)
     .once('close', () => dropWork(connection));
@@ -112,56 +103,55 @@ const settle = (connection: Connection): void => {
   countMemory(connection);
 };
 
-/** Whether no request may be taken now. */
-const mustWait = ({ exchange, isResponseUntaken, shared, socket }: Connection): boolean =>
-  exchange !== undefined || isResponseUntaken || shared.isPaused || socket.destroyed;
+/** Whether no request may be taken now: one is in work, or its response is not taken yet. */
+const mustWait = ({ exchange, shared, socket }: Connection): boolean =>
+  exchange !== undefined || socket.writableLength > 0 || shared.isPaused || socket.destroyed;
 
 const takeRequest = (connection: Connection): void => {
-  const { socket, shared, isOverCapacity, searched } = connection;
+  const { socket, shared, isOverCapacity, partialHead } = connection;
   const received = (connection.received = skipEmptyLines(connection.received));
   if (received.length === 0) return;
-  const length = readHeadLength(received, searched);
-  if (length === undefined && !connection.hasEnded) {
-    if (searched === 0) connection.sinceMs = performance.now();
-    connection.searched = received.length;
+  const length = readHeadLength(received, partialHead?.searchedBytes ?? 0);
+  if (length === undefined && !socket.readableEnded) {
+    if (!partialHead) connection.phaseSinceMs = performance.now();
+    connection.partialHead = { searchedBytes: received.length };
     return;
   }
   if (typeof length !== 'number') return refuse(connection, length ?? 'bad_request');
   const head = length < received.length ? received.subarray(0, length) : received;
   connection.received = length < received.length ? received.subarray(length) : NOTHING;
-  connection.searched = 0;
+  connection.partialHead = undefined;
   connection.hasHadRequest = true;
-  connection.sinceMs = performance.now();
+  connection.phaseSinceMs = performance.now();
   const responded = isOverCapacity ? undefined : shared.respondToHead?.(head, socket);
   if (!responded) return giveToNode(connection, head);
   const { isLast, end } = responded;
   // The system has usually taken all of it at once. If not, an empty write ends after all others.
   if (socket.writableLength === 0) end(socket.writable);
-  else {
-    connection.isResponseUntaken = true;
+  else
     socket.write('', (error) => {
-      connection.isResponseUntaken = false;
       end(!error);
+      // The client gets the time for its next request from here.
+      connection.phaseSinceMs = performance.now();
       settle(connection);
     });
-  }
   if (isLast) close(connection);
 };
 
 /** Reads on, unless whole requests may be waiting: then it arranges that the next one is taken. */
 const waitForNext = (connection: Connection): void => {
-  const { socket, shared, received, searched } = connection;
-  if (received.length > 0 && searched === 0) {
+  const { socket, shared, received, partialHead } = connection;
+  if (received.length > 0 && !partialHead) {
     socket.pause();
     // The end of a pause, and of what is in work, comes here again.
     if (!mustWait(connection)) shared.turns.add(connection);
-  } else if (connection.hasEnded && !connection.exchange) close(connection);
+  } else if (socket.readableEnded && !connection.exchange) close(connection);
   else if (socket.isPaused()) socket.resume();
 };
 
 /**
- * Counts the memory that the connection takes now. It counts as progress: relieved first are those
- * that were counted longest ago.
+ * Counts the memory that the connection takes now. It counts as progress: those that were
+ * counted longest ago are the first to free theirs.
  */
 const countMemory = (connection: Connection): void =>
   connection.shared.memory.count(
@@ -201,7 +191,7 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
     if (connection.exchange !== exchange) return;
     if (connection.state === 'last' || connection.stream?.writableEnded) return close(connection);
     connection.exchange = undefined;
-    connection.sinceMs = performance.now();
+    connection.phaseSinceMs = performance.now();
     settle(connection);
   });
 };
@@ -216,7 +206,7 @@ export const releaseStream = (connection: Connection): void => {
 };
 
 /** Gives up what the connection holds, for the bound on memory. */
-export const relieve = (connection: Connection): void => {
+export const freeMemory = (connection: Connection): void => {
   if (connection.exchange || connection.received.length > 0) refuse(connection, 'overloaded');
   else releaseStream(connection);
 };
@@ -241,7 +231,7 @@ export const refuse = (connection: Connection, refusal: RefusalCode): void => {
 const close = (connection: Connection): void => {
   if (connection.state === 'closing') return;
   dropWork(connection);
-  connection.sinceMs = performance.now();
+  connection.phaseSinceMs = performance.now();
   connection.socket.end();
   connection.socket.resume();
 };

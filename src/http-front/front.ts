@@ -1,24 +1,24 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { createServer, type Server } from 'node:net';
+import { createServer, type ListenOptions, type Server } from 'node:net';
 import type { Duplex } from 'node:stream';
 import {
   onNodeRequest,
   openConnection,
   proceed,
   refuse,
-  relieve,
+  freeMemory,
   type Connection,
   type Shared,
 } from './connection.ts';
 import { drain, type DrainClock, type DrainOptions } from './drain.ts';
 import { createRespondToHead, type HotPath } from './hot-path.ts';
-import { HIGH_WATER_MARK_BYTES, LIMITS, PIPELINE_SLICE_MS, type Limits } from './limits.ts';
+import { HIGH_WATER_MARK_BYTES, PIPELINE_SLICE_MS, type Limits } from './limits.ts';
 import { createMemory } from './memory.ts';
 import { createNodeServer } from './node-http.ts';
 import { endOverdue } from './phase.ts';
 import { createPlaces } from './places.ts';
-import { refusalOf, writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
+import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
 import { createTurns } from './turns.ts';
 
 // An HTTP server on which no client can stay for ever, or take more than its share.
@@ -35,11 +35,11 @@ export interface HttpFrontOptions {
   readonly respondToRefused: (refusal: RefusalCode) => RefusalResponse;
   /**
    * What connections from an address are counted for; undefined: they are a trusted proxy's, and so
-   * many clients'. By default every address counts for itself.
+   * many clients'.
    */
-  readonly clientOf?: (address: string) => string | undefined;
+  readonly clientOf: (address: string) => string | undefined;
   readonly clock: DrainClock;
-  readonly limits?: Limits;
+  readonly limits: Limits;
 }
 
 export type HttpFront = ReturnType<typeof createHttpFront>;
@@ -48,9 +48,9 @@ export const createHttpFront = ({
   hotPath,
   loadApp,
   respondToRefused,
-  clientOf = (address) => address,
+  clientOf,
   clock,
-  limits = LIMITS,
+  limits,
 }: HttpFrontOptions) => {
   const places = createPlaces(limits, clientOf);
   const nodeServer = createNodeServer(limits.keepAliveTimeoutMs);
@@ -60,7 +60,7 @@ export const createHttpFront = ({
     respondToHead: hotPath && createRespondToHead(hotPath, limits.keepAliveTimeoutMs),
     limits,
     turns: createTurns(PIPELINE_SLICE_MS, proceed),
-    memory: createMemory<Connection>(limits.heldBytes, relieve),
+    memory: createMemory<Connection>(limits.heldBytes, freeMemory),
     connectNode: (stream, connection) => {
       byStream.set(stream, connection);
       nodeServer.emit('connection', stream);
@@ -113,13 +113,13 @@ export const createHttpFront = ({
       // Before clients can take all file descriptors: Node 20 never loads a file again that it
       // could not open once.
       app = await loadApp();
-      const url = await bind(server, address);
+      // A load balancer that was idle opens a connection for each of its clients at once. Those for
+      // which the system has no room are delayed by a second or more.
+      const url = await bind(server, { ...address, backlog: limits.connections });
       const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
       server.once('close', () => clearInterval(timer));
       return url;
     },
-    /** Why the application must refuse this request, whatever it asks for; undefined: it need not. */
-    refusalOf,
     /**
      * Whether the request came on a connection over capacity: only for a 503, or a probe.
      */
@@ -137,11 +137,8 @@ export const createHttpFront = ({
 };
 
 /** Gives the address. */
-const bind = async (
-  server: Server,
-  { port, host }: { port: number; host: string },
-): Promise<string> => {
-  await once(server.listen(port, host), 'listening');
+const bind = async (server: Server, options: ListenOptions): Promise<string> => {
+  await once(server.listen(options), 'listening');
   const bound = server.address();
   if (bound === null || typeof bound === 'string')
     throw new TypeError('the server listens on no port');

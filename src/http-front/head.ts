@@ -12,13 +12,13 @@ export const skipEmptyLines = (received: Buffer): Buffer => {
 
 /**
  * Gives the length of the head that `received` begins with; undefined if its end is still to come;
- * or why its end is not worth waiting for. Its first `searched` bytes contain no end.
+ * or why its end is not worth waiting for. Its first `searchedBytes` contain no end.
  */
 export const readHeadLength = (
   received: Buffer,
-  searched: number,
+  searchedBytes: number,
 ): number | RefusalCode | undefined => {
-  const end = received.indexOf(END_OF_HEAD, Math.max(0, searched + 1 - END_OF_HEAD.length));
+  const end = received.indexOf(END_OF_HEAD, Math.max(0, searchedBytes + 1 - END_OF_HEAD.length));
   const length = end < 0 ? received.length : end + END_OF_HEAD.length;
   if (length > MAX_HEADER_BYTES)
     return isLongTarget(received) ? 'uri_too_long' : 'headers_too_large';

@@ -12,9 +12,9 @@ export interface Holder {
 }
 
 /**
- * Beyond `maxBytes`, `relieve` is called with the holders that have made no progress for longest.
+ * Beyond `maxBytes`, `free` is called with the holders that have made no progress for longest.
  */
-export const createMemory = <T extends Holder>(maxBytes: number, relieve: (holder: T) => void) => {
+export const createMemory = <T extends Holder>(maxBytes: number, free: (holder: T) => void) => {
   /** Ordered by the time of the last progress. */
   const holders = new Set<T>();
   let total = 0;
@@ -35,7 +35,7 @@ export const createMemory = <T extends Holder>(maxBytes: number, relieve: (holde
       for (const oldest of holders) {
         if (total <= maxBytes) break;
         release(oldest);
-        relieve(oldest);
+        free(oldest);
       }
     },
   };

@@ -14,13 +14,13 @@ export const phaseOf = (
   connection: Connection,
   arrivalMs = connection.shared.limits.arrivalMs,
 ): Phase => {
-  const { state, socket, received, searched, exchange, hasHadRequest } = connection;
+  const { state, socket, received, partialHead, exchange, hasHadRequest } = connection;
   if (exchange?.response || socket.writableLength > 0) return 'responding';
   if (state === 'closing') return 'closing';
   // node:http has got the head, but has made no request of it.
   if (exchange) return 'receiving';
-  if (received.length > 0) return searched > 0 ? 'receiving' : 'responding';
-  const isArriving = !hasHadRequest && performance.now() - connection.sinceMs < arrivalMs;
+  if (received.length > 0) return partialHead ? 'receiving' : 'responding';
+  const isArriving = !hasHadRequest && performance.now() - connection.phaseSinceMs < arrivalMs;
   return isArriving ? 'arriving' : 'idle';
 };
 
@@ -33,10 +33,10 @@ export const endOverdue = (connection: Connection, nowMs: number): void => {
     if (bytes !== taken.bytes) connection.taken = { bytes, atMs: nowMs };
     else if (nowMs - taken.atMs >= limits.slowReaderMs) socket.destroy();
     // The client gets its time to close once it has everything.
-    if (connection.state === 'closing') connection.sinceMs = nowMs;
+    if (connection.state === 'closing') connection.phaseSinceMs = nowMs;
     return;
   }
-  const passedMs = nowMs - connection.sinceMs;
+  const passedMs = nowMs - connection.phaseSinceMs;
   const phase = phaseOf(connection);
   // Without a request in work, a connection keeps nothing of node:http for long.
   if (!connection.exchange) releaseStream(connection);

@@ -28,7 +28,8 @@ export const createPlaces = (limits: Limits, clientOf: (address: string) => stri
   const evictIdle = (connections: Iterable<Connection>): boolean => {
     let unused: Connection | undefined;
     for (const connection of connections) {
-      if (connection.isOverCapacity || (unused && connection.sinceMs >= unused.sinceMs)) continue;
+      if (connection.isOverCapacity || (unused && connection.phaseSinceMs >= unused.phaseSinceMs))
+        continue;
       const phase = phaseOf(connection);
       if (phase === 'idle' || phase === 'closing') unused = connection;
     }

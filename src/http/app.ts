@@ -1,6 +1,7 @@
 import express, { type Express, type RequestHandler } from 'express';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Config } from '../config/config.ts';
+import { refusalOf, type HttpFront } from '../http-front/index.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
 import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
@@ -9,7 +10,6 @@ import { createHealthz, createReadyz, PROBES, type HealthOptions } from './healt
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 import { pathOf, type RequestLog } from './request-log.ts';
-import type { HttpFront } from '../http-front/index.ts';
 
 // The applications of both ports: what they do with every request, whatever it asks for, and which
 // resources exist. They do not listen, and read no body. A header for every response belongs in
@@ -21,7 +21,7 @@ export interface AppOptions extends HealthOptions {
   readonly requestLog: RequestLog;
   readonly cors: Cors;
   readonly commonHeaders: CommonHeaders;
-  readonly server: Pick<HttpFront, 'isOverCapacity' | 'refusalOf'>;
+  readonly server: Pick<HttpFront, 'isOverCapacity'>;
 }
 
 /**
@@ -118,7 +118,7 @@ const createRequestAdmission =
     setHeaders(res, commonHeaders(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
 
-    const refusal = server.refusalOf(req);
+    const refusal = refusalOf(req);
     const isOverCapacity = server.isOverCapacity(req);
     // Announces the end of the connection with its last response: a client that reused it would
     // lose its request.

@@ -46,6 +46,7 @@ export const startServer = async (
   const server = createHttpFront({
     hotPath,
     loadApp: () => Promise.resolve(app),
+    clientOf: (address) => address,
     clock,
     respondToRefused: (refusal) => {
       refusals.push(refusal);

@@ -41,7 +41,9 @@ test.each([
   ['without it, nothing', '', { hotPath: undefined }],
   ['half a head', 'GET /banks HTTP/1.1\r\nHost: a', { hotPath }],
 ])('a client that sends no head in time gets a 408: %s', async (_what, bytes, options) => {
-  const url = await start(undefined, { ...options, limits: { headersTimeoutMs: 50 } });
+  // As in the service, a first request may be on its way for a shorter time only.
+  const limits = { arrivalMs: 10, headersTimeoutMs: 50 };
+  const url = await start(undefined, { ...options, limits });
   const [answer] = await sendRaw(url, bytes, { keepOpen: true });
   expect([answer?.status, answer?.headers.get('x-refused'), answer?.body]).toEqual([
     408,
@@ -79,6 +81,22 @@ test('the time for which a connection stays open counts from its last answer, ho
   expect(slow.received()).toContain('late');
   // The limit, and one second of margin.
   expect(performance.now() - answeredMs).toBeGreaterThan(1_000);
+});
+
+test('the time for which a connection stays open counts from when the client has its answer', async () => {
+  const large = createHotPath(() => LARGE);
+  const url = await start(undefined, { hotPath: large, limits: { keepAliveTimeoutMs: 100 } });
+  const [slow, quick] = [await openRaw(url), await openRaw(url)];
+  slow.socket.pause().write(HOT);
+  quick.socket.write(HOT);
+  // Takes as long as the limit.
+  await once(quick.socket, 'close');
+  const readsFromMs = performance.now();
+  slow.socket.resume();
+  await once(slow.socket, 'close');
+  expect(slow.received().length).toBeGreaterThan(LARGE.length);
+  // The limit, and one second of margin.
+  expect(performance.now() - readsFromMs).toBeGreaterThan(1_000);
 });
 
 test.each([
