@@ -10,8 +10,12 @@ import type { Contact, Observation } from './observe.ts';
 import { ms, percentFilled, type Step } from './report.ts';
 import type { MissingField } from './suggestions.ts';
 import { findLists, signOfPages, type Survey } from './survey.ts';
-import { EXCHANGE_SYMPTOMS, type ExchangeWords } from './exchange-symptoms.ts';
-import { findSymptom, toAdvice } from './symptoms.ts';
+import {
+  EXCHANGE_SYMPTOMS,
+  type ExchangeSymptom,
+  type ExchangeWords,
+} from './exchange-symptoms.ts';
+import { toAdvice } from './symptoms.ts';
 import { isAboutClient, tokenRefusalOf, type TokenTrials, type Trial } from './token-trials.ts';
 
 // Why an exchange failed and what to do about it: the symptom that it shows, looked up in the table
@@ -54,7 +58,7 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
           contact: contacts['the provider'],
         };
   const symptom = symptomOf(error, evidence, endpoint);
-  const row = symptom === undefined ? undefined : findSymptom(ROWS, symptom);
+  const row = symptom && rowOf(symptom);
   const advice = row
     ? { name: row.name, ...toAdvice(row, wordsFor(endpoint, evidence)) }
     : adviceOnKind(error.kind);
@@ -69,6 +73,12 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
 const ROWS = EXCHANGE_STEPS.flatMap((name) =>
   EXCHANGE_SYMPTOMS[name].map((row) => ({ name, ...row })),
 );
+
+const rowOf = (symptom: string) =>
+  ROWS.find(({ symptoms }) => symptoms.some((known) => known === symptom));
+
+/** Whether a code is one of those in the table. */
+const isSymptom = (code: string): code is ExchangeSymptom => rowOf(code) !== undefined;
 
 /** What everybody is told about the kind, without what concerns a running service. */
 const adviceOnKind = (kind: LoadErrorKind) => {
@@ -116,7 +126,7 @@ const symptomOf = (
   { kind, reasonCode = '' }: LoadError,
   evidence: Evidence,
   { contact, url }: Endpoint,
-): string | undefined => {
+): ExchangeSymptom | undefined => {
   const { config, observation, json, location, survey, trials } = evidence;
   const { token, timeoutMs } = config.provider;
   const { answer } = observation;
@@ -129,8 +139,7 @@ const symptomOf = (
     // The server refuses the client by a TLS alert: in TLS 1.3 once the connection is open.
     const [, alert = ''] = /_(ALERT_\w+)$/.exec(reasonCode) ?? [];
     const seen = [alert, contact?.connection ? 'closed' : reasonCode];
-    const known = seen.find((symptom) => findSymptom(ROWS, symptom));
-    return known ?? (url.protocol === 'https:' ? 'no handshake' : 'no connection');
+    return seen.find(isSymptom) ?? (url.protocol === 'https:' ? 'no handshake' : 'no connection');
   }
   // Of a file the message says all.
   if (kind === 'no_token' && token.kind === 'client-credentials')
@@ -140,7 +149,7 @@ const symptomOf = (
   if (kind === 'unauthorized')
     return token.kind === 'client-credentials' ? '401 with a granted token' : '401';
   if (kind === 'unexpected_status') {
-    if (status === 403 || status === 404) return String(status);
+    if (status === 403 || status === 404) return `${status}`;
     return status >= 300 && status < 400 ? 'redirect' : 'another';
   }
   if (kind === 'malformed' && reasonCode === 'UND_ERR_HEADERS_OVERFLOW') return 'large head';
@@ -166,17 +175,20 @@ const symptomOf = (
 };
 
 /** What an exchange with other settings proved. */
-const symptomOfTrial = ({ lines }: Trial): string =>
+const symptomOfTrial = ({ lines }: Trial): ExchangeSymptom =>
   lines.some((line) => line.startsWith('PROVIDER_TOKEN_AUTH'))
     ? 'wrong authentication'
     : 'wrong format';
 
 /** Why there is no grant, as far as the answer tells. */
-const symptomOfRefusal = (observation: Observation, reasonCode: string): string => {
+const symptomOfRefusal = (
+  observation: Observation,
+  reasonCode: string,
+): ExchangeSymptom | undefined => {
   const refusal = tokenRefusalOf(observation);
   const status = refusal?.status ?? 0;
   if (refusal && isAboutClient(refusal)) return 'client rejected';
-  if (refusal?.code !== undefined) return refusal.code;
+  if (refusal?.code !== undefined) return isSymptom(refusal.code) ? refusal.code : undefined;
   if (status === 404 || status === 405 || (status >= 300 && status < 400))
     return 'not a token endpoint';
   if (status === 403 || status === 415) return `token ${status}`;

@@ -23,7 +23,7 @@ export const diagnose = (
   config: Config,
   observation: Observation,
   surroundings: readonly Step[],
-  trials: TokenTrials = NO_TRIALS,
+  trials: TokenTrials,
 ) => {
   const { outcome } = observation;
   const exchange = explain(config, observation, trials);

@@ -29,7 +29,7 @@ export interface ExchangeWords extends TokenWords {
   readonly hints: string;
 }
 
-export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeWords>>> = {
+export const EXCHANGE_SYMPTOMS = {
   token: TOKEN_SYMPTOMS,
   address: [
     {
@@ -278,4 +278,7 @@ export const EXCHANGE_SYMPTOMS: Readonly<Record<ExchangeStep, Symptoms<ExchangeW
       next: 'set BANK_FIELDS and BANK_REQUIRED_FIELDS to fields that the table below shows as filled',
     },
   ],
-};
+} as const satisfies Readonly<Record<ExchangeStep, Symptoms<ExchangeWords>>>;
+
+/** What the table has a row for. */
+export type ExchangeSymptom = (typeof EXCHANGE_SYMPTOMS)[ExchangeStep][number]['symptoms'][number];

@@ -10,7 +10,7 @@ export interface TokenWords {
   readonly lines: string;
 }
 
-export const TOKEN_SYMPTOMS: Symptoms<TokenWords> = [
+export const TOKEN_SYMPTOMS = [
   {
     symptoms: ['wrong authentication'],
     likely: ({ tried }) => `the token endpoint wants the id and the secret in another way${tried}`,
@@ -76,4 +76,4 @@ export const TOKEN_SYMPTOMS: Symptoms<TokenWords> = [
     likely: 'PROVIDER_TOKEN_URL is not the address of an OAuth 2.0 token endpoint',
     next: 'set PROVIDER_TOKEN_URL to the address that answers POST with a token (RFC 6749 section 4.4); redirects are not followed',
   },
-];
+] as const satisfies Symptoms<TokenWords>;

@@ -7,6 +7,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { signOfPages } from '../../src/doctor/survey.ts';
 import { createAuthority } from '../helpers/authority.ts';
+import { makeBanks } from '../helpers/banks.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
@@ -114,6 +115,28 @@ describe('a provider that can be served', () => {
     expect(text).toContain('field56 ');
     expect(text).toMatch(/^ {2}and 3 more$/m);
     expect(text).toMatch(/^ {2}BANK_FIELDS=id:ispb$/m);
+  });
+
+  test('calls a field an identifier only where every entry has a value of its own', async () => {
+    const emulator = await emulate({
+      banks: [
+        { ispb: '1', code: 1, website: 'a', type: 'x', note: ' ' },
+        { ispb: '2', code: '1', website: 'b', type: 'x', note: '' },
+        { ispb: '3', code: 2, website: null, type: 'y' },
+      ],
+    });
+    const { text } = await diagnose(emulator, { BANK_FIELDS: 'ispb' });
+    expect(text).toContain(
+      [
+        '  field     filled  type',
+        '  ispb     100.0 %  text         published, no two entries alike',
+        '  code     100.0 %  number or text no two entries alike',
+        '  website   66.6 %  text',
+        '  type     100.0 %  text',
+        '  note       0.0 %',
+        '',
+      ].join('\n'),
+    );
   });
 
   test.each<[Behaviour, Environment, notes: string[], ...said: RegExp[]]>([
@@ -243,6 +266,13 @@ test.each([
   const report = await diagnose(await emulate({ banks }), { BANK_FIELDS: 'code' });
   expectFailure(report, 'content', 'more than 50,000 entries, an entry above 64 KiB');
   expect(report.text).not.toContain('raise PROVIDER_MAX_BODY');
+});
+
+test('entries without any published value are not counted as the same content', async () => {
+  const banks = [...makeBanks(50), ...[1, 2, 3].map((other) => ({ other }))];
+  const { text } = await diagnose(await emulate({ banks }));
+  expect(text).toContain('50 can be served, 3 rejected');
+  expect(text).not.toContain('the same published content');
 });
 
 describe('the token', () => {
