@@ -1,3 +1,4 @@
+import { median } from './median.ts';
 import type { Sample } from './load.ts';
 
 // Tables of the samples. They show medians, because other load on the machine distorts some of the
@@ -59,13 +60,6 @@ export interface TailSummary {
   readonly latestMs: number;
   readonly generatorBusy: number;
 }
-
-export const median = (numbers: readonly number[]): number => {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const upper = sorted[middle] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
-};
 
 export const summarise = (results: readonly Result[], service: string): Summary[] => {
   const costs = (peer: string, scenario: string): number[] =>

@@ -3,7 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Bench } from './bench.ts';
 import { inspect } from './load.ts';
 import { ALL_CPUS, freePort } from './processes.ts';
-import { median, type StartSummary } from './report.ts';
+import { median } from './median.ts';
+import type { StartSummary } from './report.ts';
 import { CHROME } from './scenarios.ts';
 import { SERVICE, startService } from './service.ts';
 
