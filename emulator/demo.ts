@@ -59,7 +59,7 @@ const run = async (): Promise<void> => {
       : { write: (line) => void (isRoutine(line) || log.write(line)) },
   });
 
-  const { publicUrl, operatorsUrl } = await service.start();
+  const { publicUrl, managementUrl } = await service.start();
 
   let isStopping = false;
   const stop = async (): Promise<void> => {
@@ -78,7 +78,7 @@ const run = async (): Promise<void> => {
     guide(
       {
         publicUrl,
-        managementUrl: operatorsUrl,
+        managementUrl: managementUrl,
         pickerUrl: picker.url,
         controlUrl: emulator.controlUrl,
       },

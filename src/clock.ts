@@ -140,6 +140,9 @@ export const LONGEST_TIMER_MS = 2_147_483_647;
 export const toDate = (wallMs: number): Date =>
   new Date(Math.max(-LARGEST_DATE_MS, Math.min(LARGEST_DATE_MS, wallMs)));
 
+/** A wall-clock time as ISO 8601 writes it, within the years of {@link toDate}. */
+export const toIso = (wallMs: number): string => toDate(wallMs).toISOString();
+
 /**
  * A moment in the past, as it may be shown at `nowMs`, both in wall-clock milliseconds: a clock
  * that was set back would put it into the future.

@@ -1,18 +1,19 @@
 import { createBankList } from './banks/bank-list.ts';
 import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
-import { LoadError, type LoadErrorKind } from './banks/load-error.ts';
+import { LoadError } from './banks/load-error.ts';
 import { createSoleReplica } from './banks/loading/fleet.ts';
 import { createRenewal } from './banks/loading/renewal.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
 import { secretCheckIn, type Config } from './config/config.ts';
+import { passwordsIn } from './config/values.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
 import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createStoreReport, type StoreName } from './sharing/list-store.ts';
 import type { RedisConnectionOptions } from './sharing/redis-connection.ts';
 import { createRedisFleet } from './sharing/redis-fleet.ts';
-import { createRedisStore, createRedisUrl } from './sharing/redis-store.ts';
+import { createRedisStore } from './sharing/redis-store.ts';
 import { createSigning } from './sharing/signing.ts';
 import { createSnapshotFile, type Files } from './sharing/snapshot-file.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
@@ -85,11 +86,13 @@ export const createCore = (config: Config, options: CoreOptions) => {
     redisFleet?.open(renewal.onNews);
     const saved = await snapshot?.read();
     if (saved)
-      await keeper.restore(saved, undefined).catch((error: unknown) => snapshot?.refuse(error));
+      await keeper
+        .takeSaved(saved, undefined)
+        .catch((error: unknown) => snapshot?.reportRefused(error));
     await redisFleet?.synchronize();
-    const held = keeper.cached.get();
-    if (!held) return undefined;
-    return held.id === saved?.id ? 'CACHE_SNAPSHOT_FILE' : 'CACHE_REDIS_URL';
+    const cached = keeper.cache.get();
+    if (!cached) return undefined;
+    return cached.id === saved?.id ? 'CACHE_SNAPSHOT_FILE' : 'CACHE_REDIS_URL';
   };
   let restoring: Promise<StoreName | undefined> | undefined;
   return {
@@ -167,6 +170,7 @@ const createSaving = (
     provenance: provenanceId({ ...provider, ...banks }),
     contract: { ...banks, maxBytes: provider.maxBodyBytes, findEcho },
     signing,
+    ttlMs: cache.ttlMs,
     clock: ioClock,
   });
   return { signing, envelope };
@@ -175,13 +179,13 @@ const createSaving = (
 type Saving = ReturnType<typeof createSaving>;
 
 const createSnapshot = (
-  { cache: { snapshotFile, ttlMs } }: Config,
+  { cache: { snapshotFile } }: Config,
   { envelope }: Saving,
   { clock, files, emit }: CoreOptions,
 ) => {
   if (snapshotFile === undefined) return undefined;
   const report = createStoreReport('CACHE_SNAPSHOT_FILE', emit);
-  return createSnapshotFile({ path: snapshotFile, envelope, ttlMs, clock, report, files });
+  return createSnapshotFile({ path: snapshotFile, envelope, clock, report, files });
 };
 
 /** The replicas that share the list in Redis; undefined without Redis. */
@@ -195,7 +199,8 @@ const createFleet = (
   if (!cache.redisUrl) return undefined;
   const report = createStoreReport('CACHE_REDIS_URL', emit);
   const store = createRedisStore({
-    url: createRedisUrl(cache.redisUrl, secrets),
+    // A file is read again each time, so a new password is used at the next connection.
+    url: secrets.reader('CACHE_REDIS_URL', cache.redisUrl, passwordsIn),
     noteAddress: (problem) =>
       secrets.noteUse(
         'CACHE_REDIS_URL_FILE',
@@ -209,11 +214,10 @@ const createFleet = (
     envelope,
     signing,
     lifeMs: cache.ttlMs + cache.maxStaleMs,
-    ttlMs: cache.ttlMs,
     longestLeaseMs:
       Math.max(cache.ttlMs, LONGEST_LEASE_ELSEWHERE_MS, provider.timeoutMs) + LEASE_MARGIN_MS,
-    clock: ioClock,
-    listClock: clock,
+    clock,
+    ioClock,
     random,
     report,
     loadClient: loadRedisClient,
@@ -223,14 +227,14 @@ const createFleet = (
     keeper,
     loadTimeoutMs: provider.timeoutMs,
     // A token file is this replica's own; a token endpoint is the same for all.
-    ownFailures: provider.token.kind === 'client-credentials' ? ['internal'] : OWN_FAILURES,
+    unsharedFailures:
+      provider.token.kind === 'client-credentials' ? ['internal'] : ['internal', 'no_token'],
     clock,
     ioClock,
     report,
   });
 };
 
-const OWN_FAILURES: readonly LoadErrorKind[] = ['internal', 'no_token'];
 /** Other replicas may have a longer `CACHE_TTL`, and so obey a longer `Retry-After`. */
 const LONGEST_LEASE_ELSEWHERE_MS = 24 * 60 * 60_000;
 /** What is added to a load or a wait when a lease is written. */

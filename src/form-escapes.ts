@@ -8,4 +8,4 @@ export const escapeForForms = (text: string): string =>
   // A lone surrogate cannot be encoded; a buffer replaces it.
   Buffer.from(text)
     .toString()
-    .replaceAll(/[^\w.~!$'()*,/=@-]/gu, encodeURIComponent);
+    .replaceAll(/[^\w.~!$'()*,/=@-]+/gu, encodeURIComponent);

@@ -5,6 +5,9 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** The most members that the path to a value in an object names, such as 2 in `data.banks`. */
+export const MAX_PATH_DEPTH = 8;
+
 /**
  * The value of JSON text; undefined where it is none. The parser's message quotes the text, so it
  * goes no further.

@@ -25,7 +25,7 @@ process.on('SIGUSR2', () => undefined);
 // not listen for.
 const { LAST_LINES_MS, parseCommandLine, USAGE } = await import('./commands/command-line.ts');
 const { stackOf } = await import('./error-code.ts');
-const { isReadHanging } = await import('./regular-file.ts');
+const { isReadHanging, lateReads } = await import('./regular-file.ts');
 const { createRedaction } = await import('./secrets/redaction.ts');
 const { createLogDestination, openNonBlocking, writeWithin } =
   await import('./telemetry/log-stream.ts');
@@ -38,6 +38,9 @@ const stderrFd = openNonBlocking(process.stderr);
 
 const writeError = (text: string): void =>
   writeWithin(stderrFd, Buffer.from(`${redaction.redact(text)}\n`), LAST_LINES_MS);
+
+/** Longest time for reads of files that are late when a command ends. */
+const LAST_READS_MS = 1_000;
 
 /**
  * Ends the process. `process.exit` waits until reads of files have ended, so while one hangs only a
@@ -95,6 +98,8 @@ if (request === 'help') {
   if (command !== 'serve')
     void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
   process.exitCode = await RUN[command](argument);
+  // On a busy machine a read may be late without hanging: the status is then the right one.
+  await lateReads(LAST_READS_MS);
   // What could not be closed in time must not keep the service running. Other commands end once
   // their output is read.
   if (command === 'serve') exit();

@@ -3,17 +3,19 @@
 
 /**
  * Replaces control characters, invisible ones and those that change the writing direction by their
- * code, such as `\u{1b}`; after the first {@link MAX_CODES} by `\ufffd`, since that is no text for
- * people. Escape sequences could recolour a terminal, move its cursor or rename its window.
+ * code, such as `\u{1b}`. With more than {@link MAX_CODES} it is no text for people, and is cut
+ * there. Escape sequences could recolour a terminal, move its cursor or rename its window.
  */
 export const printable = (text: string): string => {
   let end = 0;
   UNPRINTABLE.lastIndex = 0;
   for (let count = 0; count < MAX_CODES && UNPRINTABLE.test(text); count += 1)
     end = UNPRINTABLE.lastIndex;
+  const rest = text.slice(end);
+  const restEnd = rest.search(UNPRINTABLE);
   return (
     text.slice(0, end).replaceAll(UNPRINTABLE, toCode) +
-    text.slice(end).replaceAll(UNPRINTABLE, '\ufffd')
+    (restEnd < 0 ? rest : `${rest.slice(0, restEnd)}…`)
   );
 };
 

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { open, readlink, realpath } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import { systemClock, type Clock } from './clock.ts';
 import { withDeadline } from './deadline.ts';
 import { codeOf } from './error-code.ts';
@@ -86,6 +87,13 @@ const folderOf = (path: string): Folder => {
 
 /** Whether a read has not ended in its time, and still keeps a thread. */
 export const isReadHanging = (): boolean => [...folders.values()].some((each) => each.isHanging);
+
+/** Waits until reads that are late have ended, for `limitMs` at most. */
+export const lateReads = async (limitMs: number): Promise<void> => {
+  const late = [...folders.values()].filter((each) => each.isHanging);
+  if (late.length === 0) return;
+  await Promise.race([Promise.all(late.map(({ lastRead }) => lastRead)), setTimeout(limitMs)]);
+};
 
 const readNow = async (path: string, bytes: number): Promise<Buffer> => {
   const file = await open(path, OPEN_FLAGS);

@@ -88,25 +88,26 @@ export const createService = (config: Config, options: ServiceOptions) => {
       const restoredFrom = await core.restore();
       assertNotStopped(drain);
       await requireSecrets(core, unusableFiles);
-      const publicUrl = await publicServer.listen(config.listen);
-      assertNotStopped(drain);
+      // First, with all that it loads: clients of the public port can take all file descriptors.
       const { listen } = config.management;
-      const operatorsUrl = listen && (await managementServer.listen(listen));
+      const managementUrl = listen && (await managementServer.listen(listen));
+      assertNotStopped(drain);
+      const publicUrl = await publicServer.listen(config.listen);
       assertNotStopped(drain);
       logger.info(
         {
           url: publicUrl,
-          operatorsUrl,
+          managementUrl,
           ...configurationFacts(config),
           version,
           token: core.tokenVariable,
-          lastGoodList: restoredFrom ?? 'none',
+          restoredFrom: restoredFrom ?? 'none',
         },
         'listening',
       );
       core.start();
       secrets.start();
-      return { publicUrl, operatorsUrl };
+      return { publicUrl, managementUrl };
     },
     /**
      * Drains and closes, inside `SHUTDOWN_GRACE`. For `noticeMs` of it requests are still taken

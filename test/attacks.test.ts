@@ -38,7 +38,7 @@ const start = async (env: Environment = {}) => {
     /** Status and body of the answer to `POST /refresh`. */
     refresh: async (): Promise<readonly [status: number, body: string]> => {
       const headers = { Authorization: `Bearer ${TOKEN}` };
-      const answer = await fetch(`${service.operatorsUrl}/refresh`, { method: 'POST', headers });
+      const answer = await fetch(`${service.managementUrl}/refresh`, { method: 'POST', headers });
       return [answer.status, await answer.text()];
     },
     /** How many banks are served. */
@@ -114,13 +114,13 @@ test('names of spaces are refused; other names for all banks are told once, on l
   const named = (name: string) =>
     emulator.setBanks(makeBanks(100).map((bank) => ({ ...bank, name })));
   emulator.setBanks(makeBanks(100));
-  const { operatorsUrl, refresh, written } = await start();
+  const { managementUrl, refresh, written } = await start();
   named(' ');
   expect(await refresh()).toEqual([502, expect.stringContaining('"kind":"drifted"')]);
   named('Banco');
   for (let load = 0; load < 2; load += 1) expect((await refresh())[0]).toBe(200);
   const [page, metrics] = await Promise.all(
-    ['/', '/metrics'].map(async (place) => (await fetch(operatorsUrl + place)).text()),
+    ['/', '/metrics'].map(async (place) => (await fetch(managementUrl + place)).text()),
   );
   expect(page).toContain('The list changed by more than GUARD_MAX_SHRINK');
   expect(metrics).toMatch(/^banks_list_last_large_change_timestamp_seconds [1-9]/m);
@@ -133,10 +133,10 @@ test('names of spaces are refused; other names for all banks are told once, on l
 /**
  * Sends `bytes` to the management port from `localAddress`: the whole 127.0.0.0/8 is this machine.
  */
-const send = (operatorsUrl: string, localAddress: string, bytes: string): void => {
+const send = (managementUrl: string, localAddress: string, bytes: string): void => {
   const socket = connect({
     host: '127.0.0.1',
-    port: Number(new URL(operatorsUrl).port),
+    port: Number(new URL(managementUrl).port),
     localAddress,
   });
   closeLater(() => socket.destroy());
@@ -144,18 +144,18 @@ const send = (operatorsUrl: string, localAddress: string, bytes: string): void =
 };
 
 test('half-sent requests of one address leave the management port open to others', async () => {
-  const { operatorsUrl } = await start();
+  const { managementUrl } = await start();
   for (let count = 0; count < 125; count += 1)
-    send(operatorsUrl, '127.0.0.2', 'GET / HTTP/1.1\r\n');
-  expect((await fetch(`${operatorsUrl}/metrics`)).status).toBe(200);
+    send(managementUrl, '127.0.0.2', 'GET / HTTP/1.1\r\n');
+  expect((await fetch(`${managementUrl}/metrics`)).status).toBe(200);
 });
 
 test('the right management token is accepted while eight other addresses try wrong ones', async () => {
-  const { operatorsUrl, refresh } = await start();
+  const { managementUrl, refresh } = await start();
   const wrong = 'POST /refresh HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer wrong\r\n\r\n';
   for (let count = 0; count < 32; count += 1)
-    send(operatorsUrl, `127.0.1.${1 + (count % 8)}`, wrong);
-  const metrics = async (): Promise<string> => (await fetch(`${operatorsUrl}/metrics`)).text();
+    send(managementUrl, `127.0.1.${1 + (count % 8)}`, wrong);
+  const metrics = async (): Promise<string> => (await fetch(`${managementUrl}/metrics`)).text();
   await waitUntil('32 refused tokens', metrics, (text) =>
     text.includes('banks_management_refusals_total{reason="wrong_token"} 32'),
   );

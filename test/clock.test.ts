@@ -21,12 +21,12 @@ test.each([
   const preload = `const { now } = Date; Date.now = () => now() + ${aheadMs};`;
   // The second time with a saved list.
   for (let start = 0; start < 2; start += 1) {
-    const { url, operatorsUrl, end, written } = await startProcess(env, preload);
+    const { url, managementUrl, end, written } = await startProcess(env, preload);
     for (const address of [
       `${url}/banks`,
       `${url}/openapi.json`,
-      operatorsUrl,
-      `${operatorsUrl}/metrics`,
+      managementUrl,
+      `${managementUrl}/metrics`,
     ])
       expect((await fetch(address)).status).toBe(200);
     expect(await end('SIGINT')).toBe(0);

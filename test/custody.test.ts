@@ -199,7 +199,7 @@ test.each<
       [proxyVariable]: `https://user:${PASSWORD}@${proxy.at}`,
       ...CLIENT_CERTIFICATE,
     };
-    const { url, operatorsUrl, written, child, end } = await start(
+    const { url, managementUrl, written, child, end } = await start(
       { ...env, ...token() },
       INSPECTOR,
     );
@@ -210,7 +210,7 @@ test.each<
       await eventually(() => emulator.listCalls() >= before + 2);
     }
     emulator.behaveToken('invalid-client');
-    const answered = await answers([url, operatorsUrl]);
+    const answered = await answers([url, managementUrl]);
     child.kill('SIGUSR2');
     await eventually(() => /"inspected".*\n/.test(written()));
     expect(await end(signal)).toBe(1);

@@ -45,6 +45,22 @@ const occupy = async (port: number): Promise<number> => {
   return listenOn(server, port).catch(() => port);
 };
 
+/** The first free port of loopback from `first` on, which the demo finds as well. */
+const firstFreeFrom = async (first: number): Promise<number> => {
+  for (let port = first; port < first + 100; port += 1) {
+    const server = createServer();
+    const isFree = await listenOn(server, port).then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+  throw new Error(`no port from ${first} on is free`);
+};
+
 test('what the README shows is printed and works, also beside other programs, and Ctrl-C stops everything', async () => {
   // Those of the documented management and control addresses: others are printed.
   await Promise.all([occupy(3001), occupy(4001)]);
@@ -104,6 +120,14 @@ test('bad values are reported by name, with status 1', async () => {
   expect(demo.output()).toMatch(/^The demo cannot start\. The configuration has 3 problems:$/m);
   for (const name of ['PORT', 'CACHE_TTL', 'CORS_ORIGINS'])
     expect(demo.output()).toMatch(new RegExp(`^ {2}${name}: `, 'm'));
+});
+
+test('with PORT=3001, the usual port of the status page, that gets another', async () => {
+  const port = await firstFreeFrom(3001);
+  const demo = startDemo({ PORT: String(port), MANAGEMENT_PORT: '' });
+  await demo.says(/Ctrl-C stops everything\./);
+  expect(new URL(demo.url('Bank list')).port).toBe(String(port));
+  expect((await fetch(demo.url('Status page'))).status).toBe(200);
 });
 
 test('a port that is in use is reported, with the way out', async () => {

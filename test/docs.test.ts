@@ -89,10 +89,10 @@ describe('the commands that need a running service', () => {
       .replaceAll(/"version":"[^"]+"/g, '"version":"<version>"')
       .trimEnd();
 
-  const run = async (command: string, { url, operatorsUrl, emulator }: Rig): Promise<string> => {
+  const run = async (command: string, { url, managementUrl, emulator }: Rig): Promise<string> => {
     const here = command
       .replaceAll('localhost:3000', url)
-      .replaceAll('localhost:3001', operatorsUrl)
+      .replaceAll('localhost:3001', managementUrl)
       .replaceAll('localhost:4001', emulator.controlUrl);
     // Without `pipefail`, as in a person's shell: `head` ends before curl has written everything.
     const { stdout } = await promisify(execFile)('bash', ['-c', here]);

@@ -5,7 +5,7 @@ import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { listenOn } from './helpers/free-port.ts';
-import { startRig, type Rig } from './helpers/rig.ts';
+import { startLoadedRig, startRig, type Rig } from './helpers/rig.ts';
 import { eventually } from './helpers/wait-until.ts';
 
 // The failure table, row by row: what users get while the provider fails, with and without a cached
@@ -143,6 +143,27 @@ test('a list that drifted in another field than the one before is told as well',
     expect.stringContaining('published fields changed: name: '),
     expect.stringContaining('published fields changed: code: '),
   ]);
+});
+
+test('after a suspension a state that a load has told of is told once', async () => {
+  rig = await startLoadedRig();
+  await rig.emulator.behave('unavailable');
+  const told = () =>
+    rig.messages().filter((line) => /^list: (?:load failed|not renewed)/.test(line));
+  const expected: string[] = [];
+  for (const [passedMs, consequence] of [
+    [7_200_000, 'the stale list is served'],
+    [8 * 86_400_000, 'the cached list is too old to be served'],
+  ] as const) {
+    // No timer runs meanwhile.
+    rig.clock.skip(passedMs);
+    expected.push(`list: load failed: the provider fails (503); ${consequence}`);
+    for (let load = 0; load < 3; load += 1) {
+      await rig.service.list.refresh();
+      rig.clock.advance(1);
+      expect(told()).toEqual(expected);
+    }
+  }
 });
 
 test('no redirect is followed, with the token or without', async () => {

@@ -68,10 +68,55 @@ test('it survives clients that take every file descriptor as soon as it listens'
   await eventually(() => service.written().includes('list: recovered'));
   for (const url of [
     `${service.url}/openapi.json`,
-    `${service.operatorsUrl}/metrics`,
-    `${service.operatorsUrl}/`,
+    `${service.managementUrl}/metrics`,
+    `${service.managementUrl}/`,
   ])
     expect((await fetch(url)).status).toBe(200);
+});
+
+test('all that it serves is loaded before clients can take all file descriptors', async () => {
+  const port = await findFreePort();
+  // As clients of the public port that are quick enough.
+  const takeAll = `import { closeSync, openSync } from 'node:fs';
+    import { Server } from 'node:net';
+    const { listen } = Server.prototype;
+    Server.prototype.listen = function (options) {
+      if (options.port === ${port})
+        this.once('listening', () => {
+          const taken = [];
+          try {
+            for (;;) taken.push(openSync('/dev/null'));
+          } catch {}
+          setTimeout(() => {
+            taken.forEach((file) => closeSync(file));
+            process.stderr.write('released');
+          }, 200);
+        });
+      return listen.apply(this, arguments);
+    };`;
+  const service = run({ PORT: String(port) }, { preload: takeAll });
+  await service.says(/released/);
+  const [, , operatorsUrl] = await service.says(LISTENING);
+  expect((await fetch(`${operatorsUrl}/metrics`)).status).toBe(200);
+});
+
+test('900 connections that come while it is busy wait for it', async () => {
+  const { child, url } = await start({});
+  child.kill('SIGSTOP');
+  const { port } = new URL(url);
+  let connected = 0;
+  const statusLines: string[] = [];
+  for (let count = 0; count < 900; count += 1) {
+    const socket = connect(Number(port)).on('connect', () => (connected += 1));
+    closeLater(() => socket.destroy());
+    socket.once('data', (chunk) => statusLines.push(String(chunk).split('\r\n', 1)[0] ?? ''));
+    socket.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
+  }
+  // The others would be delayed by a second, by three, and so on.
+  await eventually(() => connected === 900);
+  child.kill('SIGCONT');
+  await eventually(() => statusLines.length === 900);
+  expect(new Set(statusLines)).toEqual(new Set(['HTTP/1.1 200 OK']));
 });
 
 test('an invalid configuration ends it with status 1, a line for each problem, and no value', async () => {
@@ -267,6 +312,20 @@ test('a closed log, SIGUSR1 and SIGUSR2 change nothing; a second SIGTERM ends it
   await waitUntil('the begin of the drain', readiness, (status) => status !== 200);
   child.kill('SIGTERM');
   expect(await exited).toEqual([1, null]);
+});
+
+test('SIGHUP gives load balancers notice too: /readyz answers 503 while the list is still served', async () => {
+  const { url, child } = await start({ SHUTDOWN_GRACE: '1h' });
+  child.kill('SIGHUP');
+  const readiness = async (): Promise<number> => (await fetch(`${url}/readyz`)).status;
+  await waitUntil('the begin of the drain', readiness, (status) => status !== 200);
+  // Each on a connection of its own, as from a load balancer that has not noticed yet.
+  const headers = { connection: 'close' };
+  for (const [path, status] of [
+    ['/readyz', 503],
+    ['/banks', 200],
+  ] as const)
+    expect((await fetch(`${url}${path}`, { headers })).status).toBe(status);
 });
 
 test('SIGTERM while Redis does not answer at the start ends it, and it says nothing but that', async () => {

@@ -1,7 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeUnreadable, isReadHanging, readRegularFile } from '../src/regular-file.ts';
+import {
+  describeUnreadable,
+  isReadHanging,
+  lateReads,
+  readRegularFile,
+} from '../src/regular-file.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
 import { eventually } from './helpers/wait-until.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
@@ -20,6 +25,18 @@ test('a file is read through a link up to exactly the limit, whatever size it re
   await expect(readRegularFile(link, 8)).rejects.toThrow('more than 8 bytes');
   // It reports none.
   await expect(readRegularFile('/proc/self/status', 100)).rejects.toThrow('more than 100 bytes');
+});
+
+test('a read that is late is waited for, so that it is not taken for one that hangs', async () => {
+  const file = join(temporaryFolder(), 'file');
+  writeFileSync(file, 'text');
+  const clock = createManualClock();
+  const reading = readRegularFile(file, 8, { clock });
+  clock.advance(2_000);
+  await expect(reading).rejects.toThrow('not within 2000 ms');
+  expect(isReadHanging()).toBe(true);
+  await lateReads(20_000);
+  expect(isReadHanging()).toBe(false);
 });
 
 test('a read that hangs ends in time, and none in its folder is begun before it has ended', async () => {

@@ -39,7 +39,7 @@ test('while draining, every response says that its connection ends', async () =>
     expect([path, answer.headers.get('connection')]).toEqual([path, 'close']);
   }
   // Somebody may be watching.
-  await supertest(rig.operatorsUrl).get('/').expect(200);
+  await supertest(rig.managementUrl).get('/').expect(200);
   rig.clock.advance(3_000);
   await stopped;
 });
@@ -57,7 +57,7 @@ test('a stop ends everything: renewals, the management port, and requests to the
     }),
   });
   await eventually(() => sockets.size === 1);
-  const page = connect(Number(new URL(rig.operatorsUrl).port), '127.0.0.1').on(
+  const page = connect(Number(new URL(rig.managementUrl).port), '127.0.0.1').on(
     'error',
     () => undefined,
   );
@@ -70,7 +70,7 @@ test('a stop ends everything: renewals, the management port, and requests to the
   await eventually(
     () => page.destroyed && [...sockets].every(({ readableEnded }) => readableEnded),
   );
-  await expect(fetch(rig.operatorsUrl)).rejects.toThrow('fetch failed');
+  await expect(fetch(rig.managementUrl)).rejects.toThrow('fetch failed');
   endpoint.close();
   // Nothing is to come: a clock that moved on would only hide it.
   expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);

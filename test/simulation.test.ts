@@ -9,18 +9,14 @@ const simulate = (...args: readonly string[]) =>
     maxBuffer: 1e8,
   });
 
-test.each([
-  ['with the same seeds each time', ['--runs', '14', '--seed', '3']],
-  ['with new seeds', ['--runs', '30']],
-])(
-  'whatever happens in whatever order, no promise is broken, %s',
-  (_which, args) => {
-    const { status, stdout, stderr } = simulate('--mode', 'quick', ...args);
-    // Its lines tell the seed, the events and how to repeat them.
-    expect(status === 0 ? '' : stdout + stderr).toBe('');
-  },
-  200_000,
-);
+test('whatever happens in whatever order, no promise is broken', () => {
+  // The same runs each time: with new seeds a change could fail for what it has no part in.
+  const args = ['--mode', 'quick', '--runs', '44', '--seed', '3'];
+  const { status, signal, stdout, stderr } = simulate(...args);
+  // Its lines tell the seed, the events and how to repeat them.
+  const told = status === 0 ? '' : stdout + stderr;
+  expect({ status, signal, told }).toEqual({ status: 0, signal: null, told: '' });
+}, 200_000);
 
 test('a run is repeated exactly by its seed', () => {
   const steps = (): string[] =>

@@ -24,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
     'secrets config banks failure-kinds.ts telemetry http-front http express node:http pino',
   doctor: 'secrets config banks failure-kinds.ts provider sharing core.ts undici',
   'service.ts': 'secrets config banks core.ts telemetry http operators pino',
-  commands: 'secrets config core.ts telemetry doctor service.ts',
+  commands: 'secrets config banks core.ts telemetry doctor service.ts',
   'main.ts': 'secrets telemetry commands',
 };
 

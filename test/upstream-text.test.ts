@@ -60,13 +60,13 @@ test.each([
       rig.emulator.respondWith((_req, res) => {
         res.writeHead(status, MARK, { ...MARKED_HEADERS, 'Content-Type': type }).end(body);
       });
-      const refresh = supertest(rig.operatorsUrl)
+      const refresh = supertest(rig.managementUrl)
         .post('/refresh')
         .set('Authorization', `Bearer ${TOKEN}`);
       const refreshed = JSON.stringify(await refresh);
       expect(rig.service.list.served() !== undefined).toBe(first === 'healthy');
       const toPublic = await faceOf(rig.url, PUBLIC);
-      const toOperators = refreshed + (await faceOf(rig.operatorsUrl, MANAGEMENT));
+      const toOperators = refreshed + (await faceOf(rig.managementUrl, MANAGEMENT));
       expect((toPublic + toOperators + rig.log()).includes(MARK)).toBe(false);
       if (status === 200) continue;
       expect(new RegExp(`\\b${status}\\b`).exec(toPublic)).toBeNull();

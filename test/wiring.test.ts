@@ -121,13 +121,13 @@ test('the listeners have their ports, hosts and times', async () => {
   const ports = { PORT: String(port), MANAGEMENT_PORT: String(managementPort) };
   const rig = await start({ ...LISTENERS, ...ports });
   expect(rig.url).toBe(`http://127.0.0.2:${port}`);
-  expect(rig.operatorsUrl).toBe(`http://127.0.0.3:${managementPort}`);
+  expect(rig.managementUrl).toBe(`http://127.0.0.3:${managementPort}`);
   const statusFor = async (host: string): Promise<number> =>
-    (await supertest(rig.operatorsUrl).get('/healthz').set('Host', host)).status;
+    (await supertest(rig.managementUrl).get('/healthz').set('Host', host)).status;
   expect(await statusFor('operators.example')).toBe(200);
   expect(await statusFor('elsewhere.example')).toBe(421);
-  await supertest(rig.operatorsUrl).post('/refresh').set(AUTHORIZED).expect(200);
-  for (const url of [rig.url, rig.operatorsUrl]) {
+  await supertest(rig.managementUrl).post('/refresh').set(AUTHORIZED).expect(200);
+  for (const url of [rig.url, rig.managementUrl]) {
     const { headers } = await supertest(url).get('/healthz').set('Connection', 'keep-alive');
     expect(headers['keep-alive']).toBe('timeout=33');
   }
@@ -221,7 +221,7 @@ test('the guard and the checks of a list have their limits', async () => {
   /** The provider sends `list` from now on; what a refresh then says. */
   const refreshWith = async (list: readonly unknown[]): Promise<string> => {
     emulator.setBanks(list);
-    const { body } = await supertest(rig.operatorsUrl).post('/refresh').set(AUTHORIZED);
+    const { body } = await supertest(rig.managementUrl).post('/refresh').set(AUTHORIZED);
     return body.outcome ?? body.kind ?? body.code;
   };
   expect(await refreshWith(banks(10, 6))).toBe('changed');

@@ -1,24 +1,24 @@
 import { once } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
-import type { HeldList, ServedList } from './cached-list.ts';
+import type { CachedList, ServedList } from './cached-list.ts';
 import type { Freshness } from './freshness.ts';
 import type { Acceptance } from './guard/guard.ts';
 import type { ListKeeper } from './list-keeper.ts';
-import { LoadError } from './load-error.ts';
+import { LoadError, STOPPING } from './load-error.ts';
 import type { LoadFailures } from './loading/failures.ts';
-import { STOPPING, type createRenewal } from './loading/renewal.ts';
+import type { createRenewal } from './loading/renewal.ts';
 import { isSaved } from './order.ts';
 
-// The list that the service serves, for those who use it: what is held (list-keeper.ts), and when
+// The list that the service serves, for those who use it: what is cached (list-keeper.ts), and when
 // it is renewed (loading/renewal.ts). Once there is one, nobody waits for the provider.
 
 export interface ListStatus extends LoadFailures {
   readonly state: Freshness;
-  readonly held: HeldList | undefined;
+  readonly cached: CachedList | undefined;
   readonly ageMs: number | undefined;
   /**
-   * Whether the other replicas have the held list too, or will have as soon as they look;
+   * Whether the other replicas have the cached list too, or will have as soon as they look;
    * undefined: there are none.
    */
   readonly isShared: boolean | undefined;
@@ -40,24 +40,24 @@ export type BankList = ReturnType<typeof createBankList>;
 
 export const createBankList = (options: BankListOptions) => {
   const { keeper, renewal, hasReplicas, loadTimeoutMs, clock } = options;
-  const { cached, failures, news } = keeper;
+  const { cache, failures, changes } = keeper;
 
   const untilServed = async (signal: AbortSignal): Promise<ServedList> => {
     for (;;) {
-      const served = cached.served();
+      const served = cache.served();
       if (served) return served;
       if (renewal.isStopped()) throw STOPPING;
-      const { failure } = failures.current();
+      const failure = renewal.failure();
       if (failure && !renewal.isLoading()) throw failure;
       renewal.want();
       // oxlint-disable-next-line no-await-in-loop -- until there is a list or a failure
-      await once(news, 'change', { signal });
+      await once(changes, 'change', { signal });
     }
   };
 
   return {
     /** The list, if one may be served now. Never waits, never causes a load. */
-    served: cached.served,
+    served: cache.served,
     /**
      * The list as soon as there is one: shares the load under way, or starts it.
      * @param signal ends the wait, and the load goes on
@@ -70,17 +70,17 @@ export const createBankList = (options: BankListOptions) => {
         clock,
         ...(signal && { signal }),
         timeoutError: () =>
-          failures.current().failure ??
+          renewal.failure() ??
           new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
       }),
     status: (): ListStatus => {
-      const held = cached.get();
+      const cached = cache.get();
       return {
         ...failures.current(),
-        state: cached.state(),
-        held,
-        ageMs: cached.ageMs(),
-        isShared: hasReplicas ? held !== undefined && isSaved(held) : undefined,
+        state: cache.state(),
+        cached,
+        ageMs: cache.ageMs(),
+        isShared: hasReplicas ? cached !== undefined && isSaved(cached) : undefined,
         nextLoadInMs: renewal.nextLoadInMs(),
       };
     },
@@ -88,11 +88,9 @@ export const createBankList = (options: BankListOptions) => {
      * Loads the whole list now, whatever the back-off says, after a load that is under way.
      * @param accept the reasons for which the guard does not refuse this one list
      * @param requestId of the operator's request, for the log
-     * @returns the failure; undefined if the list of this request, or of a later one, is held
+     * @returns the failure; undefined if the list of this request, or of a later one, is cached
      */
     refresh: (accept: readonly Acceptance[] = [], requestId = ''): Promise<LoadError | undefined> =>
       renewal.refresh({ accept, requestId }),
-    /** Loads the first list, unless a fresh one was restored, and keeps renewing it. */
-    start: renewal.start,
   };
 };

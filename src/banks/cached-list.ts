@@ -1,25 +1,27 @@
+import { LRUCache } from 'lru-cache';
 import { monotonic, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import type { Acceptance } from './guard/guard.ts';
 import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
-import type { StorePlace } from './order.ts';
+import type { ListVersion } from './order.ts';
 import type { LoadedList, ReadList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
-// The cached list and its age. What it is called at that age is decided by freshness.ts.
+// The cached list and its age, which lru-cache keeps. What it is called at that age is decided by
+// freshness.ts.
 
-/** A list as a store keeps it, with all that is known of its past. */
-export interface PastList {
+/** What is known of a list besides its content: which one it is, how old, and what was before. */
+export interface ListPast {
   /** Tells it from every other list, on all replicas. */
   readonly id: string;
-  readonly place: StorePlace;
-  /** See {@link OrderedList}. */
-  readonly isRestored: boolean;
-  /** When the provider sent it. Every age is counted from here. */
-  readonly sentAtMs: MonotonicMs;
+  readonly version: ListVersion;
+  /** It comes from the snapshot, and the shared store has not confirmed it: it may be long past. */
+  readonly isUnconfirmed: boolean;
+  /** When the provider's answer was complete. Every age is counted from here. */
+  readonly loadedAtMs: MonotonicMs;
   /** It was saved in the future, by the clock that read it: its age is a guess. */
-  readonly isAgeUnknown?: boolean | undefined;
+  readonly isAgeUnknown: boolean;
   /** When this very content was first received, for `Last-Modified`. */
   readonly changedAtMs: WallMs;
   /** The operators' decisions that it is based on, newest first; at most {@link MAX_DECISIONS}. */
@@ -29,13 +31,13 @@ export interface PastList {
 }
 
 /** What a store keeps: enough to serve the list again. */
-export type SavedList = PastList &
+export type SavedList = ListPast &
   Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'> &
   Partial<Pick<LoadedList, 'hasNextPage'>>;
 
-export interface HeldList extends LoadedList, PastList {
-  /** When the provider sent it, by this machine's clock at the time when it was taken. */
-  readonly receivedAtMs: WallMs;
+export interface CachedList extends LoadedList, ListPast {
+  /** The same, by this machine's clock at the time when the list was taken: for people. */
+  readonly loadedAtWallMs: WallMs;
   readonly representations: Representations;
   /** The last one that this replica saw. */
   readonly largeChange?: LargeChange | undefined;
@@ -46,10 +48,10 @@ export interface Decision {
   readonly id: string;
   readonly madeAtMs: MonotonicMs;
   /**
-   * By the clock of the replica that was asked: for people, and for the previous version of
-   * this service.
+   * The same, by the clock of the replica that was asked: for people, and for the previous version
+   * of this service.
    */
-  readonly acceptedAtMs: WallMs;
+  readonly madeAtWallMs: WallMs;
   /** What the guard refused it for. */
   readonly reasons: readonly Acceptance[];
   /** Of the operator's request. */
@@ -60,22 +62,32 @@ export const MAX_DECISIONS = 8;
 
 /** A list that may be served now. `freshForMs` is negative once it is stale. */
 export interface ServedList {
-  readonly list: HeldList;
+  readonly list: CachedList;
   readonly freshForMs: number;
 }
 
-export const createCachedList = (policy: FreshnessPolicy, clock: Pick<Clock, 'monotonicMs'>) => {
-  let held: HeldList | undefined;
-  /** Milliseconds since the provider sent it; undefined without a list. */
-  const ageMs = (): number | undefined => held && clock.monotonicMs() - held.sentAtMs;
-  const state = (): Freshness => freshness(ageMs(), policy);
+export const createListCache = (policy: FreshnessPolicy, clock: Pick<Clock, 'monotonicMs'>) => {
+  const cache = new LRUCache<'banks', CachedList>({
+    max: 1,
+    ttl: policy.ttlMs,
+    allowStale: true,
+    // Ages are exact: without this the library reads the clock at most once a millisecond.
+    ttlResolution: 0,
+    perf: { now: clock.monotonicMs },
+  });
+  // Unlike get(), peek() reads no clock where stale lists are allowed.
+  const get = (): CachedList | undefined => cache.peek('banks');
   /** Milliseconds until it is stale: negative once it is, 0 without a list. */
-  const freshForMs = (): number =>
-    held ? policy.ttlMs - (clock.monotonicMs() - held.sentAtMs) : 0;
+  const freshForMs = (): number => cache.getRemainingTTL('banks');
+  /** Milliseconds since it was loaded; undefined without a list. */
+  const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
+  const state = (): Freshness => freshness(ageMs(), policy);
   return {
-    set: (list: HeldList): void => void (held = list),
+    /** To the library, a start of 0 means that none is given. */
+    set: (list: CachedList): void =>
+      void cache.set('banks', list, { start: list.loadedAtMs || -1 }),
     /** The list, however old it is. */
-    get: (): HeldList | undefined => held,
+    get,
     ageMs,
     freshForMs,
     state,
@@ -83,10 +95,11 @@ export const createCachedList = (policy: FreshnessPolicy, clock: Pick<Clock, 'mo
     servableForMs: (): number => (isServable(state()) ? freshForMs() + policy.maxStaleMs : 0),
     /** The list, unless it is too old to be served. */
     served: (): ServedList | undefined => {
-      if (!held) return undefined;
+      const list = get();
+      if (!list) return undefined;
       const remainingMs = freshForMs();
       return isServable(freshness(policy.ttlMs - remainingMs, policy))
-        ? { list: held, freshForMs: remainingMs }
+        ? { list, freshForMs: remainingMs }
         : undefined;
     },
   };

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { PastList, SavedList } from './cached-list.ts';
+import type { ListPast, SavedList } from './cached-list.ts';
 import { freshness, isServable, type FreshnessPolicy } from './freshness.ts';
 import {
   ACCEPTANCES,
@@ -9,11 +9,19 @@ import {
   type NewList,
   type Precedent,
 } from './guard/guard.ts';
-import { bestFilled, largestCount, memoryWindow, wasHeld } from './guard/memory.ts';
+import {
+  bestFilled,
+  largestCount,
+  memoryWindow,
+  remember,
+  rememberBoth,
+  wasCached,
+  type EarlierList,
+} from './guard/memory.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
 
-// Whether one list may replace another: the guard, with what it compares a list with at this
-// moment.
+// Whether one list may replace another, and what is remembered once it has: the guard and its
+// memory, with what they know at this moment.
 
 export interface ListCheckOptions {
   readonly policy: FreshnessPolicy;
@@ -34,11 +42,13 @@ export const UNKNOWN_IN_STORES = {
 
 export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOptions) => {
   /** Whether it may be served. */
-  const isUsable = ({ sentAtMs }: PastList): boolean =>
-    isServable(freshness(clock.monotonicMs() - sentAtMs, policy));
+  const isUsable = ({ loadedAtMs }: ListPast): boolean =>
+    isServable(freshness(clock.monotonicMs() - loadedAtMs, policy));
+
+  const window = () => memoryWindow(policy, clock.monotonicMs());
 
   const precedentOf = (current: SavedList): Precedent => {
-    const now = memoryWindow(policy, clock.monotonicMs());
+    const now = window();
     return {
       cached: current,
       largestCount: largestCount(current, now),
@@ -61,23 +71,39 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     // A list that may no longer be served is no measure.
     if (!current || !isUsable(current)) return guard(list, undefined, rules, accept);
     const precedent = precedentOf(current);
-    if (!wasHeld(current, next, memoryWindow(policy, clock.monotonicMs())))
-      return guard(list, precedent, rules, accept);
+    if (!wasCached(current, next, window())) return guard(list, precedent, rules, accept);
+    // What was right before is neither shrunk nor drifted; the other rules still hold.
     guard(list, precedent, rules, ACCEPTANCES);
     return [];
+  };
+
+  /** Whether the guard would refuse `next` as the successor of `current`. */
+  const refuses = (next: SavedList, current: SavedList): boolean => {
+    try {
+      check(next, current, []);
+      return false;
+    } catch {
+      return true;
+    }
   };
 
   return {
     isUsable,
     check,
-    /** Whether the guard would refuse `next` as the successor of `current`. */
-    refuses: (next: SavedList, current: SavedList): boolean => {
-      try {
-        check(next, current, []);
-        return false;
-      } catch {
-        return true;
-      }
-    },
+    refuses,
+    /** What is remembered once `next` has replaced `current`. */
+    remember: (current: SavedList, next: CheckedList): readonly EarlierList[] =>
+      remember(current, next, window()),
+    /**
+     * `kept`, with what is remembered once it goes on instead of `other`: the lists before both,
+     * unless an operator or the guard has decided between the two.
+     */
+    rememberingBoth: <L extends SavedList>(kept: L, other: SavedList): L =>
+      isUsable(other) &&
+      kept.decisions[0]?.id === other.decisions[0]?.id &&
+      !refuses(kept, other) &&
+      !refuses(other, kept)
+        ? { ...kept, earlier: rememberBoth(kept, other, window()) }
+        : kept,
   };
 };

@@ -1,11 +1,11 @@
 import { wall, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
-import type { HeldList, SavedList } from './cached-list.ts';
+import type { CachedList, SavedList } from './cached-list.ts';
 import { UNKNOWN_IN_STORES } from './list-check.ts';
 import { findLargeChange } from './list-change.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';
 
-// Makes a list ready to be held instead of another one: encodes it, compares the two, and takes
+// Makes a list ready to be cached in place of another one: encodes it, compares the two, and takes
 // over what stays the same.
 
 export interface ListEncodingOptions {
@@ -17,7 +17,7 @@ export interface ListEncodingOptions {
 }
 
 /** What only the provider's response tells: as long as a store does not, it is as it was. */
-const toldByProvider = ({ rejected, objectFields, upstreamFields, hasNextPage }: HeldList) => ({
+const toldByProvider = ({ rejected, objectFields, upstreamFields, hasNextPage }: CachedList) => ({
   rejected,
   objectFields,
   upstreamFields,
@@ -28,40 +28,39 @@ const toldByProvider = ({ rejected, objectFields, upstreamFields, hasNextPage }:
 const SECOND_MS = 1_000;
 
 export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodingOptions) => {
-  const receivedAt = (sentAtMs: MonotonicMs): WallMs =>
-    wall(clock.wallMs() - (clock.monotonicMs() - sentAtMs));
+  const wallMsOf = (loadedAtMs: MonotonicMs): WallMs =>
+    wall(clock.wallMs() - (clock.monotonicMs() - loadedAtMs));
 
-  /** `Last-Modified` of content that replaces that of `current`. */
-  const changedAt = (changedAtMs: WallMs, current: HeldList | undefined): WallMs => {
+  /** `Last-Modified` of content that replaces that of `previous`. */
+  const changedAt = (changedAtMs: WallMs, previous: CachedList | undefined): WallMs => {
     const pastMs = Math.min(changedAtMs, clock.wallMs());
     // It goes on by at least a second with each change, also after the clock was set back:
     // otherwise If-Modified-Since would take the new content for the old.
-    return wall(Math.max(pastMs, (current?.changedAtMs ?? -Infinity) + SECOND_MS));
+    return wall(Math.max(pastMs, (previous?.changedAtMs ?? -Infinity) + SECOND_MS));
   };
 
   return {
-    receivedAt,
+    wallMsOf,
     encode: async (
       next: SavedList & Partial<LoadedList>,
-      current: HeldList | undefined,
-    ): Promise<HeldList> => {
-      const receivedAtMs = receivedAt(next.sentAtMs);
-      const largeChange = current && (await findLargeChange(current, next, maxShrink, clock));
-      const encoded = await represent(next.json, current?.representations, compressors);
-      const isUnchanged = current?.representations.identity.etag === encoded.identity.etag;
+      previous: CachedList | undefined,
+    ): Promise<CachedList> => {
+      const loadedAtWallMs = wallMsOf(next.loadedAtMs);
+      const largeChange = previous && (await findLargeChange(previous, next, maxShrink, clock));
+      const representations = await represent(next.json, previous?.representations, compressors);
       // An unchanged list is in memory once, with the very bytes that are served.
-      const representations = isUnchanged ? current.representations : encoded;
+      const isUnchanged = previous !== undefined && representations === previous.representations;
       return {
         ...UNKNOWN_IN_STORES,
         publishableFields: [],
         hasNextPage: false,
-        ...(current && toldByProvider(current)),
+        ...(previous && toldByProvider(previous)),
         ...next,
         json: representations.identity.body,
         representations,
-        receivedAtMs,
-        changedAtMs: isUnchanged ? current.changedAtMs : changedAt(next.changedAtMs, current),
-        largeChange: largeChange ?? current?.largeChange,
+        loadedAtWallMs,
+        changedAtMs: isUnchanged ? previous.changedAtMs : changedAt(next.changedAtMs, previous),
+        largeChange: largeChange ?? previous?.largeChange,
       };
     },
   };

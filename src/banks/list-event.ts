@@ -1,13 +1,13 @@
-import type { HeldList } from './cached-list.ts';
+import type { CachedList } from './cached-list.ts';
 import type { Freshness } from './freshness.ts';
 import type { LoadError } from './load-error.ts';
 
 // What happens to the list, for the log, the metrics and the stores.
 
-/** The list that is held now, and the one before it. */
+/** The cached list, and the one before it. */
 interface Taken {
-  readonly list: HeldList;
-  readonly previous: HeldList | undefined;
+  readonly list: CachedList;
+  readonly previous: CachedList | undefined;
 }
 
 export type ListEvent =
@@ -29,7 +29,7 @@ export type ListEvent =
       readonly error: LoadError;
       readonly state: Freshness;
     }
-  /** Its place in the shared store is another one: mostly, the store has taken it. */
-  | { readonly type: 'list-placed'; readonly list: HeldList }
+  /** It has another version: mostly, the shared store has taken it. */
+  | { readonly type: 'list-version-set'; readonly list: CachedList }
   /** It came from a store. */
   | (Taken & { readonly type: 'list-restored'; readonly state: Freshness });

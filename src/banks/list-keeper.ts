@@ -1,28 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import { wall, type Clock, type MonotonicMs } from '../clock.ts';
+import type { Clock, MonotonicMs } from '../clock.ts';
 import {
-  createCachedList,
+  createListCache,
   MAX_DECISIONS,
   type Decision,
-  type HeldList,
-  type PastList,
+  type CachedList,
   type SavedList,
 } from './cached-list.ts';
 import type { FreshnessPolicy } from './freshness.ts';
 import type { Acceptance, GuardPolicy } from './guard/guard.ts';
-import { memoryWindow, remember } from './guard/memory.ts';
 import { createListCheck } from './list-check.ts';
 import { createListEncoding } from './list-encoding.ts';
 import type { ListEvent } from './list-event.ts';
 import { createFailureRecord } from './loading/failures.ts';
-import { isSaved, NO_PLACE, type StorePlace } from './order.ts';
+import { isSaved, NO_VERSION, versionFollowing, type ListVersion } from './order.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import type { Compressors } from './representation.ts';
 
-// Keeps the list that is served. A list replaces it in two steps: it is checked and encoded as the
-// successor of the list that is held then, which takes time; and it is taken in one turn of the
-// event loop, if that list is held still.
+// Keeps the list that is served. A list replaces it in two steps. It is prepared, which takes time:
+// checked against the list that is cached then, `previous`, and encoded. Then it is taken, in one
+// turn of the event loop, if `previous` is still the cached one.
 
 export interface ListKeeperOptions {
   readonly policy: FreshnessPolicy;
@@ -42,100 +40,121 @@ export interface OperatorRequest {
   readonly requestId: string;
 }
 
+const NO_OPERATOR: OperatorRequest = { accept: [], requestId: '' };
+
 export type ListKeeper = ReturnType<typeof createListKeeper>;
 
 export const createListKeeper = (options: ListKeeperOptions) => {
   const { policy, clock, compressors, onEvent } = options;
-  const cached = createCachedList(policy, clock);
+  const cache = createListCache(policy, clock);
   const failures = createFailureRecord(clock);
-  /** Emits `change` when another list is held, and when nobody is loading one any more. */
-  const news = new EventEmitter().setMaxListeners(Infinity);
+  /** Emits `change` when another list is taken, and when nobody is loading one any more. */
+  const changes = new EventEmitter().setMaxListeners(Infinity);
 
-  const { isUsable, check, refuses } = createListCheck(options);
+  const { isUsable, check, refuses, remember, rememberingBoth } = createListCheck(options);
   const { maxShrink } = options.guard;
-  const { encode, receivedAt } = createListEncoding({ clock, maxShrink, compressors });
+  const { encode, wallMsOf } = createListEncoding({ clock, maxShrink, compressors });
 
   /**
-   * Holds `list`, unless another one than `over` has come to be held. @returns whether it is held
-   * now
+   * Takes `list`, unless another one than `previous` is cached by now.
+   * @returns whether it was taken
    */
-  const hold = (list: HeldList, over: HeldList | undefined): boolean => {
-    if (cached.get()?.id !== over?.id) return false;
-    cached.set(list);
-    news.emit('change');
+  const take = (list: CachedList, previous: CachedList | undefined): boolean => {
+    if (cache.get()?.id !== previous?.id) return false;
+    cache.set(list);
+    changes.emit('change');
     return true;
   };
 
+  /**
+   * Notes of the cached list what the shared store says of it. Nothing happens if another one than
+   * that with this id is cached by now.
+   */
+  const update = (id: string, told: ToldByStore): void => {
+    const cached = cache.get();
+    if (cached?.id !== id) return;
+    const version = versionFollowing(told.version, cached.version);
+    const list = { ...cached, ...told, version, isUnconfirmed: false };
+    cache.set(list);
+    onEvent({ type: 'list-version-set', list });
+  };
+
   return {
-    cached,
+    cache,
     failures,
-    news,
-    hold,
+    changes,
+    take,
     /**
-     * A list that the provider has just sent, as the successor of `current`.
-     * @param sentAtMs when the answer was complete
+     * Prepares a list that the provider has just sent, to be taken after `previous`.
+     * @param loadedAtMs when the answer was complete
      * @throws {LoadError} when the guard refuses it
      */
-    successor: async (
+    prepare: async (
       loaded: LoadedList,
-      sentAtMs: MonotonicMs,
-      current: HeldList | undefined,
-      { accept, requestId }: OperatorRequest,
-    ): Promise<HeldList> => {
+      loadedAtMs: MonotonicMs,
+      previous: CachedList | undefined,
+      { accept, requestId }: OperatorRequest = NO_OPERATOR,
+    ): Promise<CachedList> => {
       const wallMs = clock.wallMs();
-      const next = { ...loaded, ...newPast(sentAtMs, wall(wallMs)), earlier: [] };
-      const reasons = check(next, current, accept);
+      const next = {
+        ...loaded,
+        id: randomUUID(),
+        version: previous?.version ?? NO_VERSION,
+        isUnconfirmed: false,
+        loadedAtMs,
+        isAgeUnknown: false,
+        changedAtMs: wallMs,
+        decisions: [],
+        earlier: [],
+      };
+      const reasons = check(next, previous, accept);
       const decision: Decision | undefined =
         reasons.length > 0
-          ? { id: randomUUID(), madeAtMs: sentAtMs, acceptedAtMs: wallMs, reasons, requestId }
+          ? { id: randomUUID(), madeAtMs: loadedAtMs, madeAtWallMs: wallMs, reasons, requestId }
           : undefined;
       // What a snapshot says was decided, and no store has taken, may be long past.
-      const past = current && (isSaved(current) || !current.isRestored) ? current.decisions : [];
-      const encoded = await encode(next, current);
+      const past =
+        previous && (isSaved(previous) || !previous.isUnconfirmed) ? previous.decisions : [];
+      const encoded = await encode(next, previous);
       // What an operator accepts is the measure of what follows, whatever was before.
-      const forgets = decision !== undefined || !current || !isUsable(current);
+      const forgets = decision !== undefined || !previous || !isUsable(previous);
       return {
         ...encoded,
-        place: current?.place ?? NO_PLACE,
-        isRestored: false,
-        isAgeUnknown: false,
         decisions: (decision ? [decision, ...past] : past).slice(0, MAX_DECISIONS),
-        earlier: forgets
-          ? []
-          : remember(current, loaded, memoryWindow(policy, clock.monotonicMs())),
+        earlier: forgets ? [] : remember(previous, next),
       };
     },
     /**
-     * Takes a list from a store instead of `over`, without comparing the two: its writer has.
-     * @returns whether it is held now
+     * Prepares a list from a store, without comparing it with `previous`: its writer has. Takes it.
+     * @returns whether it was taken
      * @throws {LoadError} when it is one that this service never serves
      */
-    restore: async (saved: SavedList, over: HeldList | undefined): Promise<boolean> => {
+    takeSaved: async (saved: SavedList, previous: CachedList | undefined): Promise<boolean> => {
       check(saved, undefined, []);
-      const list = await encode(saved, over);
-      const previous = cached.get();
-      if (!hold(list, over)) return false;
-      if (cached.state() === 'fresh') failures.clear();
-      onEvent({ type: 'list-restored', list, previous, state: cached.state() });
+      const version = versionFollowing(saved.version, previous?.version ?? NO_VERSION);
+      const encoded = { ...(await encode(saved, previous)), version };
+      const list = previous ? rememberingBoth(encoded, previous) : encoded;
+      const replaced = cache.get();
+      if (!take(list, previous)) return false;
+      if (cache.state() === 'fresh') failures.clear();
+      onEvent({ type: 'list-restored', list, previous: replaced, state: cache.state() });
       return true;
     },
+    rememberingBoth,
+    /** The shared store has taken the list, as this version, with what it remembers. */
+    markSaved: ({ id, earlier }: CachedList, version: ListVersion): void =>
+      update(id, { version, earlier }),
+    /** The shared store has another list, and this one is not written over it. */
+    markUnsaved: ({ id, version }: CachedList): void =>
+      update(id, { version: { ...version, listId: '' } }),
     /**
-     * The store has `list` at this place; or, where the id is another one, it does not take it.
-     * Nothing happens if another list has come to be held.
-     * @param saved the same as the store has it, which knows its age better
+     * The shared store has the list that came from the snapshot, and knows better how long ago
+     * everything was.
      */
-    confirm: ({ id }: HeldList, place: StorePlace, saved?: SavedList): void => {
-      const held = cached.get();
-      if (held?.id !== id) return;
-      const times = saved && {
-        sentAtMs: saved.sentAtMs,
-        isAgeUnknown: saved.isAgeUnknown,
-        receivedAtMs: receivedAt(saved.sentAtMs),
-      };
-      const list = { ...held, place, isRestored: false, ...times };
-      cached.set(list);
-      if (times) news.emit('change');
-      onEvent({ type: 'list-placed', list });
+    confirm: ({ id, version, loadedAtMs, isAgeUnknown, decisions, earlier }: SavedList): void => {
+      const loadedAtWallMs = wallMsOf(loadedAtMs);
+      update(id, { version, loadedAtMs, loadedAtWallMs, isAgeUnknown, decisions, earlier });
+      changes.emit('change');
     },
     refuses,
     isUsable,
@@ -143,11 +162,4 @@ export const createListKeeper = (options: ListKeeperOptions) => {
   };
 };
 
-const newPast = (sentAtMs: MonotonicMs, changedAtMs: PastList['changedAtMs']) => ({
-  id: randomUUID(),
-  place: NO_PLACE,
-  isRestored: false,
-  sentAtMs,
-  changedAtMs,
-  decisions: [],
-});
+type ToldByStore = Pick<CachedList, 'version'> & Partial<CachedList>;

@@ -43,5 +43,8 @@ export class LoadError extends Error {
   }
 }
 
+/** Of everything that is under way when the service stops. */
+export const STOPPING = new LoadError('unreachable', 'the service is stopping');
+
 type LoadErrorDetails = ErrorOptions &
   Partial<Pick<LoadError, 'retryAfterMs' | 'upstreamStatus' | 'reasonCode' | 'fields'>>;

@@ -1,45 +1,79 @@
 import type { MonotonicMs } from '../clock.ts';
 
-// Which of two lists is kept: the one that is held here, or the one that the shared store has?
+// Which of two lists is kept: the cached one, or the one that the shared store has?
 // Pure. The order is the one in which the store took the lists; no wall clock has a part in it.
 
-/** Where a list stands in the order of the shared store. */
-export interface StorePlace {
-  /** Names the series of versions in the store; empty while no store has taken any. */
-  readonly register: string;
+/** How far a series of lists in the store got. */
+export interface SeriesVersion {
+  /** Names the series: a store that is empty begins a new one. Empty: no store had a list yet. */
+  readonly series: string;
   /** Grows with each list that the store takes. */
-  readonly version: number;
-  /**
-   * The id of the list that the store took at this version: this list, or the one that it is to
-   * follow.
-   */
-  readonly id: string;
+  readonly number: number;
 }
 
+/** The version that the store had when it took the list, or when the list was loaded. */
+export interface ListVersion extends SeriesVersion {
+  /**
+   * The list that the store had at this version: the list itself, once the store has taken it;
+   * until then the list that it is to replace. Empty where the store has another list, which is
+   * not replaced.
+   */
+  readonly listId: string;
+  /**
+   * How far the series before this one got, newest first: a store that has lost what it had begins
+   * another one, and may come back with an earlier one.
+   */
+  readonly former: readonly SeriesVersion[];
+}
+
+/** More losses of a store than that are forgotten. */
+export const MAX_FORMER = 8;
+
 /** Of a list before any store has taken one. */
-export const NO_PLACE: StorePlace = { register: '', version: 0, id: '' };
+export const NO_VERSION: ListVersion = { series: '', number: 0, listId: '', former: [] };
+
+/** `next`, with the series that came before it: that of `earlier`, and those before that. */
+export const versionFollowing = (next: ListVersion, earlier: ListVersion): ListVersion => {
+  const known = [...next.former, earlier, ...earlier.former];
+  const former = known
+    // Without what a version has besides, which would be copied with each series, and grow.
+    .map(({ series, number }): SeriesVersion => ({ series, number }))
+    .filter(
+      ({ series }, index) =>
+        series !== '' &&
+        series !== next.series &&
+        known.findIndex((other) => other.series === series) === index,
+    );
+  return { ...next, former: former.slice(0, MAX_FORMER) };
+};
+
+/** Whether the store took the one after the other; false also where they have no order. */
+const isAfter = (some: ListVersion, other: ListVersion): boolean =>
+  some.series === other.series
+    ? some.number > other.number
+    : some.former.some(({ series, number }) => series === other.series && number >= other.number);
 
 /** A list as far as the order is concerned. */
 export interface OrderedList {
   readonly id: string;
-  readonly place: StorePlace;
-  /**
-   * It came from the snapshot, and no store has confirmed it since: what it says may be long past.
-   */
-  readonly isRestored: boolean;
+  readonly version: ListVersion;
+  readonly isUnconfirmed: boolean;
   /** The operators' decisions that it is based on, newest first. */
   readonly decisions: readonly { readonly id: string; readonly madeAtMs: MonotonicMs }[];
-  /** When the provider sent it. */
-  readonly sentAtMs: MonotonicMs;
-  readonly isAgeUnknown?: boolean | undefined;
+  readonly loadedAtMs: MonotonicMs;
+  readonly isAgeUnknown: boolean;
 }
 
-export const isSamePlace = (some: StorePlace, other: StorePlace): boolean =>
-  some.register === other.register && some.version === other.version && some.id === other.id;
+export const isSameVersion = (some: ListVersion, other: ListVersion): boolean =>
+  some.series === other.series && some.number === other.number && some.listId === other.listId;
 
 /** Whether the store has taken the list. */
-export const isSaved = ({ id, place }: Pick<OrderedList, 'id' | 'place'>): boolean =>
-  place.id === id;
+export const isSaved = ({ id, version }: Pick<OrderedList, 'id' | 'version'>): boolean =>
+  version.listId === id;
+
+/** Whether a list that the store has not taken was loaded when the store had the other one. */
+const isSuccessor = (some: OrderedList, other: OrderedList): boolean =>
+  some.version.listId === other.id;
 
 type Choice = 'ours' | 'theirs';
 
@@ -52,24 +86,17 @@ export const chooseList = <L extends OrderedList>(
   theirs: L,
   refuses: (next: L, current: L) => boolean,
 ): Choice => {
-  // Nobody has written since the list from which ours was loaded.
-  if (ours.place.id === theirs.id) return 'ours';
-  const isSameSeries = ours.place.register === theirs.place.register;
-  if (ours.isRestored) {
-    const isLater = isSameSeries && ours.place.version > theirs.place.version;
-    return isLater ? 'ours' : 'theirs';
-  }
+  // Nobody has written since ours was loaded.
+  if (isSuccessor(ours, theirs)) return 'ours';
+  if (ours.isUnconfirmed) return isAfter(ours.version, theirs.version) ? 'ours' : 'theirs';
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
-  if (isSameSeries && isSaved(ours) && theirs.place.version > ours.place.version) return 'theirs';
+  if (isSaved(ours) && isAfter(theirs.version, ours.version)) return 'theirs';
   // Two histories, because the store was away, or has lost what it had.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';
-  const [isOurAgeUnknown, isTheirAgeUnknown] = [ours.isAgeUnknown, theirs.isAgeUnknown].map(
-    Boolean,
-  );
-  if (isOurAgeUnknown !== isTheirAgeUnknown) return isOurAgeUnknown ? 'theirs' : 'ours';
-  return ours.sentAtMs > theirs.sentAtMs ? 'ours' : 'theirs';
+  if (ours.isAgeUnknown !== theirs.isAgeUnknown) return ours.isAgeUnknown ? 'theirs' : 'ours';
+  return ours.loadedAtMs > theirs.loadedAtMs ? 'ours' : 'theirs';
 };
 
 /** Whose last decision came later; undefined where both have the same one, or none. */

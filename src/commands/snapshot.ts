@@ -1,3 +1,4 @@
+import { isAcceptance } from '../banks/guard/guard.ts';
 import { systemClock } from '../clock.ts';
 import { ConfigError, secretsOf, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
@@ -32,7 +33,7 @@ export const snapshot = async (file: string, context: ServeContext): Promise<num
   const { failure, unwritten, count } = await loadOnce(config, context);
   if (failure)
     return fail(
-      failure.kind === 'shrunk' || failure.kind === 'drifted'
+      isAcceptance(failure.kind)
         ? `Compared with the list in ${shown}, ${failure.message}. To save it all the same, remove that file first.`
         : `The list could not be loaded: ${failure.message}. The command doctor reports each step.`,
     );
@@ -60,8 +61,8 @@ const loadOnce = async (config: Config, { version, redaction }: ServeContext) =>
   );
   await core.restore();
   const failure = await core.list.refresh();
-  const { held } = core.list.status();
+  const { cached } = core.list.status();
   // Resolves once the list has been written.
   await core.stop();
-  return { failure, unwritten, count: held?.count ?? 0 };
+  return { failure, unwritten, count: cached?.count ?? 0 };
 };

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
+import { MAX_PATH_DEPTH } from '../json.ts';
 import {
   MAX_SECRET_BYTES,
   type Secret,
@@ -71,8 +72,9 @@ export const toOneOf =
 const toUrl = (text: string, protocols: readonly string[], problem: string): URL => {
   if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
     throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
-  // URL would leave line breaks and tabs out.
-  if (/[\s\p{Cc}]/u.test(text)) throw new InvalidValue(problem);
+  // URL would leave line breaks and tabs out, and take long to find the host behind many signs.
+  if (/[\s\p{Cc}]/u.test(text) || text.split('@', MAX_AT_SIGNS + 2).length > MAX_AT_SIGNS + 1)
+    throw new InvalidValue(problem);
   if (isHostTooLong(text))
     throw new InvalidValue(`has a host name of more than ${MAX_HOST_CHARS} characters`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -80,10 +82,13 @@ const toUrl = (text: string, protocols: readonly string[], problem: string): URL
   return url;
 };
 
+/** A password may have some that are not percent-encoded. */
+const MAX_AT_SIGNS = 20;
+
 /** Whether the address `url` has a host that no name can have, which takes long to parse. */
 const isHostTooLong = (url: string): boolean => {
   const [authority = ''] = url.replace(/^[^:]*:[/\\]*/, '').split(/[/\\?#]/, 1);
-  const [host = ''] = authority.slice(authority.lastIndexOf('@') + 1).split(/:\d*$/, 1);
+  const host = authority.slice(authority.lastIndexOf('@') + 1).replace(/:\d*$/, '');
   return host.length > MAX_HOST_CHARS;
 };
 
@@ -146,8 +151,10 @@ export interface EgressProxy {
 export const toEgressProxy = (text: string): EgressProxy => {
   const problem =
     'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128';
-  const url = toUrl(text.includes('://') ? text : `http://${text}`, WEB, problem);
-  if (url.pathname !== '/' || /[?#]/.test(text)) throw new InvalidValue(problem);
+  const address = text.includes('://') ? text : `http://${text}`;
+  // A path, a query or a fragment, which could take long to parse.
+  if (!/^[^:]*:\/\/[^/?#\\]*\/?$/.test(address)) throw new InvalidValue(problem);
+  const url = toUrl(address, WEB, problem);
   const credentials = toCredentials(url).join(':');
   return {
     url: new URL(url.origin),
@@ -260,15 +267,13 @@ export const toFields = (text: string) => {
 
 /** Where the list is in the provider's answer: names of members, with dots between them. */
 export const toListPath = (text: string): string => {
-  const names = text.split('.', MAX_PATH_NAMES + 1);
-  if (names.length > MAX_PATH_NAMES || !names.every(isFieldName))
+  const names = text.split('.', MAX_PATH_DEPTH + 1);
+  if (names.length > MAX_PATH_DEPTH || !names.every(isFieldName))
     throw new InvalidValue(
-      `is not the path of a list; use up to ${MAX_PATH_NAMES} names with dots between them, such as data or data.banks`,
+      `is not the path of a list; use up to ${MAX_PATH_DEPTH} names with dots between them, such as data or data.banks`,
     );
   return text;
 };
-
-const MAX_PATH_NAMES = 8;
 
 const isFieldName = (text: string): boolean =>
   /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';
@@ -289,10 +294,13 @@ export const toOrigins = (text: string): '*' | readonly string[] => {
 
 /** RFC 6454 section 6.2. */
 const isOrigin = (text: string): boolean =>
+  text.length <= MAX_ORIGIN_CHARS &&
   /^https?:\/\/[\x21-\x7e]*$/.test(text) &&
   !isHostTooLong(text) &&
   URL.canParse(text) &&
   new URL(text).origin === text;
+
+const MAX_ORIGIN_CHARS = 'https://'.length + MAX_HOST_CHARS + ':65535'.length;
 
 /**
  * The number of proxies in front, or their addresses. `true` would believe every client's

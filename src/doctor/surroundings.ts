@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { secretCheckIn, type Config } from '../config/config.ts';
+import { passwordsIn } from '../config/values.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
 import { targetOf } from '../regular-file.ts';
@@ -10,7 +11,6 @@ import type { Redaction } from '../secrets/redaction.ts';
 import { createSecretFiles, type SecretSource } from '../secrets/secret-files.ts';
 import { loadRedisClient } from '../sharing/redis-client.ts';
 import { CONNECT_MS, OPERATION_MS, replyCodeOf } from '../sharing/redis-connection.ts';
-import { createRedisUrl } from '../sharing/redis-store.ts';
 import { temporaryBeside } from '../sharing/replace-file.ts';
 import { tryPorts } from './ports.ts';
 import { ms, type Step } from './report.ts';
@@ -53,7 +53,9 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
     ioClock: systemClock,
     onEvent: () => undefined,
   });
-  const url = await createRedisUrl(source, secrets)().catch(() => undefined);
+  const url = await secrets
+    .reader('CACHE_REDIS_URL', source, passwordsIn)()
+    .catch(() => undefined);
   if (url === undefined)
     return {
       name: 'redis',

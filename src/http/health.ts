@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
-import { notAfter, toDate, type Clock } from '../clock.ts';
-import type { SecretFileState } from '../secrets/watched-files.ts';
+import { notAfter, toIso, type Clock } from '../clock.ts';
+import type { SecretFileState } from '../secrets/file-states.ts';
 import type { StoreState } from '../telemetry/events.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import { sendProblem } from './problems.ts';
@@ -24,12 +24,12 @@ export interface HealthOptions {
 export const createHealthz =
   ({ list, stores, secretFiles, clock, environment, version }: HealthOptions) =>
   (_req: IncomingMessage, res: ServerResponse): void => {
-    const { state, held, ageMs, failing, lastFailure } = list.status();
+    const { state, cached, ageMs, failing, lastFailure } = list.status();
     const states = stores();
     const files = secretFiles();
     const nowMs = clock.wallMs();
-    const toIso = (pastMs: number | undefined): string | null =>
-      pastMs === undefined ? null : toDate(notAfter(nowMs, pastMs)).toISOString();
+    const toShownTime = (pastMs: number | undefined): string | null =>
+      pastMs === undefined ? null : toIso(notAfter(nowMs, pastMs));
     const storesAndFilesWork =
       states.every((store) => !store.failing) && files.every((file) => !file.unusable);
     const isWell = state === 'fresh' && !failing && storesAndFilesWork;
@@ -39,24 +39,24 @@ export const createHealthz =
       version,
       list: {
         state,
-        count: held?.count ?? 0,
+        count: cached?.count ?? 0,
         ageSeconds: ageMs === undefined ? null : Math.round(ageMs / 1_000),
-        lastSuccess: toIso(held?.receivedAtMs),
-        lastChanged: toIso(held?.changedAtMs),
+        lastSuccess: toShownTime(cached?.loadedAtWallMs),
+        lastChanged: toShownTime(cached?.changedAtMs),
         lastFailure: lastFailure?.kind ?? null,
-        lastFailureAt: toIso(lastFailure?.atMs),
-        failingSince: toIso(failing?.sinceMs),
+        lastFailureAt: toShownTime(lastFailure?.atMs),
+        failingSince: toShownTime(failing?.sinceMs),
       },
       stores: Object.fromEntries(
         states.map((store) => [
           store.name,
-          { works: store.failing === undefined, failingSince: toIso(store.failing?.sinceMs) },
+          { works: store.failing === undefined, failingSince: toShownTime(store.failing?.sinceMs) },
         ]),
       ),
       secretFiles: Object.fromEntries(
         files.map(({ variable, unusable }) => [
           variable,
-          { usable: unusable === undefined, unusableSince: toIso(unusable?.sinceMs) },
+          { usable: unusable === undefined, unusableSince: toShownTime(unusable?.sinceMs) },
         ]),
       ),
     });

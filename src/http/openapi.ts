@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
-import type { HeldList } from '../banks/cached-list.ts';
+import type { CachedList } from '../banks/cached-list.ts';
 import { entryGroups } from '../banks/reading/entry-groups.ts';
 import {
   countFilled,
@@ -26,16 +26,18 @@ export const createOpenApiRoute = ({
   list,
   ...options
 }: OpenApiOptions & { readonly list: BankList }) => {
-  let newest: { readonly held: HeldList | undefined; readonly body: Buffer } | undefined;
+  let newest: { readonly cached: CachedList | undefined; readonly body: Buffer } | undefined;
   return (_req: IncomingMessage, res: ServerResponse): void => {
-    const { held } = list.status();
-    if (!newest || newest.held !== held) {
-      const observed = held && observeFields(held);
+    const { cached } = list.status();
+    if (!newest || newest.cached !== cached) {
+      const observed = cached && observeFields(cached);
       newest = {
-        held,
+        cached,
         // As bytes, which all clients share that do not read them.
         body: Buffer.from(
-          JSON.stringify(createOpenApi({ ...options, observed, bank: held && firstBank(held) })),
+          JSON.stringify(
+            createOpenApi({ ...options, observed, bank: cached && firstBank(cached) }),
+          ),
         ),
       };
     }
@@ -100,7 +102,7 @@ const bankSchema = (
 };
 
 /** Parses no more of the list than its beginning. */
-const firstBank = ({ representations }: HeldList): unknown =>
+const firstBank = ({ representations }: CachedList): unknown =>
   entryGroups(representations.identity.body).next().value?.[0];
 
 /** What frontends can rely on, as long as the guard keeps it. */

@@ -4,7 +4,7 @@ import { isIPv4 } from 'node:net';
 import type { DestinationStream, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
-import { toDate } from '../clock.ts';
+import { toIso } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { RequestEvent } from '../telemetry/events.ts';
 import type { ClientAddress } from './client-address.ts';
@@ -246,7 +246,7 @@ const createIsoTime = (): (() => string) => {
   let text = '';
   return () => {
     const nowMs = Date.now();
-    if (nowMs !== lastMs) text = toDate(nowMs).toISOString();
+    if (nowMs !== lastMs) text = toIso(nowMs);
     lastMs = nowMs;
     return text;
   };

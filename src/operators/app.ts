@@ -3,10 +3,10 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import type { RequestHandler } from 'express';
 import type { DestinationStream, Logger } from 'pino';
-import { ACCEPTANCES, type Acceptance } from '../banks/guard/guard.ts';
+import { ACCEPTANCES, isAcceptance, type Acceptance } from '../banks/guard/guard.ts';
 import type { LoadErrorKind } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
-import { toDate } from '../clock.ts';
+import { toIso } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createApp, type AppOptions } from '../http/app.ts';
 import { createClientAddress } from '../http/client-address.ts';
@@ -132,7 +132,9 @@ const file = (name: string, type: string): RequestHandler => {
 const createRefresh =
   ({ list, core }: ManagementServerOptions): RequestHandler =>
   async (req, res) => {
-    const accept = toAcceptances(req.query['accept']);
+    // A longer one names something else, and takes time to read.
+    const isShort = req.url.length <= MAX_REFRESH_TARGET;
+    const accept = isShort ? toAcceptances(req.query['accept']) : undefined;
     if (!accept) {
       sendProblem(res, 'bad_request', {
         detail: `accept can be ${ACCEPTANCES.join(' or ')}, or both with a comma between them.`,
@@ -141,7 +143,7 @@ const createRefresh =
     }
     const acceptedBefore = core.tokenAccepted();
     const { problems, verified } = await core.renewSecrets();
-    const before = list.status().held?.representations;
+    const before = list.status().cached?.representations;
     const failure = await list.refresh(accept, res.get('X-Request-Id'));
     if (failure) {
       const { kind, message } = failure;
@@ -156,12 +158,12 @@ const createRefresh =
       });
       return;
     }
-    const { held, isShared } = list.status();
+    const { cached, isShared } = list.status();
     const accepted = core.tokenAccepted();
     const response = {
-      outcome: held?.representations === before ? 'unchanged' : 'changed',
-      count: held?.count,
-      rejected: held && countRejected(held.rejected),
+      outcome: cached?.representations === before ? 'unchanged' : 'changed',
+      count: cached?.count,
+      rejected: cached && countRejected(cached.rejected),
       // Undefined, and so left out, where there is no Redis to share it through.
       shared: isShared,
       token: {
@@ -173,6 +175,9 @@ const createRefresh =
     };
     sendUncached(res, JSON_TYPE, JSON.stringify(response));
   };
+
+/** In characters; the longest that means something has 31. */
+const MAX_REFRESH_TARGET = 200;
 
 /** What `POST /refresh` needs of the core. */
 interface CoreSecrets {
@@ -193,8 +198,6 @@ interface CoreSecrets {
   }>;
 }
 
-const toIso = (wallMs: number): string => toDate(wallMs).toISOString();
-
 /** Each variable, with the time since which the content of its file is in use. */
 const toMembers = (files: readonly SecretFileInUse[]) =>
   Object.fromEntries(
@@ -207,9 +210,6 @@ const toAcceptances = (accept: unknown): readonly Acceptance[] | undefined => {
   const named = typeof accept === 'string' ? accept.split(',') : [''];
   return named.every(isAcceptance) ? named : undefined;
 };
-
-const isAcceptance = (text: string): text is Acceptance =>
-  ACCEPTANCES.some((known) => known === text);
 
 /**
  * How a list that is refused for `kind` can be accepted, together with what was accepted already.

@@ -35,7 +35,7 @@ export const readAnswer = async (
     status: response.statusCode,
     contentType: headerOf(response, 'content-type'),
     retryAfter: headerOf(response, 'retry-after'),
-    link: headerOf(response, 'link'),
+    link: listHeaderOf(response, 'link'),
   };
   if (hasMeaning(answer.status))
     return { ...answer, body: await readBody(response, maxBytes, signal) };
@@ -48,6 +48,10 @@ export const readAnswer = async (
 export const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
   [headers[name]].flat()[0];
 
+/** The value of a header that is a list, which may be in several lines (RFC 9110, section 5.3). */
+const listHeaderOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
+  headers[name] && [headers[name]].flat().join(', ');
+
 /**
  * Collects a body as it is decompressed, in one buffer: neither a bomb nor a body in pieces of one
  * byte, each of which would be an object, costs more memory than `maxBytes`.
@@ -57,7 +61,7 @@ const readBody = async (
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Buffer> => {
-  const decoder = decoderFor(headerOf(response, 'content-encoding'));
+  const decoder = decoderFor(listHeaderOf(response, 'content-encoding'));
   // The system gives the memory only where bytes are written.
   const body = Buffer.allocUnsafeSlow(maxBytes);
   let bytes = 0;

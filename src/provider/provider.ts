@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import type { Load } from '../banks/loading/list-load.ts';
-import { LoadError } from '../banks/load-error.ts';
+import { STOPPING } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import type { SecretFiles } from '../secrets/secret-files.ts';
 import { createTlsContextSource } from '../secrets/tls-files.ts';
@@ -127,7 +127,7 @@ export const createProvider = (
      */
     tokenAccepted: (): TokenAcceptance | undefined => accepted?.since,
     /** Ends a request for a token, and tells of nothing any more. A load ends by its own signal. */
-    close: (): void => closing.abort(new LoadError('unreachable', 'the service is stopping')),
+    close: (): void => closing.abort(STOPPING),
   };
 };
 

@@ -20,7 +20,9 @@ export const encodedForms = (secret: string): readonly string[] => {
     .replaceAll(/[-_.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll('%20', '+');
   const encoded = [text, percentEncoded, formEncoded, eagerlyEncoded, escapeForForms(text)];
-  const inLowerCase = encoded.map((form) => form.replaceAll(/%../g, (code) => code.toLowerCase()));
+  const inLowerCase = encoded.map((form) =>
+    form.replaceAll(/(?:%..)+/g, (codes) => codes.toLowerCase()),
+  );
   const base64 = encoded.flatMap(base64Cores);
   // A secret that is Base64 itself, such as a key, may be written in base64url too.
   const base64url = [text.replace(/={1,2}$/, ''), ...base64].map((form) =>

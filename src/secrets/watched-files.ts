@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { ReadLimits } from '../regular-file.ts';
+import { createFileStates, type FileStatesOptions } from './file-states.ts';
 
 // The life cycle of files that the service reads while it runs. They are read at each use, twice a
 // second and by POST /refresh, so that rotation and swapped symbolic links need no notification by
-// the file system, which not every volume supports. A change of their state is one event.
+// the file system, which not every volume supports.
 
 /**
  * There is no secret to use. The message names the variable and what is wrong with its file, never
@@ -19,18 +20,6 @@ export interface FileProblem {
   readonly text: string;
 }
 
-/** Why a file cannot be used, and what happens meanwhile. */
-export interface FileFault {
-  readonly problem: string;
-  readonly consequence: string;
-}
-
-export interface SecretFileState {
-  readonly variable: string;
-  /** Undefined while the file is usable. `sinceMs` is in wall-clock milliseconds. */
-  readonly unusable: (FileFault & { readonly sinceMs: number }) | undefined;
-}
-
 export interface SecretFileInUse {
   readonly variable: string;
   /**
@@ -39,10 +28,6 @@ export interface SecretFileInUse {
    */
   readonly sinceMs: number;
 }
-
-export type SecretFileEvent =
-  | ({ readonly type: 'secret-file-unusable'; readonly variable: string } & FileFault)
-  | { readonly type: 'secret-file-usable'; readonly variable: string };
 
 /** Files that are used together: `value` is what they hold; undefined where that is not usable. */
 export interface Reading<T> {
@@ -71,16 +56,15 @@ const LOOK_EVERY_MS = 500;
 /** A file that is written in place is empty for some milliseconds. */
 const CONFIRM_AFTER_MS = 100;
 
-export interface WatchedFilesOptions {
+export interface WatchedFilesOptions extends FileStatesOptions {
   readonly clock: Clock;
   /** Measures the deadlines of real input and output. */
   readonly ioClock: Clock;
-  readonly onEvent: (event: SecretFileEvent) => void;
 }
 
 export const createWatchedFiles = (options: WatchedFilesOptions) => {
   const { clock, ioClock } = options;
-  const states = createStates(options);
+  const states = createFileStates(options);
   const groups: {
     readonly variables: readonly string[];
     readonly reread: () => Promise<void>;
@@ -98,26 +82,19 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
     let last: T | undefined;
     let sinceMs = 0;
     let why = '';
-    /** Readings are numbered as they start. */
-    let started = 0;
-    let newestTaken = 0;
     const reread = async (): Promise<void> => {
-      started += 1;
-      const number = started;
       let reading = await read({ clock: ioClock }, last);
       if (reading.value === undefined && last !== undefined && states.areUsable(variables)) {
         await new Promise<void>((resolve) => void ioClock.after(CONFIRM_AFTER_MS, resolve));
         reading = await read({ clock: ioClock }, last);
       }
       const { value, problems } = reading;
-      // One that was overtaken has read an older state of the files.
-      if (number < newestTaken) return;
-      newestTaken = number;
-      if (value !== last) {
+      const next = value === undefined && withdrawal === undefined ? last : value;
+      if (next !== last) {
         sinceMs = clock.wallMs();
         states.forgetUse(variables);
       }
-      if (value !== undefined || withdrawal !== undefined) last = value;
+      last = next;
       why = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ');
       const kept = last === undefined ? 'there is none to use' : 'the last usable one stays in use';
       for (const variable of variables) {
@@ -173,52 +150,6 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
     stop: (): void => {
       isWatching = false;
       cancelNext();
-    },
-  };
-};
-
-/** The states of files, by their variables. A change of one is an event. */
-const createStates = ({ clock, onEvent }: WatchedFilesOptions) => {
-  const states = new Map<string, SecretFileState>();
-  /** Of the files whose present content was refused where it was used. */
-  const refusals = new Map<string, FileFault>();
-
-  const change = (variable: string, fault: FileFault | undefined): void => {
-    const { sinceMs = clock.wallMs(), problem } = states.get(variable)?.unusable ?? {};
-    if (problem === fault?.problem) return;
-    states.set(variable, { variable, unusable: fault && { sinceMs, ...fault } });
-    onEvent(
-      fault
-        ? { type: 'secret-file-unusable', variable, ...fault }
-        : { type: 'secret-file-usable', variable },
-    );
-  };
-
-  return {
-    add: (variable: string): void => void states.set(variable, { variable, unusable: undefined }),
-    all: (): readonly SecretFileState[] => [...states.values()],
-    unusable: () =>
-      [...states.values()].flatMap(({ variable, unusable }) =>
-        unusable ? [{ variable, ...unusable }] : [],
-      ),
-    areUsable: (variables: readonly string[]): boolean =>
-      variables.every((variable) => !states.get(variable)?.unusable),
-    noteReading: (variable: string, fault: FileFault | undefined): void =>
-      change(variable, fault ?? refusals.get(variable)),
-    /**
-     * Notes what using the content of a file has shown: that it is refused, or with `undefined` that
-     * it works. A refusal is a fault of the file, until it has another content or works. Ignored
-     * where the secret is in no file.
-     */
-    noteUse: (variable: string, refusal: FileFault | undefined): void => {
-      if (!states.has(variable)) return;
-      const isKnown = refusals.delete(variable);
-      if (refusal) refusals.set(variable, refusal);
-      if (refusal || isKnown) change(variable, refusal);
-    },
-    /** The files have another content. */
-    forgetUse: (variables: readonly string[]): void => {
-      for (const variable of variables) refusals.delete(variable);
     },
   };
 };

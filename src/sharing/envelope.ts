@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { HeldList, SavedList } from '../banks/cached-list.ts';
+import type { CachedList, SavedList } from '../banks/cached-list.ts';
 import { CONTENT_CHARS } from '../banks/guard/memory.ts';
-import type { StorePlace } from '../banks/order.ts';
+import type { ListVersion } from '../banks/order.ts';
 import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
 import { wall } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { isJsonObject, parseJson } from '../json.ts';
 import { MAX_PAST_BYTES, readPast, writePast } from './saved-past.ts';
-import { isWholeUpTo, MAX_TIME_MS, type Moment } from './saved-values.ts';
+import { isWholeUpTo, MAX_TIME_MS, toSavedTime, type Moment } from './saved-values.ts';
 import { SIGNATURE_CHARS, type Signing } from './signing.ts';
 import { StoreError } from './list-store.ts';
 
@@ -19,7 +19,7 @@ import { StoreError } from './list-store.ts';
 //
 //     {"format":"banks-bff/list","version":1,"provenance":"…","checksum":"…"}
 //     {"receivedAtMs":1767225600000,"changedAtMs":1767225600000,"banks":[…]}
-//     {"id":"…","place":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…],…}
+//     {"id":"…","version":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…],…}
 //     signature
 //
 // The times of the third line (saved-past.ts) are durations, from the moment `savedAtMs` by the
@@ -57,6 +57,8 @@ export interface EnvelopeOptions {
   /** The contract of the provider's lists. */
   readonly contract: ListContract;
   readonly signing: Signing;
+  /** A list that was saved in the future, by the clock that reads it, counts as older than this. */
+  readonly ttlMs: number;
   /** Measures the slices in which a list is read; the system's unless given. */
   readonly clock?: ReadOptions['clock'];
 }
@@ -65,7 +67,8 @@ export type Envelope = ReturnType<typeof createEnvelope>;
 
 /** More than the header line and the times ever take. */
 const MAX_HEADER_LINE_BYTES = 1024;
-export const createEnvelope = ({ provenance, contract, signing, clock }: EnvelopeOptions) => {
+export const createEnvelope = (options: EnvelopeOptions) => {
+  const { provenance, contract, signing, ttlMs, clock } = options;
   // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
   const maxBytes =
@@ -90,12 +93,12 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
     /** The largest envelope in bytes; a reader needs no more. */
     maxBytes,
     /** @throws {SecretFileError} if there is to be a signature, and no key is usable */
-    seal: async (saved: HeldList, place: StorePlace, moment: Moment): Promise<Buffer> => {
-      const { json, receivedAtMs, changedAtMs, decisions } = saved;
+    seal: async (saved: CachedList, version: ListVersion, moment: Moment): Promise<Buffer> => {
+      const { json, loadedAtWallMs, changedAtMs, decisions } = saved;
       const times = JSON.stringify({
-        receivedAtMs: Math.max(0, Math.round(receivedAtMs)),
-        changedAtMs: Math.max(0, Math.round(changedAtMs)),
-        acceptedAtMs: decisions[0] && Math.max(0, Math.round(decisions[0].acceptedAtMs)),
+        receivedAtMs: toSavedTime(loadedAtWallMs),
+        changedAtMs: toSavedTime(changedAtMs),
+        acceptedAtMs: decisions[0] && toSavedTime(decisions[0].madeAtWallMs),
       });
       const list = Buffer.concat([
         Buffer.from(`${times.slice(0, -1)},"banks":`),
@@ -112,18 +115,16 @@ export const createEnvelope = ({ provenance, contract, signing, clock }: Envelop
       const sealed = Buffer.concat([
         Buffer.from(`${JSON.stringify(header)}\n`),
         list,
-        Buffer.from(`\n${writePast(saved, place, moment)}\n`),
+        Buffer.from(`\n${writePast(saved, version, moment)}\n`),
       ]);
       return signing.sign('list', sealed);
     },
     /**
-     * @param ttlMs what a list counts as older than if it was saved in the future, by the clock
-     *   that reads: one of the two is wrong, and it is renewed at once
      * @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message
      *   says which
      * @throws {SecretFileError} if there should be a signature, and no key is usable
      */
-    open: async (bytes: Buffer, moment: Moment, ttlMs: number): Promise<SavedList> => {
+    open: async (bytes: Buffer, moment: Moment): Promise<SavedList> => {
       if (bytes.length > maxBytes)
         throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
       const [headerLine, list, pastLine] = split(await signing.verify('list', bytes));

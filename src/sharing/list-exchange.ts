@@ -1,20 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import type { HeldList, SavedList } from '../banks/cached-list.ts';
+import type { CachedList, SavedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { chooseList, isSamePlace, isSaved, type StorePlace } from '../banks/order.ts';
+import {
+  chooseList,
+  isSameVersion,
+  isSaved,
+  versionFollowing,
+  type ListVersion,
+} from '../banks/order.ts';
 import { describeStoreFailure, type StoreReport } from './list-store.ts';
 import type { ListRewrite } from './list-rewrite.ts';
-import type { RedisStore, StoreContent } from './redis-store.ts';
-import type { RedisView } from './redis-view.ts';
+import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
 
-// Makes the list that is held here and the one in Redis the same: takes the one that is there, or
-// writes the one that is held.
+// Makes the cached list and the one in Redis the same: takes the one that is there, or
+// writes the cached one.
 
 export interface ListExchangeOptions {
-  readonly store: Pick<RedisStore, 'readList' | 'readPreviousVersionsList' | 'isConnected'>;
-  readonly view: RedisView;
+  readonly store: RedisStore;
   readonly lease: Pick<SharedLease, 'end'>;
   readonly rewrite: ListRewrite;
   readonly keeper: ListKeeper;
@@ -32,71 +36,93 @@ interface Outcome {
 const DONE: Outcome = { again: false };
 const AGAIN: Outcome = { again: true };
 
-/** The list in Redis; without a head it was saved by the previous version of this service. */
-interface TheirList {
-  readonly list: SavedList;
-  readonly head: Buffer | undefined;
-}
-
 export const createListExchange = (options: ListExchangeOptions) => {
-  const { store, view, lease, rewrite, keeper, report } = options;
-  const { cached } = keeper;
+  const { store, lease, rewrite, keeper, report } = options;
+  const { cache } = keeper;
   /** Redis has been looked at before: that it is empty is worth one line. */
   let isKnown = false;
   /** A list that is not used here, and is not replaced either: it need not be read again. */
   let refused: { readonly head: Buffer; readonly problem: string } | undefined;
 
   /** A list that cannot be used counts as none, and is a problem. */
-  const readTheirs = async ({
-    head,
-    place,
-  }: StoreContent): Promise<{
-    readonly theirs?: TheirList | undefined;
-    readonly problem?: string;
-  }> => {
+  const readTheirs = async (
+    read: () => Promise<SavedList | undefined>,
+  ): Promise<{ readonly theirs?: SavedList | undefined; readonly problem?: string }> => {
     try {
-      if (head) {
-        const theirs = await store.readList();
-        if (theirs) rewrite.end();
-        return { theirs };
-      }
-      // An upgrade.
-      const list = place || cached.served() ? undefined : await store.readPreviousVersionsList();
-      return { theirs: list && { list, head } };
+      return { theirs: await read() };
     } catch (error) {
       if (!store.isConnected()) throw error;
       return { problem: describeStoreFailure(error) };
     }
   };
 
-  const isTheirsKept = (ours: HeldList | undefined, theirs: SavedList): boolean => {
+  const isTheirsKept = (ours: CachedList | undefined, theirs: SavedList): boolean => {
     if (!ours) return true;
     if (!keeper.isUsable(theirs)) return false;
     return !keeper.isUsable(ours) || chooseList(ours, theirs, keeper.refuses) === 'theirs';
   };
 
-  const adopt = async ({ list, head }: TheirList, ours: HeldList | undefined): Promise<Outcome> => {
+  /** The outcome has a problem where the list is refused here. */
+  const takeTheirs = async (theirs: SavedList, ours: CachedList | undefined): Promise<Outcome> => {
     try {
-      if (!(await keeper.restore(list, ours))) return AGAIN;
+      return (await keeper.takeSaved(theirs, ours)) ? DONE : AGAIN;
     } catch (error) {
       if (!(error instanceof LoadError)) throw error;
-      // It may be right for other replicas: it is not replaced, and what is held here goes on
+      // It may be right for other replicas: it is not replaced, and the cached one goes on
       // beside it.
-      const problem = describeStoreFailure(error);
-      if (ours && isSaved(ours)) keeper.confirm(ours, { ...ours.place, id: '' });
-      if (head) refused = { head, problem };
-      return { again: false, problem };
+      if (ours && isSaved(ours)) keeper.markUnsaved(ours);
+      return { again: false, problem: describeStoreFailure(error) };
     }
-    // What the previous version has saved is still to be written in this one's place.
-    return { again: !head && cached.served() !== undefined };
   };
 
-  const publish = async (ours: HeldList, theirs: StorePlace | undefined): Promise<Outcome> => {
-    const next = placeAfter(theirs, ours);
-    if (!(await view.writeList(ours, next))) return AGAIN;
-    keeper.confirm(ours, next);
-    if (cached.freshForMs() > 0) await lease.end(0);
+  const writeOurs = async (ours: CachedList, theirs: SavedList | undefined): Promise<Outcome> => {
+    const next = nextVersion(theirs?.version, ours);
+    const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
+    if (!(await store.writeList(list, next))) return AGAIN;
+    keeper.markSaved(list, next);
+    if (cache.freshForMs() > 0) await lease.end(0);
     return DONE;
+  };
+
+  /** Redis has no list: it is new, has lost its own, or has one of the previous version only. */
+  const whenEmpty = async (ours: CachedList | undefined): Promise<Outcome> => {
+    const isServed = ours !== undefined && keeper.isUsable(ours);
+    const { theirs, problem } = isServed ? {} : await readTheirs(store.readPreviousVersionsList);
+    if (!isKnown && !theirs) report.empty();
+    isKnown = true;
+    if (isServed) return writeOurs(ours, undefined);
+    // What the previous version has saved may be cached already, and too old to be served.
+    if (!theirs || theirs.id === ours?.id || !isTheirsKept(ours, theirs))
+      return { again: false, problem };
+    const outcome = await takeTheirs(theirs, ours);
+    // It is still to be written as this version does.
+    return outcome === DONE && cache.served() ? AGAIN : outcome;
+  };
+
+  /** Redis has a list that is not the cached one, or that came from the snapshot too. */
+  const whenOther = async (head: Buffer, ours: CachedList | undefined): Promise<Outcome> => {
+    if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
+    // Another replica may have written a newer one since the look, which is as good.
+    const { theirs, problem } = await readTheirs(store.readList);
+    if (theirs) rewrite.end();
+    isKnown = true;
+    if (ours && theirs?.id === ours.id) {
+      // A snapshot has its age from the wall clock, which may have been wrong; Redis knows better.
+      keeper.confirm(theirs);
+      return DONE;
+    }
+    if (theirs && isTheirsKept(ours, theirs)) {
+      const outcome = await takeTheirs(theirs, ours);
+      if (outcome.problem !== undefined) refused = { head, problem: outcome.problem };
+      return outcome;
+    }
+    if (ours && keeper.isUsable(ours)) {
+      const { again } = await writeOurs(ours, theirs);
+      return { again, problem };
+    }
+    // There is nothing to serve, and nothing that can be used: the others may have the list.
+    const again = !theirs && (await rewrite.ask(head));
+    return { again, problem };
   };
 
   /**
@@ -104,42 +130,30 @@ export const createListExchange = (options: ListExchangeOptions) => {
    * @throws {StoreError | SecretFileError} where Redis cannot be used
    */
   return async (): Promise<Outcome> => {
-    const content = await view.look();
-    const { head, place } = content;
-    const ours = cached.get();
-    const isSame = ours !== undefined && place?.id === ours.id;
-    if (isSame && !ours.isRestored) {
-      // Another replica may have written it again, as another version.
-      if (!isSamePlace(place, ours.place)) keeper.confirm(ours, place);
-      return DONE;
-    }
-    if (head && refused?.head.equals(head)) return { again: false, problem: refused.problem };
-    const { theirs, problem } = await readTheirs(content);
-    if (theirs?.head && head && !theirs.head.equals(head)) return AGAIN;
-    if (isSame && theirs) {
-      // A snapshot has its age from the wall clock, which may have been wrong; Redis knows better.
-      keeper.confirm(ours, place, theirs.list);
-      return DONE;
-    }
-    if (!isKnown && !head && !theirs) report.isEmpty();
-    isKnown = true;
-    // What the previous version has saved is held already, and is too old to be written again.
-    if (ours && theirs && !theirs.head && theirs.list.id === ours.id) return DONE;
-    if (theirs && isTheirsKept(ours, theirs.list)) return adopt(theirs, ours);
-    const { again } =
-      ours && keeper.isUsable(ours)
-        ? await publish(ours, theirs?.head && theirs.list.place)
-        : { again: head !== undefined && !theirs && (await rewrite.request(head)) };
-    return { again, problem };
+    const { head, version } = await store.look();
+    const ours = cache.get();
+    if (!head) return whenEmpty(ours);
+    if (!ours || version?.listId !== ours.id || ours.isUnconfirmed) return whenOther(head, ours);
+    // Another replica may have written it again, as another version.
+    if (!isSameVersion(version, ours.version)) keeper.markSaved(ours, version);
+    return DONE;
   };
 };
 
 /**
- * The place that `list` gets after the one in the store. A store without any has lost what it
- * had: the versions that it gives from then on have no order with those before.
+ * The version that `list` gets after the one in the store. A store without any has lost what it
+ * had: the versions that it gives from then on are another series.
  */
-export const placeAfter = (theirs: StorePlace | undefined, list: HeldList): StorePlace => ({
-  register: theirs?.register || randomUUID(),
-  version: Math.max(theirs?.version ?? 0, list.place.version) + 1,
-  id: list.id,
-});
+export const nextVersion = (
+  theirs: ListVersion | undefined,
+  list: Pick<CachedList, 'id' | 'version'>,
+): ListVersion =>
+  versionFollowing(
+    {
+      series: theirs?.series || randomUUID(),
+      number: Math.max(theirs?.number ?? 0, list.version.number) + 1,
+      listId: list.id,
+      former: theirs?.former ?? [],
+    },
+    list.version,
+  );

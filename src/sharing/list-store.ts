@@ -19,25 +19,31 @@ export type StoreEvent =
 
 export type StoreReport = ReturnType<typeof createStoreReport>;
 
-/** Reports what happens to a store. */
+/** Makes events of what happens to a store, so that a lasting problem is reported once. */
 export const createStoreReport = (store: StoreName, onEvent: (event: StoreEvent) => void) => {
+  /** The last failure or problem, if no success has followed. */
   let reported: string | undefined;
-  const failed = (reason: string): void => {
+  /** An operation failed: each one is an event. */
+  const failure = (reason: string): void => {
     reported = reason;
     onEvent({ type: 'store-failed', store, reason });
   };
+  /** Something is wrong with the store: one event, however often it is met. */
+  const problem = (reason: string): void => {
+    if (reason !== reported) failure(reason);
+  };
   return {
-    /** An operation failed: each one is reported. */
-    failed,
-    /** Something is wrong with it, which is reported once, however often it is met. */
-    isBad: (reason: string): void => {
-      if (reason !== reported) failed(reason);
+    failure,
+    problem,
+    /** The store could not be used. A StoreError has been reported by the connection already. */
+    error: (error: unknown): void => {
+      if (!(error instanceof StoreError)) problem(describeStoreFailure(error));
     },
-    works: (): void => {
+    success: (): void => {
       if (reported !== undefined) onEvent({ type: 'store-recovered', store });
       reported = undefined;
     },
-    isEmpty: (): void => onEvent({ type: 'store-empty', store }),
+    empty: (): void => onEvent({ type: 'store-empty', store }),
   };
 };
 

@@ -21,10 +21,11 @@ export interface RedisConnectionOptions {
   readonly noteAddress?: ((problem: string | undefined) => void) | undefined;
   /**
    * Prepares each new connection. If it rejects, the connection is closed, and tried again later.
+   * @param onNews to be called with each message
    */
-  readonly handshake: (redis: RedisClient) => Promise<void>;
+  readonly handshake: (redis: RedisClient, onNews: () => void) => Promise<void>;
   /** Measures the deadlines of real input and output. */
-  readonly clock: Clock;
+  readonly ioClock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   readonly report: StoreReport;
@@ -42,27 +43,27 @@ const FIRST_RECONNECT_MS = 100;
 const LONGEST_RECONNECT_MS = 2_000;
 
 export const createRedisConnection = (options: RedisConnectionOptions) => {
-  const { clock, random, report, noteAddress, loadClient = loadRedisClient } = options;
+  const { ioClock, random, report, noteAddress, loadClient = loadRedisClient } = options;
   const closing = new AbortController();
   let connected: RedisClient | undefined;
   let failedAttempts = 0;
   let whyOffline = 'is not connected';
   /** Of the next attempt to connect. */
   let cancelNext = (): void => {};
-  let onReady = (): void => {};
+  let onNews = (): void => {};
   let firstAttempt: Promise<void> | undefined;
 
   const within = <T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-    withDeadline(work, { limitMs, clock, timeoutError: tooLate, signal: closing.signal });
+    withDeadline(work, { limitMs, clock: ioClock, timeoutError: tooLate, signal: closing.signal });
 
   const goOffline = (error: unknown): void => {
     if (closing.signal.aborted) return;
     whyOffline = `${reasonOf(error)}; ${CONSEQUENCE}`;
-    report.isBad(whyOffline);
+    report.problem(whyOffline);
     connected?.destroy();
     connected = undefined;
     cancelNext();
-    cancelNext = clock.after(reconnectDelayMs(failedAttempts, random()), () => void connect());
+    cancelNext = ioClock.after(reconnectDelayMs(failedAttempts, random()), () => void connect());
     failedAttempts += 1;
   };
 
@@ -71,11 +72,14 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
     // Outside the deadline: on a busy machine the library alone may take as long.
     const createClient = await loadClient();
     const fresh = await within(CONNECT_MS, (signal) =>
-      establish(options, createClient, signal, (redis, error) => {
-        if (connected === redis) goOffline(error);
+      establish(options, createClient, signal, {
+        onNews: () => onNews(),
+        onError: (redis, error) => {
+          if (connected === redis) goOffline(error);
+        },
       }),
     );
-    if (connected) retire(connected, clock, closing.signal);
+    if (connected) retire(connected, ioClock, closing.signal);
     connected = fresh;
     cancelNext();
     noteAddress?.(undefined);
@@ -89,16 +93,16 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       if (!connected) goOffline(error);
       return;
     }
-    onReady();
+    onNews();
   };
 
   return {
     /**
      * Starts connecting and keeps reconnecting until `close`. Calls `listener` after each
-     * handshake.
+     * handshake, and for each message.
      */
     open: (listener: () => void): void => {
-      onReady = listener;
+      onNews = listener;
       firstAttempt = connect();
     },
     close: (): void => {
@@ -122,14 +126,14 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
         if (connected && !(error instanceof SecretFileError)) noteAddress?.(reason);
         return reason;
       }
-      onReady();
+      onNews();
       return undefined;
     },
     /**
-     * The connection has lasted, which ends the back-off: one may be accepted and closed again and
-     * again.
+     * To be called once the connection has proved to be of use: one may be accepted and closed
+     * again and again.
      */
-    hasLasted: (): void => {
+    endBackOff: (): void => {
       failedAttempts = 0;
     },
     /**
@@ -154,15 +158,19 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   };
 };
 
-/**
- * Connects and does the handshake, unless `signal` aborts. `onError` is called with all errors of
- * the connection.
- */
+interface ConnectionListeners {
+  /** Another replica may have written something. */
+  readonly onNews: () => void;
+  /** Called with all errors of the connection. */
+  readonly onError: (redis: RedisClient, error: unknown) => void;
+}
+
+/** Connects and does the handshake, unless `signal` aborts. */
 const establish = async (
   { url, handshake }: RedisConnectionOptions,
   createClient: CreateRedisClient,
   signal: AbortSignal,
-  onError: (redis: RedisClient, error: unknown) => void,
+  { onNews, onError }: ConnectionListeners,
 ): Promise<RedisClient> => {
   const address = await url();
   signal.throwIfAborted();
@@ -174,7 +182,7 @@ const establish = async (
   signal.addEventListener('abort', () => redis.destroy());
   try {
     await redis.connect();
-    await handshake(redis);
+    await handshake(redis, onNews);
     return redis;
   } catch (error) {
     redis.destroy();
@@ -186,12 +194,14 @@ const establish = async (
  * Closes a connection that was replaced, once the operations on it have ended, or when `closing`
  * aborts.
  */
-const retire = (redis: RedisClient, clock: Clock, closing: AbortSignal): void => {
-  const cancel = clock.after(OPERATION_MS, () => redis.destroy());
-  closing.addEventListener('abort', () => {
+const retire = (redis: RedisClient, ioClock: Clock, closing: AbortSignal): void => {
+  const close = (): void => {
     cancel();
+    closing.removeEventListener('abort', close);
     redis.destroy();
-  });
+  };
+  const cancel = ioClock.after(OPERATION_MS, close);
+  closing.addEventListener('abort', close);
 };
 
 /**

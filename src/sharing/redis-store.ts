@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { HeldList, SavedList } from '../banks/cached-list.ts';
-import type { StorePlace } from '../banks/order.ts';
-import { storeTime, type MonotonicMs } from '../clock.ts';
-import { passwordsIn } from '../config/values.ts';
-import type { SecretFiles, SecretSource } from '../secrets/secret-files.ts';
+import type { CachedList, SavedList } from '../banks/cached-list.ts';
+import type { ListVersion } from '../banks/order.ts';
+import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
 import { StoreError } from './list-store.ts';
-import type { RedisClient, RedisEntry } from './redis-client.ts';
+import { TOKEN_BYTES, type RedisClient, type RedisEntry } from './redis-client.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
+import { readHead, SET_ASIDE, writeHead } from './saved-version.ts';
 import {
   createSavedLease,
   type LeaseToWrite,
@@ -15,27 +14,25 @@ import {
   type StoredLease,
   type StoreMoment,
 } from './saved-lease.ts';
-import { isId, MAX_VERSION } from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
 // The list that replicas share in Redis or Valkey, 6 or newer (RESP3 carries commands and messages
 // on one connection), and the lease. There are three values, all in one slot of a Cluster:
 //
-//     head   register:version:id of the list; the list is written by compare-and-set over the head.
-//            '-' sets aside a list that could not be used, until a replica writes one
+//     head   the version of the list, which is written by compare-and-set over the head
 //     list   the envelope
 //     lease  who may make the next request, and until when; written by compare-and-set over itself
 //
-// That they are deleted after a time only cleans up: no rule depends on it.
+// Everything is written over what was there at the last look. That the values are deleted after a
+// time only cleans up: no rule depends on it.
 
 export interface RedisStoreOptions
   extends Omit<RedisConnectionOptions, 'handshake'>, Omit<SavedLeaseOptions, 'ownId'> {
   readonly envelope: Envelope;
   /** Milliseconds for which a list is worth keeping. */
   readonly lifeMs: number;
-  readonly ttlMs: number;
-  /** For the ages of lists; `clock` is for the deadlines of the network. */
-  readonly listClock: { readonly monotonicMs: () => MonotonicMs };
+  /** Measures the ages of lists. */
+  readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
 /** What is in the store, as far as a few bytes tell. */
@@ -43,7 +40,7 @@ export interface StoreContent {
   /** What is compared before a list is written. */
   readonly head: Buffer | undefined;
   /** What the head says; undefined if it says nothing that can be understood. */
-  readonly place: StorePlace | undefined;
+  readonly version: ListVersion | undefined;
   /** What is compared before a lease is written. */
   readonly leaseToken: Buffer | undefined;
   /** Undefined if nobody has it. */
@@ -51,42 +48,48 @@ export interface StoreContent {
   readonly moment: StoreMoment;
 }
 
+/** What became of a lease; `overtaken`: another replica has written one. */
+export type LeaseWrite = 'written' | 'overtaken' | 'no redis';
+
 export type RedisStore = ReturnType<typeof createRedisStore>;
 
-const MAX_TOKEN_BYTES = 1024;
 /** The previous version of this service has its list under another key. */
 const previousVersionsKey = (provenance: string): string => `banks-bff:1:${provenance}:list`;
 
 export const createRedisStore = (options: RedisStoreOptions) => {
-  const { envelope, signing, lifeMs, ttlMs, longestLeaseMs, listClock, ...connecting } = options;
+  const { envelope, signing, lifeMs, longestLeaseMs, clock, ...connecting } = options;
   /** Identifies this replica as the sender of messages and the owner of the lease. */
   const ownId = randomUUID();
   const savedLease = createSavedLease({ ownId, signing, longestLeaseMs });
   const names = (): Promise<Names> => namesFor(envelope.provenance, signing, ownId);
-  let notify = (): void => {};
+  /** What Redis had at the last look or write; undefined while it cannot be used. */
+  let content: StoreContent | undefined;
+  /** Changes what was written, and nothing that another write has found meanwhile. */
+  const note = (written: Partial<StoreContent>): void => {
+    if (content) content = { ...content, ...written };
+  };
   /** The message about the last write. */
   let announced: Promise<unknown> = Promise.resolve();
 
   const connection = createRedisConnection({
     ...connecting,
-    handshake: async (redis) => prepare(redis, await names(), ownId, () => notify()),
+    handshake: async (redis, onNews) => prepare(redis, await names(), ownId, onNews),
   });
 
-  const look = async (redis: RedisClient, keys: readonly string[], maxBytes: number) => {
-    const { nowMs, values } = await redis.look(keys, maxBytes);
-    return { values, moment: { storeMs: nowMs, nowMs: listClock.monotonicMs() } };
+  /** The first `maxBytes` of each value, and the moment at which they were read. */
+  const read = async (keys: readonly string[], maxBytes: number) => {
+    const { nowMs, values } = await connection.run((redis) => redis.look(keys, maxBytes));
+    return { values, moment: { storeMs: nowMs, nowMs: clock.monotonicMs() } };
   };
 
-  const now = (moment: StoreMoment): StoreMoment => movedTo(listClock.monotonicMs(), moment);
-
-  /** @returns whether it was written */
-  const set = async (
+  /** Writes over `expected`, and tells the others. @returns whether it was written */
+  const write = async (
     expected: Buffer | undefined,
     entries: readonly RedisEntry[],
-    life: number,
+    keepMs: number,
   ) => {
     const { news } = await names();
-    const isSet = await connection.run((redis) => redis.compareAndSet(expected, entries, life));
+    const isSet = await connection.run((redis) => redis.compareAndSet(expected, entries, keepMs));
     // A message is a hint: every replica looks by itself before long.
     if (isSet)
       announced = connection.run((redis) => redis.publish(news, ownId)).catch(() => undefined);
@@ -98,16 +101,24 @@ export const createRedisStore = (options: RedisStoreOptions) => {
      * Starts connecting, and keeps reconnecting. Calls `onNews` after each connection, and for each
      * message.
      */
-    open: (onNews: () => void): void => {
-      notify = onNews;
-      connection.open(onNews);
-    },
+    open: connection.open,
     /** Closes the connection once the other replicas have been told of the last write. */
     close: async (): Promise<void> => {
       await announced;
       connection.close();
     },
     isConnected: connection.isOpen,
+    /** Redis was looked at, and can be used: an open connection is of no use without the key. */
+    isAvailable: (): boolean => content !== undefined && connection.isOpen(),
+    /** Redis cannot be used before the next look. */
+    failed: (error: unknown): void => {
+      content = undefined;
+      options.report.error(error);
+    },
+    /** Of the list in Redis at the last look. */
+    version: (): ListVersion | undefined => content?.version,
+    /** The lease at the last look; undefined while nobody has it, and without Redis. */
+    lease: (): StoredLease | undefined => (connection.isOpen() ? content?.lease : undefined),
     /**
      * Connects anew, with the address as it is now. @returns why the connection in use stays, if it
      * does
@@ -115,78 +126,89 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     renewConnection: connection.renew,
     /** @throws {StoreError | SecretFileError} */
     look: async (): Promise<StoreContent> => {
-      const { head, lease } = await names();
-      const { values, moment } = await connection.run((redis) =>
-        look(redis, [head, lease], MAX_TOKEN_BYTES),
-      );
-      connection.hasLasted();
-      const [headBytes, leaseToken] = values;
-      return {
-        head: headBytes,
-        place: readHead(headBytes),
-        leaseToken,
-        lease: await savedLease.read(leaseToken, moment),
-        moment,
-      };
+      const keys = await names();
+      const { values, moment } = await read([keys.head, keys.lease], TOKEN_BYTES);
+      connection.endBackOff();
+      const [head, leaseToken] = values;
+      const lease = await savedLease.read(leaseToken, moment);
+      content = { head, version: readHead(head), leaseToken, lease, moment };
+      return content;
     },
     /**
-     * The list to which the head belongs, and its head; undefined if there is none.
+     * The list to which the head belongs; undefined if there is none.
      * @throws {StoreError | LoadError | SecretFileError} if it is damaged, or does not belong to
      *   the head
      */
-    readList: async (): Promise<
-      { readonly list: SavedList; readonly head: Buffer } | undefined
-    > => {
+    readList: async (): Promise<SavedList | undefined> => {
       const { head, list } = await names();
-      const { values, moment } = await connection.run((redis) =>
-        look(redis, [head, list], envelope.maxBytes + 1),
-      );
-      const [headBytes, bytes] = values;
-      if (!headBytes || !bytes || headBytes.equals(SET_ASIDE)) return undefined;
-      const saved = await envelope.open(bytes, moment, ttlMs);
-      const place = readHead(headBytes.subarray(0, MAX_TOKEN_BYTES));
-      if (place?.id !== saved.id || place.version !== saved.place.version)
-        throw new StoreError('contains a list that does not belong to its version; ignored');
-      return { list: saved, head: headBytes.subarray(0, MAX_TOKEN_BYTES) };
+      const { values, moment } = await read([head, list], envelope.maxBytes + 1);
+      return openList(values, (bytes) => envelope.open(bytes, moment));
     },
-    /** The list that the previous version of this service saved; undefined if there is none. */
+    /** Undefined if there is none. @throws the same */
     readPreviousVersionsList: async (): Promise<SavedList | undefined> => {
-      const { values, moment } = await connection.run((redis) =>
-        look(redis, [previousVersionsKey(envelope.provenance)], envelope.maxBytes + 1),
+      const { values, moment } = await read(
+        [previousVersionsKey(envelope.provenance)],
+        envelope.maxBytes + 1,
       );
-      const [bytes] = values;
-      return bytes && envelope.open(bytes, moment, ttlMs);
+      return values[0] && envelope.open(values[0], moment);
     },
-    /** Writes the list if the head is still that of `content`. */
-    write: async (list: HeldList, place: StorePlace, content: StoreContent): Promise<boolean> => {
+    /**
+     * Writes a list over the one of the last look.
+     * @returns whether it did; if not, another replica has written one
+     * @throws {StoreError | SecretFileError}
+     */
+    writeList: async (list: CachedList, version: ListVersion): Promise<boolean> => {
+      if (!content) return false;
+      const seen = content;
+      const head = writeHead(version);
+      const sealed = await envelope.seal(list, version, movedTo(clock.monotonicMs(), seen.moment));
       const keys = await names();
       const entries = [
-        { key: keys.head, value: writeHead(place) },
-        { key: keys.list, value: await envelope.seal(list, place, now(content.moment)) },
+        { key: keys.head, value: head },
+        { key: keys.list, value: sealed },
       ];
-      return set(content.head, entries, lifeMs);
+      if (!(await write(seen.head, entries, lifeMs))) return false;
+      note({ head, version });
+      return true;
     },
     /** Takes the list out of use, and tells the other replicas, if the head is still `expected`. */
     setAside: async (expected: Buffer): Promise<boolean> => {
       const { head } = await names();
-      return set(expected, [{ key: head, value: SET_ASIDE }], lifeMs);
+      return write(expected, [{ key: head, value: SET_ASIDE }], lifeMs);
     },
-    /**
-     * Writes a lease, if there still is the one of `content`.
-     * @returns what is there now; undefined if somebody else has written
-     */
-    writeLease: async (
-      next: LeaseToWrite,
-      content: StoreContent,
-    ): Promise<StoreContent | undefined> => {
-      const keys = await names();
-      const moment = now(content.moment);
-      const value = await savedLease.write(next, moment);
-      if (!(await set(content.leaseToken, [{ key: keys.lease, value }], longestLeaseMs)))
-        return undefined;
-      return { ...content, leaseToken: value, lease: await savedLease.read(value, moment) };
+    /** Writes a lease over the one of the last look. Never rejects. */
+    writeLease: async (next: LeaseToWrite): Promise<LeaseWrite> => {
+      if (!content) return 'no redis';
+      try {
+        const seen = content;
+        const moment = movedTo(clock.monotonicMs(), seen.moment);
+        const { lease: key } = await names();
+        const value = await savedLease.write(next, moment);
+        if (!(await write(seen.leaseToken, [{ key, value }], longestLeaseMs))) return 'overtaken';
+        note({ leaseToken: value, lease: await savedLease.read(value, moment) });
+        return 'written';
+      } catch (error) {
+        options.report.error(error);
+        return 'no redis';
+      }
     },
   };
+};
+
+/**
+ * @param values the head and the list
+ * @throws {StoreError | LoadError | SecretFileError} if the list does not belong to the head
+ */
+const openList = async (
+  [headBytes, bytes]: readonly (Buffer | undefined)[],
+  open: (bytes: Buffer) => Promise<SavedList>,
+): Promise<SavedList | undefined> => {
+  if (!headBytes || !bytes || headBytes.equals(SET_ASIDE)) return undefined;
+  const list = await open(bytes);
+  const version = readHead(headBytes.subarray(0, TOKEN_BYTES));
+  if (version?.listId !== list.id || version.number !== list.version.number)
+    throw new StoreError('contains a list that does not belong to its version; ignored');
+  return list;
 };
 
 /** The moment of the store at `laterMs` of this replica. */
@@ -215,45 +237,21 @@ const namesFor = async (provenance: string, signing: Signing, ownId: string) => 
 
 /**
  * Tries everything that is used: nothing can be shared through a server that is read-only or full,
- * or that denies this user a command. Calls `onMessage` for each message of another replica.
+ * or that denies this user a command. Calls `onNews` for each message of another replica.
  */
 const prepare = async (
   redis: RedisClient,
   { probe, news }: Names,
   ownId: string,
-  onMessage: () => void,
+  onNews: () => void,
 ): Promise<void> => {
-  const { values } = await redis.look([probe], MAX_TOKEN_BYTES);
+  const { values } = await redis.look([probe], TOKEN_BYTES);
   const entry = { key: probe, value: Buffer.from(ownId) };
   await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS);
   await redis.subscribe(news, (sender) => {
-    if (sender !== ownId) onMessage();
+    if (sender !== ownId) onNews();
   });
   await redis.publish(news, ownId);
 };
 
 const PROBE_LIFE_MS = 1_000;
-/** Instead of a head. */
-const SET_ASIDE = Buffer.from('-');
-
-const writeHead = ({ register, version, id }: StorePlace): Buffer =>
-  Buffer.from(`${register}:${version}:${id}`);
-
-const readHead = (bytes: Buffer | undefined): StorePlace | undefined => {
-  const [register = '', version = '', id = '', ...rest] =
-    bytes?.toString('latin1').split(':', 4) ?? [];
-  const isWhole = /^\d{1,16}$/.test(version) && Number(version) <= MAX_VERSION;
-  return isWhole && isId(register) && isId(id) && id !== '' && rest.length === 0
-    ? { register, version: Number(version), id }
-    : undefined;
-};
-
-/**
- * Gives the address of Redis. A file is read again each time, so a new password is used at the next
- * connection.
- * @throws {SecretFileError} if the file has never had a usable address
- */
-export const createRedisUrl = (
-  source: SecretSource,
-  secrets: Pick<SecretFiles, 'reader'>,
-): (() => Promise<string>) => secrets.reader('CACHE_REDIS_URL', source, passwordsIn);

@@ -4,7 +4,7 @@ import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
 import { monotonic, storeTime, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
 import { StoreError } from './list-store.ts';
-import { isId, isWholeUpTo, MAX_DURATION_MS, type Moment } from './saved-values.ts';
+import { isId, isWholeUpTo, MAX_DURATION_MS, toSavedTime, type Moment } from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
 // The lease as it is in Redis: a line of JSON, signed where there is a key. Its times are those of
@@ -18,13 +18,12 @@ export interface StoreMoment extends Moment {
 export interface StoredLease extends Lease {
   /** The replica that has it. */
   readonly owner: string;
-  readonly isOwn: boolean;
 }
 
 /** A new lease of this replica, or one of another replica with a new failure. */
 export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> & Partial<Pick<StoredLease, 'id' | 'owner'>>;
 
-/** Who makes the next attempt claims it at the next look at the latest. */
+/** By then the next attempt has been claimed, and that lease has the failure. */
 const NEXT_CLAIM_MS = 10_000;
 
 /** Nobody has the lease. */
@@ -40,8 +39,9 @@ export interface SavedLeaseOptions {
 
 export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseOptions) => {
   /**
-   * Undefined if nobody has it, or what is there cannot be understood. One that is over is given
-   * until the next claim can have come, for its failure.
+   * Undefined if nobody has it, or what is there cannot be understood. One that is over counts as
+   * none; but with a failure it is given for {@link NEXT_CLAIM_MS} more, so that a replica which
+   * looks only now hears of the failure.
    */
   const read = async (
     bytes: Buffer | undefined,
@@ -53,16 +53,17 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
       throw error;
     });
     const saved = signed && toLease(parseJson(signed.toString()));
-    const leftMs = saved ? saved.heldUntilMs - storeMs : 0;
+    const leftMs = saved ? leaseEndMs(saved, storeMs) - storeMs : 0;
     if (!saved || leftMs > longestLeaseMs) return undefined;
     const { id, owner, failure } = saved;
     const isOver = leftMs <= 0;
+    const isLoading = saved.isLoading && saved.heldUntilMs > storeMs;
     if (isOver && !(failure && leftMs > -NEXT_CLAIM_MS)) return undefined;
     return {
       id,
       owner,
       isOwn: owner === ownId,
-      isLoading: saved.isLoading && !isOver,
+      isLoading,
       heldUntilMs: monotonic(nowMs + leftMs),
       failure: failure && {
         ...failure,
@@ -93,8 +94,6 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
   };
 };
 
-const toSavedTime = (ms: number): number => Math.max(0, Math.round(ms));
-
 interface SavedLease {
   readonly id: string;
   readonly owner: string;
@@ -109,18 +108,30 @@ type SavedFailure = Omit<SharedFailure, 'askedForMs'> & {
   readonly askedUntilMs: number;
 };
 
+/**
+ * When it ends. Where the load of a replica that has died was given up, the wait for a `Retry-After`
+ * that another one got meanwhile goes on.
+ */
+const leaseEndMs = ({ isLoading, heldUntilMs, failure }: SavedLease, storeMs: StoreMs): number =>
+  isLoading && heldUntilMs <= storeMs
+    ? Math.max(heldUntilMs, failure?.askedUntilMs ?? 0)
+    : heldUntilMs;
+
 const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs }) | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, owner, heldUntilMs, isLoading } = value;
-  if (!isId(id) || !isId(owner) || !isWholeUpTo(MAX_DURATION_MS, heldUntilMs)) return undefined;
-  const failure = toFailure(value['failure']);
+  const { id, owner, heldUntilMs, isLoading, failure } = value;
+  const isLease =
+    isId(id) &&
+    isId(owner) &&
+    isWholeUpTo(MAX_DURATION_MS, heldUntilMs) &&
+    typeof isLoading === 'boolean';
+  if (!isLease) return undefined;
   return {
     id,
     owner,
     heldUntilMs: storeTime(heldUntilMs),
-    // The releases that do not say it write a failure when the wait begins.
-    isLoading: typeof isLoading === 'boolean' ? isLoading : !failure,
-    failure,
+    isLoading,
+    failure: toFailure(failure),
   };
 };
 
@@ -132,10 +143,9 @@ const toFailure = (value: unknown): SavedFailure | undefined => {
     isLoadErrorKind(kind) &&
     isWholeUpTo(1e9, attempts) &&
     isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
+    isId(listId) &&
     isWholeUpTo(MAX_DURATION_MS, askedUntilMs);
-  if (!isFailure) return undefined;
-  const known = isId(listId) ? { listId } : {};
-  return { id, kind, attempts, failingForMs, askedUntilMs, ...known };
+  return isFailure ? { id, kind, attempts, failingForMs, listId, askedUntilMs } : undefined;
 };
 
 const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>

@@ -2,13 +2,13 @@ import {
   before,
   MAX_DECISIONS,
   type Decision,
-  type HeldList,
-  type PastList,
+  type CachedList,
+  type ListPast,
   type SavedList,
 } from '../banks/cached-list.ts';
 import { ACCEPTANCES } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
-import { NO_PLACE, type StorePlace } from '../banks/order.ts';
+import { NO_VERSION, type ListVersion } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
 import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
 import { wall, type MonotonicMs } from '../clock.ts';
@@ -20,9 +20,10 @@ import {
   MAX_DURATION_MS,
   MAX_TIME_MS,
   toList,
-  toPlace,
+  toSavedTime,
   type Moment,
 } from './saved-values.ts';
+import { toListVersion } from './saved-version.ts';
 import { StoreError } from './list-store.ts';
 
 // What is known of the past of a saved list: the third line of its envelope. Its times are
@@ -36,28 +37,28 @@ export const MAX_PAST_BYTES = 64 * 1024;
 
 /** The third line. */
 export const writePast = (
-  saved: HeldList,
-  place: StorePlace,
+  saved: CachedList,
+  version: ListVersion,
   { storeMs, nowMs }: Moment,
 ): string => {
   const age = (atMs: MonotonicMs): number => Math.round(nowMs - atMs);
   const past = {
     id: saved.id,
-    place,
-    savedAtMs: Math.max(0, Math.round(storeMs)),
-    ageMs: age(saved.sentAtMs),
+    version,
+    savedAtMs: toSavedTime(storeMs),
+    ageMs: age(saved.loadedAtMs),
+    isAgeUnknown: saved.isAgeUnknown,
     hasNextPage: saved.hasNextPage,
-    // Only where it is so.
-    isAgeUnknown: saved.isAgeUnknown || undefined,
-    decisions: saved.decisions.map(({ madeAtMs, ...decision }) => ({
+    decisions: saved.decisions.map(({ madeAtMs, madeAtWallMs, ...decision }) => ({
       ...decision,
       ageMs: age(madeAtMs),
+      madeAtWallMs: toSavedTime(madeAtWallMs),
     })),
-    memory: saved.earlier.map(({ content, count, filled, firstUntilMs, heldUntilMs }) => ({
+    memory: saved.earlier.map(({ content, count, filled, firstUntilMs, lastUntilMs }) => ({
       content,
       count,
       firstAgeMs: age(firstUntilMs),
-      lastAgeMs: age(heldUntilMs),
+      lastAgeMs: age(lastUntilMs),
       filled: Object.fromEntries(
         [...filled].map(([name, rates]) => [
           name,
@@ -76,10 +77,10 @@ export const writePast = (
 const MILLION = 1_000_000;
 const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
 
-type Past = Omit<PastList, 'changedAtMs'> & Pick<SavedList, 'hasNextPage'>;
+type Past = Omit<ListPast, 'changedAtMs'> & Pick<SavedList, 'hasNextPage'>;
 
-/** What the first two lines tell, which are all that the previous version of this service wrote. */
-export interface FormerPast {
+/** What the first two lines tell: all that the previous version of this service wrote. */
+export interface ShortPast {
   readonly id: string;
   readonly receivedAtMs: number;
   readonly acceptedAtMs: number | undefined;
@@ -99,51 +100,78 @@ const MAX_AHEAD_MS = 1_000;
  */
 export const readPast = (
   line: Buffer,
-  former: FormerPast,
+  short: ShortPast,
   { storeMs, nowMs }: Moment,
   ttlMs: number,
 ): Past => {
   const saved = line.length <= MAX_PAST_BYTES ? parseJson(line.toString()) : undefined;
   const { savedAtMs, ageMs, isAgeUnknown, decisions, memory, ...known } = isJsonObject(saved)
     ? toPast(saved)
-    : { ...NO_PAST, id: former.id, savedAtMs: former.receivedAtMs };
+    : fromShort(short);
   const elapsedMs = storeMs - savedAtMs;
   const sinceMs = Math.max(0, elapsedMs);
   const isFromFuture = elapsedMs < -MAX_AHEAD_MS;
-  const sentMs = isFromFuture ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
+  const listAgeMs = isFromFuture ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
   const at = (age: number): MonotonicMs => before(nowMs, age + sinceMs);
   return {
     ...known,
-    isRestored: false,
+    isUnconfirmed: false,
     isAgeUnknown: isAgeUnknown || isFromFuture,
-    sentAtMs: before(nowMs, sentMs),
-    decisions: (decisions.length > 0 ? decisions : formerDecisions(former)).map(
-      ({ ageMs: age, ...decision }) => ({ ...decision, madeAtMs: at(age) }),
-    ),
+    loadedAtMs: before(nowMs, listAgeMs),
+    decisions: decisions.map(({ ageMs: age, ...decision }) => ({
+      ...decision,
+      madeAtMs: at(age),
+    })),
     earlier: memory.map(({ firstAgeMs, lastAgeMs, ...list }) => ({
       ...list,
       firstUntilMs: at(firstAgeMs),
-      heldUntilMs: at(lastAgeMs),
+      lastUntilMs: at(lastAgeMs),
     })),
   };
 };
 
-const NO_PAST = { place: NO_PLACE, ageMs: 0, isAgeUnknown: false, decisions: [], memory: [] };
+/** A list of the previous version counts as saved when it was received. */
+const fromShort = ({ id, receivedAtMs, acceptedAtMs }: ShortPast) => ({
+  id,
+  version: NO_VERSION,
+  savedAtMs: receivedAtMs,
+  ageMs: 0,
+  isAgeUnknown: false,
+  decisions:
+    acceptedAtMs === undefined
+      ? []
+      : [
+          {
+            id: String(acceptedAtMs),
+            ageMs: Math.max(0, receivedAtMs - acceptedAtMs),
+            madeAtWallMs: wall(acceptedAtMs),
+            reasons: ACCEPTANCES,
+            requestId: '',
+          },
+        ],
+  memory: [],
+});
 
 /** @throws {StoreError} */
 const toPast = (past: JsonObject) => {
   const { id, savedAtMs, ageMs, isAgeUnknown, hasNextPage } = past;
-  const place = toPlace(past['place']);
-  if (!isId(id) || !place || !isWholeUpTo(MAX_TIME_MS, savedAtMs) || !isDuration(ageMs))
-    throw new StoreError('contains a list with a damaged past; ignored');
+  const version = toListVersion(past['version']);
+  const isPast =
+    isId(id) &&
+    version !== undefined &&
+    isWholeUpTo(MAX_TIME_MS, savedAtMs) &&
+    isDuration(ageMs) &&
+    typeof isAgeUnknown === 'boolean' &&
+    typeof hasNextPage === 'boolean';
+  if (!isPast) throw new StoreError('contains a list with a damaged past; ignored');
   return {
     id,
-    place,
+    version,
     savedAtMs,
     ageMs,
-    isAgeUnknown: isAgeUnknown === true,
-    // Some releases do not tell. Where anything in these is wrong, it is not used.
-    ...(typeof hasNextPage === 'boolean' && { hasNextPage }),
+    isAgeUnknown,
+    hasNextPage,
+    // What is wrong among these is left out.
     decisions: toList(past['decisions'], MAX_DECISIONS)
       .map(toDecision)
       .filter((decision) => decision !== undefined),
@@ -154,8 +182,8 @@ const toPast = (past: JsonObject) => {
 };
 
 /**
- * A list may have been sent after the moment to which its age belongs, by what two looks at the
- * store can take.
+ * An age in milliseconds. It may be negative: the time of the store is that of the last look, and
+ * the list may have been loaded since.
  */
 const isDuration = (value: unknown): value is number =>
   typeof value === 'number' && isWholeUpTo(2 * MAX_DURATION_MS, value + MAX_DURATION_MS);
@@ -164,30 +192,22 @@ type SavedDecision = Omit<Decision, 'madeAtMs'> & { readonly ageMs: number };
 
 const toDecision = (value: unknown): SavedDecision | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, ageMs, acceptedAtMs, reasons, requestId } = value;
+  const { id, ageMs, madeAtWallMs, reasons, requestId } = value;
   const known = ACCEPTANCES.filter((reason) =>
     toList(reasons, ACCEPTANCES.length).includes(reason),
   );
-  if (!isId(id) || !isDuration(ageMs) || !isText(128, requestId) || known.length === 0)
-    return undefined;
-  const date = typeof acceptedAtMs === 'number' && Number.isFinite(acceptedAtMs) ? acceptedAtMs : 0;
-  return { id, ageMs, acceptedAtMs: wall(date), reasons: known, requestId };
+  const isDecision =
+    isId(id) &&
+    isDuration(ageMs) &&
+    isWholeUpTo(MAX_TIME_MS, madeAtWallMs) &&
+    isText(128, requestId) &&
+    known.length > 0;
+  return isDecision
+    ? { id, ageMs, madeAtWallMs: wall(madeAtWallMs), reasons: known, requestId }
+    : undefined;
 };
 
-const formerDecisions = ({ receivedAtMs, acceptedAtMs }: FormerPast): readonly SavedDecision[] =>
-  acceptedAtMs === undefined
-    ? []
-    : [
-        {
-          id: String(acceptedAtMs),
-          ageMs: Math.max(0, receivedAtMs - acceptedAtMs),
-          acceptedAtMs: wall(acceptedAtMs),
-          reasons: ACCEPTANCES,
-          requestId: '',
-        },
-      ];
-
-type SavedEarlierList = Omit<EarlierList, 'firstUntilMs' | 'heldUntilMs'> & {
+type SavedEarlierList = Omit<EarlierList, 'firstUntilMs' | 'lastUntilMs'> & {
   readonly firstAgeMs: number;
   readonly lastAgeMs: number;
 };

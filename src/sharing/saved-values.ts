@@ -1,6 +1,4 @@
-import type { StorePlace } from '../banks/order.ts';
 import type { MonotonicMs } from '../clock.ts';
-import { isJsonObject } from '../json.ts';
 
 // What a store may hold, where it is JSON: untrusted, so each value has a type and a bound.
 
@@ -17,6 +15,8 @@ export const MAX_DURATION_MS = 1e15;
 /** The last moment that ISO 8601 writes with a four-digit year. */
 export const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
+export const toSavedTime = (ms: number): number => Math.max(0, Math.round(ms));
+
 export const isWholeUpTo = (max: number, value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
 
@@ -24,22 +24,11 @@ export const isText = (maxChars: number, value: unknown): value is string =>
   typeof value === 'string' && value.length <= maxChars;
 
 /**
- * An id that this service makes, or an empty one. It is written as one byte for each character, also
- * where it is no JSON.
+ * An id that this service makes, or an empty one. It is written as one byte for each character,
+ * also where it is no JSON.
  */
 export const isId = (value: unknown): value is string =>
   isText(64, value) && /^[\w-]*$/.test(value);
 
 export const toList = (value: unknown, max: number): readonly unknown[] =>
   Array.isArray(value) ? value.slice(0, max) : [];
-
-/** Versions count up by one: a million a second would take 30 years to get there. */
-export const MAX_VERSION = 1e15;
-
-export const toPlace = (value: unknown): StorePlace | undefined => {
-  if (!isJsonObject(value)) return undefined;
-  const { register, version, id } = value;
-  return isId(register) && isWholeUpTo(MAX_VERSION, version) && isId(id)
-    ? { register, version, id }
-    : undefined;
-};

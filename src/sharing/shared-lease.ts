@@ -1,7 +1,7 @@
 import type { LoadErrorKind } from '../banks/load-error.ts';
-import type { SharedFailure } from '../banks/loading/fleet.ts';
+import type { NewFailure, SharedFailure } from '../banks/loading/fleet.ts';
 import { monotonic, type Clock, type MonotonicMs } from '../clock.ts';
-import type { RedisView } from './redis-view.ts';
+import type { LeaseWrite, RedisStore } from './redis-store.ts';
 import { ENDED } from './saved-lease.ts';
 
 // The lease in Redis, which is the right to make the next request. While a load is under way its
@@ -9,11 +9,11 @@ import { ENDED } from './saved-lease.ts';
 // due.
 
 export interface SharedLeaseOptions {
-  readonly view: RedisView;
+  readonly store: Pick<RedisStore, 'lease' | 'version' | 'writeLease'>;
   /** The longest time that a load can take, in milliseconds. */
   readonly loadTimeoutMs: number;
   /** Failures that say nothing of the other replicas: they are not shared. */
-  readonly ownFailures: readonly LoadErrorKind[];
+  readonly unsharedFailures: readonly LoadErrorKind[];
   readonly clock: Clock;
 }
 
@@ -26,21 +26,25 @@ const WRITE_MS = 500;
 export type SharedLease = ReturnType<typeof createSharedLease>;
 
 export const createSharedLease = (options: SharedLeaseOptions) => {
-  const { view, loadTimeoutMs, ownFailures, clock } = options;
+  const { store, loadTimeoutMs, unsharedFailures, clock } = options;
   const after = (delayMs: number): MonotonicMs => monotonic(clock.monotonicMs() + delayMs);
 
-  /** Gives up the right to make the request that was claimed. */
+  /** Ends the lease of this replica, if it has one for a load. What the others know holds on. */
   const release = async (): Promise<void> => {
-    const lease = view.lease();
-    if (lease?.isOwn && lease.isLoading) await view.writeLease(ENDED);
+    const lease = store.lease();
+    if (!lease?.isOwn || !lease.isLoading) return;
+    const { failure } = lease;
+    await store.writeLease(
+      failure ? { heldUntilMs: after(failure.askedForMs), isLoading: false, failure } : ENDED,
+    );
   };
 
   return {
     release,
-    /** @returns false where another replica was quicker; undefined without Redis */
-    claim: (): Promise<boolean | undefined> => {
-      const failure = view.lease()?.failure;
-      return view.writeLease({
+    /** Takes the lease for a load. */
+    claim: (): Promise<LeaseWrite> => {
+      const failure = store.lease()?.failure;
+      return store.writeLease({
         heldUntilMs: after(loadTimeoutMs + WRITE_MS),
         isLoading: true,
         // It stays known during the next attempt; its Retry-After has been obeyed.
@@ -52,36 +56,36 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
      * @param retryAfterMs for which the provider is to be left alone nevertheless
      */
     end: async (retryAfterMs: number): Promise<void> => {
-      const lease = view.lease();
+      const lease = store.lease();
       if (!lease || (lease.isLoading && !lease.isOwn)) return;
       const { failure } = lease;
       const isWaiting = retryAfterMs > 0 && failure !== undefined;
-      await view.writeLease(
+      await store.writeLease(
         isWaiting ? { heldUntilMs: after(retryAfterMs), isLoading: false, failure } : ENDED,
       );
     },
     /**
-     * A load has failed, and the next attempt is not due for `waitMs`.
-     * @returns whether it is written; false where another replica has written, undefined without
-     *   Redis
+     * A load has failed, and the next attempt is not due for `waitMs`. Writes the failure into the
+     * lease, which is then held for so long; into the lease of another replica that loads now,
+     * which goes on as it is; or nowhere, where the failure says nothing of the others.
      */
-    fail: async (newest: SharedFailure, waitMs: number): Promise<boolean | undefined> => {
-      if (ownFailures.includes(newest.kind)) {
+    fail: async (newFailure: NewFailure, waitMs: number): Promise<LeaseWrite> => {
+      if (unsharedFailures.includes(newFailure.kind)) {
         await release();
-        return undefined;
+        return 'written';
       }
-      const lease = view.lease();
+      const lease = store.lease();
       const failure: SharedFailure = {
-        ...newest,
-        listId: view.place()?.id ?? '',
-        askedForMs: Math.max(newest.askedForMs, lease?.failure?.askedForMs ?? 0),
+        ...newFailure,
+        listId: store.version()?.listId ?? '',
+        askedForMs: Math.max(newFailure.askedForMs, lease?.failure?.askedForMs ?? 0),
       };
       // An operator's load has failed while another replica loads.
-      if (lease?.isLoading && !lease.isOwn) return view.writeLease({ ...lease, failure });
+      if (lease?.isLoading && !lease.isOwn) return store.writeLease({ ...lease, failure });
       // Two replicas may have failed at once: the longer wait counts.
       const heldUntilMs = lease?.isLoading ? 0 : (lease?.heldUntilMs ?? 0);
       const dueAtMs = monotonic(Math.max(after(waitMs), heldUntilMs));
-      return view.writeLease({ heldUntilMs: dueAtMs, isLoading: false, failure });
+      return store.writeLease({ heldUntilMs: dueAtMs, isLoading: false, failure });
     },
   };
 };

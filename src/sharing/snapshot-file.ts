@@ -1,4 +1,4 @@
-import type { HeldList, SavedList } from '../banks/cached-list.ts';
+import type { CachedList, SavedList } from '../banks/cached-list.ts';
 import type { Clock } from '../clock.ts';
 import { inspectSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
@@ -29,7 +29,6 @@ export type Files = Readonly<typeof FILES>;
 export interface SnapshotOptions {
   readonly path: string;
   readonly envelope: Envelope;
-  readonly ttlMs: number;
   readonly clock: Clock;
   readonly report: StoreReport;
   /** The real ones unless given. */
@@ -46,9 +45,9 @@ const RETRY_MS = 60_000;
  * reported, and none thrown.
  */
 export const createSnapshotFile = (options: SnapshotOptions) => {
-  const { path, envelope, ttlMs, clock, report, files = FILES } = options;
+  const { path, envelope, clock, report, files = FILES } = options;
   /** The list to be written, and what is writing it. */
-  let next: HeldList | undefined;
+  let next: CachedList | undefined;
   let writing: Promise<void> | undefined;
   let hasWritten = false;
   let isStopped = false;
@@ -56,11 +55,11 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
 
   const now = () => ({ storeMs: clock.wallMs(), nowMs: clock.monotonicMs() });
 
-  const write = async (list: HeldList): Promise<void> => {
+  const write = async (list: CachedList): Promise<void> => {
     if (!hasWritten) await files.removeAbandoned(path);
     hasWritten = true;
     await files
-      .replace(path, await envelope.seal(list, list.place, now()))
+      .replace(path, await envelope.seal(list, list.version, now()))
       .catch((error: unknown) => {
         const reason = codeOf(error);
         if (!reason) throw error;
@@ -74,9 +73,9 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
       try {
         // oxlint-disable-next-line no-await-in-loop -- one list after the other
         await write(list);
-        report.works();
+        report.success();
       } catch (error) {
-        report.failed(describeStoreFailure(error));
+        report.failure(describeStoreFailure(error));
         cancelRetry();
         if (!isStopped && next === list) cancelRetry = clock.after(RETRY_MS, () => save(list));
       }
@@ -87,7 +86,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
   /**
    * Writes the list in the background. While one is being written, only the newest waits for it.
    */
-  const save = (list: HeldList): void => {
+  const save = (list: CachedList): void => {
     cancelRetry();
     next = list;
     writing ??= writeAll().finally(() => (writing = undefined));
@@ -102,15 +101,15 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
           throw new StoreError(`cannot be read (${describeReadError(error)}); ignored`);
         });
         if (bytes && bytes.length > 0)
-          return { ...(await envelope.open(bytes, now(), ttlMs)), isRestored: true };
-        report.isEmpty();
+          return { ...(await envelope.open(bytes, now())), isUnconfirmed: true };
+        report.empty();
       } catch (error) {
-        report.failed(describeStoreFailure(error));
+        report.failure(describeStoreFailure(error));
       }
       return undefined;
     },
-    /** The service does not take what was read. */
-    refuse: (error: unknown): void => report.failed(describeStoreFailure(error)),
+    /** What was read has been refused. */
+    reportRefused: (error: unknown): void => report.failure(describeStoreFailure(error)),
     save,
     /** Resolves once nothing is being written any more. */
     stop: async (): Promise<void> => {

@@ -58,13 +58,13 @@ export const createHistory = (
       if (event.type === 'request-finished') {
         current.requests += 1;
         if (event.status >= 500) current.failedRequests += 1;
-      } else if (event.type === 'list-renewed' || event.type === 'list-restored') {
+      } else if ('list' in event) {
         if (event.type === 'list-renewed') current.renewed += 1;
         // Of the list that was replaced.
         noteAge(nowMs);
         const age = ageMs();
         agedFromMs = age === undefined ? undefined : nowMs - age;
-        // Of the new one, which may be old already.
+        // Of the new one, which may be old already, or of the same one, if its age was corrected.
         noteAge(nowMs);
       } else if (event.type === 'list-load-failed') current.failed += 1;
       else if (event.type === 'provider-called')

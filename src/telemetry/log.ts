@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import type { HeldList } from '../banks/cached-list.ts';
+import type { CachedList } from '../banks/cached-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
 import { isPlainName } from '../banks/guard/field-names.ts';
@@ -12,7 +12,7 @@ import {
   REJECTION_REASONS,
   type RejectedEntries,
 } from '../banks/reading/entry.ts';
-import { toDate } from '../clock.ts';
+import { toIso } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
 import { listNames } from '../printable.ts';
 import type { ServiceEvent } from './events.ts';
@@ -25,7 +25,7 @@ export const createLogger = (level: LogLevel, destination: DestinationStream): L
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${toDate(Date.now()).toISOString()}"`,
+      timestamp: () => `,"time":"${toIso(Date.now())}"`,
       // Called once per level, and not per line.
       formatters: { level: (label, number) => ({ level: number, severity: SEVERITIES[label] }) },
     },
@@ -114,7 +114,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
       case 'secret-file-usable':
         logger.info({ variable: event.variable }, `${event.variable}: is usable again`);
         break;
-      case 'list-placed':
+      case 'list-version-set':
       case 'provider-called':
       case 'request-finished':
       case 'management-refused':
@@ -136,8 +136,8 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   let isSuggested = fieldsAreChosen;
 
   const logRenewal = (
-    list: HeldList,
-    previous: HeldList | undefined,
+    list: CachedList,
+    previous: CachedList | undefined,
     durationMs?: number,
   ): void => {
     const facts = { count: list.count, durationMs: durationMs && Math.round(durationMs) };
@@ -164,7 +164,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
       if (event.type === 'list-renewed') logRenewal(list, previous, event.durationMs);
       else if (previous && event.state === 'fresh') logRenewal(list, previous);
       else {
-        const facts = { count: list.count, receivedAt: toDate(list.receivedAtMs).toISOString() };
+        const facts = { count: list.count, receivedAt: toIso(list.loadedAtWallMs) };
         logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[event.state]}`);
         logNextPage(logger, list, previous);
         // One that is stale ends no failure.
@@ -204,7 +204,7 @@ const CONSEQUENCES = {
   expired: 'the cached list is too old to be served',
 } as const satisfies Record<Freshness, string>;
 
-const logChanges = (logger: Logger, previous: HeldList, list: HeldList): void => {
+const logChanges = (logger: Logger, previous: CachedList, list: CachedList): void => {
   const { fieldsAppeared, fieldsVanished, ...counts } = compareLists(previous, list);
   const { largeChange } = list;
   if (largeChange && largeChange !== previous.largeChange) {
@@ -229,7 +229,7 @@ const logChanges = (logger: Logger, previous: HeldList, list: HeldList): void =>
 const MAX_COUNTED_FIELDS = 50;
 
 /** Told by every replica that takes the list: somebody wanted it in spite of the guard. */
-const logDecision = (logger: Logger, previous: HeldList, list: HeldList): void => {
+const logDecision = (logger: Logger, previous: CachedList, list: CachedList): void => {
   const { count } = list;
   const [decision] = list.decisions;
   if (!decision || decision.id === previous.decisions[0]?.id) return;
@@ -240,8 +240,8 @@ const logDecision = (logger: Logger, previous: HeldList, list: HeldList): void =
 
 const logNextPage = (
   logger: Logger,
-  { hasNextPage, count }: HeldList,
-  previous?: HeldList,
+  { hasNextPage, count }: CachedList,
+  previous?: CachedList,
 ): void => {
   if (hasNextPage === (previous?.hasNextPage ?? false)) return;
   if (hasNextPage)
@@ -254,7 +254,7 @@ const logNextPage = (
 
 const logRejected = (
   logger: Logger,
-  { rejected, objectFields }: HeldList,
+  { rejected, objectFields }: CachedList,
   before: RejectedEntries,
 ): void => {
   if (REJECTION_REASONS.every((reason) => rejected[reason] === before[reason])) return;

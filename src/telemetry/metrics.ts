@@ -6,7 +6,7 @@ import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { countFilled } from '../banks/reading/profile.ts';
 import { notAfter, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import type { SecretFileState } from '../secrets/watched-files.ts';
+import type { SecretFileState } from '../secrets/file-states.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import {
   MANAGEMENT_REFUSALS,
@@ -46,7 +46,10 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
     );
     tallies.banks_http_requests_total.count(event.answeredBy);
     if (listState && !aborted) tallies.banks_served_total.count(listState);
-    if (event.waited) tallies.banks_list_waits_total.count(status < 500 ? 'served' : 'failed');
+    if (event.waited)
+      tallies.banks_list_waits_total.count(
+        aborted ? 'aborted' : status < 500 ? 'served' : 'failed',
+      );
     if (event.isRefusedOrigin)
       tallies.banks_cors_refusals_total.count(method === 'OPTIONS' ? 'preflight' : 'request');
   };
@@ -122,8 +125,8 @@ type Gauges = Readonly<Record<string, readonly [help: string, samples: readonly 
 /** The build, and the list and its stores at this moment. */
 const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): Gauges => {
   const { list, stores, secretFiles, clock, version } = options;
-  const { state, held, ageMs, failure } = list.status();
-  const { count = 0, rejected = NOTHING_REJECTED } = held ?? {};
+  const { state, cached, ageMs, failure } = list.status();
+  const { count = 0, rejected = NOTHING_REJECTED } = cached ?? {};
   const nowMs = clock.wallMs();
   const timeOf = (pastMs: number | undefined): readonly Sample[] =>
     inSeconds(pastMs === undefined ? undefined : notAfter(nowMs, pastMs));
@@ -143,19 +146,19 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
     banks_list_entries: ['Banks in the cached list', [[{}, count]]],
     banks_list_last_success_timestamp_seconds: [
       'When the provider sent the cached list',
-      timeOf(held?.receivedAtMs),
+      timeOf(cached?.loadedAtWallMs),
     ],
     banks_list_last_change_timestamp_seconds: [
       'When the content of the cached list last changed',
-      timeOf(held?.changedAtMs),
+      timeOf(cached?.changedAtMs),
     ],
     banks_list_last_large_change_timestamp_seconds: [
       'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
-      timeOf(held?.largeChange?.atMs),
+      timeOf(cached?.largeChange?.atMs),
     ],
     banks_list_incomplete: [
       "1 while the provider's response named a next page, so that the cached list is probably incomplete",
-      [[{}, Number(held?.hasNextPage ?? false)]],
+      [[{}, Number(cached?.hasNextPage ?? false)]],
     ],
     banks_list_rejected_entries: [
       'Entries of the newest list that were unusable and are not served, by reason',
@@ -163,7 +166,7 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
     ],
     banks_list_field_filled_share: [
       'Share of the cached list, 0 to 1, in which a field of BANK_FIELDS is not missing, null or empty',
-      forEach('field', fields, (field) => countFilled(held?.profile.get(field)) / count),
+      forEach('field', fields, (field) => countFilled(cached?.profile.get(field)) / count),
     ],
     banks_list_state: [
       '1 for the current state of the list: empty, fresh, stale or expired',
@@ -215,9 +218,9 @@ const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
     STATES,
   ),
   banks_list_waits_total: createCounter(
-    'Requests that waited for a load because there was no list to serve, by outcome: served or failed',
+    'Requests that waited for a load because there was no list to serve, by outcome: served, failed, or aborted (the client disconnected)',
     'outcome',
-    ['served', 'failed'],
+    ['served', 'failed', 'aborted'],
   ),
   banks_cors_refusals_total: createCounter(
     'Requests from pages of origins that CORS_ORIGINS does not allow, by kind: preflight or request',

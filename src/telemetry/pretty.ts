@@ -30,8 +30,8 @@ const toPrettyText = (line: string): string => {
  */
 const describeStart = (facts: Readonly<Record<string, unknown>>): string[] => {
   const management =
-    facts['operatorsUrl'] === undefined ? 'off' : `on ${format(facts['operatorsUrl'])}/`;
-  const source = facts['lastGoodList'];
+    facts['managementUrl'] === undefined ? 'off' : `on ${format(facts['managementUrl'])}/`;
+  const source = facts['restoredFrom'];
   const list =
     source === 'none'
       ? 'no saved list, loading from the provider'

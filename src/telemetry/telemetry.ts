@@ -3,7 +3,7 @@ import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { redacting, type Redaction } from '../secrets/redaction.ts';
-import type { SecretFileState } from '../secrets/watched-files.ts';
+import type { SecretFileState } from '../secrets/file-states.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import type { ServiceEvent, StoreState } from './events.ts';
 import { createHistory } from './history.ts';
@@ -57,7 +57,7 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
     log(event);
     metrics.onEvent(event);
     history.onEvent(event);
-    if (event.type === 'list-renewed' || event.type === 'list-restored') watch.restart();
+    if ('list' in event) watch.restart();
     if (event.type === 'store-failed') {
       const { sinceMs = clock.wallMs() } = failing.get(event.store) ?? {};
       failing.set(event.store, { sinceMs, reason: event.reason });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NO_PLACE } from '../../src/banks/order.ts';
+import { NO_VERSION } from '../../src/banks/order.ts';
 import { createListKeeper } from '../../src/banks/list-keeper.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
@@ -27,13 +27,14 @@ test('a list that is encoded for long replaces none that has come meanwhile', as
     },
   });
   const restore = async (count: number): Promise<boolean> =>
-    keeper.restore(
+    keeper.takeSaved(
       {
         ...(await readBanks(makeBanks(count))),
         id: `list of ${count}`,
-        place: NO_PLACE,
-        isRestored: false,
-        sentAtMs: clock.monotonicMs(),
+        version: NO_VERSION,
+        isUnconfirmed: false,
+        loadedAtMs: clock.monotonicMs(),
+        isAgeUnknown: false,
         changedAtMs: clock.wallMs(),
         decisions: [],
       },
@@ -47,5 +48,5 @@ test('a list that is encoded for long replaces none that has come meanwhile', as
   expect(await quick).toBe(true);
   pending[0]?.();
   expect(await slow).toBe(false);
-  expect([keeper.cached.get()?.count, changes]).toEqual([2, [2]]);
+  expect([keeper.cache.get()?.count, changes]).toEqual([2, [2]]);
 });

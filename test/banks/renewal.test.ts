@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
+import { eventually } from '../helpers/wait-until.ts';
 import { nextLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
 // How fresh, and who waits: the whole service on a clock that the tests move.
@@ -24,7 +25,7 @@ test('an acceptance of what the guard refused stays known with the lists that fo
   await start();
   const { list } = rig.service;
   const accepted = (): unknown =>
-    status().held?.decisions.map(({ reasons, requestId }) => [reasons, requestId]);
+    status().cached?.decisions.map(({ reasons, requestId }) => [reasons, requestId]);
   await list.refresh(['shrunk'], 'nothing was refused');
   expect(accepted()).toEqual([]);
   await rig.emulator.behave('shrunk');
@@ -46,7 +47,7 @@ test('a list that comes back by itself after a far larger one is no acceptance',
   for (const banks of [1_000, 100]) {
     rig.emulator.setBanks(makeBanks(banks));
     await nextLoad(rig);
-    expect(status().held).toMatchObject({ count: banks, decisions: [] });
+    expect(status().cached).toMatchObject({ count: banks, decisions: [] });
   }
   expect(rig.messages()).not.toContainEqual(expect.stringContaining('accepted'));
 });
@@ -69,6 +70,14 @@ test('operators who wait for a load share one, unless they accept other lists', 
   expect(rig.emulator.listCalls()).toBe(4);
 });
 
+test('a refresh shares no load with one that waits to accept more than it, or less', async () => {
+  await start();
+  const accept = [['shrunk'], [], ['shrunk', 'drifted'], ['drifted'], []] as const;
+  await Promise.all(accept.map((reasons) => rig.service.list.refresh(reasons, reasons.join())));
+  // One at the start, and one for each of the four that differ.
+  expect(rig.emulator.listCalls()).toBe(5);
+});
+
 test('while retries back off, requests are answered at once, cause no call, and are told how long to wait', async () => {
   await start({ before: (emulator) => emulator.behave('unavailable') });
   const retryAfter = async (): Promise<unknown> => [
@@ -87,10 +96,10 @@ test('a list that names a next page is served, and reported as incomplete until 
   expect((await supertest(rig.url).get('/banks').expect(200)).body).toHaveLength(50);
   const metric = async (): Promise<string | undefined> =>
     /^banks_list_incomplete (\d)$/m.exec(
-      (await supertest(rig.operatorsUrl).get('/metrics')).text,
+      (await supertest(rig.managementUrl).get('/metrics')).text,
     )?.[1];
   const lines = (): string[] => rig.messages().filter((message) => message.includes('incomplete'));
-  const page = async (): Promise<string> => (await supertest(rig.operatorsUrl).get('/')).text;
+  const page = async (): Promise<string> => (await supertest(rig.managementUrl).get('/')).text;
   expect([lines().length, await metric()]).toEqual([1, '1']);
   expect(await page()).toContain('Users get the current list, which is probably incomplete.');
   await nextLoad(rig);
@@ -121,14 +130,70 @@ test('a list that becomes too old during a Retry-After is reported then, and the
   expect(status().nextLoadInMs).toBe(60_000);
 });
 
+test('a refresh whose list is refused does not end a Retry-After', async () => {
+  await start();
+  await rig.emulator.behave('rate-limited', { retryAfter: '600' });
+  await nextLoad(rig);
+  const waitMs = status().nextLoadInMs;
+  expect(waitMs).toBeGreaterThanOrEqual(600_000);
+  rig.clock.advance(1_000);
+  await rig.emulator.behave('shrunk');
+  expect(await rig.service.list.refresh()).toMatchObject({ kind: 'shrunk' });
+  await eventually(() => status().nextLoadInMs === waitMs - 1_000);
+  await rig.emulator.behave('healthy');
+  expect(await rig.service.list.refresh()).toBeUndefined();
+  await eventually(() => status().nextLoadInMs > waitMs);
+});
+
+test('of two Retry-Afters the one that ends later holds', async () => {
+  await start();
+  await rig.emulator.behave('rate-limited', { retryAfter: '600' });
+  await nextLoad(rig);
+  rig.clock.advance(60_000);
+  await rig.emulator.behave('unavailable', { retryAfter: '30' });
+  expect(await rig.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+  await eventually(() => status().nextLoadInMs === 540_000);
+});
+
 test('a list that is refused for having shrunk is taken as soon as there is no other one to serve', async () => {
   await start({ env: { CACHE_TTL: '10m', CACHE_MAX_STALE: '30s' } });
-  const [startedAtMs, count] = [rig.clock.monotonicMs(), status().held?.count];
+  const [startedAtMs, count] = [rig.clock.monotonicMs(), status().cached?.count];
   await rig.emulator.behave('shrunk');
   do await nextLoad(rig);
-  while (status().held?.count === count);
+  while (status().cached?.count === count);
   expect(status().state).toBe('fresh');
   expect(Math.floor(rig.clock.monotonicMs() - startedAtMs)).toBe(630_001);
+});
+
+test('a list that has expired is no measure for those that come after its successor', async () => {
+  const [env, banks] = [{ CACHE_TTL: '10m', CACHE_MAX_STALE: '30s' }, makeBanks(100)];
+  await start({ env, before: (emulator) => emulator.setBanks(banks) });
+  await rig.emulator.behave('unavailable');
+  do await nextLoad(rig);
+  while (status().state !== 'expired');
+  await rig.emulator.behave('healthy');
+  rig.emulator.setBanks(banks.slice(50));
+  expect(await rig.service.list.refresh()).toBeUndefined();
+  rig.emulator.setBanks(banks.slice(51));
+  expect(await rig.service.list.refresh()).toBeUndefined();
+  expect(status().cached).toMatchObject({ count: 49, decisions: [] });
+});
+
+test('what was cached before is refused beside unusable entries, as any other list is', async () => {
+  const [small, large] = [makeBanks(50), makeBanks(100)];
+  const junk = Array.from({ length: 100 }, (_, index) => index);
+  await start({ before: (emulator) => emulator.setBanks(small) });
+  rig.emulator.setBanks(large);
+  await nextLoad(rig);
+  for (const banks of [small, large]) {
+    rig.emulator.setBanks([...banks, ...junk]);
+    const message = `100 of ${banks.length + 100} entries are unusable`;
+    expect(await rig.service.list.refresh()).toMatchObject({ kind: 'unusable_entries', message });
+  }
+  expect(status().cached?.count).toBe(100);
+  // By themselves the entries are taken, few as they are.
+  rig.emulator.setBanks(small);
+  expect(await rig.service.list.refresh()).toBeUndefined();
 });
 
 test('in an outage health says since when, each state of the list is reported once, and in the end there is no list', async () => {

@@ -23,7 +23,7 @@ describeInBrowser('the status page', () => {
     await nextLoad(stage.rig);
   };
   const open = (context?: BrowserContextOptions): Promise<void> =>
-    stage.open(context, `${stage.rig.operatorsUrl}/`);
+    stage.open(context, `${stage.rig.managementUrl}/`);
   /** From here on the test moves the page's time. */
   const holdTime = async (): Promise<void> => {
     await stage.page.clock.install();
@@ -44,7 +44,7 @@ describeInBrowser('the status page', () => {
       expect(await stage.page.evaluate('document.documentElement.scrollWidth')).toBe(360);
       expect(stage.complaints).toEqual([]);
       const elsewhere = stage.requests.filter(
-        (request) => !request.url().startsWith(stage.rig.operatorsUrl),
+        (request) => !request.url().startsWith(stage.rig.managementUrl),
       );
       expect(elsewhere).toEqual([]);
     },

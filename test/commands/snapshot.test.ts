@@ -67,6 +67,17 @@ test('a list that is there is what the new one is compared with, and is replaced
   expect(saved().receivedAtMs).toBeGreaterThan(before.receivedAtMs + 100);
 });
 
+test('a list that was saved with other fields is replaced, without a comparison', async () => {
+  expect((await run({ BANK_FIELDS: 'code,name' })).status).toBe(0);
+  await emulator.behave('shrunk');
+  expect(await run()).toEqual({ status: 0, text: `${file}: 256 banks\n` });
+  expect(saved().banks).toContainEqual({
+    code: '001',
+    ispb: '00000000',
+    name: 'BCO DO BRASIL S.A.',
+  });
+});
+
 test('a load that fails leaves what is there, and its reason is written', async () => {
   await emulator.behave('unavailable');
   expect(await run()).toEqual({

@@ -90,6 +90,7 @@ test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
     asIs(['redis://h', 'rediss://u:p%25@h:6379/15', 'redis://h/12345']),
   ],
   ['the longest password of Redis', toRedis, asIs([`redis://:${LONGEST}@h`])],
+  ['a password of signs', toRedis, asIs([`redis://:${'@'.repeat(19)}@h`])],
   ['the address of a proxy', toProxy, { 'http://proxy': ['http://proxy/', undefined] }],
   ['that of one with a user', toProxy, { 'u:p@p:3128': ['http://p:3128/', 'u:p'] }],
   ['that of one with a password', toProxy, { 'https://:p%25@proxy/': ['https://proxy/', ':p%'] }],
@@ -174,7 +175,7 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   [
     'the password of Redis',
     values.toRedisUrl,
-    each(`redis://%zz@h|redis://:%@h|redis://:${TOO_LONG}@h`),
+    each(`redis://%zz@h|redis://:%@h|redis://:${TOO_LONG}@h|redis://:${'@'.repeat(20)}@h`),
   ],
   [
     'a proxy',

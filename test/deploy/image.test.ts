@@ -37,10 +37,10 @@ test('the image serves the list, and a status page that names a command which wo
   const env = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl };
   await emulator.behave('forbidden');
   const service = runNode([...entrypoint, 'serve'], env);
-  const [, url = '', operatorsUrl = ''] = await service.says(LISTENING);
+  const [, url = '', managementUrl = ''] = await service.says(LISTENING);
   expect((await fetch(`${url}/banks`)).status).toBe(502);
   const [, command = ''] =
-    />node ([^<]* doctor)</.exec(await (await fetch(operatorsUrl)).text()) ?? [];
+    />node ([^<]* doctor)</.exec(await (await fetch(managementUrl)).text()) ?? [];
   await emulator.behave('healthy');
   const doctor = runNode(command.split(' '), env);
   expect(await doctor.exit).toBe(0);

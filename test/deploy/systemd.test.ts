@@ -115,10 +115,10 @@ describeWithSetpriv('the archive', () => {
       },
     });
     closeLater(() => child.kill('SIGKILL'));
-    const [, url = '', operatorsUrl = ''] = await says(LISTENING);
+    const [, url = '', managementUrl = ''] = await says(LISTENING);
     expect(await (await fetch(`${url}/banks`)).json()).toHaveLength(513);
     for (const path of ['/', '/status-page.css', '/status-page.js'])
-      expect((await fetch(`${operatorsUrl}${path}`)).status).toBe(200);
+      expect((await fetch(`${managementUrl}${path}`)).status).toBe(200);
     await eventually(() => existsSync(join(state, 'banks-bff', 'banks.json')));
     child.kill('SIGINT');
     expect(await exit).toBe(0);

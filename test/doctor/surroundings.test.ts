@@ -184,7 +184,7 @@ describe('the ports', () => {
 
   test('that the same service uses, which is running, are fine', async () => {
     const rig = await startRig();
-    const [PORT, MANAGEMENT_PORT] = [rig.url, rig.operatorsUrl].map((url) => new URL(url).port);
+    const [PORT, MANAGEMENT_PORT] = [rig.url, rig.managementUrl].map((url) => new URL(url).port);
     const { status, linesOf } = await doctor({ HOST: '127.0.0.1', PORT, MANAGEMENT_PORT });
     expect(status).toBe(0);
     expect(linesOf('port')).toContain('used by this service, which is running');
@@ -211,3 +211,18 @@ test('a clock that differs from the provider’s is noted, with the direction', 
   headers = { date: at(-120_000), age: '120' };
   expect(await clock()).toMatch(/^ok/);
 });
+
+test.each(['CACHE_SIGNING_KEY_FILE', 'MANAGEMENT_TOKEN_FILE'])(
+  'a file of %s that cannot be used is a failure, though no step needs it',
+  async (variable) => {
+    const file = join(folder(), 'secret');
+    const report = await doctor({ [variable]: file });
+    expect(report.linesOf('files')).toMatch(
+      new RegExp(`^FAIL +files +${variable}: cannot be read \\(ENOENT\\)`),
+    );
+    expect(report.text).toContain('But not all of it works: files.');
+    expect(report.status).toBe(1);
+    writeFileSync(file, 'a-secret-of-more-than-thirty-two-characters\n');
+    expect((await doctor({ [variable]: file })).status).toBe(0);
+  },
+);

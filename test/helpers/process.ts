@@ -37,7 +37,7 @@ export const runService = (
  * In the log line of a service that listens: its address, and that of its management port unless it
  * is off.
  */
-export const LISTENING = /"url":"([^"]+)"(?:,"operatorsUrl":"([^"]+)")?/;
+export const LISTENING = /"url":"([^"]+)"(?:,"managementUrl":"([^"]+)")?/;
 
 /** Starts it; resolves when it listens. `preload` as for {@link runService}; `args` are Node's. */
 export const startProcess = async (
@@ -46,12 +46,12 @@ export const startProcess = async (
   args: readonly string[] = [],
 ) => {
   const { child, end, output, says } = runService(env, { preload, args });
-  const [, url = '', operatorsUrl = ''] = await says(LISTENING);
+  const [, url = '', managementUrl = ''] = await says(LISTENING);
   return {
     child,
     end,
     url,
-    operatorsUrl,
+    managementUrl,
     /** Everything that it has written so far. */ written: output,
   };
 };

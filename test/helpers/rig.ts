@@ -30,6 +30,8 @@ export interface RigOptions {
   readonly startedLaterByMs?: number;
   /** The clock of Redis; by default the rig's own. */
   readonly storeClock?: Pick<Clock, 'wallMs'>;
+  /** For the deadlines of real input and output; by default one that nothing has to wait for. */
+  readonly ioClock?: Clock;
   /** It gets no messages from Redis. */
   readonly isDeaf?: boolean;
   /** Resolves the provider's name. */
@@ -56,16 +58,16 @@ export const openRig = async (options: RigOptions = {}) => {
     version: '0.0.0-test',
     logDestination: { write: (line: string) => void lines.push(line) },
     clock,
-    ioClock: patientClock,
+    ioClock: options.ioClock ?? patientClock,
     random: options.random ?? (() => 0.5),
     loadRedisClient: () => withTimeOf(options.storeClock ?? clock, options.isDeaf),
     ...(options.lookup && { lookup: options.lookup }),
   });
-  const { publicUrl, operatorsUrl = '' } = await service.start();
+  const { publicUrl, managementUrl = '' } = await service.start();
 
   return {
     url: publicUrl,
-    operatorsUrl,
+    managementUrl,
     service,
     emulator,
     clock,
@@ -104,6 +106,13 @@ const withTimeOf = async (
   };
 };
 
+/** Stops a service with a clock of its own, of which the end moves no other clock. */
+export const stopAtOnce = async ({ service, clock }: Rig): Promise<void> => {
+  const stopped = service.stop({ noticeMs: 0 });
+  clock.advance(0);
+  await stopped;
+};
+
 /** For one test: it is closed after it. */
 export const startRig = async (options?: RigOptions): Promise<Rig> => {
   const rig = await openRig(options);
@@ -129,7 +138,7 @@ export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
 /** Moves time to the next load of the list, and waits until that has ended. */
 export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void> => {
   const last = (): string =>
-    JSON.stringify([list.status().held?.receivedAtMs, list.status().lastFailure]);
+    JSON.stringify([list.status().cached?.loadedAtWallMs, list.status().lastFailure]);
   const before = last();
   // After a refresh the next load is planned in a later turn.
   await clock.turn();

@@ -15,7 +15,7 @@ test.each(['on', 'off'])(
   async (onOrOff) => {
     const rig = await startLoadedRig({ env: { KEEP_ALIVE_TIMEOUT: '1s', HOT_PATH: onOrOff } });
     const clients = await Promise.all(
-      [rig.url, rig.url, rig.operatorsUrl].map((url) => openRaw(url)),
+      [rig.url, rig.url, rig.managementUrl].map((url) => openRaw(url)),
     );
     const askedAtMs = performance.now();
     clients[0]?.socket.write(BANKS);
@@ -50,7 +50,7 @@ test.each(['on', 'off'])(
     expect(rig.log()).not.toContain('"path":"/banks"');
     socket.resetAndDestroy();
     await eventually(() => /"path":"\/banks".*"aborted":true/.test(rig.log()));
-    const metrics = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+    const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
     expect(metrics).toContain('\nbanks_served_total{state="fresh"} 0\n');
     expect(metrics).toContain('_count{route="/banks",method="GET",status="aborted"} 1\n');
   },

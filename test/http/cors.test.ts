@@ -128,7 +128,7 @@ test.each(['on', 'off'])(
     for (const origin of [FRONTEND, undefined, STRANGER, 'null']) await ask('GET /banks', origin);
     for (const origin of [FRONTEND, STRANGER]) await ask('OPTIONS /banks', origin, PREFLIGHT);
     const refusals = async (): Promise<unknown[]> => {
-      const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+      const text = await (await fetch(`${rig.managementUrl}/metrics`)).text();
       return text.match(/(?<=^banks_cors_refusals_total){.*/gm) ?? [];
     };
     const wanted = ['{kind="preflight"} 1', '{kind="request"} 2'];

@@ -26,9 +26,9 @@ afterAll(() => paths.close());
 
 /** How many requests each path has answered. */
 const answeredBy = async ({
-  operatorsUrl,
+  managementUrl,
 }: Rig): Promise<{ readonly hot: number; readonly node: number }> => {
-  const metrics = await (await fetch(`${operatorsUrl}/metrics`)).text();
+  const metrics = await (await fetch(`${managementUrl}/metrics`)).text();
   const count = (label: string): number =>
     Number(
       new RegExp(`^banks_http_requests_total{answered_by="${label}"} (\\d+)$`, 'm').exec(

@@ -44,7 +44,7 @@ test.each(REFUSED)('both ports refuse with problem+json: %s', async (_name, byte
   const answers = await paths.ask(bytes);
   expect(statusesOf(answers)).toEqual(statuses);
   // The management port refuses as the public one, and has no /banks.
-  const others = await sendRaw(paths.hot.operatorsUrl, bytes.replaceAll('/banks', '/healthz'));
+  const others = await sendRaw(paths.hot.managementUrl, bytes.replaceAll('/banks', '/healthz'));
   expect(statusesOf(others)).toEqual(statuses);
   for (const answer of [...answers, ...others]) if (answer.status >= 400) expectProblem(answer);
 });

@@ -286,7 +286,7 @@ test.each(Object.entries(SITUATIONS))(
     });
     const nowMs = rig.clock.wallMs();
     const get = async (path: string) =>
-      (await supertest(rig.operatorsUrl).get(path).expect(200)).text;
+      (await supertest(rig.managementUrl).get(path).expect(200)).text;
     const page = await get('/');
     const health = await get('/healthz');
     const metrics = await get('/metrics');

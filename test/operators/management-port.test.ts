@@ -30,7 +30,7 @@ const start = async (env: Environment = {}): Promise<void> => {
 /** One request as bytes. */
 const ask = async (requestLine: string, ...lines: string[]): Promise<RawAnswer> => {
   const bytes = [requestLine, ...lines, 'Connection: close', '', ''].join('\r\n');
-  const [answer] = await sendRaw(rig.operatorsUrl, bytes, {
+  const [answer] = await sendRaw(rig.managementUrl, bytes, {
     methods: [requestLine.split(' ')[0] ?? ''],
   });
   if (!answer) throw new Error(`no response to ${requestLine}`);
@@ -39,14 +39,14 @@ const ask = async (requestLine: string, ...lines: string[]): Promise<RawAnswer> 
 
 /** How many requests were refused for `reason`, by the port's own metric. */
 const refusals = async (reason: string): Promise<number> => {
-  const { text } = await supertest(rig.operatorsUrl).get('/metrics').expect(200);
+  const { text } = await supertest(rig.managementUrl).get('/metrics').expect(200);
   const sample = new RegExp(`^banks_management_refusals_total{reason="${reason}"} (\\d+)$`, 'm');
   return Number(sample.exec(text)?.[1]);
 };
 
 /** A connection from `localAddress`; the whole 127.0.0.0/8 is this machine. */
 const open = (localAddress: string, bytes = ''): Socket => {
-  const { port } = new URL(rig.operatorsUrl);
+  const { port } = new URL(rig.managementUrl);
   const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress });
   sockets.push(socket.on('error', () => undefined));
   socket.write(bytes);
@@ -55,7 +55,7 @@ const open = (localAddress: string, bytes = ''): Socket => {
 
 /** Asks for a refresh with the query, and returns the answer, which must have the status. */
 const refresh = async (status: number, query = '', token = TOKEN) => {
-  const request = supertest(rig.operatorsUrl).post(`/refresh${query}`);
+  const request = supertest(rig.managementUrl).post(`/refresh${query}`);
   return (await request.set('Authorization', `Bearer ${token}`).expect(status)).body;
 };
 const bankCount = async () => (await supertest(rig.url).get('/banks').expect(200)).body.length;
@@ -134,12 +134,13 @@ test('a list that the guard refuses is taken when an operator names its reasons,
 
 test('an unknown value of accept, another method and another path are refused', async () => {
   await start();
-  for (const accept of ['everything', '', 'shrunk,everything', 'shrunk&accept=drifted']) {
+  const long = `shrunk&${'a'.repeat(200)}`;
+  for (const accept of ['everything', '', 'shrunk,everything', 'shrunk&accept=drifted', long]) {
     const { detail } = await refresh(400, `?accept=${accept}`);
     expect(detail).toBe('accept can be shrunk or drifted, or both with a comma between them.');
   }
   expect(rig.emulator.listCalls()).toBe(1);
-  const operators = supertest(rig.operatorsUrl);
+  const operators = supertest(rig.managementUrl);
   expect((await operators.get('/refresh').expect(405)).headers['allow']).toBe('POST');
   await operators.get('/readyz').expect(200);
   await operators.get('/banks').expect(404);
@@ -220,7 +221,7 @@ test('a page of another origin cannot refresh the list; one of this origin can, 
     [200, {}],
   ];
   for (const [status, headers] of rows) {
-    const { body } = await supertest(rig.operatorsUrl)
+    const { body } = await supertest(rig.managementUrl)
       .post('/refresh')
       .set({ Host: 'localhost:3001', Authorization: `Bearer ${TOKEN}`, ...headers })
       .expect(status);
@@ -233,7 +234,9 @@ test('a page of another origin cannot refresh the list; one of this origin can, 
 test('a page of another origin gets no permission to read anything', async () => {
   await start();
   for (const path of ['/', '/metrics', '/healthz', '/status-page.js']) {
-    const request = supertest(rig.operatorsUrl).get(path).set('Origin', 'https://evil.example.net');
+    const request = supertest(rig.managementUrl)
+      .get(path)
+      .set('Origin', 'https://evil.example.net');
     const { headers } = await request.expect(200);
     expect(headers).not.toHaveProperty('access-control-allow-origin');
     expect(headers).not.toHaveProperty('x-powered-by');
@@ -259,7 +262,7 @@ test('a wrong token waits a second for its response; the right one and none at a
   await areWaiting(1);
   const right = guess(TOKEN);
   await eventually(() => right.status() === 200);
-  await supertest(rig.operatorsUrl).post('/refresh').expect(401);
+  await supertest(rig.managementUrl).post('/refresh').expect(401);
   expect(wrong.status()).toBe(0);
   rig.clock.advance(1_000);
   await eventually(() => wrong.status() === 401);
@@ -310,7 +313,7 @@ test('a wrong token counts for the whole /64 of an IPv6 address, which one clien
   // A machine has one loopback address of IPv6 only.
   const pretend = (message: unknown): void => {
     const { socket } = Object(message);
-    if (String(socket.localPort) !== new URL(rig.operatorsUrl).port) return;
+    if (String(socket.localPort) !== new URL(rig.managementUrl).port) return;
     Object.defineProperty(socket, 'remoteAddress', { value: addresses.shift() });
   };
   subscribe('net.server.socket', pretend);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
@@ -31,7 +31,7 @@ const logged = (text: string) =>
   eventually(() => rig.messages().some((message) => message.includes(text)));
 
 const html = async (): Promise<string> =>
-  (await supertest(rig.operatorsUrl).get('/').expect(200)).text;
+  (await supertest(rig.managementUrl).get('/').expect(200)).text;
 /** The page as text, without what the script shows when there is no contact. */
 const page = async (): Promise<string> =>
   (await html())
@@ -248,7 +248,7 @@ test('its drawing of the age begins with that of a saved list', async () => {
 test('it is not cached, and its command has the address by which the page was reached, if that is allowed', async () => {
   rig = await startLoadedRig();
   await meet('renamed-field');
-  const { text, headers } = await supertest(rig.operatorsUrl)
+  const { text, headers } = await supertest(rig.managementUrl)
     .get('/')
     .set('Host', 'localhost:9999');
   expect(headers['content-security-policy']).toMatch(
@@ -262,11 +262,36 @@ test('it is not cached, and its command has the address by which the page was re
 /** On both ports. */
 const health = async () => {
   const [open, internal] = await Promise.all(
-    [rig.url, rig.operatorsUrl].map((url) => supertest(url).get('/healthz').expect(200)),
+    [rig.url, rig.managementUrl].map((url) => supertest(url).get('/healthz').expect(200)),
   );
   expect(open?.body).toEqual(internal?.body);
   return open?.body;
 };
+
+test('an unusable secret file is told beside what users get, and never hides it', async () => {
+  const file = join(temporaryFolder(), 'token');
+  writeFileSync(file, TOKEN);
+  rig = await startLoadedRig({
+    env: { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file },
+  });
+  writeFileSync(file, '');
+  expect(await rig.service.list.refresh()).toBeUndefined();
+  await logged('PROVIDER_ACCESS_TOKEN_FILE: is empty');
+  const told = 'The file of PROVIDER_ACCESS_TOKEN_FILE cannot be used.';
+  expect(await page()).toContain('! sandbox: Users get the current list, but 1 secret file cannot');
+  await meet('unavailable');
+  for (const [laterMs, headline, severity] of [
+    [0, '! sandbox: Users get the current list, but it cannot be renewed.', 'warning'],
+    [HOUR_MS, '! sandbox: Users get an old list.', 'warning'],
+    [8 * 24 * HOUR_MS, '✕ sandbox: Users get errors: the cached list has expired.', 'error'],
+  ] as const) {
+    rig.clock.skip(laterMs);
+    const text = await page();
+    expect(text).toContain(headline);
+    expect(text).toContain(told);
+    expect(await html()).toContain(`data-severity="${severity}"`);
+  }
+});
 
 test('stores that fail are told with their consequences, and without their addresses, until they work', async () => {
   const folder = join(temporaryFolder(), 'missing');
@@ -281,7 +306,7 @@ test('stores that fail are told with their consequences, and without their addre
   rig.clock.skip(65_000);
   // It fails again, and still since then.
   await rig.service.list.refresh();
-  const metrics = async () => (await supertest(rig.operatorsUrl).get('/metrics')).text;
+  const metrics = async () => (await supertest(rig.managementUrl).get('/metrics')).text;
   await waitUntil('two failed writes', metrics, (text) =>
     text.includes('banks_store_failures_total{store="snapshot"} 2'),
   );

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import type { OutgoingHttpHeaders } from 'node:http';
 import supertest from 'supertest';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -19,11 +20,7 @@ interface Shape {
   readonly list?: Behaviour;
   readonly token?: TokenBehaviour;
   /** The list itself, in place of a behaviour: its status, body and headers. */
-  readonly answer?: readonly [
-    status: number,
-    body: unknown,
-    headers?: Readonly<Record<string, string>>,
-  ];
+  readonly answer?: readonly [status: number, body: unknown, headers?: OutgoingHttpHeaders];
   readonly env?: Environment;
   /** What /banks answers. */
   readonly status: number;
@@ -153,6 +150,17 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     says: 'too many requests',
   },
   'one page of more': { list: 'paginated', status: 200, says: 'the first page of more' },
+  'one page of more, in a second line of Link': {
+    answer: [200, ROWS, { link: ['</1>; rel="first"', '</2>; rel="next"'] }],
+    env: { BANK_FIELDS: 'code' },
+    status: 200,
+    says: 'the first page of more',
+  },
+  'a list encoded twice, in two lines': {
+    answer: [200, ROWS, { 'Content-Encoding': ['gzip', 'gzip'] }],
+    status: 502,
+    says: 'an encoding that was not requested',
+  },
   // The list: nesting.
   'a list in data': {
     list: 'envelope',

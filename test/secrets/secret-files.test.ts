@@ -12,6 +12,7 @@ import {
   nextLoad,
   openRig,
   startLoadedRig,
+  startRig,
   type Rig,
 } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -116,8 +117,8 @@ const start = async (variable: string, { good, env }: Kind): Promise<void> => {
   });
 };
 const refresh = (token = MANAGEMENT_TOKEN) =>
-  supertest(rig.operatorsUrl).post('/refresh').set('Authorization', `Bearer ${token}`);
-const get = async (path: string) => (await supertest(rig.operatorsUrl).get(path).expect(200)).text;
+  supertest(rig.managementUrl).post('/refresh').set('Authorization', `Bearer ${token}`);
+const get = async (path: string) => (await supertest(rig.managementUrl).get(path).expect(200)).text;
 const health = async () => (await supertest(rig.url).get('/healthz').expect(200)).body;
 /** Lets the next look at the files happen, and waits for what it says. */
 const looked = async (said: string): Promise<void> => {
@@ -173,6 +174,21 @@ describe.each(CASES)('$variable, $how', ({ variable, how, kind }) => {
     expect(await get('/metrics')).toContain(`banks_secret_file_usable{variable="${variable}"} 1`);
     await refresh().expect(200);
   });
+});
+
+test('a file is not usable since its first problem, whatever its problem is later', async () => {
+  const { PROVIDER_ACCESS_TOKEN_FILE: kind } = KINDS;
+  await start('PROVIDER_ACCESS_TOKEN_FILE', kind!);
+  const since = async (): Promise<unknown> =>
+    (await health()).secretFiles.PROVIDER_ACCESS_TOKEN_FILE.unusableSince;
+  await writeFile(file(), '');
+  await looked('PROVIDER_ACCESS_TOKEN_FILE: is empty');
+  const first = await since();
+  rig.clock.skip(5 * 60_000);
+  await rm(file());
+  await looked('PROVIDER_ACCESS_TOKEN_FILE: cannot be read (ENOENT)');
+  expect([first, await since()]).toEqual([expect.any(String), first]);
+  expect(await get('/')).toMatch(/Since \S+ \(5\smin\): the last usable one stays in use/);
 });
 
 describe('the runbook: write, refresh, 200, revoke', () => {
@@ -237,6 +253,23 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     );
   });
 
+  test('a token that the provider accepts only later is new then', async () => {
+    await start('PROVIDER_ACCESS_TOKEN_FILE', KINDS['PROVIDER_ACCESS_TOKEN_FILE']!);
+    rig.emulator.acceptTokens([OLD_TOKEN]);
+    await writeFile(file(), NEW_TOKEN);
+    rig.clock.advance(1_250);
+    await refresh().expect(502);
+    expect(lastTokenSent()).toBe(NEW_TOKEN);
+    rig.emulator.acceptTokens([OLD_TOKEN, NEW_TOKEN]);
+    rig.clock.advance(1_250);
+    const { body } = await refresh().expect(200);
+    const acceptedSince = new Date(rig.clock.wallMs()).toISOString();
+    expect(body.token).toMatchObject({ isNew: true, acceptedSince });
+    rig.clock.advance(1_250);
+    const { body: again } = await refresh().expect(200);
+    expect(again.token).toMatchObject({ isNew: false, acceptedSince });
+  });
+
   test('a client secret is verified by a new token, and the current one stays if that fails', async () => {
     await start('PROVIDER_CLIENT_SECRET_FILE', KINDS['PROVIDER_CLIENT_SECRET_FILE']!);
     const tokenCalls = rig.emulator.tokenCalls();
@@ -254,8 +287,8 @@ describe('the runbook: write, refresh, 200, revoke', () => {
       detail: expect.stringMatching(
         /^PROVIDER_CLIENT_SECRET_FILE does not work: .*invalid_client.*; the token in use stays\. The/,
       ),
-      secretFiles: {},
     });
+    expect(problem.secretFiles).toEqual({});
     expect(lastTokenSent()).toBe(renewed);
     expect(rig.service.list.status().failure).toBeUndefined();
     // It is reported for as long as it lasts, although the list is renewed with that token.
@@ -268,6 +301,75 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     rig.emulator.acceptSecrets(['a-wrong-client-secret']);
     await refresh().expect(200);
     expect(await health()).toMatchObject({ status: 'pass' });
+  });
+
+  test.each(['unknown-refusal', 'invalid-client'] as const)(
+    'a client secret that the token endpoint refuses (%s) is a fault of its file',
+    async (behaviour) => {
+      await start('PROVIDER_CLIENT_SECRET_FILE', KINDS['PROVIDER_CLIENT_SECRET_FILE']!);
+      rig.emulator.behaveToken(behaviour);
+      const { body } = await refresh().expect(502);
+      expect(body.detail).toMatch(/^PROVIDER_CLIENT_SECRET_FILE does not work: .*401/);
+      expect(await health()).toMatchObject({
+        secretFiles: { PROVIDER_CLIENT_SECRET_FILE: { usable: false } },
+      });
+    },
+  );
+
+  test('what a refused client secret means is told anew once the token in use has expired', async () => {
+    await start('PROVIDER_CLIENT_SECRET_FILE', KINDS['PROVIDER_CLIENT_SECRET_FILE']!);
+    rig.emulator.behaveToken('invalid-client');
+    await refresh().expect(502);
+    const told = () =>
+      rig
+        .messages()
+        .filter((message) => message.startsWith('PROVIDER_CLIENT_SECRET_FILE: does not work'));
+    expect(told()).toEqual([expect.stringContaining('; the token in use stays')]);
+    const page = await get('/');
+    expect(page).toContain(': the token in use stays.');
+    rig.clock.skip(2 * 3_600_000);
+    for (let load = 0; load < 2; load += 1)
+      expect(await rig.service.list.refresh()).toMatchObject({ kind: 'no_token' });
+    expect(told().slice(1)).toEqual([expect.stringContaining('; there is no valid token')]);
+    expect(await get('/')).toContain(': there is no valid token.');
+  });
+
+  test.each(['server-error', 'not-found', 'rate-limited', 'reset'] as const)(
+    'a failure of the token endpoint that says nothing of the client secret (%s) is none of its file',
+    async (behaviour) => {
+      await start('PROVIDER_CLIENT_SECRET_FILE', KINDS['PROVIDER_CLIENT_SECRET_FILE']!);
+      rig.emulator.behaveToken(behaviour);
+      const { body } = await refresh().expect(502);
+      expect(body).toMatchObject({
+        code: 'secrets_not_renewed',
+        detail: expect.stringContaining('; the token in use stays'),
+      });
+      expect(body.secretFiles).toEqual({});
+      expect(await health()).toMatchObject({
+        secretFiles: { PROVIDER_CLIENT_SECRET_FILE: { usable: true } },
+      });
+    },
+  );
+
+  test('a client secret is verified by a request of its own, and not by one that is under way', async () => {
+    await start('PROVIDER_CLIENT_SECRET_FILE', KINDS['PROVIDER_CLIENT_SECRET_FILE']!);
+    const calls = rig.emulator.tokenCalls();
+    rig.emulator.behaveToken('hang');
+    const first = refresh();
+    void first.then(() => undefined);
+    await eventually(() => rig.emulator.tokenCalls() === calls + 1);
+    await writeFile(file(), '');
+    await looked('PROVIDER_CLIENT_SECRET_FILE: is empty');
+    await writeFile(file(), 'a-wrong-client-secret');
+    const second = refresh();
+    void second.then(() => undefined);
+    await eventually(() => rig.messages().at(-1)?.includes('is usable again') === true);
+    rig.emulator.behaveToken('healthy');
+    rig.clock.advance(15_000);
+    expect((await first).status).toBe(502);
+    const { body } = await second.expect(502);
+    expect(body.detail).toMatch(/^PROVIDER_CLIENT_SECRET_FILE does not work: .*invalid_client/);
+    expect(rig.emulator.tokenCalls()).toBe(calls + 2);
   });
 
   test('a management token', async () => {
@@ -364,4 +466,18 @@ describe('a start with an unusable file', () => {
       }
     },
   );
+
+  test('ends with the error where the saved list is too old to be served', async () => {
+    const env = { CACHE_TTL: '1h', CACHE_MAX_STALE: '1h' };
+    const provider = await emulate({ accessTokens: [OLD_TOKEN] });
+    await writeFile(file(), OLD_TOKEN);
+    const first = await openRig({ provider, env, envFor });
+    await eventually(() => first.service.list.served() !== undefined);
+    await first.close();
+    await rm(file());
+    const late = { provider, env, envFor, startedLaterByMs: 3 * 3_600_000 };
+    await expect(startRig(late)).rejects.toThrow(
+      'PROVIDER_ACCESS_TOKEN_FILE: cannot be read (ENOENT)',
+    );
+  });
 });

@@ -1,9 +1,6 @@
 import { expect, test } from '@jest/globals';
-import {
-  createWatchedFiles,
-  type Reading,
-  type SecretFileEvent,
-} from '../../src/secrets/watched-files.ts';
+import type { SecretFileEvent } from '../../src/secrets/file-states.ts';
+import { createWatchedFiles, type Reading } from '../../src/secrets/watched-files.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
@@ -29,6 +26,7 @@ const watch = (withdrawal?: string) => {
     clock,
     events,
     current,
+    files,
     reading: (reading: Reading<string>) => (next = () => Promise.resolve(reading)),
   };
 };
@@ -54,3 +52,18 @@ test.each([undefined, 'it is refused'])(
     expect(events).toHaveLength(1);
   },
 );
+
+test('a refusal of what a file has outlasts a time in which the file cannot be read', async () => {
+  const { current, files, reading } = watch();
+  await current();
+  const refusal = { problem: 'does not work', consequence: 'it is refused' };
+  files.noteUse('SECRET_FILE', refusal);
+  reading(EMPTY);
+  await current();
+  reading({ value: 'old', problems: [] });
+  await current();
+  expect(files.unusable()).toMatchObject([refusal]);
+  reading({ value: 'new', problems: [] });
+  await current();
+  expect(files.unusable()).toEqual([]);
+});

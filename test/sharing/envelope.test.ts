@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
-import type { HeldList } from '../../src/banks/cached-list.ts';
+import type { CachedList } from '../../src/banks/cached-list.ts';
 import { MAX_EARLIER_LISTS } from '../../src/banks/guard/memory.ts';
 import { represent } from '../../src/banks/representation.ts';
 import { monotonic, wall } from '../../src/clock.ts';
@@ -22,31 +22,42 @@ const CONTRACT = {
 };
 const PROVENANCE = 'these-settings';
 const UNSIGNED = createSigning(undefined);
-const envelope = createEnvelope({ provenance: PROVENANCE, contract: CONTRACT, signing: UNSIGNED });
+const MINUTE = 60_000;
+const TTL_MS = 60 * MINUTE;
+const envelope = createEnvelope({
+  provenance: PROVENANCE,
+  contract: CONTRACT,
+  signing: UNSIGNED,
+  ttlMs: TTL_MS,
+});
 
 const BANKS = '[{"id":"1","name":"A"},{"id":"2","name":null}]';
 const RECEIVED = Date.UTC(2026, 0, 2);
 const CHANGED = Date.UTC(2026, 0, 1);
 const LATEST = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-const MINUTE = 60_000;
-const POSITION = { register: 'register', version: 7, id: 'this-list' };
+const VERSION = {
+  series: 'series',
+  number: 7,
+  listId: 'this-list',
+  former: [{ series: 'lost', number: 3 }],
+};
 /** Written at this moment, and read a minute later by another process. */
 const WRITTEN = { storeMs: RECEIVED + 5_000, nowMs: monotonic(1_000_000) };
 const READ = { storeMs: WRITTEN.storeMs + MINUTE, nowMs: monotonic(77_000) };
-const TTL_MS = 60 * MINUTE;
 
-const heldList = async (more: Partial<HeldList> = {}): Promise<HeldList> => {
+const cachedList = async (more: Partial<CachedList> = {}): Promise<CachedList> => {
   const read = await readBanks(JSON.parse(BANKS));
   return {
     ...read,
     hasNextPage: false,
     representations: await represent(read.json),
-    id: POSITION.id,
-    place: POSITION,
-    isRestored: false,
-    sentAtMs: monotonic(WRITTEN.nowMs - 5_000),
-    receivedAtMs: wall(RECEIVED),
+    id: VERSION.listId,
+    version: VERSION,
+    isUnconfirmed: false,
+    loadedAtMs: monotonic(WRITTEN.nowMs - 5_000),
+    isAgeUnknown: false,
+    loadedAtWallMs: wall(RECEIVED),
     changedAtMs: wall(CHANGED),
     decisions: [],
     earlier: [],
@@ -67,7 +78,7 @@ const headerOf = (list: string, more: object = {}): string =>
   });
 /** An envelope with this list and a checksum that fits it. */
 const forge = (list: string, more: object = {}): string => `${headerOf(list, more)}\n${list}\n`;
-const open = (text: string) => envelope.open(Buffer.from(text), READ, TTL_MS);
+const open = (text: string) => envelope.open(Buffer.from(text), READ);
 const ageOf = (atMs: number): number => READ.nowMs - atMs;
 const refusalOf = async (text: string): Promise<string> => {
   const error: unknown = await open(text).catch((reason: unknown) => reason);
@@ -80,7 +91,7 @@ describe('a saved list', () => {
       {
         id: 'second',
         madeAtMs: monotonic(WRITTEN.nowMs - 10_000),
-        acceptedAtMs: wall(RECEIVED - 5_000),
+        madeAtWallMs: wall(RECEIVED - 5_000),
         reasons: ['drifted'] as const,
         requestId: 'x'.repeat(128),
       },
@@ -91,21 +102,22 @@ describe('a saved list', () => {
         count: 50_000,
         filled: new Map([['name', { string: 0.25, number: 0.5, boolean: 0, object: 0, array: 0 }]]),
         firstUntilMs: monotonic(WRITTEN.nowMs - 3 * MINUTE),
-        heldUntilMs: monotonic(WRITTEN.nowMs - 2 * MINUTE),
+        lastUntilMs: monotonic(WRITTEN.nowMs - 2 * MINUTE),
       },
     ],
   };
-  const sealed = async (more: Partial<HeldList> = {}): Promise<string> =>
-    (await envelope.seal(await heldList(more), POSITION, WRITTEN)).toString();
+  const sealed = async (more: Partial<CachedList> = {}): Promise<string> =>
+    (await envelope.seal(await cachedList(more), VERSION, WRITTEN)).toString();
 
   test('is three lines, of which the version before reads two: what it is, the list, and its past', async () => {
     const [header, list, past, ...rest] = (await sealed()).split('\n');
     expect([header, list, rest]).toEqual([headerOf(LIST), LIST, ['']]);
     expect(JSON.parse(past ?? '')).toEqual({
-      id: POSITION.id,
-      place: POSITION,
+      id: VERSION.listId,
+      version: VERSION,
       savedAtMs: WRITTEN.storeMs,
       ageMs: 5_000,
+      isAgeUnknown: false,
       hasNextPage: false,
       decisions: [],
       memory: [],
@@ -120,15 +132,15 @@ describe('a saved list', () => {
     expect(list.json.toString()).toBe(BANKS);
     expect(list).toMatchObject({
       count: 2,
-      id: POSITION.id,
-      place: POSITION,
+      id: VERSION.listId,
+      version: VERSION,
       changedAtMs: CHANGED,
     });
     const [decision] = list.decisions;
     const [earlier] = list.earlier;
     expect(
-      [list.sentAtMs, decision?.madeAtMs, earlier?.firstUntilMs, earlier?.heldUntilMs].map((atMs) =>
-        ageOf(atMs ?? 0),
+      [list.loadedAtMs, decision?.madeAtMs, earlier?.firstUntilMs, earlier?.lastUntilMs].map(
+        (atMs) => ageOf(atMs ?? 0),
       ),
     ).toEqual([65_000, 70_000, 4 * MINUTE, 3 * MINUTE]);
     expect(decision).toMatchObject({
@@ -143,41 +155,46 @@ describe('a saved list', () => {
     const list = await open(
       forge(listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 1_000}`), { lifeMs: 5 }),
     );
-    expect(ageOf(list.sentAtMs)).toBe(65_000);
-    expect(list.place).toEqual({ register: '', version: 0, id: '' });
+    expect(ageOf(list.loadedAtMs)).toBe(65_000);
+    expect(list.version).toEqual({ series: '', number: 0, listId: '', former: [] });
     expect(list.decisions.map(({ madeAtMs }) => ageOf(madeAtMs))).toEqual([66_000]);
   });
 
   test.each([
-    [999, 0],
-    [1_000, 0],
-    [1_001, TTL_MS + 1],
-  ])('that was saved %i ms in the future is %i ms old', async (aheadMs, ageMs) => {
+    [0, 999, 0],
+    [0, 1_000, 0],
+    [0, 1_001, TTL_MS + 1],
+    [TTL_MS, 1_001, TTL_MS + 1],
+    [2 * TTL_MS, 1_001, 2 * TTL_MS],
+  ])('%i ms old that was saved %i ms in the future is %i ms old', async (oldMs, aheadMs, ageMs) => {
     const storeMs = READ.storeMs + aheadMs;
-    const held = await heldList({ sentAtMs: WRITTEN.nowMs });
+    const cached = await cachedList({ loadedAtMs: monotonic(WRITTEN.nowMs - oldMs) });
     const list = await open(
-      (await envelope.seal(held, POSITION, { ...WRITTEN, storeMs })).toString(),
+      (await envelope.seal(cached, VERSION, { ...WRITTEN, storeMs })).toString(),
     );
-    expect(ageOf(list.sentAtMs)).toBe(ageMs);
+    expect(ageOf(list.loadedAtMs)).toBe(ageMs);
   });
 
   const past = async (change: object): Promise<string> => {
     const [header, list, line = ''] = (await sealed(PAST)).split('\n');
     return `${header}\n${list}\n${JSON.stringify({ ...JSON.parse(line), ...change })}\n`;
   };
-  test('tells whether it is incomplete, unless it was saved by a release that did not', async () => {
-    for (const hasNextPage of [true, false])
-      expect(await open(await sealed({ hasNextPage }))).toMatchObject({ hasNextPage });
-    expect(await open(await past({ hasNextPage: undefined }))).not.toHaveProperty('hasNextPage');
-    expect(await open(await past({ hasNextPage: 1 }))).not.toHaveProperty('hasNextPage');
+  test('tells whether it is incomplete, and whether its age is known', async () => {
+    for (const known of [true, false]) {
+      const told = { hasNextPage: known, isAgeUnknown: !known };
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await open(await sealed(told))).toMatchObject(told);
+    }
   });
   test.each([
     ['an id that is too long', { id: 'x'.repeat(65) }],
-    ['no place', { place: 7 }],
-    ['a version beyond all', { place: { ...POSITION, version: 1e15 + 1 } }],
-    ['a negative version', { place: { ...POSITION, version: -1 } }],
+    ['no version', { version: 7 }],
+    ['a version beyond all', { version: { ...VERSION, number: 1e15 + 1 } }],
+    ['a negative version', { version: { ...VERSION, number: -1 } }],
     ['a time beyond all', { savedAtMs: LATEST + 1 }],
     ['an age that is no number', { ageMs: '1' }],
+    ['nothing about the next page', { hasNextPage: undefined }],
+    ['nothing about whether its age is known', { isAgeUnknown: undefined }],
   ])('with %s is refused', async (_what, change) => {
     expect(await refusalOf(await past(change))).toBe(
       'contains a list with a damaged past; ignored',
@@ -186,12 +203,25 @@ describe('a saved list', () => {
   test.each([
     [
       'decisions',
-      { decisions: [{}, { id: 'x', ageMs: 1, acceptedAtMs: 1, reasons: ['all'], requestId: 'x' }] },
+      { decisions: [{}, { id: 'x', ageMs: 1, madeAtWallMs: 1, reasons: ['all'], requestId: 'x' }] },
     ],
     ['memory', { memory: [{}, { ...PAST.earlier[0], count: -1 }, 7] }],
     ['lists of them', { memory: 7, decisions: {} }],
   ])('is read without damaged %s', async (_what, change) => {
     expect((await open(await past(change))).count).toBe(2);
+  });
+
+  test('is read without a decision that has no date: it could not be written again', async () => {
+    const valid = { ageMs: 1, madeAtWallMs: 1, reasons: ['shrunk'], requestId: 'x' };
+    const damaged = [LATEST + 1, 1e300, -1, '1', undefined].map((madeAtWallMs, index) => ({
+      ...valid,
+      id: `damaged${index}`,
+      madeAtWallMs,
+    }));
+    const decisions = [...damaged, { ...valid, id: 'valid', madeAtWallMs: LATEST }];
+    const list = await open(await past({ decisions }));
+    expect(list.decisions.map(({ id }) => id)).toEqual(['valid']);
+    expect((await open(await sealed({ decisions: list.decisions }))).decisions).toHaveLength(1);
   });
 
   test('remembers no more than this service would, and a long third line is not even parsed', async () => {
@@ -207,10 +237,11 @@ describe('a saved list', () => {
       provenance: PROVENANCE,
       contract: { ...CONTRACT, maxBytes: 5_000_000 },
       signing: UNSIGNED,
+      ttlMs: TTL_MS,
     });
     const poisoned = await past({ memory: Array.from({ length: 1_000_000 }, () => ({})) });
     const usedBefore = process.memoryUsage().heapUsed;
-    const list = await large.open(Buffer.from(poisoned), READ, TTL_MS);
+    const list = await large.open(Buffer.from(poisoned), READ);
     expect(list.earlier).toEqual([]);
     expect(process.memoryUsage().heapUsed - usedBefore).toBeLessThan(5_000_000);
   });
@@ -225,25 +256,26 @@ describe('a saved list', () => {
         provenance: PROVENANCE,
         contract: CONTRACT,
         signing: createSigning(key === undefined ? undefined : () => Promise.resolve(key)),
+        ttlMs: TTL_MS,
       });
     test('is read with that key only, and every byte is signed', async () => {
-      const bytes = await signedWith('one').seal(await heldList(PAST), POSITION, WRITTEN);
-      expect((await signedWith('one').open(bytes, READ, TTL_MS)).count).toBe(2);
+      const bytes = await signedWith('one').seal(await cachedList(PAST), VERSION, WRITTEN);
+      expect((await signedWith('one').open(bytes, READ)).count).toBe(2);
       const refused = /^is not signed with CACHE_SIGNING_KEY; ignored$/;
-      await expect(signedWith('another').open(bytes, READ, TTL_MS)).rejects.toThrow(refused);
-      await expect(
-        signedWith('one').open(Buffer.from(await sealed()), READ, TTL_MS),
-      ).rejects.toThrow(refused);
+      await expect(signedWith('another').open(bytes, READ)).rejects.toThrow(refused);
+      await expect(signedWith('one').open(Buffer.from(await sealed()), READ)).rejects.toThrow(
+        refused,
+      );
       for (let at = 0; at < bytes.length; at += 7) {
         const altered = Buffer.from(bytes);
         altered[at] = (altered[at] ?? 0) ^ 1;
         // oxlint-disable-next-line no-await-in-loop -- one after the other
-        await expect(signedWith('one').open(altered, READ, TTL_MS)).rejects.toThrow(refused);
+        await expect(signedWith('one').open(altered, READ)).rejects.toThrow(refused);
       }
     });
     test('can be read by a service without one, as by the version before', async () => {
-      const bytes = await signedWith('one').seal(await heldList(), POSITION, WRITTEN);
-      expect((await envelope.open(bytes, READ, TTL_MS)).id).toBe(POSITION.id);
+      const bytes = await signedWith('one').seal(await cachedList(), VERSION, WRITTEN);
+      expect((await envelope.open(bytes, READ)).id).toBe(VERSION.listId);
     });
   });
 });

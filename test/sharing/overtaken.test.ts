@@ -23,7 +23,7 @@ const holdBack = (banks: readonly unknown[]) => {
   return { isAsked: (): boolean => send !== undefined, send: (): void => send?.() };
 };
 
-const countOf = ({ service }: Rig): number | undefined => service.list.status().held?.count;
+const countOf = ({ service }: Rig): number | undefined => service.list.status().cached?.count;
 
 describeWithRedis('with a real Redis', () => {
   beforeEach(async () => {
@@ -63,4 +63,28 @@ describeWithRedis('with a real Redis', () => {
       await eventually(() => countOf(other) === 103);
     },
   );
+
+  test('a refresh that later lists overtake until its time is over fails for nobody else', async () => {
+    const clock = createManualClock();
+    const start = (): Promise<Rig> =>
+      startLoadedRig({ provider, clock, storeClock: clock, env: { CACHE_REDIS_URL: redis.url } });
+    provider.setBanks(makeBanks(100));
+    const other = await start();
+    await eventually(() => other.service.list.status().isShared === true);
+    const slow = await start();
+    const earlier = holdBack(makeBanks(101));
+    const refreshed = slow.service.list.refresh();
+    await eventually(earlier.isAsked);
+    provider.setBanks(makeBanks(102));
+    expect(await other.service.list.refresh()).toBeUndefined();
+    await eventually(() => countOf(slow) === 102);
+    clock.advance(4_990);
+    const later = holdBack(makeBanks(103));
+    earlier.send();
+    await eventually(later.isAsked);
+    clock.advance(10);
+    expect(await refreshed).toMatchObject({ kind: 'timeout' });
+    for (const { service } of [slow, other])
+      expect(service.list.status()).toMatchObject({ failure: undefined, state: 'fresh' });
+  });
 });

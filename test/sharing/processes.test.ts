@@ -17,10 +17,10 @@ const listOf = async ({ url }: ServiceProcess) => {
   const banks: unknown = await response.json();
   return { count: Array.isArray(banks) ? banks.length : 0, etag: response.headers.get('etag') };
 };
-const healthOf = async ({ operatorsUrl }: ServiceProcess): Promise<unknown> =>
-  (await fetch(`${operatorsUrl}/healthz`)).json();
-const refresh = async ({ operatorsUrl }: ServiceProcess, query = '', requestId = 'x') => {
-  const response = await fetch(`${operatorsUrl}/refresh${query}`, {
+const healthOf = async ({ managementUrl }: ServiceProcess): Promise<unknown> =>
+  (await fetch(`${managementUrl}/healthz`)).json();
+const refresh = async ({ managementUrl }: ServiceProcess, query = '', requestId = 'x') => {
+  const response = await fetch(`${managementUrl}/refresh${query}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${TOKEN}`, 'x-request-id': requestId },
   });
@@ -111,11 +111,14 @@ describeWithRedis('with a real Redis, on every replica', () => {
         requestId: 'ticket-7',
       });
       expect(others).toEqual([]);
+      // With a TTL of a second, a busy machine may look while a list is being replaced.
       // oxlint-disable-next-line no-await-in-loop -- one replica after the other
-      expect(await healthOf(replica)).toMatchObject({
-        status: 'pass',
-        list: { state: 'fresh', count: 256 },
-      });
+      await waitUntil(
+        'a fresh list, and health that says so',
+        async () => JSON.stringify(await healthOf(replica)),
+        (health) => /"status":"pass".*"state":"fresh".*"count":256/.test(health),
+        LIMIT_MS,
+      );
     }
     // One that starts later replaces no list: it takes this one without a load.
     await emulator.behave('unavailable');

@@ -51,7 +51,7 @@ describeWithRedis('a user of Redis without a permission', () => {
       await waitUntil('a line about Redis', lines, ({ length }) => length > 0);
       await tryAgain();
       expect(lines()).toEqual([deniedTo(command)]);
-      expect(rig.service.list.status().held?.count).toBe(513);
+      expect(rig.service.list.status().cached?.count).toBe(513);
       expect(rig.log()).not.toContain(PASSWORD);
     },
   );

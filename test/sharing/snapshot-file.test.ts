@@ -41,7 +41,7 @@ const startDown = (options: RigOptions = {}): Promise<Rig> =>
   start({ ...options, before: (emulator) => emulator.behave('unavailable') });
 
 const refresh = (rig: Rig, query = '') =>
-  supertest(rig.operatorsUrl).post(`/refresh${query}`).set('Authorization', `Bearer ${OPERATOR}`);
+  supertest(rig.managementUrl).post(`/refresh${query}`).set('Authorization', `Bearer ${OPERATOR}`);
 
 /** The provider's calls since the snapshot was left. */
 const calls = (): number => provider.listCalls() - 1;
@@ -76,6 +76,29 @@ test.each([
     expect(calls()).toBe(loads);
   },
 );
+
+test('a restart remembers how large the lists were that had hundreds of fields', async () => {
+  const names = Array.from({ length: 200 }, (_, index) => `fieldWithALongName${index}`);
+  const wide = (count: number, content: number): object[] =>
+    Array.from({ length: count }, (_, index) =>
+      Object.fromEntries(names.map((name) => [name, `${index} ${content}`])),
+    );
+  provider.setBanks(wide(20, 0));
+  const env = { CACHE_SNAPSHOT_FILE: path, BANK_FIELDS: '' };
+  const rig = await openRig({ provider, env });
+  await eventually(() => rig.service.list.served() !== undefined);
+  const { list } = rig.service;
+  for (let content = 1; content <= 10; content += 1) {
+    provider.setBanks(wide(content === 10 ? 17 : 20, content));
+    // oxlint-disable-next-line no-await-in-loop -- one list after the other
+    expect(await list.refresh()).toBeUndefined();
+  }
+  await rig.close();
+  // Of 20, too many are gone; of 17, not.
+  provider.setBanks(wide(14, 11));
+  const again = await start({ env });
+  expect(await again.service.list.refresh()).toMatchObject({ kind: 'shrunk' });
+});
 
 test.each<[string, () => unknown, Environment, RegExp]>([
   ['is missing', () => rmSync(path), {}, /no saved list yet$/],
@@ -242,7 +265,7 @@ test('a list with the times of a distant future is served, answers every questio
   await provider.behave('shrunk');
   await refresh(rig).expect(502);
   await refresh(rig, '?accept=shrunk').expect(200);
-  expect(rig.service.list.status().held?.decisions[0]?.acceptedAtMs).toBeLessThanOrEqual(
+  expect(rig.service.list.status().cached?.decisions[0]?.madeAtWallMs).toBeLessThanOrEqual(
     rig.clock.wallMs(),
   );
 });

@@ -65,7 +65,7 @@ const statusOf = async (path: string): Promise<number> => {
   return response.status;
 };
 const refresh = async (): Promise<string> => {
-  const answer = await fetch(`${service.operatorsUrl}/refresh`, {
+  const answer = await fetch(`${service.managementUrl}/refresh`, {
     method: 'POST',
     headers: OPERATOR,
   });
@@ -166,7 +166,7 @@ const sendInChunksOfOneByte = (res: ServerResponse): void => {
 
 /** For how long the event loop was blocked at most since the last time. */
 const longestHoldMs = async (): Promise<number> => {
-  const metrics = await (await fetch(`${service.operatorsUrl}/metrics`)).text();
+  const metrics = await (await fetch(`${service.managementUrl}/metrics`)).text();
   return 1_000 * Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1]);
 };
 
@@ -221,7 +221,7 @@ describeWithRedis('everything at its bound at once', () => {
     const post = `POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n${fields}\r\n${'x'.repeat(32_768)}`;
     await connectAll(service.url, LIMITS.connections / 2, `${WITH_FIELDS}\r\n`);
     await connectAll(service.url, LIMITS.connections / 2 - 10, post);
-    await connectAll(service.operatorsUrl, 20, `GET / HTTP/1.1\r\nHost: a\r\n${fields}`);
+    await connectAll(service.managementUrl, 20, `GET / HTTP/1.1\r\nHost: a\r\n${fields}`);
     for (let round = 0; round < ROUNDS; round += 1) {
       expect(await refresh()).toContain('"count":50000');
       expect(await statusOf('/banks')).toBe(200);

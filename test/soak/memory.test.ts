@@ -124,7 +124,7 @@ test.each(CASES)('survives %s, %s, %s', async (wayName, shapeName, from) => {
   let heapMb = 0;
   for (let probe = 0; probe < PROBES; probe += 1) {
     expect(await bodyOf(`${service.url}/healthz`)).toMatch(/^200 /);
-    const metrics = await bodyOf(`${service.operatorsUrl}/metrics`);
+    const metrics = await bodyOf(`${service.managementUrl}/metrics`);
     heapMb = Math.max(
       heapMb,
       Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1]) / 1e6,

@@ -49,9 +49,9 @@ const countOf = async ({ url }: ServiceProcess): Promise<number> => {
   const banks: unknown = await response.json();
   return Array.isArray(banks) ? banks.length : 0;
 };
-const refresh = async ({ operatorsUrl }: ServiceProcess, query = ''): Promise<number> => {
+const refresh = async ({ managementUrl }: ServiceProcess, query = ''): Promise<number> => {
   const headers = { Authorization: `Bearer ${OPERATOR}` };
-  return (await fetch(`${operatorsUrl}/refresh${query}`, { method: 'POST', headers })).status;
+  return (await fetch(`${managementUrl}/refresh${query}`, { method: 'POST', headers })).status;
 };
 const works = async ({ url }: ServiceProcess): Promise<boolean> =>
   (await (await fetch(`${url}/healthz`)).text()).includes('"works":true');

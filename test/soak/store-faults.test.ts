@@ -76,7 +76,7 @@ describeWithPromtool('told with Prometheus', () =>
     ): Promise<Record<string, string>> => {
       const name = STORES[store];
       const env = { [name]: value, MANAGEMENT_PORT: String(await findFreePort()) };
-      const { url, operatorsUrl, written } = await startProcess({ ...provider, ...env });
+      const { url, managementUrl, written } = await startProcess({ ...provider, ...env });
       await waitUntil(
         'a failing store in /healthz',
         () => textOf(`${url}/healthz`),
@@ -86,8 +86,8 @@ describeWithPromtool('told with Prometheus', () =>
       await waitUntil('no alert on a store', storeAlert, (alert) => alert === '', 30_000);
       await prometheus.setTargets([`127.0.0.1:${env.MANAGEMENT_PORT}`]);
       await waitUntil('an alert on a store', storeAlert, (alert) => alert !== '', 30_000);
-      const page = (await textOf(operatorsUrl)).replaceAll(/(?:<[^>]*>|[\s\u00A0])+/g, ' ');
-      const metrics = await textOf(`${operatorsUrl}/metrics`);
+      const page = (await textOf(managementUrl)).replaceAll(/(?:<[^>]*>|[\s\u00A0])+/g, ' ');
+      const metrics = await textOf(`${managementUrl}/metrics`);
       const health = await textOf(`${url}/healthz`);
       return {
         page: `${/Users get[^.]*fails\./.exec(page)?.[0]} … ${/Details: [^.]*\./.exec(page)?.[0]}`,

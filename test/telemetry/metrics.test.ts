@@ -18,7 +18,7 @@ const DASHBOARD = 'deploy/grafana/banks-bff.json';
 
 let rig: Rig;
 const scrape = async (): Promise<string> =>
-  (await supertest(rig.operatorsUrl).get('/metrics').expect(200)).text;
+  (await supertest(rig.managementUrl).get('/metrics').expect(200)).text;
 /** The value of each series. */
 const samples = async (): Promise<Readonly<Record<string, number>>> => {
   const lines = (await scrape()).matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm);
@@ -53,7 +53,12 @@ test('the list is exposed as it is at the moment of the scrape', async () => {
     'banks_list_state{state="stale"}': 0,
   });
   await nextLoad(rig);
-  await expectSamples({ banks_list_last_change_timestamp_seconds: sentAt });
+  const sentAgainAt = rig.clock.wallMs() / 1_000;
+  expect(sentAgainAt).toBeGreaterThan(sentAt);
+  await expectSamples({
+    banks_list_last_success_timestamp_seconds: sentAgainAt,
+    banks_list_last_change_timestamp_seconds: sentAt,
+  });
   rig.emulator.setBanks(
     makeBanks(513).map((bank, index) => (index < 100 ? { ...bank, name: '' } : bank)),
   );

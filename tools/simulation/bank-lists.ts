@@ -1,3 +1,5 @@
+import { ACCEPTANCES, type Acceptance } from '../../src/banks/guard/guard.ts';
+
 // The provider's list of banks as it changes: few entries, so that a simulated day costs little;
 // and what the documentation says of replacing one list by another.
 
@@ -66,24 +68,36 @@ const MAX_LOSS = 0.2;
 /** Counts of single entries round either way. */
 const ROUNDING = 0.05;
 
-const losses = (before: Shape, after: Shape): number[] => {
-  const rate = (part: number, { size }: Shape): number => part / size;
-  return [
-    1 - after.size / before.size,
-    rate(after.nameless, after) - rate(before.nameless, before),
-    Math.abs(rate(after.numeric, after) - rate(before.numeric, before)),
-  ];
+const losses = (before: Shape, after: Shape) => {
+  const rise = (part: 'nameless' | 'numeric'): number =>
+    after[part] / after.size - before[part] / before.size;
+  return {
+    shrunk: [1 - after.size / before.size],
+    drifted: [rise('nameless'), Math.abs(rise('numeric'))],
+  };
 };
 
-/** `after` has clearly lost more than the guard lets pass. */
-export const mustBeRefused = (before: Shape, after: Shape): boolean =>
-  losses(before, after).some((loss) => loss > MAX_LOSS + ROUNDING);
+/**
+ * `after` has clearly lost more than the guard lets pass, for another reason than those that an
+ * operator accepts.
+ */
+export const mustBeRefused = (
+  before: Shape,
+  after: Shape,
+  accepted: readonly Acceptance[] = [],
+): boolean => {
+  const found = losses(before, after);
+  return ACCEPTANCES.some(
+    (reason) =>
+      !accepted.includes(reason) && found[reason].some((loss) => loss > MAX_LOSS + ROUNDING),
+  );
+};
 
 /** A guard that refuses `after` has a reason: it can count a loss in one more way than one. */
 export const mayBeRefused = (before: Shape, after: Shape): boolean => {
-  const [shrink = 0, ...drift] = losses(before, after);
-  const lost = drift.reduce((sum, share) => sum + Math.max(0, share), 0);
-  return (
-    shrink > MAX_LOSS - ROUNDING || lost > MAX_LOSS - ROUNDING || after.nameless === after.size
+  const { shrunk, drifted } = losses(before, after);
+  const sums = [shrunk, drifted].map((shares) =>
+    shares.reduce((sum, share) => sum + Math.max(0, share), 0),
   );
+  return sums.some((lost) => lost > MAX_LOSS - ROUNDING) || after.nameless === after.size;
 };

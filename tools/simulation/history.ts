@@ -1,3 +1,4 @@
+import type { Acceptance } from '../../src/banks/guard/guard.ts';
 import type { LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { BankList, Fields } from './bank-lists.ts';
 
@@ -16,10 +17,14 @@ export interface Process {
   readonly maxStaleMs: number;
   readonly timeoutMs: number;
   readonly startedAtMs: number;
+  /** By its machine's clock. */
+  readonly startedWallMs: number;
   /** From here on it may be asked for the list. */
   readyAtMs: number;
   /** When it was killed or told to stop. */
   endedAtMs: number;
+  /** When it was killed, maybe while it was stopping. */
+  killedAtMs: number;
 }
 
 /** A call to the provider. */
@@ -46,6 +51,8 @@ export interface Call {
 export interface Serving {
   readonly process: Process;
   readonly fromMs: number;
+  /** By its machine's clock. */
+  readonly wallFromMs: number;
   untilMs: number;
   readonly list: BankList | undefined;
 }
@@ -65,8 +72,8 @@ export interface Visit {
 export interface Refresh {
   readonly process: Process;
   readonly atMs: number;
-  /** Whether it accepts what the guard refuses. */
-  readonly accepts: boolean;
+  /** For what the guard is not to refuse the list. */
+  readonly accepts: readonly Acceptance[];
   endedAtMs?: number;
   /** What the operator was told. */
   answer?: 'ok' | 'not shared' | LoadErrorKind;
@@ -89,6 +96,12 @@ export interface Write {
   readonly call: Call;
 }
 
+/** From `fromMs` on Redis had what it has got since it was empty for this time. */
+export interface Era {
+  readonly fromMs: number;
+  readonly number: number;
+}
+
 export interface History {
   /** Whether each answer of the provider can be told from every other one. */
   readonly everyAnswerDiffers: boolean;
@@ -101,6 +114,7 @@ export interface History {
   readonly refreshes: Refresh[];
   readonly troubles: Trouble[];
   readonly writes: Write[];
+  readonly eras: Era[];
   /** What happened that may never happen. */
   readonly defects: string[];
 }

@@ -1,5 +1,4 @@
 import { fork } from 'node:child_process';
-import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { options } from './options.ts';
 import type { Message } from './worker.ts';
@@ -8,7 +7,9 @@ import type { Message } from './worker.ts';
 // 1 if a promise was broken, which is then printed with the fewest events that break it.
 
 const worker = fileURLToPath(new URL('./worker.js', import.meta.url));
-const workers = options.only === undefined ? availableParallelism() : 1;
+const { workers } = options;
+/** Longer than a run takes, and than fast-check looks for the fewest events. */
+const LONGEST_SILENCE_MS = 180_000;
 const total = { runs: 0, days: 0, events: 0, steps: 0, calls: 0 };
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -18,7 +19,15 @@ const work = (index: number): Promise<void> =>
     const part = ['--worker', String(index), '--workers', String(workers)];
     const args = [...process.argv.slice(2), '--seed', String(options.seed), ...part];
     const child = fork(worker, args, { execArgv: ['--max-semi-space-size=64'] });
-    child.on('message', ({ text, isBroken, done }: Message) => {
+    let begun = '';
+    const giveUp = (): void => {
+      print(`${begun} does not end`);
+      child.kill('SIGKILL');
+    };
+    const silence = setTimeout(giveUp, LONGEST_SILENCE_MS);
+    child.on('message', ({ begins = begun, text, isBroken, done }: Message) => {
+      begun = begins;
+      silence.refresh();
       if (text !== undefined) print(text);
       if (isBroken) process.exitCode = 1;
       for (const [name, count] of Object.entries(done ?? {}))
@@ -26,6 +35,7 @@ const work = (index: number): Promise<void> =>
       if (total.days >= options.days || process.exitCode === 1) stopAll();
     });
     child.once('close', (status) => {
+      clearTimeout(silence);
       if (status !== 0) process.exitCode = 1;
       running.delete(child);
       resolve();

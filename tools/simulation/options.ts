@@ -1,33 +1,52 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { PACES, type Pace } from './plan.ts';
 
 // What `npm run simulate` is asked for.
 
-const { values } = parseArgs({
-  options: {
-    mode: { type: 'string', default: 'safety' },
-    /** Fleet-days, of 24 simulated hours each, or runs. */
-    days: { type: 'string', default: '40' },
-    runs: { type: 'string' },
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 30)) },
-    replicas: { type: 'string' },
-    /**
-     * One run, and the path to what fast-check made of it while it looked for the fewest events.
-     */
-    only: { type: 'string' },
-    path: { type: 'string' },
-    /** A line for each step of it. */
-    trace: { type: 'boolean', default: false },
-    /** Which of how many processes this one is; they are started by the first. */
-    worker: { type: 'string', default: '0' },
-    workers: { type: 'string', default: '1' },
-  },
-});
+const USAGE = `npm run simulate -- [options]
+
+--mode MODE     safety (the default), quick, day, rush, liveness or quiet; see docs/testing.md
+--days N        until so many days of 24 simulated hours are over; 40 unless given
+--runs N        so many runs instead
+--seed N        for the same runs again
+--replicas N    instead of one to five
+--only=SEED     one run; --path PATH: what fast-check made of it; --trace: a line for each step
+--workers N     processes; as many as there are processors unless given
+`;
 
 const fail = (problem: string): never => {
   process.stderr.write(`${problem}\n`);
   process.exit(2);
 };
+
+const parse = () => {
+  try {
+    return parseArgs({
+      options: {
+        help: { type: 'boolean', short: 'h', default: false },
+        mode: { type: 'string', default: 'safety' },
+        days: { type: 'string', default: '40' },
+        runs: { type: 'string' },
+        seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 30)) },
+        replicas: { type: 'string' },
+        only: { type: 'string' },
+        path: { type: 'string' },
+        trace: { type: 'boolean', default: false },
+        /** Which of the processes this one is; they are started by the first. */
+        worker: { type: 'string', default: '0' },
+        workers: { type: 'string', default: String(availableParallelism()) },
+      },
+    });
+  } catch (error) {
+    return fail(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+  }
+};
+const { values } = parse();
+if (values.help) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
 const number = (
   name: 'days' | 'runs' | 'seed' | 'replicas' | 'only' | 'worker' | 'workers',
 ): number => {
@@ -59,5 +78,5 @@ export const options = {
   path,
   isTraced: trace,
   worker: number('worker'),
-  workers: number('workers'),
+  workers: only === undefined ? number('workers') : 1,
 };

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import type { Acceptance } from '../../src/banks/guard/guard.ts';
 import { BEHAVIOURS, LIST_CHANGES, type BehaviourName, type ListChange } from './provider.ts';
 import { REDIS_FAULTS, type RedisFault } from './redis.ts';
 
@@ -6,7 +7,8 @@ import { REDIS_FAULTS, type RedisFault } from './redis.ts';
 // shrinks it.
 
 const SECOND = 1_000;
-const HOUR = 3_600 * SECOND;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /** Durations from some milliseconds on: as many in each power of ten. */
@@ -19,7 +21,7 @@ const keys = <K extends string>(record: Readonly<Record<K, unknown>>): fc.Arbitr
 const clockErrorMs = fc.constantFrom(
   -700,
   400,
-  -50 * SECOND,
+  -5 * MINUTE,
   90 * SECOND,
   -8 * DAY,
   8 * DAY,
@@ -27,15 +29,53 @@ const clockErrorMs = fc.constantFrom(
   -3_650 * DAY,
 );
 
+/** Between what happens to one replica and to the next. */
+const apartMs = fc.constantFrom(0, 5, 40, 4_000);
+
 /**
  * What can happen: how often, and with what. `isForAll`: to all replicas, or to that of the event.
  */
 const ACTIONS = {
-  refresh: { weight: 2, having: {} },
-  /** An operator accepts the provider's list where a replica refuses it. */
-  accept: { weight: 4, having: {} },
+  refresh: { weight: 2, having: { isForAll: fc.boolean(), apartMs } },
+  /** Operators accept the provider's list where a replica refuses it, at once or one by one. */
+  accept: {
+    weight: 4,
+    having: {
+      reasons: fc.constantFrom<Acceptance[][]>(['shrunk'], ['drifted'], ['shrunk', 'drifted']),
+      isForAll: fc.boolean(),
+      apartMs,
+    },
+  },
+  /** Half of the list goes while a replica is cut off from Redis; operators accept both there and
+   * elsewhere, and ask again when it is back. */
+  partition: {
+    weight: 1,
+    having: {
+      forMs: fc.constantFrom(6 * SECOND, 20 * SECOND, 3 * MINUTE),
+      isAcceptedThereFirst: fc.boolean(),
+      refreshesAfterMs: fc.option(apartMs),
+    },
+  },
+  /** One replica is told to wait while a slow answer is on its way to another one. */
+  'limit meanwhile': {
+    weight: 1,
+    having: { retryAfterS: fc.constantFrom(120, 20_000), isRestarted: fc.boolean() },
+  },
+  /** All is lost but the disk of one replica, which starts last; the provider may be down. */
+  'all anew': {
+    weight: 1,
+    having: {
+      behaviour: fc.constantFrom<BehaviourName[]>('healthy', 'hang', 'unavailable'),
+      forMs: fc.constantFrom(20 * SECOND, MINUTE),
+      apartMs: fc.constantFrom(SECOND, 7 * SECOND),
+    },
+  },
   visit: { weight: 1, having: {} },
-  kill: { weight: 2, having: { downMs: lasting(HOUR) } },
+  /** As by a loss of power: its clock may be wrong afterwards. */
+  kill: {
+    weight: 2,
+    having: { downMs: lasting(HOUR), clockMs: fc.option(clockErrorMs, { freq: 2 }) },
+  },
   stop: { weight: 2, having: { downMs: lasting(HOUR) } },
   /** The machine is suspended, or only the process is. */
   sleep: { weight: 2, having: { forMs: lasting(4 * HOUR), isMachine: fc.boolean() } },
@@ -50,8 +90,11 @@ const ACTIONS = {
   provider: {
     weight: 5,
     having: {
-      behaviour: keys<BehaviourName>(BEHAVIOURS),
-      retryAfterS: fc.constantFrom(undefined, undefined, 3, 120, 600, 20_000),
+      behaviour: fc.oneof(
+        { weight: 3, arbitrary: keys<BehaviourName>(BEHAVIOURS) },
+        { weight: 1, arbitrary: fc.constantFrom<BehaviourName[]>('rate-limited', 'unavailable') },
+      ),
+      retryAfterS: fc.constantFrom(undefined, 3, 120, 600, 20_000),
       forMs: lasting(HOUR),
       isForAll: fc.constantFrom(true, true, true, false),
     },
@@ -67,7 +110,7 @@ const ACTIONS = {
   list: {
     weight: 5,
     having: {
-      change: keys<ListChange>(LIST_CHANGES),
+      change: fc.oneof(keys<ListChange>(LIST_CHANGES), fc.constant<ListChange>('as usual')),
       isEachTime: fc.constantFrom(false, false, true),
     },
   },
@@ -155,17 +198,19 @@ const setup = (pace: Pace, replicas: number | undefined) =>
       otherTtl: fc.constantFrom(1, 1, 1, 0.5),
       maxStaleMs: fc.constantFrom(7 * DAY, pace === 'day' ? 2 * HOUR : 40 * SECOND),
       timeoutMs: fc.constantFrom(2 * SECOND, 4 * SECOND),
-      hasRedis: fc.constantFrom(true, true, true, true, false),
+      hasRedis: fc.constantFrom(true, true, true, false),
       hasSnapshot: fc.boolean(),
       isSigned: fc.boolean(),
       /** Every other replica publishes other fields, and shares nothing with the rest. */
       hasTwoFleets: fc.constantFrom(false, false, false, true),
       everyAnswerDiffers: fc.constantFrom(true, true, false),
       /** How long it takes until an operator sees that the provider's list is refused. */
-      attentionMs:
-        pace === 'day'
-          ? fc.constantFrom(HOUR / 3, HOUR / 3, HOUR / 3, HOUR, undefined)
-          : fc.constant(undefined),
+      attentionMs: {
+        day: fc.constantFrom(...[5, 5, 5, 20, 20, 20, 60, undefined].map((m) => m && m * MINUTE)),
+        quiet: fc.constant(20 * MINUTE),
+        rush: fc.constant(undefined),
+        liveness: fc.constant(undefined),
+      }[pace],
       wallErrorsMs: fc.array(fc.oneof(fc.constant(0), clockErrorMs), { maxLength: 5 }),
       /** What is wrong with Redis for good. */
       remains:

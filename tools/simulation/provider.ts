@@ -76,6 +76,7 @@ export type BehaviourName = keyof typeof BEHAVIOURS;
 export const LIST_CHANGES = {
   'one bank renamed': ({ renames }) => ({ renames: renames + 1 }),
   'as usual': () => USUAL,
+  'an eighth of it gone': ({ size }) => ({ size: Math.ceil((size * 7) / 8) }),
   'half of it gone': ({ size }) => ({ size: Math.ceil(size / 2) }),
   'twice as many': ({ size }) => ({ size: Math.min(60, 2 * size) }),
   'three without a name': ({ nameless }) => ({ nameless: nameless + 3 }),

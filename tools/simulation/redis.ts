@@ -1,7 +1,8 @@
 import { storeTime } from '../../src/clock.ts';
 import { TOKEN_BYTES, type CreateRedisClient } from '../../src/sharing/redis-client.ts';
 import { mutate } from '../../test/helpers/random.ts';
-import type { Process } from './history.ts';
+import { serialIn } from './bank-lists.ts';
+import type { History, Process } from './history.ts';
 import { newOwner, type Owner, type World } from './world.ts';
 
 // The Redis server that replicas share, and their connections to it, at the interface of
@@ -38,6 +39,11 @@ interface Value {
 
 const NONE = Buffer.alloc(0);
 type Values = ReadonlyMap<string, Value>;
+interface State {
+  readonly atMs: number;
+  readonly values: Values;
+  readonly era: number;
+}
 
 const newConnection = (owner: RedisUser, onError: (error: unknown) => void) => ({
   owner,
@@ -55,28 +61,30 @@ type Connection = ReturnType<typeof newConnection>;
 
 export type RedisWorld = ReturnType<typeof createRedisWorld>;
 
-/** @param onWrite is called when another value is stored */
-export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void) => {
+export const createRedisWorld = (world: World, history: History) => {
   const server = newOwner('redis');
   const connections = new Set<Connection>();
   const faults = new Map<number | 'all', Set<RedisFault>>();
   /** What it had, oldest first: a fail-over may bring back some of it. The last is what it has. */
-  const states: { readonly atMs: number; readonly values: Values }[] = [
-    { atMs: 0, values: new Map() },
-  ];
+  const states: State[] = [{ atMs: 0, values: new Map(), era: 0 }];
+  let eras = 0;
   /** Its clock is wrong by days, and by a little more after each fail-over. */
   let clockErrorMs = Math.floor((world.luck('redis clock') - 0.5) * 1e10);
   let troubledAtMs = -Infinity;
+  let changedAtMs = -Infinity;
   const wakers = new Set<() => void>();
 
   const timeMs = (): number => Math.floor(world.dateMs() + clockErrorMs);
+  const nowEra = (): number => states.at(-1)?.era ?? 0;
   const now = (): Values => states.at(-1)?.values ?? new Map();
   const get = (key: string): Buffer | undefined => {
     const value = now().get(key);
     return value && value.expiresAtMs > timeMs() ? value.bytes : undefined;
   };
-  const become = (values: Values): void => {
-    states.push({ atMs: world.nowMs(), values });
+  const become = (values: Values, era = nowEra()): void => {
+    states.push({ atMs: world.nowMs(), values, era });
+    if (history.eras.at(-1)?.number !== era)
+      history.eras.push({ fromMs: world.nowMs(), number: era });
     if (states.length > 200) states.shift();
   };
   const wakeAll = (): void => {
@@ -206,9 +214,11 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
             const values = new Map(now());
             for (const { key, value } of entries) {
               values.set(key, { bytes: value, expiresAtMs: timeMs() + lifeMs });
-              onWrite(value);
+              const call = history.calls[serialIn(value.toString('latin1')) - 1];
+              if (call) history.writes.push({ atMs: world.nowMs(), call });
             }
             become(values);
+            changedAtMs = world.nowMs();
             wakeAll();
             return true;
           }),
@@ -264,12 +274,13 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
     failOver: (lostMs: number): void =>
       troubling(() => {
         const untilMs = world.nowMs() - lostMs;
-        become(states.findLast(({ atMs }) => atMs <= untilMs)?.values ?? new Map());
+        const older = states.findLast(({ atMs }) => atMs <= untilMs);
+        become(older?.values ?? new Map(), older?.era ?? (eras += 1));
         clockErrorMs += Math.floor((world.luck('redis clock') - 0.5) * 400);
         cut(() => true);
       }),
     /** Somebody deletes everything; connections stay. */
-    empty: (): void => troubling(() => become(new Map())),
+    empty: (): void => troubling(() => become(new Map(), (eras += 1))),
     /** Somebody writes into each value at random. */
     spoil: (): void =>
       troubling(() => {
@@ -281,7 +292,7 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
         const entries = [...now()].map(
           ([key, value]) => [key, { ...value, bytes: spoilt(value.bytes) }] as const,
         );
-        become(new Map(entries));
+        become(new Map(entries), (eras += 1));
       }),
     /** What the process that has ended had open. */
     forget: (owner: Owner): void => {
@@ -291,10 +302,17 @@ export const createRedisWorld = (world: World, onWrite: (value: Buffer) => void)
           connections.delete(connection);
         }
     },
-    /** How long nothing has been wrong with it. */
-    calmForMs: (): number =>
-      [...faults.values()].some(({ size }) => size > 0) ? 0 : world.nowMs() - troubledAtMs,
-    /** Calls `wake` at the next trouble, or when something is written. */
-    onChange: (wake: () => void): void => void wakers.add(wake),
+    /** How long it has been as right or wrong as it is. */
+    steadyForMs: (): number => world.nowMs() - troubledAtMs,
+    /** How long ago something was written. */
+    unchangedForMs: (): number => world.nowMs() - changedAtMs,
+    /**
+     * Calls `wake` at the next trouble, or when something is written.
+     * @returns a function that cancels it
+     */
+    onChange: (wake: () => void): (() => void) => {
+      wakers.add(wake);
+      return () => void wakers.delete(wake);
+    },
   };
 };

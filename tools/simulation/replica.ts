@@ -1,3 +1,4 @@
+import type { Acceptance } from '../../src/banks/guard/guard.ts';
 import { createSystemClock, type Clock } from '../../src/clock.ts';
 import { parseConfig, type Config } from '../../src/config/config.ts';
 import { createCore, type Core } from '../../src/core.ts';
@@ -34,6 +35,10 @@ export interface Life extends Caller, RedisUser {
   refreshes: number;
 }
 
+/** What its clock shows. */
+export const wallMs = ({ dateMs }: World, { wall }: Machine): number =>
+  Math.floor('errorMs' in wall ? dateMs() + wall.errorMs : wall.stoppedAtMs);
+
 export const newMachine = (setup: Setup, index: number): Machine => {
   const fields = setup.hasTwoFleets && index % 2 > 0 ? 'code,name' : 'code,ispb,name';
   return {
@@ -69,7 +74,7 @@ const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
  * length.
  */
 const POLL_MS = 5_000;
-const CALM_MS = 20_000;
+const STEADY_MS = 20_000;
 /** More uses than this in a second are a loop. */
 const MOST_USES = 300;
 
@@ -89,10 +94,7 @@ const createClock = (
   const bootMs = 1_000 + Math.floor(world.luck(`boot ${machine.name}`) * 1e6);
   const system = createSystemClock({
     running: () => world.nowMs() - machine.sleptMs + bootMs,
-    wall: () => {
-      const { wall } = machine;
-      return Math.floor('errorMs' in wall ? world.dateMs() + wall.errorMs : wall.stoppedAtMs);
-    },
+    wall: () => wallMs(world, machine),
     uptime: () => (world.nowMs() + bootMs) / 1_000,
     setTimer: () => () => {},
   });
@@ -100,23 +102,28 @@ const createClock = (
     life.onUse('a timer');
     // Looks at a Redis in which nothing happens would be most of the work: those until the next
     // load are left out.
-    const isPoll = delayMs === POLL_MS && redis.calmForMs() >= CALM_MS;
+    const isPoll =
+      delayMs === POLL_MS &&
+      redis.steadyForMs() >= STEADY_MS &&
+      // What has just been written may have come after the look before.
+      redis.unchangedForMs() >= POLL_MS;
     const looks = isPoll ? Math.floor(nextLoadInMs() / POLL_MS) : 0;
     if (looks < 2) return world.later(delayMs, life, 'timer', task);
     const fromMs = world.nowMs();
-    let isOver = false;
-    const once = (): void => {
-      if (!isOver) task();
-      isOver = true;
-    };
-    let cancel = world.later(looks * POLL_MS, life, 'timer', once);
-    redis.onChange(() => {
-      const passedMs = (world.nowMs() - fromMs) % POLL_MS;
+    let cancel = (): void => {};
+    const forget = redis.onChange(() => {
       cancel();
-      if (!isOver) cancel = world.later(POLL_MS - passedMs, life, 'timer', once);
+      wait(POLL_MS - ((world.nowMs() - fromMs) % POLL_MS));
     });
+    const wait = (ms: number): void => {
+      cancel = world.later(ms, life, 'timer', () => {
+        forget();
+        task();
+      });
+    };
+    wait(looks * POLL_MS);
     return () => {
-      isOver = true;
+      forget();
       cancel();
     };
   };
@@ -159,7 +166,13 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
   const { ttlMs, maxStaleMs } = config.cache;
   const { timeoutMs } = config.provider;
   const nowMs = world.nowMs();
-  const span = { startedAtMs: nowMs, readyAtMs: Infinity, endedAtMs: Infinity };
+  const span = {
+    startedAtMs: nowMs,
+    startedWallMs: wallMs(world, machine),
+    readyAtMs: Infinity,
+    endedAtMs: Infinity,
+    killedAtMs: Infinity,
+  };
   const process: Process = { name, index, fields, ttlMs, maxStaleMs, timeoutMs, ...span };
   let [second, uses] = [0, 0];
   const onUse = (what: string): void => {
@@ -182,7 +195,7 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
   };
   const compress = (bytes: Buffer): Promise<Buffer> =>
     new Promise((resolve) => {
-      const delayMs = Math.floor(world.luck(`compress ${name}`) ** 4 * 200);
+      const delayMs = Math.floor(world.luck(`compress ${name}`) ** 4 * 600);
       world.later(delayMs, life, 'compressed', () => resolve(bytes));
     });
   const core = createCore(config, {
@@ -202,7 +215,8 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     files: createFiles(surroundings, machine, life),
     compressors: { gzip: compress, br: compress },
   });
-  machine.life = Object.assign(life, { core });
+  const started: Life = Object.assign(life, { core });
+  machine.life = started;
   history.processes.push(process);
   const begin = async (): Promise<void> => {
     await core.restore();
@@ -210,6 +224,10 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     life.state = 'running';
     process.readyAtMs = world.nowMs();
     core.start();
+    const soonMs = world.luck('first browser') * 300;
+    world.later(soonMs, life, 'a browser comes', () => {
+      if (started.state === 'running') void visit(surroundings, started);
+    });
   };
   void begin();
 };
@@ -220,6 +238,7 @@ export const kill = ({ world, redis }: Surroundings, machine: Machine): void => 
   if (!life) return;
   life.state = 'killed';
   life.isAlive = false;
+  life.process.killedAtMs = world.nowMs();
   life.process.endedAtMs = Math.min(life.process.endedAtMs, world.nowMs());
   redis.forget(life);
   machine.life = undefined;
@@ -275,12 +294,12 @@ export const visit = async (
 export const refresh = async (
   { world, history }: Surroundings,
   life: Life,
-  accepts: boolean,
+  accepts: readonly Acceptance[],
 ): Promise<void> => {
   const made: Refresh = { process: life.process, atMs: world.nowMs(), accepts };
   history.refreshes.push(made);
   life.refreshes += 1;
-  const failure = await life.core.list.refresh(accepts ? ['shrunk', 'drifted'] : []);
+  const failure = await life.core.list.refresh(accepts);
   life.refreshes -= 1;
   made.endedAtMs = world.nowMs();
   made.answer = failure?.kind ?? (life.core.list.status().isShared === false ? 'not shared' : 'ok');

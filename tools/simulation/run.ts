@@ -1,5 +1,5 @@
 /* oxlint-disable no-await-in-loop -- one step after the other is what a simulation is */
-import { serialIn } from './bank-lists.ts';
+import { ACCEPTANCES, type Acceptance } from '../../src/banks/guard/guard.ts';
 import type { History, Serving, Trouble } from './history.ts';
 import type { Action, Event, Plan } from './plan.ts';
 import { createProviderWorld } from './provider.ts';
@@ -12,6 +12,7 @@ import {
   start,
   stop,
   visit,
+  wallMs,
   type Life,
   type Machine,
 } from './replica.ts';
@@ -41,6 +42,7 @@ export const run = async (
     refreshes: [],
     troubles: [],
     writes: [],
+    eras: [],
     defects: [],
   };
   let steps = 0;
@@ -57,10 +59,7 @@ export const run = async (
   /** To whom what is planned happens, and whatever else comes from outside. */
   const director = newOwner('director');
   const provider = createProviderWorld(world, history);
-  const redis = createRedisWorld(world, (bytes) => {
-    const call = history.calls[serialIn(bytes.toString('latin1')) - 1];
-    if (call) history.writes.push({ atMs: world.nowMs(), call });
-  });
+  const redis = createRedisWorld(world, history);
   const surroundings = { world, history, provider, redis };
   const machines = Array.from({ length: setup.replicas }, (_, index) => newMachine(setup, index));
   const lives = (): Life[] => machines.flatMap(({ life }) => life ?? []);
@@ -84,6 +83,24 @@ export const run = async (
   };
   const until = (forMs: number): number => world.nowMs() + forMs;
 
+  /** @param toAccept undefined: the operator leaves it as it is */
+  const operate = (
+    afterMs: number,
+    { name }: Machine,
+    toAccept: (life: Life) => readonly Acceptance[] | undefined,
+  ): void =>
+    void world.later(afterMs, director, `an operator of ${name}`, () => {
+      const life = lives().find((each) => each.name === name && isAwake(each));
+      const reasons = life && toAccept(life);
+      if (reasons && !isHealed) void refresh(surroundings, life, reasons);
+    });
+  const setClock = (machine: Machine, to: number | 'it stands still'): void => {
+    for (const trouble of history.troubles)
+      if (trouble.kind === 'clock' && trouble.who === machine.index)
+        trouble.untilMs = Math.min(trouble.untilMs, world.nowMs());
+    record('clock', machine.index, to === 'it stands still' ? Infinity : undefined);
+    machine.wall = to === 'it stands still' ? { stoppedAtMs: world.dateMs() } : { errorMs: to };
+  };
   const startLater = (machine: Machine, downMs: number): void => {
     const { life } = machine;
     world.later(downMs, director, 'start', () => {
@@ -100,13 +117,70 @@ export const run = async (
       machine: Machine,
     ) => unknown;
   } = {
-    refresh: (_action, { life }) => life && isAwake(life) && refresh(surroundings, life, false),
-    accept: (_action, { life }) =>
-      life && isAwake(life) && isRefused(life) && refresh(surroundings, life, true),
+    refresh: ({ isForAll, apartMs }, machine) => {
+      for (const [index, each] of (isForAll ? machines : [machine]).entries())
+        operate(index * apartMs, each, () => []);
+    },
+    accept: ({ reasons, isForAll, apartMs }, machine) => {
+      for (const [index, each] of (isForAll ? machines : [machine]).entries())
+        operate(index * apartMs, each, (life) => (isRefused(life) ? reasons : undefined));
+    },
+    partition: ({ forMs, isAcceptedThereFirst, refreshesAfterMs }, machine) => {
+      const { index } = machine;
+      perform.redis(
+        { type: 'redis', fault: 'refuses connections', forMs, isForAll: false },
+        machine,
+      );
+      perform.list({ type: 'list', change: 'half of it gone', isEachTime: false }, machine);
+      const other = machines[(index + 1) % machines.length] ?? machine;
+      const inTurn = isAcceptedThereFirst ? [machine, other] : [other, machine];
+      inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => ACCEPTANCES));
+      if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
+    },
+    'limit meanwhile': ({ retryAfterS, isRestarted }, machine) => {
+      const other = machines[(machine.index + 1) % machines.length] ?? machine;
+      perform['provider slow'](
+        { type: 'provider slow', ms: 1_500, isDeaf: false, forMs: 300 },
+        machine,
+      );
+      operate(0, machine, () => []);
+      world.later(350, director, 'limit', () =>
+        perform.provider(
+          {
+            type: 'provider',
+            behaviour: 'rate-limited',
+            retryAfterS,
+            forMs: 1_000,
+            isForAll: false,
+          },
+          other,
+        ),
+      );
+      operate(400, other, () => []);
+      if (isRestarted)
+        world.later(10 * SECOND, director, 'restart', () => {
+          if (!isHealed) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
+        });
+    },
+    'all anew': ({ behaviour, forMs, apartMs }, last) => {
+      perform.provider(
+        { type: 'provider', behaviour, retryAfterS: undefined, forMs, isForAll: true },
+        last,
+      );
+      perform['redis emptied']({ type: 'redis emptied' }, last);
+      for (const machine of machines) {
+        const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
+        perform.kill({ type: 'kill', downMs: (turn + 1) * apartMs, clockMs: null }, machine);
+        if (machine === last) continue;
+        record('disk', machine.index);
+        machine.disk.content = undefined;
+      }
+    },
     visit: (_action, { life }) => life && isAwake(life) && visit(surroundings, life),
-    kill: ({ downMs }, machine) => {
+    kill: ({ downMs, clockMs }, machine) => {
       record('process', machine.index, until(downMs));
       kill(surroundings, machine);
+      if (clockMs !== null) setClock(machine, clockMs);
       startLater(machine, downMs);
     },
     stop: ({ downMs }, machine) => {
@@ -127,11 +201,7 @@ export const run = async (
     },
     'wall clock': ({ to }, machine) => {
       if (machine.life && machine.life.asleepUntilMs > world.nowMs()) return;
-      for (const trouble of history.troubles)
-        if (trouble.kind === 'clock' && trouble.who === machine.index)
-          trouble.untilMs = Math.min(trouble.untilMs, world.nowMs());
-      record('clock', machine.index, to === 'it stands still' ? Infinity : undefined);
-      machine.wall = to === 'it stands still' ? { stoppedAtMs: world.dateMs() } : { errorMs: to };
+      setClock(machine, to);
     },
     disk: ({ forMs, ...faults }, { name, index, disk }) =>
       during(`disk of ${name}`, record('disk', index, until(forMs)), (isOn) =>
@@ -206,7 +276,8 @@ export const run = async (
       newest.set(life, { list: served, serving: before.serving });
       return;
     }
-    const serving = { process: life.process, fromMs: world.nowMs(), untilMs: world.nowMs(), list };
+    const [fromMs, wallFromMs] = [world.nowMs(), wallMs(world, life.machine)];
+    const serving = { process: life.process, fromMs, wallFromMs, untilMs: fromMs, list };
     history.servings.push(serving);
     newest.set(life, { list: served, serving });
     // Somebody looks when it has just become too old, and when the process should say so.
@@ -232,7 +303,7 @@ export const run = async (
     }
   };
 
-  const tickMs = setup.hours < 1 ? 5 * SECOND : 900 * SECOND;
+  const tickMs = setup.hours < 1 ? 5 * SECOND : setup.hours > 100 ? 6 * HOUR : HOUR / 4;
   const tick = (): void => {
     for (const life of lives()) if (isAwake(life)) void visit(surroundings, life);
     world.later(tickMs, director, 'tick', tick);
@@ -241,7 +312,7 @@ export const run = async (
   const attend = (attentionMs: number): void =>
     void world.later((0.5 + world.luck('attention')) * attentionMs, director, 'an alert', () => {
       const life = lives().find((each) => isAwake(each) && isRefused(each));
-      if (life && !isHealed) void refresh(surroundings, life, true);
+      if (life && !isHealed) void refresh(surroundings, life, ACCEPTANCES);
       attend(attentionMs);
     });
   const heal = (): void => {
@@ -273,9 +344,9 @@ export const run = async (
   /** An operator visits each replica and accepts where the provider's list is refused. */
   const acceptEverywhere = (): void => {
     machines.forEach((machine, index) =>
-      world.later(index * 15 * SECOND, director, 'an operator comes', () => {
+      world.later(index * 5 * SECOND, director, 'an operator comes', () => {
         const { life } = machine;
-        if (life && isRefused(life)) void refresh(surroundings, life, true);
+        if (life && isRefused(life)) void refresh(surroundings, life, ACCEPTANCES);
       }),
     );
   };
@@ -290,13 +361,19 @@ export const run = async (
   await runUntil(setup.hours * HOUR);
   world.later(0, director, 'all is healed', heal);
   // A minute after a lost message, and the longest wait after a failure.
-  const settleMs = 90 * SECOND + Math.min(setup.ttlMs, 60 * SECOND);
-  await runUntil(until(settleMs));
+  const longestRetryMs = Math.min(setup.ttlMs, 60 * SECOND);
+  await runUntil(until(80 * SECOND + longestRetryMs));
   world.later(0, director, 'operators look', acceptEverywhere);
-  await runUntil(until(settleMs + 1.2 * Math.min(setup.ttlMs, 6 * HOUR)));
+  await runUntil(until(45 * SECOND + 2 * longestRetryMs + 1.2 * Math.min(setup.ttlMs, 6 * HOUR)));
   for (const life of lives()) observe(life);
-  for (const machine of machines)
-    world.later(0, director, 'stop', () => void stop(surroundings, machine));
+  // Somebody waits for each of them.
+  for (const machine of machines) {
+    const { life } = machine;
+    if (life?.state === 'running')
+      for (const reasons of [[], ACCEPTANCES]) void refresh(surroundings, life, reasons);
+    const afterMs = world.luck('stop') * 60;
+    world.later(afterMs, director, 'stop', () => void stop(surroundings, machine));
+  }
   const endedAtMs = world.nowMs();
   await runUntil(until(30 * SECOND));
   return { history, steps, endedAtMs };

@@ -12,6 +12,8 @@ import { run } from './run.ts';
 /** What it tells the first process: a text to print, or what it has done since. */
 export interface Message {
   readonly text?: string;
+  /** How to repeat the run that begins. */
+  readonly begins?: string;
   /** A promise was broken. */
   readonly isBroken?: boolean;
   readonly done?: Readonly<Record<'runs' | 'days' | 'events' | 'steps' | 'calls', number>>;
@@ -33,6 +35,7 @@ const enough = new AbortController();
 process.on('message', () => enough.abort());
 
 const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
+  await tell({ begins: `--mode ${pace} --only=${runSeed}` });
   let isFirst = true;
   let isFound = false;
   const trace: string[] = [];

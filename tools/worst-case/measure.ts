@@ -1,3 +1,5 @@
+import { median } from '../bench/median.ts';
+
 // What a text costs beside a plain one of the same length. CPU time and not time: other programs
 // use the machine too. The median of several rounds: whatever disturbs a round makes it longer, and
 // what the system has not counted yet makes one shorter. Of a comparison that fails, more rounds.
@@ -15,19 +17,17 @@ export interface Measured {
   readonly growth: number | undefined;
   /** Of one repetition, in microseconds. */
   readonly us: number;
+  /** A text that costs less in all is within every limit, in microseconds. */
+  readonly leastUs: number;
 }
 
 export const LIMITS = { ratio: 3, growth: 2.5 } as const;
-/**
- * A text that costs less in all is within every limit, in microseconds: a thousand of them take
- * 0.1 s, and which of two such texts costs more depends on when the compiler and the collector ran.
- */
-const LEAST_COST_US = 100;
 
 export interface Compared {
   readonly worst: Cost;
   readonly plain: Plain;
   readonly half: Cost | undefined;
+  readonly leastUs?: number;
 }
 
 /** A plain text, with which all shapes of its length are compared. */
@@ -51,19 +51,20 @@ const NEAR_PLAIN = 1.25;
  * Compares roughly; more exactly what is not {@link NEAR_PLAIN}; and goes on near a limit, and
  * while one is exceeded.
  */
-export const compare = async ({ worst, plain, half }: Compared): Promise<Measured> => {
-  plain.us ??= medianOf([await plain.cost(), await plain.cost(), await plain.cost()]);
+export const compare = async ({ worst, plain, half, leastUs = 0 }: Compared): Promise<Measured> => {
+  plain.us ??= median([await plain.cost(), await plain.cost(), await plain.cost()]);
   const us = await worst();
-  if (us / plain.us < NEAR_PLAIN) return { ratio: us / plain.us, growth: undefined, us };
+  if (us / plain.us < NEAR_PLAIN) return { ratio: us / plain.us, growth: undefined, us, leastUs };
 
   // In turns: what they cost depends on what else the machine does.
   const costs = { worst: [us], plain: [plain.us], half: [] as number[] };
   const figures = (): Measured => {
-    const worstUs = medianOf(costs.worst);
+    const worstUs = median(costs.worst);
     return {
-      ratio: worstUs / medianOf(costs.plain),
-      growth: half && worstUs / medianOf(costs.half),
+      ratio: worstUs / median(costs.plain),
+      growth: half && worstUs / median(costs.half),
       us: worstUs,
+      leastUs,
     };
   };
   const rounds = (): number => {
@@ -81,11 +82,8 @@ export const compare = async ({ worst, plain, half }: Compared): Promise<Measure
   return figures();
 };
 
-const medianOf = (numbers: readonly number[]): number =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN;
-
-export const exceeds = ({ ratio, growth = 0, us }: Measured): boolean =>
-  us >= LEAST_COST_US && (ratio > LIMITS.ratio || growth > LIMITS.growth);
+export const exceeds = ({ ratio, growth = 0, us, leastUs }: Measured): boolean =>
+  us >= leastUs && (ratio > LIMITS.ratio || growth > LIMITS.growth);
 
 /** The CPU time of this process for each call of `use`, which is called for a few milliseconds. */
 export const costHere = (use: () => unknown): Cost => {

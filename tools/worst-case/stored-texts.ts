@@ -26,9 +26,10 @@ const envelope = createEnvelope({
     maxBytes: 5_242_880,
   },
   signing,
+  ttlMs: TTL_MS,
 });
 /** As the service does with a file, and with what Redis holds. */
-const open = quietlyLater((text: string) => envelope.open(Buffer.from(text), MOMENT, TTL_MS));
+const open = quietlyLater((text: string) => envelope.open(Buffer.from(text), MOMENT));
 
 const headerOf = (list: string): string =>
   JSON.stringify({
@@ -44,7 +45,7 @@ const saved = (banks: string, past: string): string =>
 const BANKS = '[{"code":"1","name":"A"}]';
 
 /** A line as this service writes it, up to a member of it. */
-const PAST = `"id":"a","place":{"register":"r","version":7,"id":"a"},"savedAtMs":${NOW_MS},"ageMs":1`;
+const PAST = `"id":"a","version":{"series":"r","number":7,"listId":"a"},"savedAtMs":${NOW_MS},"ageMs":1,"isAgeUnknown":false,"hasNextPage":false`;
 const EARLIER =
   '{"content":"aaaaaaaaaaaaaaaaaaaaaa","count":500,"firstAgeMs":1,"lastAgeMs":1,"filled":';
 const around = (start: string, shape: Shape, end: string): Shape => ({
@@ -104,10 +105,9 @@ const redisWith = (
     envelope,
     signing,
     lifeMs: TTL_MS,
-    ttlMs: TTL_MS,
     longestLeaseMs: TTL_MS,
     clock: systemClock,
-    listClock: systemClock,
+    ioClock: systemClock,
     random: Math.random,
     report: createStoreReport('CACHE_REDIS_URL', () => undefined),
     loadClient: () => Promise.resolve(() => client),
@@ -128,7 +128,7 @@ const redisWith = (
 
 /** As much of each the service reads. */
 const MAX_TOKEN_BYTES = 1_024;
-const LEASE = `"id":"a","owner":"b","heldUntilMs":${NOW_MS + 1_000}`;
+const LEASE = `"id":"a","owner":"b","heldUntilMs":${NOW_MS + 1_000},"isLoading":true`;
 const LEASES: readonly Shape[] = [
   ...VALUES,
   ...VALUES.map((value) => around(`{${LEASE},"failure":`, value, '}')),

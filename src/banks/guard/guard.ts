@@ -31,6 +31,9 @@ export interface GuardPolicy {
 export const ACCEPTANCES = ['shrunk', 'drifted'] as const;
 export type Acceptance = (typeof ACCEPTANCES)[number];
 
+export const isAcceptance = (text: string | undefined): text is Acceptance =>
+  ACCEPTANCES.some((known) => known === text);
+
 export type NewList = Pick<
   ReadList,
   'count' | 'rejected' | 'profile' | 'absentFields' | 'objectFields' | 'upstreamFields'

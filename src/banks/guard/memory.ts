@@ -25,7 +25,7 @@ export interface EarlierList {
   readonly filled: ReadonlyMap<string, FillRates>;
   /** When another list replaced it; of several, the first and the last time. */
   readonly firstUntilMs: MonotonicMs;
-  readonly heldUntilMs: MonotonicMs;
+  readonly lastUntilMs: MonotonicMs;
 }
 
 /** A list with those before it, oldest first. */
@@ -56,8 +56,8 @@ const contentOf = ({ entryDigests }: Pick<ReadList, 'entryDigests'>): string =>
 
 export const CONTENT_CHARS = 22;
 
-/** Whether `next` was held in the window: the right list comes back by itself after a wrong one. */
-export const wasHeld = (
+/** Whether `next` was cached in the window: after a wrong list the right one comes back. */
+export const wasCached = (
   cached: RememberingList,
   next: Pick<ReadList, 'entryDigests'>,
   now: MemoryWindow,
@@ -89,11 +89,18 @@ export const remember = (
   const content = contentOf(next);
   const returnsTo = known.findIndex((list) => list.content === content);
   // What came after the list to which `next` returns was wrong.
-  const lists = returnsTo === -1 ? known : known.slice(0, returnsTo);
+  return thinned(returnsTo === -1 ? known : known.slice(0, returnsTo), now);
+};
+
+/** What is remembered where two histories meet, and `kept` goes on instead of `other`. */
+export const rememberBoth = (
+  kept: RememberingList,
+  other: RememberingList,
+  now: MemoryWindow,
+): readonly EarlierList[] => {
+  const known = [...remember(other, kept, now), ...inWindow(kept.earlier, now)];
   return thinned(
-    lists.filter(
-      (list, index) => lists.findLastIndex((other) => other.content === list.content) === index,
-    ),
+    known.toSorted((one, later) => one.lastUntilMs - later.lastUntilMs),
     now,
   );
 };
@@ -103,7 +110,7 @@ const toEarlier = (list: RememberingList, { nowMs }: MemoryWindow): EarlierList 
   count: list.count,
   filled: fillRates(list.profile, list.count),
   firstUntilMs: nowMs,
-  heldUntilMs: nowMs,
+  lastUntilMs: nowMs,
 });
 
 const fillRates = (profile: ListProfile, count: number): ReadonlyMap<string, FillRates> =>
@@ -120,7 +127,7 @@ const ratesOf = (rate: (type: JsonType) => number): FillRates => {
 const inWindow = (
   lists: readonly EarlierList[],
   { nowMs, windowMs }: MemoryWindow,
-): readonly EarlierList[] => lists.filter(({ heldUntilMs }) => nowMs - heldUntilMs <= windowMs);
+): readonly EarlierList[] => lists.filter(({ lastUntilMs }) => nowMs - lastUntilMs <= windowMs);
 
 /** So many lists are remembered one by one; older ones together, in parts of the window. */
 const RECENT_LISTS = 12;
@@ -128,15 +135,19 @@ const WINDOW_PARTS = 14;
 /** Parts begin where the one before ends, so that one more may have its end in the window. */
 export const MAX_EARLIER_LISTS = RECENT_LISTS + WINDOW_PARTS + 1;
 
+/** @param known may have the same content more than once: the last one counts */
 const thinned = (
-  lists: readonly EarlierList[],
+  known: readonly EarlierList[],
   { windowMs }: MemoryWindow,
 ): readonly EarlierList[] => {
+  const lists = known.filter(
+    ({ content }, index) => known.findLastIndex((other) => other.content === content) === index,
+  );
   const parts: EarlierList[] = [];
   for (const list of lists.slice(0, -RECENT_LISTS)) {
     const part = parts.at(-1);
     // Counted from the first list of the part: from its last one, it could grow without end.
-    const isSamePart = part && list.heldUntilMs - part.firstUntilMs < windowMs / WINDOW_PARTS;
+    const isSamePart = part && list.lastUntilMs - part.firstUntilMs < windowMs / WINDOW_PARTS;
     if (isSamePart) parts.splice(-1, 1, together(part, list));
     else parts.push(list);
   }
@@ -148,7 +159,7 @@ const together = (one: EarlierList, later: EarlierList): EarlierList => ({
   filled: greatestOf(one.filled, later.filled),
   firstUntilMs: one.firstUntilMs,
   // Forgotten too late rather than too early, by a part of the window.
-  heldUntilMs: monotonic(Math.max(one.heldUntilMs, later.heldUntilMs)),
+  lastUntilMs: monotonic(Math.max(one.lastUntilMs, later.lastUntilMs)),
 });
 
 const greatestOf = (

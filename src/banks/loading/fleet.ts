@@ -1,5 +1,5 @@
 import type { MonotonicMs } from '../../clock.ts';
-import type { HeldList } from '../cached-list.ts';
+import type { CachedList } from '../cached-list.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadErrorKind } from '../load-error.ts';
 
@@ -14,28 +14,33 @@ export interface Fleet {
    * milliseconds.
    */
   readonly handoverMs: number;
-  /** Makes the list that is held and the one in the store the same. */
+  /** Makes the cached list and the one in the store the same. */
   synchronize(): Promise<void>;
   /** The lease at the last look; undefined while nobody has it, and without the store. */
   lease(): Lease | undefined;
   /** Takes the lease. @returns false where another replica was quicker */
   claim(): Promise<boolean>;
   /**
-   * Holds a list that was loaded while `over` was held, and saves it: where the store can be
+   * Takes a list that was loaded while `previous` was cached, and saves it: where the store can be
    * reached and there is something to serve, only if no other replica has saved one meanwhile.
-   * @returns whether it is held
+   * @returns whether it was taken
    */
-  commit(list: HeldList, over: HeldList | undefined, details: CommitDetails): Promise<boolean>;
+  commit(
+    list: CachedList,
+    previous: CachedList | undefined,
+    details: CommitDetails,
+  ): Promise<boolean>;
   /**
    * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
-   * @returns what is left of the `Retry-After` that another replica got meanwhile, in milliseconds
+   * @returns what is left of the `Retry-After` that another replica got meanwhile, in milliseconds;
+   *   0 where none did
    */
-  fail(failure: SharedFailure, waitMs: number): Promise<number>;
+  fail(failure: NewFailure, waitMs: number): Promise<number>;
 }
 
 export interface CommitDetails {
   /** An operator waits for it: the store is waited for in any case. */
-  readonly isForced: boolean;
+  readonly isForOperator: boolean;
   /** What is left of a `Retry-After` that came while the list was loaded, in milliseconds. */
   readonly retryAfterMs: number;
 }
@@ -62,8 +67,8 @@ export interface SharedFailure {
   readonly kind: LoadErrorKind;
   readonly attempts: number;
   readonly failingForMs: number;
-  /** The list that a load was to replace; undefined where a release does not tell. */
-  readonly listId?: string | undefined;
+  /** The list that the store had then, which the load was to replace; empty: none. */
+  readonly listId: string;
   /**
    * What is left of the provider's `Retry-After`, in milliseconds: bounded by the replica that got
    * it, and then by each other one.
@@ -71,13 +76,16 @@ export interface SharedFailure {
   readonly askedForMs: number;
 }
 
+/** As the replica tells it whose load failed. */
+export type NewFailure = Omit<SharedFailure, 'listId'>;
+
 /** A replica that has no others beside it. */
-export const createSoleReplica = ({ hold }: ListKeeper): Fleet => ({
+export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   pollMs: Infinity,
   handoverMs: 0,
   synchronize: () => Promise.resolve(),
   lease: () => undefined,
   claim: () => Promise.resolve(true),
-  commit: (list, over) => Promise.resolve(hold(list, over)),
+  commit: (list, previous) => Promise.resolve(take(list, previous)),
   fail: () => Promise.resolve(0),
 });

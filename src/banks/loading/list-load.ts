@@ -1,13 +1,13 @@
 import type { Clock } from '../../clock.ts';
 import { withDeadline } from '../../deadline.ts';
-import type { HeldList } from '../cached-list.ts';
+import type { CachedList } from '../cached-list.ts';
 import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
 import type { LoadedList } from '../reading/list-reader.ts';
 import type { Fleet } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
 
-// One load, from the request to the provider to the list that is held, or the failure.
+// One load, from the request to the provider to the cached list, or the failure.
 
 /**
  * All that the list knows of the provider. Rejects with a {@link LoadError}; must give up when
@@ -36,14 +36,14 @@ export const createListLoad = (
   signal: AbortSignal,
 ) => {
   const { load, loadTimeoutMs, keeper, fleet, clock } = options;
-  const { cached, failures, onEvent } = keeper;
+  const { cache, failures, onEvent } = keeper;
 
   /** @throws {LoadError} */
   const request = async (
-    operator: OperatorRequest,
-    over: HeldList | undefined,
+    operator: OperatorRequest | undefined,
+    previous: CachedList | undefined,
     limitMs: number,
-  ): Promise<HeldList> => {
+  ): Promise<CachedList> => {
     const requestedAtMs = clock.monotonicMs();
     const loaded = await withDeadline(load, {
       limitMs,
@@ -51,74 +51,75 @@ export const createListLoad = (
       signal,
       timeoutError: () => new LoadError('timeout', `no complete response within ${limitMs} ms`),
     });
-    nextLoad.answered(requestedAtMs);
     // The age counts from here: encoding a large list takes its time.
-    return keeper.successor(loaded, clock.monotonicMs(), over, operator);
+    const list = await keeper.prepare(loaded, clock.monotonicMs(), previous, operator);
+    nextLoad.answered(requestedAtMs);
+    return list;
   };
 
   /**
-   * Loads a list and holds it. One that another replica's list overtook counts for nothing; for an
-   * operator, another one is then loaded.
+   * Loads a list and takes it. @returns false where another replica's list came meanwhile
    * @throws {LoadError}
    */
-  const loadAndHold = async (
-    operator: OperatorRequest,
-    isForced: boolean,
+  const loadAndTake = async (
+    operator: OperatorRequest | undefined,
+    limitMs: number,
     elapsedMs: () => number,
-  ): Promise<void> => {
-    // What is left of the time is whole milliseconds, because operators read it.
-    for (
-      let limitMs = loadTimeoutMs;
-      limitMs > 0;
-      limitMs = Math.ceil(loadTimeoutMs - elapsedMs())
-    ) {
-      const previous = cached.get();
-      // oxlint-disable-next-line no-await-in-loop -- one request after the other
-      const list = await request(operator, previous, limitMs);
-      const details = { isForced, retryAfterMs: nextLoad.retryAfterLeftMs() };
-      // oxlint-disable-next-line no-await-in-loop -- one request after the other
-      const isHeld = await fleet.commit(list, previous, details);
-      signal.throwIfAborted();
-      if (isHeld) {
-        failures.clear();
-        const outcome =
-          list.representations === previous?.representations ? 'unchanged' : 'changed';
-        const held = cached.get();
-        onEvent({
-          type: 'list-renewed',
-          // With its place in the store, if it has got one.
-          list: held?.id === list.id ? held : list,
-          previous,
-          outcome,
-          durationMs: elapsedMs(),
-        });
-        return;
-      }
-      if (!isForced && cached.served()) return;
-    }
-    throw new LoadError('timeout', `other replicas' lists won for ${loadTimeoutMs} ms`);
+  ): Promise<boolean> => {
+    const previous = cache.get();
+    const list = await request(operator, previous, limitMs);
+    const isTaken = await fleet.commit(list, previous, {
+      isForOperator: operator !== undefined,
+      retryAfterMs: nextLoad.retryAfterLeftMs(),
+    });
+    signal.throwIfAborted();
+    if (!isTaken) return false;
+    failures.clear();
+    const cached = cache.get();
+    onEvent({
+      type: 'list-renewed',
+      // With its version in the store, if it has got one.
+      list: cached?.id === list.id ? cached : list,
+      previous,
+      outcome: list.representations === previous?.representations ? 'unchanged' : 'changed',
+      durationMs: elapsedMs(),
+    });
+    return true;
   };
 
   /**
-   * Never rejects.
-   * @param isForced an operator waits for it
-   * @returns the failure, which is recorded and reported unless `signal` has aborted; undefined if
-   *   there was none
+   * Loads a list. One that another replica's list overtook counts for nothing; for an operator, or
+   * without a list to serve, another one is then loaded. Never rejects.
+   * @param operator waits for a list of this replica; undefined: nobody does
+   * @returns the failure, which is recorded and reported unless `signal` has aborted, or only the
+   *   time was too short to overtake the other replicas; undefined if there was none
    */
-  return async (operator: OperatorRequest, isForced: boolean): Promise<LoadError | undefined> => {
+  return async (operator: OperatorRequest | undefined): Promise<LoadError | undefined> => {
     const startedAtMs = clock.monotonicMs();
     const elapsedMs = (): number => clock.monotonicMs() - startedAtMs;
+    let isOvertaken = false;
     try {
-      await loadAndHold(operator, isForced, elapsedMs);
-      return undefined;
+      let limitMs = loadTimeoutMs;
+      while (limitMs > 0) {
+        // oxlint-disable-next-line no-await-in-loop -- one request after the other
+        if (await loadAndTake(operator, limitMs, elapsedMs)) return undefined;
+        if (!operator && cache.served()) return undefined;
+        isOvertaken = true;
+        // Whole milliseconds, because operators read what is left of the time.
+        limitMs = Math.ceil(loadTimeoutMs - elapsedMs());
+      }
+      throw new LoadError('timeout', `other replicas' lists won for ${loadTimeoutMs} ms`);
     } catch (thrown) {
       const error = LoadError.from(thrown);
       if (signal.aborted) return error;
+      // The provider works: there is nothing to repeat.
+      const isOthersFresh = isOvertaken && cache.state() === 'fresh';
+      if (isOthersFresh && error.kind === 'timeout') return error;
       nextLoad.failed(error);
       onEvent({
         type: 'list-load-failed',
         error,
-        state: cached.state(),
+        state: cache.state(),
         durationMs: elapsedMs(),
       });
       return error;

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { ACCEPTANCES, type Acceptance } from '../guard/guard.ts';
 import type { OperatorRequest } from '../list-keeper.ts';
-import { LoadError } from '../load-error.ts';
+import { STOPPING, type LoadError } from '../load-error.ts';
 import { createListLoad, type ListLoadOptions } from './list-load.ts';
 import { createNextLoad, type NextLoadOptions } from './next-load.ts';
 
@@ -10,31 +10,26 @@ import { createNextLoad, type NextLoadOptions } from './next-load.ts';
 
 export type RenewalOptions = ListLoadOptions & NextLoadOptions;
 
-/** A load that an operator waits for. */
-interface ForcedLoad {
+/** A load that operators wait for. */
+interface OperatorsLoad {
   readonly request: OperatorRequest;
   /** One for each of those who wait for it. */
   readonly ends: ((failure: LoadError | undefined) => void)[];
 }
 
-const NO_OPERATOR: OperatorRequest = { accept: [], requestId: '' };
-
-/** Why nothing is loaded any more. */
-export const STOPPING = new LoadError('unreachable', 'the service is stopping');
-
 export const createRenewal = (options: RenewalOptions) => {
   const { keeper, fleet, clock } = options;
-  const { news } = keeper;
+  const { changes } = keeper;
   /** Emits `wake`, which ends a wait of the loop. */
   const alarm = new EventEmitter();
   const stopping = new AbortController();
   const nextLoad = createNextLoad(options);
   const loadList = createListLoad(options, nextLoad, stopping.signal);
-  const forced: ForcedLoad[] = [];
+  const operators: OperatorsLoad[] = [];
   let running: Promise<void> | undefined;
   /**
-   * What the loop does: it waits until a load is due; or looks at the others, or waits for the load
-   * of one of them; or loads.
+   * What the loop does: it waits until a load is due; or loads; or looks at the other replicas, and
+   * waits while it is the turn of one of them.
    */
   let phase: 'waiting' | 'looking' | 'loading' = 'looking';
   /** Something has happened since the loop last looked. */
@@ -47,28 +42,28 @@ export const createRenewal = (options: RenewalOptions) => {
       isWoken = false;
       await fleet.synchronize();
       nextLoad.followOthers();
-      const operator = forced.shift();
+      const operator = operators.shift();
       if (operator) await loadFor(operator);
       else await waitOrRenew();
     }
     /* oxlint-enable no-await-in-loop */
-    for (const end of forced.splice(0).flatMap(({ ends }) => ends)) end(STOPPING);
-    news.emit('change');
+    for (const end of operators.splice(0).flatMap(({ ends }) => ends)) end(STOPPING);
+    changes.emit('change');
   };
 
   const waitOrRenew = async (): Promise<void> => {
-    // Asked at each look, since it notes when it first sees a lease.
-    const othersTurnMs = nextLoad.othersTurnMs();
+    nextLoad.plan();
     const dueInMs = nextLoad.dueInMs();
+    const othersTurnMs = nextLoad.othersTurnMs();
     if (dueInMs > 0) {
       phase = 'waiting';
-      news.emit('change');
+      changes.emit('change');
       await pause(dueInMs);
     } else if (othersTurnMs > 0) await pause(othersTurnMs);
-    else if (await fleet.claim()) await load(NO_OPERATOR, false);
+    else if (await fleet.claim()) await load(undefined);
   };
 
-  /** Ends after `waitMs`, at the next news, or when the shared store is to be looked at. */
+  /** Ends after `waitMs`, when it is woken, or when the shared store is to be looked at. */
   const pause = async (waitMs: number): Promise<void> => {
     if (isWoken || stopping.signal.aborted) return;
     const cancel = clock.after(Math.ceil(Math.min(waitMs, fleet.pollMs)), wake);
@@ -79,22 +74,19 @@ export const createRenewal = (options: RenewalOptions) => {
     alarm.emit('wake');
   };
 
-  const loadFor = async ({ request, ends }: ForcedLoad): Promise<void> => {
-    const failure = await load(request, true);
+  const loadFor = async ({ request, ends }: OperatorsLoad): Promise<void> => {
+    const failure = await load(request);
     for (const end of ends) end(failure);
   };
 
-  const load = async (
-    request: OperatorRequest,
-    isForced: boolean,
-  ): Promise<LoadError | undefined> => {
+  const load = async (operator: OperatorRequest | undefined): Promise<LoadError | undefined> => {
     phase = 'loading';
-    const failure = await loadList(request, isForced);
+    const failure = await loadList(operator);
     if (stopping.signal.aborted) return failure && STOPPING;
     phase = 'looking';
     if (!failure) return undefined;
     // Requests that wait are answered now, and not once the other replicas know.
-    news.emit('change');
+    changes.emit('change');
     await nextLoad.shareFailure(failure);
     return failure;
   };
@@ -133,12 +125,15 @@ export const createRenewal = (options: RenewalOptions) => {
           end(STOPPING);
           return;
         }
-        const same = forced.find((other) => sameReasons(other.request.accept, request.accept));
+        const same = operators.find((other) => sameReasons(other.request.accept, request.accept));
         if (same) same.ends.push(end);
-        else forced.push({ request, ends: [end] });
+        else operators.push({ request, ends: [end] });
         start();
         wake();
       }),
+    /** Why requests without a list need not wait; undefined where a load may bring one. */
+    failure: (): LoadError | undefined =>
+      keeper.failures.current().failure ?? nextLoad.retryAfterCause(),
     isStopped: (): boolean => stopping.signal.aborted,
     isLoading: (): boolean => phase === 'loading',
     /** Milliseconds until the next load; 0 while it is under way, here or in another replica. */
@@ -148,7 +143,7 @@ export const createRenewal = (options: RenewalOptions) => {
       stopping.abort(STOPPING);
       wake();
       await running;
-      news.emit('change');
+      changes.emit('change');
     },
   };
 };

@@ -34,12 +34,15 @@ export const retryDelayMs = (failures: number, ttlMs: number, random: number): n
  * How long the provider is left alone after a `Retry-After` of `askedForMs`, in milliseconds: not
  * for longer than the larger of the TTL and 1 h, since a hostile value must not stop the renewal;
  * and while nothing can be served, or from the moment when nothing can be, not beyond 1 min.
- * @param servableForMs how long what is held may still be served; 0: nothing may be
+ * @param servableForMs how long the cached list may still be served; 0: nothing may be
  */
 export const retryAfterMs = (askedForMs: number, ttlMs: number, servableForMs: number): number =>
   Math.min(askedForMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS), longestWaitMs(servableForMs));
 
 /** The longest wait after any failure: until nothing may be served any more, and at least 1 min. */
 export const longestWaitMs = (servableForMs: number): number =>
-  // At its last millisecond a list is still served.
-  Math.max(servableForMs + 1, LONGEST_RETRY_MS);
+  Math.max(untilExpiredMs(servableForMs), LONGEST_RETRY_MS);
+
+/** Milliseconds until nothing may be served any more: at its last one a list still is. */
+export const untilExpiredMs = (servableForMs: number): number =>
+  servableForMs > 0 ? servableForMs + 1 : 0;

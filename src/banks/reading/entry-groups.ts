@@ -134,7 +134,7 @@ const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|\d[\d.eE+-]*/g;
 
 /**
  * Replaces each number of valid JSON text that a double cannot hold by an infinite one: `1e999`. A
- * number is held if what JSON.stringify would write has the same decimal value: `0.1` and `1.50`
+ * number is kept if what JSON.stringify would write has the same decimal value: `0.1` and `1.50`
  * are, `4503599627370497.75` is not.
  */
 const markAlteredNumbers = (json: string): string =>

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isJsonObject, type JsonObject } from '../../json.ts';
+import { isJsonObject, MAX_PATH_DEPTH, type JsonObject } from '../../json.ts';
 
 // One entry of a list: what of it is published, and why it may be unusable.
 
@@ -18,9 +18,6 @@ export interface FieldRule {
  */
 export const isFilled = (value: unknown): boolean =>
   value !== undefined && value !== null && (typeof value !== 'string' || /\S/.test(value));
-
-/** The most members that a path names. */
-export const MAX_PATH_DEPTH = 8;
 
 /**
  * The value at `path` in `object`; undefined where there is none. A member that is called as the

@@ -1,6 +1,6 @@
 import { LoadError } from '../load-error.ts';
-import { isJsonObject, parseJson } from '../../json.ts';
-import { MAX_PATH_DEPTH, valueAt } from './entry.ts';
+import { isJsonObject, MAX_PATH_DEPTH, parseJson } from '../../json.ts';
+import { valueAt } from './entry.ts';
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
@@ -59,7 +59,7 @@ const leadsTo = (path: string, names: readonly (string | undefined)[]): boolean 
   names.length <= MAX_PATH_DEPTH && !names.includes(undefined) && names.join('.') === path;
 
 /** Offsets of the value that holds the list, and of the list's brackets. */
-interface ListPlace {
+interface ListOffsets {
   readonly start: number;
   readonly open: number;
   readonly close: number;
@@ -71,7 +71,7 @@ interface ListPlace {
  */
 export const checkAround = (
   json: Buffer,
-  { start, open, close }: ListPlace,
+  { start, open, close }: ListOffsets,
   path: string,
 ): void => {
   if (open - start + (json.length - close) > MAX_AROUND_BYTES)

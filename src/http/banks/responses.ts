@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import Negotiator from 'negotiator';
 import type { BankList } from '../../banks/bank-list.ts';
-import type { HeldList, ServedList } from '../../banks/cached-list.ts';
+import type { CachedList, ServedList } from '../../banks/cached-list.ts';
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
 import { notAfter, toDate, type Clock } from '../../clock.ts';
@@ -98,7 +98,7 @@ export const createChooseResponse = (options: ChooseResponseOptions): ChooseResp
 
 /** The responses, and all that they depend on. */
 interface Prepared {
-  readonly list: HeldList;
+  readonly list: CachedList;
   readonly ttl: number;
   readonly failureKind: string | undefined;
   readonly found: Found;

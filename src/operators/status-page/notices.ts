@@ -13,12 +13,12 @@ export interface Notice {
 }
 
 /** @param nowMs wall-clock milliseconds */
-export const noticesOf = ({ held, state }: ListStatus, nowMs: number): readonly Notice[] => {
-  const change = held?.largeChange;
+export const noticesOf = ({ cached, state }: ListStatus, nowMs: number): readonly Notice[] => {
+  const change = cached?.largeChange;
   const isRecent = change !== undefined && nowMs - change.atMs <= DAY_MS;
   return [
     ...(isRecent ? [{ sentence: describeChange(change, nowMs) }] : []),
-    ...(held?.hasNextPage && state !== 'expired' ? [INCOMPLETE] : []),
+    ...(cached?.hasNextPage && state !== 'expired' ? [INCOMPLETE] : []),
   ];
 };
 
@@ -33,7 +33,7 @@ const INCOMPLETE: Notice = {
 };
 
 const describeChange = (
-  { added, removed, atMs }: NonNullable<NonNullable<ListStatus['held']>['largeChange']>,
+  { added, removed, atMs }: NonNullable<NonNullable<ListStatus['cached']>['largeChange']>,
   nowMs: number,
 ): string =>
   `The list changed by more than GUARD_MAX_SHRINK at ${formatTime(notAfter(nowMs, atMs), nowMs)}: ` +

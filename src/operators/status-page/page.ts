@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Acceptance } from '../../banks/guard/guard.ts';
 import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
-import { notAfter, toDate } from '../../clock.ts';
+import { notAfter, toIso } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
@@ -128,21 +128,21 @@ const fact = (term: string, value: string, note: string | Html): Html =>
     <dd><b>${value}</b> ${note}</dd>
   </div>`;
 
-const servedFact = ({ status: { held, state, failure }, fields }: PageContent): Html => {
+const servedFact = ({ status: { cached, state, failure }, fields }: PageContent): Html => {
   if (!isServable(state) && !failure)
     return fact('Users get', 'nothing yet', 'requests wait for a list');
-  if (!held || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
+  if (!cached || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
-  const rejected = countRejected(held.rejected);
+  const rejected = countRejected(cached.rejected);
   const note =
     rejected === 0 ? '' : `; ${formatCount(rejected, 'rejected entry', 'rejected entries')}`;
-  return fact('Users get', formatCount(held.count, 'bank', 'banks'), `${names}${note}`);
+  return fact('Users get', formatCount(cached.count, 'bank', 'banks'), `${names}${note}`);
 };
 
-const ageFact = ({ status: { ageMs, state, held }, policy, nowMs }: PageContent): Html => {
-  if (ageMs === undefined || !held) return fact('Age of the list', 'no list', 'since the start');
+const ageFact = ({ status: { ageMs, state, cached }, policy, nowMs }: PageContent): Html => {
+  if (ageMs === undefined || !cached) return fact('Age of the list', 'no list', 'since the start');
   const overdueMs = ageMs - policy.ttlMs;
-  const changedAtMs = notAfter(nowMs, held.changedAtMs);
+  const changedAtMs = notAfter(nowMs, cached.changedAtMs);
   const note =
     state === 'fresh'
       ? `current for another ${formatDuration(-overdueMs)}`
@@ -202,7 +202,7 @@ const fileFact = ({ secretFiles }: PageContent): Html | false => {
 };
 
 const time = (wallMs: number, nowMs: number): Html =>
-  html`<time datetime="${toDate(wallMs).toISOString()}">${formatTime(wallMs, nowMs)}</time>`;
+  html`<time datetime="${toIso(wallMs)}">${formatTime(wallMs, nowMs)}</time>`;
 
 /**
  * The shell commands on the page, with what must be true where each is run. Each works when it is

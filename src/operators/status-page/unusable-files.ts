@@ -1,4 +1,4 @@
-import type { SecretFileState } from '../../secrets/watched-files.ts';
+import type { SecretFileState } from '../../secrets/file-states.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
 /** What the page says of unusable secret files; undefined where all are usable. Pure. */

@@ -9,7 +9,7 @@ import {
 } from '../../banks/reading/entry.ts';
 import { notAfter } from '../../clock.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
-import type { SecretFileState } from '../../secrets/watched-files.ts';
+import type { SecretFileState } from '../../secrets/file-states.ts';
 import type { StoreState } from '../../telemetry/events.ts';
 import type { DrainTimes } from '../drain-times.ts';
 import { describeUnusableFiles } from './unusable-files.ts';
@@ -72,10 +72,10 @@ export const verdictOf = (situation: Situation): PageVerdict => {
 };
 
 const verdictOnList = (situation: Situation): PageVerdict => {
-  const { state, failure, held } = situation.status;
+  const { state, failure, cached } = situation.status;
   if (failure === undefined && !isServable(state)) return whileRequestsWait(situation);
   if (failure === undefined && state === 'fresh')
-    return verdictOnEntries(held?.rejected ?? NOTHING_REJECTED);
+    return verdictOnEntries(cached?.rejected ?? NOTHING_REJECTED);
   return { ...whatUsersGet(situation), ...whatIsWrong(situation) };
 };
 

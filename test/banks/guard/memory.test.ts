@@ -5,7 +5,7 @@ import {
   MAX_EARLIER_LISTS,
   remember,
   memoryWindow,
-  wasHeld,
+  wasCached,
   type EarlierList,
 } from '../../../src/banks/guard/memory.ts';
 import { monotonic } from '../../../src/clock.ts';
@@ -37,8 +37,8 @@ const replica = (maxStaleMs = 7 * DAY) => {
     },
     earlier: (): readonly EarlierList[] => cached?.earlier ?? [],
     largest: (hours: number): number => (cached ? largestCount(cached, at(hours)) : 0),
-    wasHeld: async (hours: number, count: number, name?: string): Promise<boolean> =>
-      cached !== undefined && wasHeld(cached, await banks(count, name), at(hours)),
+    wasCached: async (hours: number, count: number, name?: string): Promise<boolean> =>
+      cached !== undefined && wasCached(cached, await banks(count, name), at(hours)),
   };
 };
 
@@ -53,7 +53,7 @@ test('the largest list of the week counts, to the millisecond', async () => {
 });
 
 test('a list that was held before is known, and once it is back, those after it are forgotten', async () => {
-  const { take, largest, wasHeld: knows } = replica();
+  const { take, largest, wasCached: knows } = replica();
   await take(0, 10);
   await take(1, 12);
   await take(2, 500);
@@ -67,7 +67,7 @@ test('a list that was held before is known, and once it is back, those after it 
 });
 
 test('a list is known, and counts, for no longer than the window', async () => {
-  const { take, largest, wasHeld: knows } = replica(HOUR);
+  const { take, largest, wasCached: knows } = replica(HOUR);
   await take(0, 510);
   await take(1, 500);
   expect([await knows(2, 510), await knows(2.1, 510)]).toEqual([true, false]);

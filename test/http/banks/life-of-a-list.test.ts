@@ -4,6 +4,7 @@ import type { Emulator } from '../../../emulator/emulator.ts';
 import { wall } from '../../../src/clock.ts';
 import { createChooseResponse, type Found } from '../../../src/http/banks/responses.ts';
 import { createManualClock } from '../../helpers/manual-clock.ts';
+import { openRaw } from '../../helpers/raw-http.ts';
 import { startRig, type Rig } from '../../helpers/rig.ts';
 import { waitUntil } from '../../helpers/wait-until.ts';
 
@@ -28,15 +29,15 @@ const sendList = (res: ServerResponse, name = 'A') =>
   res
     .setHeader('content-type', 'application/json')
     .end(JSON.stringify([{ code: '1', ispb: '2', name }]));
-/** The requests that have waited: for a list, and in vain. */
+/** The requests that have waited: for a list, in vain, and until their clients went away. */
 const waits = async (): Promise<number[]> => {
-  const text = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
-  return ['served', 'failed'].map((outcome) =>
+  const text = await (await fetch(`${rig.managementUrl}/metrics`)).text();
+  return ['served', 'failed', 'aborted'].map((outcome) =>
     Number(new RegExp(`banks_list_waits_total{outcome="${outcome}"} (\\d+)`).exec(text)?.[1]),
   );
 };
-const expectWaits = async (served: number, failed: number): Promise<void> => {
-  const wanted = `${served},${failed}`;
+const expectWaits = async (served: number, failed: number, aborted = 0): Promise<void> => {
+  const wanted = `${served},${failed},${aborted}`;
   await waitUntil(
     'the counted waits',
     async () => (await waits()).join(),
@@ -67,6 +68,17 @@ test('requests that wait in vain are counted, and those that are told at once ar
   await expectWaits(0, 2);
 });
 
+test('a client that goes away while it waits was not served', async () => {
+  rig = await startRig({ before: holdCalls });
+  const { socket } = await openRaw(rig.url);
+  socket.write('GET /banks HTTP/1.1\r\nHost: a\r\n\r\n');
+  // It waits once later requests have been answered.
+  for (let others = 0; others < 3; others += 1) await fetch(`${rig.url}/healthz`);
+  socket.resetAndDestroy();
+  await expectWaits(0, 0, 1);
+  for (const res of calls.splice(0)) sendList(res);
+});
+
 test('a response follows the clock to the second, and names the last failure once it is stale', async () => {
   rig = await startRig({ env: { CORS_ORIGINS: 'https://a.example' } });
   const told = async (): Promise<unknown> => {
@@ -88,7 +100,7 @@ test('a response follows the clock to the second, and names the last failure onc
     await rig.service.list.refresh();
     expect(await told()).toBe(`ttl=-1800; detail=${kind}`);
   }
-  const metrics = await (await fetch(`${rig.operatorsUrl}/metrics`)).text();
+  const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
   expect(metrics).toMatch(/^banks_served_total\{state="fresh"\} [23]$/m);
   expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 4$/m);
 });

@@ -31,7 +31,7 @@ test('an ordinary request is logged at info, a successful probe at debug, anothe
   expect(await levelsOf(...paths)).toEqual(['info', 'info', 'debug', 'debug']);
   await rig.emulator.behave('unavailable');
   const headers = { Authorization: `Bearer ${TOKEN}` };
-  expect((await fetch(`${rig.operatorsUrl}/refresh`, { method: 'POST', headers })).status).toBe(
+  expect((await fetch(`${rig.managementUrl}/refresh`, { method: 'POST', headers })).status).toBe(
     502,
   );
   expect(await levelsOf('/refresh')).toEqual(['warn']);
@@ -64,6 +64,31 @@ test.each(['on', 'off'])(
       expect.objectContaining({ path: '/banks', ...redacted }),
       expect.objectContaining({ path: '/[redacted]', ...redacted }),
     ]);
+  },
+);
+
+test.each(['on', 'off'])(
+  'with HOT_PATH=%s the line of a request has the bytes of the content that was sent',
+  async (onOrOff) => {
+    rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
+    const ask = async (method: string, path: string, status: number, ifNoneMatch = '""') => {
+      const headers = { 'Accept-Encoding': 'identity', 'If-None-Match': ifNoneMatch };
+      const response = await fetch(`${rig.url}${path}`, { method, headers });
+      expect(response.status).toBe(status);
+      return Buffer.byteLength(await response.text());
+    };
+    const list = await ask('GET', '/banks', 200);
+    const problem = await ask('GET', '/nowhere', 404);
+    expect(Math.min(list, problem)).toBeGreaterThan(0);
+    expect(await ask('HEAD', '/banks', 200)).toBe(0);
+    expect(await ask('HEAD', '/nowhere', 404)).toBe(0);
+    expect(await ask('GET', '/banks', 304, '*')).toBe(0);
+    const bytes = (): string[] =>
+      [...rig.log().matchAll(/"method":"(\w+)".*"bytes":(\d+).*"msg":"request"/g)].map(
+        ([, method, count]) => `${method} ${count}`,
+      );
+    await eventually(() => bytes().length === 5);
+    expect(bytes()).toEqual([`GET ${list}`, `GET ${problem}`, 'HEAD 0', 'HEAD 0', 'GET 0']);
   },
 );
 

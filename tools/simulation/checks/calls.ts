@@ -8,13 +8,13 @@ import {
   MINUTE,
   placeOf,
   SECOND,
+  SETTLED_MS,
+  STORE,
   type Check,
   type Timeline,
 } from './timeline.ts';
 
 // When the provider is called.
-
-const SETTLED_MS = 15 * SECOND;
 
 /** A process gives up a call after PROVIDER_TIMEOUT, and an operator's with all of its repeats. */
 const endOf = ({ refreshes }: Timeline, { endedAtMs, askedAtMs, process }: Call): number => {
@@ -65,12 +65,13 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
           (timeline.everyAnswerDiffers || (call.process === process && timeline.wasTaken(call))),
       );
       const sinceMs = found?.askedAtMs ?? -Infinity;
-      if (askedAtMs - sinceMs >= earliestMs || !timeline.isAgeKnown(list, askedAtMs)) continue;
+      if (askedAtMs - sinceMs >= earliestMs || !timeline.isAgeKnown(process, list, askedAtMs))
+        continue;
       // A list that looks the same may have come to a replica that could not share it.
       const fromMs = Math.min(sinceMs, askedAtMs - HOUR);
       const isShared =
         !timeline.troubled(
-          ['redis', 'silent redis'],
+          STORE,
           process.index,
           Math.max(fromMs, process.startedAtMs) - SETTLED_MS,
           askedAtMs,
@@ -85,8 +86,9 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
             ),
           );
       if (!timeline.everyAnswerDiffers && !isShared) continue;
-      // Where lists look alike, the call that failed may seem to have brought the list.
-      const slackMs = timeline.everyAnswerDiffers ? 0 : MINUTE;
+      // A failure is read by the others a little later. Where lists look alike, the call that failed
+      // may seem to have brought the list.
+      const slackMs = timeline.everyAnswerDiffers ? SECOND : MINUTE;
       const isExcused =
         timeline.troubled(['clock'], process.index, sinceMs, askedAtMs) ||
         // A failure that another replica had just before is still to be repeated, also of a load
@@ -107,7 +109,7 @@ export const aStartTakesTheSharedList: Check = function* (timeline) {
     if (isForced || timeline.listAt(process, askedAtMs)) continue;
     if (
       timeline.troubled(
-        ['redis', 'silent redis', 'sleep'],
+        [...STORE, 'sleep'],
         process.index,
         process.startedAtMs - SETTLED_MS,
         askedAtMs,
@@ -118,8 +120,8 @@ export const aStartTakesTheSharedList: Check = function* (timeline) {
       ({ atMs, call }) =>
         atMs < process.startedAtMs - SETTLED_MS && call.process.fields === process.fields,
     );
-    if (!write?.call.list || !timeline.isAgeKnown(write.call.list, askedAtMs)) continue;
-    if (timeline.troubled(['redis', 'silent redis'], 'all', write.atMs, askedAtMs)) continue;
+    if (!write?.call.list || !timeline.isAgeKnown(process, write.call.list, askedAtMs)) continue;
+    if (timeline.troubled(STORE, 'all', write.atMs, askedAtMs)) continue;
     const ageMs = askedAtMs - write.call.askedAtMs;
     if (ageMs < EARLIEST * process.ttlMs)
       yield [askedAtMs, process, `calls although Redis has a list of ${ageMs} ms`];
@@ -133,7 +135,7 @@ export const aFleetMakesOneCallPerTtl: Check = function* (timeline) {
     // Ages of the lists that were renewed without a reason but their age, in CACHE_TTLs.
     const ages = calls.flatMap(({ process, askedAtMs, isForced }) => {
       const list = timeline.listAt(process, askedAtMs);
-      return isForced || !list || !timeline.isAgeKnown(list, askedAtMs)
+      return isForced || !list || !timeline.isAgeKnown(process, list, askedAtMs)
         ? []
         : Math.min(1, (askedAtMs - lastAskedMs(list, askedAtMs - 1)) / process.ttlMs);
     });
@@ -149,20 +151,29 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
     for (const [index, asked] of calls.entries()) {
       const { retryAfterMs, endedAtMs, process } = asked;
       if (!retryAfterMs || endedAtMs - asked.askedAtMs >= process.timeoutMs) continue;
+      const isShared = timeline.isConnected(
+        process,
+        asked.askedAtMs - SETTLED_MS,
+        endedAtMs + SECOND,
+      );
       for (const call of calls.slice(index + 1)) {
-        if (call.deliveredAtMs < Infinity) break;
+        // A list ends it that was asked for after it.
+        if (call.askedAtMs > endedAtMs && call.deliveredAtMs < Infinity) break;
+        const { readyAtMs } = call.process;
+        // Who has been told of it still knows it when Redis has gone.
+        const toldAtMs = Math.min(call.askedAtMs, Math.max(endedAtMs, readyAtMs) + SETTLED_MS);
+        const sinceMs = asked.askedAtMs - SETTLED_MS;
         const isKnown =
           call.process === process ||
-          [process, call.process].every((each) =>
-            timeline.isConnected(
-              each,
-              Math.min(asked.askedAtMs, call.askedAtMs) - SETTLED_MS,
-              call.askedAtMs,
-            ),
-          );
+          (isShared &&
+            timeline.isConnected(call.process, Math.max(sinceMs, readyAtMs), toldAtMs) &&
+            // One that starts reads it in Redis.
+            !timeline.troubled(STORE, 'all', sinceMs, toldAtMs));
+        // How long a list of unknown age may be served, nobody knew then.
+        const held = timeline.listAt(process, endedAtMs);
         const limitMs =
-          timeline.listAt(process, endedAtMs) && call.hadList
-            ? Math.max(process.ttlMs, HOUR)
+          held && call.hadList && timeline.isAgeKnown(process, held, endedAtMs)
+            ? Math.max(Math.min(process.ttlMs, call.process.ttlMs), HOUR)
             : MINUTE;
         const untilMs = endedAtMs + Math.min(retryAfterMs, limitMs);
         if (
@@ -222,17 +233,15 @@ export const attemptsGoOn: Check = function* (timeline) {
       if (!failure) continue;
       const fromMs = timeline.leaveAloneUntilMs(call);
       const dueMs = fromMs + timeline.longestRetryMs(process) + 2 * process.timeoutMs + 20 * SECOND;
-      const isShaken = timeline.troubled(
-        ['redis', 'silent redis', 'process', 'sleep'],
-        'all',
-        endedAtMs,
-        dueMs,
-      );
+      const isShaken = timeline.troubled([...STORE, 'process', 'sleep'], 'all', endedAtMs, dueMs);
       const limitMs = dueMs + (isShaken ? MINUTE + 20 * SECOND : 0);
       if (!timeline.ranThrough(process, call.askedAtMs, limitMs) || limitMs > timeline.endedAtMs)
         continue;
       const list = timeline.listAt(process, limitMs);
-      const isFresh = list && limitMs - lastAskedMs(list, limitMs) < process.ttlMs;
+      const isFresh =
+        list &&
+        (limitMs - lastAskedMs(list, limitMs) < process.ttlMs ||
+          !timeline.isAgeKnown(process, list, limitMs));
       const next = calls[index + 1]?.askedAtMs ?? Infinity;
       if (next > limitMs && !isFresh && !others(timeline, calls, call, limitMs))
         yield [limitMs, process, `has not called again since ${placeOf(call)}`];

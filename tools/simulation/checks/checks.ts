@@ -20,6 +20,8 @@ import {
 import {
   agesAreTrue,
   aRestartServesWhatWasSaved,
+  aReturnIsTaken,
+  aSnapshotFromTheFutureIsRenewed,
   isServedUntilItIsTooOld,
   neverBackToWhatWasBefore,
   nothingTooOldIsServed,
@@ -35,6 +37,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'The last decision, then the last question, decides which list is served':
     neverBackToWhatWasBefore,
   'A list that shrank or drifted replaces nothing unless an operator accepts it': theGuardHolds,
+  'A list that was served in the window may come back': aReturnIsTaken,
+  'A snapshot from the future is renewed at once': aSnapshotFromTheFutureIsRenewed,
   'After a restart what was saved is served': aRestartServesWhatWasSaved,
   'While the provider is healthy, nothing older than CACHE_TTL plus one fetch is served':
     whatIsServedIsFresh,

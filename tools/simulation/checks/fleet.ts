@@ -1,5 +1,15 @@
+import { ACCEPTANCES } from '../../../src/banks/guard/guard.ts';
 import type { Process } from '../history.ts';
-import { lastAskedMs, nameOf, SECOND, MINUTE, type Check, type Timeline } from './timeline.ts';
+import {
+  lastAskedMs,
+  lifeMs,
+  nameOf,
+  SECOND,
+  MINUTE,
+  STORE,
+  type Check,
+  type Timeline,
+} from './timeline.ts';
 
 // What the replicas have in common, and what an operator is told of it.
 
@@ -36,11 +46,14 @@ export const allServeTheSame: Check = function* (timeline) {
         const [mine, theirs] = [timeline.listAt(process, atMs), timeline.listAt(other, atMs)];
         if (!theirs || mine === theirs || !mustAgree(timeline, process, other, atMs)) continue;
         // Too old for one of them is not yet too old for another.
-        const isOld = atMs - lastAskedMs(theirs, atMs) > process.ttlMs + process.maxStaleMs - SOON;
+        const askedAtMs = mine
+          ? lastAskedMs(theirs, atMs)
+          : timeline.askedMsOf(process, theirs, atMs);
+        const isOld = atMs - askedAtMs > lifeMs(process) - SOON;
         const isNew =
           timeline.listAt(other, atMs - SOON) !== theirs ||
           timeline.listAt(process, atMs - SOON) !== mine;
-        if (!isOld && !isNew && timeline.isAgeKnown(theirs, atMs))
+        if (!isOld && !isNew && timeline.isAgeKnown(process, theirs, atMs))
           yield [atMs, process, `serves ${nameOf(mine)}, ${other.name} ${nameOf(theirs)}`];
       }
   }
@@ -48,7 +61,13 @@ export const allServeTheSame: Check = function* (timeline) {
 
 export const okMeansThatItIsShared: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs, answer } of timeline.refreshes) {
-    if (answer !== 'ok' || endedAtMs === undefined) continue;
+    if (endedAtMs === undefined) continue;
+    const mayShare =
+      timeline.isConnected(process, atMs - SECONDS, endedAtMs) &&
+      !timeline.troubled(STORE, 'all', atMs - SECONDS, endedAtMs);
+    if (answer === 'not shared' && mayShare)
+      yield [endedAtMs, process, `says that a refresh is not shared, and Redis works`];
+    if (answer !== 'ok') continue;
     // What was loaded before a sleep may be over after it.
     if (timeline.troubled(['sleep'], process.index, atMs, endedAtMs)) continue;
     const list = timeline.listAt(process, endedAtMs);
@@ -66,13 +85,25 @@ export const okMeansThatItIsShared: Check = function* (timeline) {
 };
 
 export const aRefreshIsAnswered: Check = function* (timeline) {
-  for (const { process, atMs, endedAtMs = Infinity, answer } of timeline.refreshes) {
+  for (const { process, atMs, endedAtMs = Infinity, answer, accepts } of timeline.refreshes) {
     const limitMs = 8 * process.timeoutMs + 10 * SECOND;
-    if (
-      endedAtMs - atMs > limitMs &&
-      timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs))
-    )
-      yield [atMs, process, `has not answered a refresh after ${limitMs} ms`];
-    if (answer === 'internal') yield [endedAtMs, process, `answers internal to a refresh`];
+    if (timeline.isUnanswered(process, atMs, limitMs, endedAtMs))
+      yield [atMs, process, `has not answered a refresh`];
+    if (answer === undefined || answer === 'ok' || answer === 'not shared') continue;
+    if (ACCEPTANCES.some((reason) => answer === reason && accepts.includes(reason)))
+      yield [endedAtMs, process, `refuses as ${answer} what is accepted as that`];
+    // The last of what was asked for an operator tells why there is no list.
+    const isTrue = timeline.calls.some(
+      (call) =>
+        call.process === process &&
+        call.askedAtMs <= endedAtMs &&
+        call.endedAtMs >= atMs &&
+        (call.failure === answer || (GUARDED.includes(answer) && call.list)),
+    );
+    if (!isTrue && process.endedAtMs > endedAtMs && answer !== 'timeout')
+      yield [endedAtMs, process, `answers ${answer} to a refresh`];
   }
 };
+
+/** Why a list may not be taken that arrived whole. */
+const GUARDED: readonly string[] = [...ACCEPTANCES, 'missing_field'];

@@ -1,5 +1,5 @@
 import type { Process } from '../history.ts';
-import { lastAskedMs, nameOf, SECOND, type Check, type Timeline } from './timeline.ts';
+import { lastAskedMs, nameOf, SECOND, STORE, type Check, type Timeline } from './timeline.ts';
 
 // How fresh what is served is, and who waits.
 
@@ -9,8 +9,6 @@ import { lastAskedMs, nameOf, SECOND, type Check, type Timeline } from './timeli
  */
 const recoveryMs = (timeline: Timeline, process: Process): number =>
   2 * timeline.longestRetryMs(process) + 4 * process.timeoutMs + 20 * SECOND;
-
-const STORE: readonly ['redis', 'silent redis'] = ['redis', 'silent redis'];
 
 /** Whether the guard had a reason to refuse what the provider has sent. */
 const mayBeRefused = (timeline: Timeline, process: Process, atMs: number): boolean =>
@@ -35,7 +33,7 @@ export const whatIsServedIsFresh: Check = function* (timeline) {
       process.ttlMs + 3 * SECOND + (isShaken ? 2 * process.timeoutMs + 10 * SECOND : 0);
     const isOld =
       ageMs > oldest ||
-      (timeline.isAgeKnown(list, atMs) && atMs - lastAskedMs(list, atMs) > oldest);
+      (timeline.isAgeKnown(process, list, atMs) && atMs - lastAskedMs(list, atMs) > oldest);
     if (!isOld || !timeline.ranThrough(process, sinceMs, atMs)) continue;
     if (!timeline.isHealthy(process, sinceMs, atMs) || mayBeRefused(timeline, process, atMs))
       continue;
@@ -62,7 +60,14 @@ export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
         untilMs > atMs - 2 * other.timeoutMs - 5 * SECOND &&
         mayBeRefused(timeline, process, untilMs),
     );
-    if (isJustOver) continue;
+    // A list that has just come takes a moment to be compressed.
+    const hasCome = timeline.calls.some(
+      (call) =>
+        call.process === process &&
+        call.deliveredAtMs <= endedAtMs &&
+        call.deliveredAtMs > endedAtMs - 1.5 * SECOND,
+    );
+    if (isJustOver || hasCome) continue;
     if (
       isShaken ||
       timeline.calls.some(({ list }) => list && list.shape.nameless === list.shape.size)
@@ -75,10 +80,7 @@ export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
 export const nobodyWaitsTooLong: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs = Infinity } of timeline.visits) {
     const limitMs = process.timeoutMs + SECOND;
-    if (
-      endedAtMs - atMs > limitMs &&
-      timeline.ranThrough(process, atMs, Math.min(endedAtMs, atMs + limitMs))
-    )
+    if (timeline.isUnanswered(process, atMs, limitMs, endedAtMs))
       yield [atMs, process, `has not answered after ${limitMs} ms`];
   }
 };
@@ -88,34 +90,43 @@ export const aKnownFailureIsAnsweredAtOnce: Check = function* (timeline) {
     if (
       !failure ||
       endedAtMs - atMs < SECOND ||
-      !timeline.isConnected(process, atMs - 15 * SECOND, endedAtMs)
+      !timeline.isConnected(process, Math.max(process.readyAtMs, atMs - 15 * SECOND), endedAtMs) ||
+      timeline.troubled(STORE, 'all', atMs - 15 * SECOND, endedAtMs)
     )
       continue;
     const calls = timeline.calls.filter(({ process: { fields } }) => fields === process.fields);
+    const last = calls.findLast((call) => call.endedAtMs < atMs - SECOND);
+    // What the process itself asks for is worth waiting for, and what has just come.
     const isLoading = calls.some(
-      (call) => call.askedAtMs <= endedAtMs && call.endedAtMs >= atMs - SECOND,
+      (call) =>
+        call.endedAtMs >= atMs - SECOND &&
+        (call.process === process
+          ? call.askedAtMs <= atMs + SECOND / 2
+          : call.askedAtMs <= endedAtMs && call.list !== undefined),
     );
-    const last = calls.findLast((call) => call.endedAtMs < atMs - 3 * SECOND);
+    const toldMs = last && Math.max(last.process.readyAtMs, last.askedAtMs - 15 * SECOND);
     const wasTold =
-      last &&
-      timeline.isConnected(last.process, last.askedAtMs - 15 * SECOND, last.endedAtMs + SECOND);
+      last && timeline.isConnected(last.process, toldMs ?? 0, last.endedAtMs + SECOND);
     if (!isLoading && wasTold && last.failure && atMs - last.endedAtMs < 60 * SECOND)
       yield [atMs, process, `answers only after ${endedAtMs - atMs} ms what is known: ${failure}`];
   }
 };
 
 export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
-  for (const { process, endedAtMs = Infinity, failure } of timeline.visits) {
+  for (const { process, atMs, endedAtMs = Infinity, failure } of timeline.visits) {
     if (!failure || process.endedAtMs <= endedAtMs) continue;
     const calls = timeline.calls.filter(
       (call) => call.process.fields === process.fields && call.askedAtMs <= endedAtMs,
     );
     // What cannot be told from here: whether a load was refused, or ended before its answer.
-    const isExcused =
-      failure === 'timeout' ||
-      (['shrunk', 'drifted', 'missing_field'].includes(failure) &&
-        calls.some(({ list }) => list !== undefined));
-    if (!isExcused && !calls.some((call) => call.failure === failure))
+    const isExcused = calls.some(
+      ({ list, askedAtMs, endedAtMs: callEndedAtMs, process: { timeoutMs } }) =>
+        failure === 'timeout'
+          ? Math.min(callEndedAtMs, endedAtMs) - askedAtMs >= timeoutMs - SECOND
+          : list !== undefined && ['shrunk', 'drifted', 'missing_field'].includes(failure),
+    );
+    const hasWaited = failure === 'timeout' && endedAtMs - atMs >= process.timeoutMs;
+    if (!isExcused && !hasWaited && !calls.some((call) => call.failure === failure))
       yield [endedAtMs, process, `answers ${failure}`];
   }
 };

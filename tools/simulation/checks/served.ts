@@ -3,6 +3,8 @@ import type { Process, Serving } from '../history.ts';
 import {
   expiryMs,
   lastAskedMs,
+  lifeMs,
+  MINUTE,
   nameOf,
   SECOND,
   windowMs,
@@ -13,6 +15,13 @@ import {
 // What a process serves after what.
 
 type ServedList = Serving & { readonly list: BankList };
+
+/** A process takes a list. */
+interface Step {
+  readonly process: Process;
+  readonly after: BankList;
+  readonly atMs: number;
+}
 
 /** What each process served, without a gap. */
 function* stretches({ processes, servingsOf }: Timeline): Iterable<[Process, ServedList[]]> {
@@ -31,9 +40,9 @@ export const isServedUntilItIsTooOld: Check = function* (timeline) {
   for (const process of timeline.processes)
     for (const [index, { list, fromMs, untilMs }] of timeline.servingsOf(process).entries()) {
       const next = timeline.servingsOf(process)[index + 1];
-      if (!list || !next || next.list || !timeline.isAgeKnown(list, untilMs)) continue;
+      if (!list || !next || next.list || !timeline.isAgeKnown(process, list, untilMs)) continue;
       const askedAtMs = timeline.askedMsOf(process, list, fromMs);
-      const earlyMs = askedAtMs + process.ttlMs + process.maxStaleMs - next.fromMs;
+      const earlyMs = askedAtMs + lifeMs(process) - next.fromMs;
       if (earlyMs > 3 * SECOND)
         yield [next.fromMs, process, `no longer serves ${nameOf(list)}, ${earlyMs} ms too early`];
     }
@@ -41,7 +50,7 @@ export const isServedUntilItIsTooOld: Check = function* (timeline) {
 
 export const nothingTooOldIsServed: Check = function* (timeline) {
   for (const { process, endedAtMs: atMs = 0, list } of timeline.visits) {
-    if (!list || !timeline.isAgeKnown(list, atMs)) continue;
+    if (!list || !timeline.isAgeKnown(process, list, atMs)) continue;
     const lateMs = atMs - expiryMs(process, list, atMs);
     if (lateMs > process.timeoutMs + SECOND)
       yield [atMs, process, `serves ${nameOf(list)}, ${lateMs} ms too old`];
@@ -49,11 +58,19 @@ export const nothingTooOldIsServed: Check = function* (timeline) {
 };
 
 export const agesAreTrue: Check = function* (timeline) {
-  const tolerance = 3 * SECOND;
   for (const { process, endedAtMs: atMs = 0, list, ageMs } of timeline.visits) {
-    if (!list || ageMs === undefined || !timeline.isAgeKnown(list, atMs)) continue;
+    if (!list || ageMs === undefined || !timeline.isAgeKnown(process, list, atMs)) continue;
+    // A sleep, a corrected clock and a slow Redis each cost it a part of a second.
+    const isShaken = timeline.troubled(
+      ['sleep', 'clock', 'redis', 'process'],
+      'all',
+      list.askedAtMs[0] ?? 0,
+      atMs,
+    );
+    const tolerance = isShaken ? 3 * SECOND : SECOND / 4;
     // Measured from the call at the earliest, from its answer at the latest.
-    const least = atMs - lastAskedMs(list, atMs) - process.timeoutMs - tolerance;
+    const deliveredAtMs = list.deliveredAtMs.findLast((ms) => ms <= atMs) ?? atMs;
+    const least = atMs - deliveredAtMs - tolerance;
     const most = atMs - (list.askedAtMs[0] ?? 0) + tolerance;
     if (ageMs < least || ageMs > most)
       yield [
@@ -71,21 +88,22 @@ export const neverBackToWhatWasBefore: Check = function* (timeline) {
       if (!before || timeline.isLater(after, before, atMs) !== false) continue;
       // What a process had saved before it was started, and what it made of that alone, has no say
       // beside the others' list.
-      const isRestored = served
-        .slice(0, index)
-        .every(
-          ({ list }) =>
-            lastAskedMs(list, atMs) < process.startedAtMs ||
-            timeline.calls.some((call) => call.list === list && call.process === process),
-        );
+      const isOld = ({ list }: ServedList): boolean =>
+        lastAskedMs(list, atMs) < process.startedAtMs;
+      const isOwn = ({ list }: ServedList): boolean =>
+        timeline.calls.some((call) => call.list === list && call.process === process);
+      const until = served.slice(0, index);
+      const isRestored = until.some(isOld) && until.every((each) => isOld(each) || isOwn(each));
       const isOver =
         expiryMs(process, before, atMs) < atMs ||
         timeline.isOverElsewhere(process, before, atMs) ||
-        !timeline.isAgeKnown(before, atMs);
+        !timeline.isAgeKnown(process, before, atMs);
       // A list that was loaded without knowing of the others' is measured by theirs.
-      const isRefused = timeline.mayGuardRefuse(process, before, atMs, (other) =>
-        timeline.servingsOf(other).some(({ list, fromMs }) => list === after && fromMs <= atMs),
-      );
+      const isRefused =
+        timeline.decisionOf(before) === timeline.decisionOf(after) &&
+        timeline.mayGuardRefuse(process, before, atMs, (other) =>
+          timeline.servingsOf(other).some(({ list, fromMs }) => list === after && fromMs <= atMs),
+        );
       if ((timeline.hasSnapshot && isRestored) || isOver || isRefused) continue;
       yield [atMs, process, `replaces ${nameOf(before)} by ${nameOf(after)}`];
     }
@@ -96,6 +114,7 @@ export const theGuardHolds: Check = function* (timeline) {
     let measures: ServedList[] = [];
     for (const [index, serving] of served.entries()) {
       const { list: after, fromMs: atMs } = serving;
+      const step = { process, after, atMs };
       const sinceMs = atMs - windowMs(process);
       const before = served[index - 1]?.list;
       const against = measures.filter(
@@ -103,26 +122,108 @@ export const theGuardHolds: Check = function* (timeline) {
           untilMs >= sinceMs && shape !== after.shape && mustBeRefused(shape, after.shape),
       );
       if (before && against.length > 0) {
-        const isBack = isBackTo(timeline, process, after, atMs);
+        const isBack = isBackTo(timeline, step);
         const measure = against.find(
           ({ list, untilMs }) =>
             expiryMs(process, list, untilMs) >= untilMs &&
-            (whereLoaded(timeline, list, after, atMs)?.untilMs ?? Infinity) >= sinceMs &&
+            (whereLoaded(timeline, list, step)?.untilMs ?? Infinity) >= sinceMs &&
             !timeline.isOverElsewhere(process, list, atMs) &&
-            !isAcceptedAfter(timeline, process, list, after, atMs) &&
-            !mayWinAnyway(timeline, process, list, after, atMs),
+            !isAcceptedAfter(timeline, list, step) &&
+            !mayWinAnyway(timeline, list, step),
         );
-        if (measure && !isBack && timeline.isAgeKnown(before, atMs))
+        if (measure && !isBack && timeline.isAgeKnown(process, before, atMs))
           yield [atMs, process, `takes ${nameOf(after)} after ${nameOf(measure.list)}`];
         // Whatever the reason is: the list that is taken is the measure of the next one. What was
         // served before the list that has come back goes on to count.
         const first = isBack ? measures.findIndex(({ list }) => list === after) : 0;
         measures = measures.slice(0, Math.max(0, first));
       }
-      // With the list of another history, the lists before it are remembered instead of these.
-      if (before && !whereLoaded(timeline, before, after, atMs)) measures = [];
+      // What is remembered comes with the list, from the process that loaded it.
+      const loader = before && whereLoaded(timeline, before, step);
+      measures = loader
+        ? measures.map((measure) =>
+            measure.list === before && loader.untilMs < measure.untilMs
+              ? { ...measure, untilMs: loader.untilMs }
+              : measure,
+          )
+        : [];
       measures.push(serving);
     }
+  }
+};
+
+export const aReturnIsTaken: Check = function* (timeline) {
+  if (timeline.everyAnswerDiffers) return;
+  for (const { process, list, askedAtMs, deliveredAtMs } of timeline.calls) {
+    const soonMs = deliveredAtMs + 2 * SECOND;
+    const served = timeline.servingsOf(process);
+    const now = served.findLastIndex(({ fromMs }) => fromMs <= askedAtMs);
+    const current = served[now]?.list;
+    const last = served.findLastIndex((serving, index) => index < now && serving.list === list);
+    const sinceMs = served[last]?.untilMs ?? -Infinity;
+    if (!list || !current || list === current || timeline.listAt(process, soonMs) !== current)
+      continue;
+    // With a CACHE_TTL of a second, the next list may have taken its place already.
+    if (
+      served.some(
+        ({ list: taken, fromMs }) => taken === list && fromMs >= deliveredAtMs && fromMs <= soonMs,
+      )
+    )
+      continue;
+    // So many lists are remembered one by one.
+    if (sinceMs < soonMs - windowMs(process) || now - last > 10) continue;
+    if (!timeline.ranThrough(process, askedAtMs, soonMs)) continue;
+    // With the list of another replica comes what that one remembers.
+    const isOwn = served
+      .slice(last + 1, now + 1)
+      .every(
+        ({ list: taken, fromMs }) =>
+          timeline.calls.some(
+            (call) =>
+              call.list === taken &&
+              call.process === process &&
+              call.deliveredAtMs <= fromMs &&
+              call.deliveredAtMs > fromMs - SECOND,
+          ) &&
+          timeline.othersOf(process).every((other) => timeline.listAt(other, fromMs) !== taken),
+      );
+    const isAccepted = timeline.refreshes.some(
+      ({ accepts, atMs }) => accepts.length > 0 && atMs > sinceMs - MINUTE && atMs < soonMs,
+    );
+    // Another replica may have been sent the same list once more at the same time.
+    const isOvertaken = timeline.calls.some(
+      (call) =>
+        call.list === current &&
+        call.process !== process &&
+        call.deliveredAtMs > askedAtMs - SECOND &&
+        call.deliveredAtMs < soonMs,
+    );
+    if (isOwn && !isAccepted && !isOvertaken)
+      yield [soonMs, process, `still serves ${nameOf(current)}, and not again ${nameOf(list)}`];
+  }
+};
+
+export const aSnapshotFromTheFutureIsRenewed: Check = function* (timeline) {
+  if (timeline.hasRedis || !timeline.everyAnswerDiffers) return;
+  for (const process of timeline.processes) {
+    const { startedAtMs, readyAtMs, index } = process;
+    const soonMs = readyAtMs + 5 * SECOND;
+    const list = timeline.listAt(process, readyAtMs);
+    const saved = timeline.servings.findLast(
+      (serving) =>
+        serving.list === list &&
+        serving.process.index === index &&
+        serving.process.startedAtMs < startedAtMs,
+    );
+    if (!list || !saved || saved.wallFromMs < process.startedWallMs + MINUTE) continue;
+    if (!timeline.ranThrough(process, readyAtMs, soonMs)) continue;
+    // It was written again, with the time of then.
+    if (timeline.troubled(['disk', 'clock'], index, saved.fromMs - SECOND, saved.fromMs + MINUTE))
+      continue;
+    const isAsked = timeline.calls.some(
+      (call) => call.process === process && call.askedAtMs <= soonMs,
+    );
+    if (!isAsked) yield [soonMs, process, `keeps ${nameOf(list)}, which was saved in the future`];
   }
 };
 
@@ -133,8 +234,7 @@ export const theGuardHolds: Check = function* (timeline) {
 const whereLoaded = (
   { calls, servingsOf }: Timeline,
   list: BankList,
-  after: BankList,
-  atMs: number,
+  { after, atMs }: Step,
 ): Serving | undefined => {
   const load = calls.findLast((call) => call.list === after && call.deliveredAtMs <= atMs);
   const served = load ? servingsOf(load.process) : [];
@@ -144,36 +244,39 @@ const whereLoaded = (
 /**
  * Whether the fleet held this very list before: what a replica remembers, others and restarts know.
  */
-const isBackTo = (timeline: Timeline, process: Process, list: BankList, atMs: number): boolean =>
+const isBackTo = (timeline: Timeline, { process, after, atMs }: Step): boolean =>
   timeline.servings.some(
     (held) =>
-      held.list === list &&
+      held.list === after &&
       held.process.fields === process.fields &&
-      held.untilMs >= atMs - windowMs(process) &&
+      // It was in the window when it came, before it was compressed.
+      held.untilMs >= atMs - windowMs(process) - 2 * SECOND &&
       timeline.calls.some(
         (call) =>
-          call.list === list && call.deliveredAtMs > held.fromMs && call.deliveredAtMs <= atMs,
+          call.list === after && call.deliveredAtMs > held.fromMs && call.deliveredAtMs <= atMs,
       ),
   );
 
 /** Whether an operator has accepted `after`, or one before it, since `list` was loaded. */
 const isAcceptedAfter = (
   timeline: Timeline,
-  process: Process,
   list: BankList,
-  after: BankList,
-  atMs: number,
+  { process, after, atMs }: Step,
 ): boolean => {
   const decision = timeline.decisionOf(after);
-  return timeline.everyAnswerDiffers
-    ? decision !== undefined && decision !== timeline.decisionOf(list)
-    : timeline.refreshes.some(
-        ({ accepts, atMs: acceptedAtMs, process: { fields } }) =>
-          accepts &&
-          fields === process.fields &&
-          acceptedAtMs <= atMs &&
-          acceptedAtMs >= atMs - windowMs(process),
-      );
+  if (timeline.everyAnswerDiffers && decision === timeline.decisionOf(list)) return false;
+  const accepted = timeline.everyAnswerDiffers
+    ? (decision?.accepts ?? [])
+    : timeline.refreshes
+        .filter(
+          ({ atMs: acceptedAtMs, process: { fields } }) =>
+            fields === process.fields &&
+            acceptedAtMs <= atMs &&
+            // A decision counts for as long as a list may be served that is based on it.
+            acceptedAtMs >= atMs - windowMs(process) - lifeMs(process),
+        )
+        .flatMap(({ accepts }) => accepts);
+  return accepted.length > 0 && !mustBeRefused(list.shape, after.shape, accepted);
 };
 
 /**
@@ -182,10 +285,8 @@ const isAcceptedAfter = (
  */
 const mayWinAnyway = (
   timeline: Timeline,
-  process: Process,
   list: BankList,
-  after: BankList,
-  atMs: number,
+  { process, after, atMs }: Step,
 ): boolean => {
   const loads = timeline.calls.filter((call) => call.list === after);
   // What was refused here may come from another replica, and look the same.
@@ -214,12 +315,17 @@ export const aRestartServesWhatWasSaved: Check = function* (timeline) {
     if (timeline.troubled(['disk'], index, saved.fromMs - SECOND, readyAtMs)) continue;
     if (timeline.troubled(['sleep'], index, saved.fromMs, readyAtMs)) continue;
     const askedAtMs = timeline.askedMsOf(last, saved.list, readyAtMs);
-    if (!timeline.isAgeKnown(saved.list, readyAtMs, askedAtMs)) continue;
-    if (askedAtMs + process.ttlMs + process.maxStaleMs < readyAtMs + 5 * SECOND) continue;
+    if (!timeline.isAgeKnown(process, saved.list, readyAtMs, askedAtMs)) continue;
+    if (askedAtMs + lifeMs(process) < readyAtMs + 5 * SECOND) continue;
     // Its age has only the wall clock: what Redis never had has no say beside what it has.
     if (timeline.hasRedis && !timeline.writes.some(({ call }) => call.list === saved.list))
       continue;
     const list = timeline.listAt(process, readyAtMs);
+    // Nor has it where Redis began anew, since what came before has no order with what came after.
+    const write = timeline.writes.findLast(
+      ({ atMs, call }) => call.list === saved.list && atMs <= readyAtMs,
+    );
+    if (write && timeline.eraAt(write.atMs) < timeline.eraAt(readyAtMs)) continue;
     if (!list || timeline.isLater(list, saved.list, readyAtMs) === false)
       yield [readyAtMs, process, `has saved ${nameOf(saved.list)}, and serves ${nameOf(list)}`];
   }

@@ -1,3 +1,4 @@
+import { ACCEPTANCES, type Acceptance } from '../../../src/banks/guard/guard.ts';
 import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
 import type { Call, History, Process, Refresh, Serving, Trouble } from '../history.ts';
 import { moment } from '../plan.ts';
@@ -8,10 +9,16 @@ export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 
+/** Troubles with Redis: those that are noticed, and those that are not. */
+export const STORE = ['redis', 'silent redis'] as const;
+
 /** What broke a promise: when, where and how. */
 export type Breach = readonly [atMs: number, process: Process, how: string];
 /** A check is named by the promise that it is about. */
 export type Check = (timeline: Timeline) => Iterable<Breach>;
+
+/** After this time all have what one has written to a Redis that works. */
+export const SETTLED_MS = 15 * SECOND;
 
 /** How a call is named in what is reported. */
 export const placeOf = ({ askedAtMs, process }: Call): string =>
@@ -21,6 +28,9 @@ export const nameOf = (list: BankList | undefined): string => {
   const asked = list?.askedAtMs.slice(-2).map(moment).join(' and ');
   return list ? `the list of ${asked} (${JSON.stringify(list.shape)})` : 'none';
 };
+
+/** The longest drain: SHUTDOWN_GRACE. */
+const STOP_MS = 10 * SECOND;
 
 /** The longest back-off: README, "Retries". */
 export const longestRetryMs = ({ ttlMs }: Process): number => Math.min(ttlMs, MINUTE);
@@ -44,16 +54,24 @@ const lastUntil = <T>(entries: readonly T[], holds: (entry: T) => boolean): T | 
   return entries[from - 1];
 };
 
+/** How long a list may be served. */
+export const lifeMs = ({ ttlMs, maxStaleMs }: Process): number => ttlMs + maxStaleMs;
+
 /** The end of the time in which a list may be served. */
-export const expiryMs = ({ ttlMs, maxStaleMs }: Process, list: BankList, atMs: number): number =>
-  lastAskedMs(list, atMs) + ttlMs + maxStaleMs;
+export const expiryMs = (process: Process, list: BankList, atMs: number): number =>
+  lastAskedMs(list, atMs) + lifeMs(process);
 
 /** The last decision that a list is a successor of. */
 export interface Decision {
   readonly atMs: number;
   /** Whether the guard would have refused the list without it. */
   readonly wasNeeded: boolean;
+  /** What it accepts, and those before it. */
+  readonly accepts: readonly Acceptance[];
 }
+
+/** Where it cannot be told: operators may have accepted anything. */
+const UNKNOWN_DECISION: Decision = { atMs: -Infinity, wasNeeded: false, accepts: ACCEPTANCES };
 
 export type Timeline = ReturnType<typeof createTimeline>;
 
@@ -66,6 +84,10 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   /** What a process served at a moment; undefined: nothing, or it did not run. */
   const listAt = (process: Process, atMs: number): BankList | undefined =>
     lastUntil(servingsOf.get(process) ?? [], ({ fromMs }) => fromMs <= atMs)?.list;
+
+  /** What a process served when the list of a call came, which it may have served at once. */
+  const servedBefore = ({ process, deliveredAtMs }: Call): BankList | undefined =>
+    listAt(process, deliveredAtMs - 1);
 
   /** Whether something of these kinds was wrong for the replica at some time in the interval. */
   const troubled = (
@@ -86,23 +108,68 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     process.readyAtMs <= fromMs &&
     process.endedAtMs > untilMs &&
     !troubled(['sleep'], process.index, fromMs, untilMs);
+  /**
+   * Whether a process did not answer within `limitMs` what it was asked, nor when it was stopped.
+   */
+  const isUnanswered = (
+    process: Process,
+    atMs: number,
+    limitMs: number,
+    answeredAtMs: number,
+  ): boolean => {
+    const dueMs = Math.min(atMs + limitMs, Math.max(atMs, process.endedAtMs) + STOP_MS);
+    return (
+      answeredAtMs > dueMs &&
+      process.readyAtMs <= atMs &&
+      process.killedAtMs > dueMs &&
+      dueMs <= endedAtMs + 2 * STOP_MS &&
+      !troubled(['sleep'], process.index, atMs, dueMs)
+    );
+  };
   /** Whether a process could share lists for the whole interval. */
   const isConnected = (process: Process, fromMs: number, untilMs: number): boolean =>
     history.hasRedis &&
     ranThrough(process, fromMs, untilMs) &&
-    !troubled(['redis', 'silent redis'], process.index, fromMs, untilMs);
+    !troubled(STORE, process.index, fromMs, untilMs);
 
   /** The longest back-off of the fleet of a process: the replicas wait for one another. */
   const longestRetryOf = ({ fields }: Process): number =>
     Math.max(
       ...processes.filter((other) => other.fields === fields).map((other) => longestRetryMs(other)),
     );
+  const leftAlone = new Map<Call, number>();
   /** Until when the provider wants no calls, and the fleet obeys: README, "Retries". */
-  const leaveAloneUntilMs = ({ retryAfterMs = 0, process, ...call }: Call): number => {
-    const hasList = listAt(process, call.endedAtMs) !== undefined;
-    return (
-      call.endedAtMs + Math.min(retryAfterMs, hasList ? Math.max(process.ttlMs, HOUR) : MINUTE)
+  const leaveAloneUntilMs = (call: Call): number => {
+    const { retryAfterMs, process, endedAtMs: atMs } = call;
+    if (retryAfterMs === undefined) return atMs;
+    const known = leftAlone.get(call);
+    if (known !== undefined) return known;
+    // Also one that was under way then, or that comes from a snapshot.
+    const hasList = servings.some(
+      ({ process: { fields }, list, untilMs }) =>
+        list !== undefined &&
+        fields === process.fields &&
+        untilMs >= atMs &&
+        (list.askedAtMs[0] ?? Infinity) <= atMs,
     );
+    const limitMs = atMs + Math.min(retryAfterMs, hasList ? Math.max(process.ttlMs, HOUR) : MINUTE);
+    // A list that was certainly requested after it ends it for all that share lists.
+    const end = calls.find(
+      (other) =>
+        history.hasRedis &&
+        other.process.fields === process.fields &&
+        other.deliveredAtMs > atMs + process.timeoutMs + SECOND &&
+        other.deliveredAtMs < limitMs &&
+        wasTaken(other) &&
+        // Of two, the later one is in the way of that.
+        !postponed.some(
+          (later) => later.endedAtMs > atMs && later.endedAtMs <= other.deliveredAtMs,
+        ) &&
+        !troubled(STORE, 'all', atMs - SETTLED_MS, other.deliveredAtMs + SETTLED_MS),
+    );
+    const untilMs = end ? end.deliveredAtMs + SETTLED_MS : limitMs;
+    leftAlone.set(call, untilMs);
+    return untilMs;
   };
   const postponed = calls.filter(({ retryAfterMs }) => retryAfterMs !== undefined);
   /** Whether the provider answered rightly for the whole interval, and wanted calls. */
@@ -119,26 +186,35 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   const acceptanceOf = ({ process, askedAtMs, deliveredAtMs }: Call): Refresh | undefined =>
     refreshes.find(
       ({ process: asked, accepts, atMs, endedAtMs: answeredAtMs = Infinity }) =>
-        accepts && asked === process && atMs <= askedAtMs && answeredAtMs >= deliveredAtMs,
+        accepts.length > 0 &&
+        asked === process &&
+        atMs <= askedAtMs &&
+        answeredAtMs >= deliveredAtMs,
     );
   for (const call of calls) {
     const { list, process, deliveredAtMs } = call;
-    if (!list || decisions.has(list)) continue;
+    if (!list || (history.everyAnswerDiffers && decisions.has(list))) continue;
     const before = servingsOf
       .get(process)
       ?.findLast(
         (serving) => serving.fromMs <= deliveredAtMs && serving.list && serving.list !== list,
       )?.list;
-    const inherited = before && decisions.get(before);
-    decisions.set(
-      list,
-      acceptanceOf(call)
-        ? {
-            atMs: deliveredAtMs,
-            wasNeeded: before !== undefined && mustBeRefused(before.shape, list.shape),
-          }
-        : inherited,
-    );
+    // What a process read while its first list was loaded cannot be told from here.
+    const isUnknown =
+      !before && refreshes.some(({ accepts, atMs }) => accepts.length > 0 && atMs < deliveredAtMs);
+    const inherited = before ? decisions.get(before) : isUnknown ? UNKNOWN_DECISION : undefined;
+    const current = servedBefore(call);
+    const acceptance = acceptanceOf(call);
+    const decision = acceptance
+      ? {
+          atMs: deliveredAtMs,
+          wasNeeded: current !== undefined && mustBeRefused(current.shape, list.shape),
+          accepts: [...acceptance.accepts, ...(inherited?.accepts ?? [])],
+        }
+      : inherited;
+    // Of lists that look alike, one may be a successor of the decision and another one not.
+    const isUnclear = decisions.has(list) && decisions.get(list) !== decision;
+    decisions.set(list, isUnclear ? { ...UNKNOWN_DECISION } : decision);
   }
 
   /**
@@ -169,17 +245,19 @@ export const createTimeline = (history: History, endedAtMs: number) => {
    */
   const isOverElsewhere = ({ fields }: Process, list: BankList, atMs: number): boolean =>
     calls.some(
-      ({ process, hadList, askedAtMs, deliveredAtMs }) =>
-        !hadList &&
-        process.fields === fields &&
-        deliveredAtMs <= atMs &&
-        (list.askedAtMs[0] ?? Infinity) <= askedAtMs &&
-        expiryMs(process, list, askedAtMs) <= deliveredAtMs,
+      (call) =>
+        call.process.fields === fields &&
+        call.deliveredAtMs <= atMs &&
+        (list.askedAtMs[0] ?? Infinity) <= call.askedAtMs &&
+        !servedBefore(call) &&
+        // The clock of Redis may have been wrong by parts of a second more after each fail-over.
+        askedMsOf(call.process, list, call.askedAtMs) + lifeMs(call.process) <=
+          call.deliveredAtMs + 2 * SECOND,
     );
 
   /** Whether the list of a call was served then: the guard may have refused it. */
   const wasTaken = ({ process, list, deliveredAtMs }: Call): boolean =>
-    listAt(process, deliveredAtMs + SECOND) === list;
+    process.endedAtMs > deliveredAtMs + SECOND && listAt(process, deliveredAtMs + SECOND) === list;
   /**
    * When a list was asked for that a process serves. Where lists look alike, another replica may
    * have been sent the same one later: by itself, or, where lists are shared, at the earliest.
@@ -196,26 +274,37 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     );
     return own?.askedAtMs ?? list.askedAtMs[0] ?? -Infinity;
   };
+  /** Whether Redis has had a list since a moment, and a process has had time to read that. */
+  const isInRedis = (process: Process, list: BankList, sinceMs: number, atMs: number): boolean =>
+    isConnected(process, atMs - 15 * SECOND, atMs) &&
+    history.writes.some(
+      (write) =>
+        write.call.list === list &&
+        write.atMs <= sinceMs &&
+        // Redis deletes what is too old.
+        expiryMs(write.call.process, list, write.atMs) > sinceMs &&
+        !troubled(STORE, 'all', write.atMs, atMs),
+    );
   /**
-   * Whether it can be known how old a list is. A snapshot has only the wall clock: where that was
+   * Whether a process can know how old a list is. A snapshot has only the wall clock: where that was
    * changed between the list and a start, the process cannot know, and neither can those that have
-   * the list from it.
+   * the list from it, unless Redis has it.
    */
   const isAgeKnown = (
+    process: Process,
     list: BankList,
     atMs: number,
-    askedAtMs = lastAskedMs(list, atMs),
-  ): boolean => {
-    return !(
-      history.hasSnapshot &&
-      processes.some(
-        ({ index, startedAtMs }) =>
-          startedAtMs > askedAtMs &&
-          startedAtMs <= atMs &&
-          troubled(['clock'], index, askedAtMs, startedAtMs),
-      )
+    // Where lists look alike, a snapshot may have the first one.
+    askedAtMs = history.everyAnswerDiffers ? lastAskedMs(list, atMs) : (list.askedAtMs[0] ?? 0),
+  ): boolean =>
+    !history.hasSnapshot ||
+    !processes.some(
+      (restored) =>
+        restored.startedAtMs > askedAtMs &&
+        restored.startedAtMs <= atMs &&
+        troubled(['clock'], restored.index, askedAtMs, restored.startedAtMs) &&
+        !isInRedis(process, list, restored.startedAtMs, atMs),
     );
-  };
   /**
    * Whether `a` has precedence over `b`, by the contract's order: a later decision, then a later
    * question. Undefined where they are too close, or what is known of decisions does not tell.
@@ -233,7 +322,10 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     const slowestMs = Math.max(
       ...[a, b].map((list) => (list.deliveredAtMs[0] ?? 0) - (list.askedAtMs[0] ?? 0)),
     );
-    return Math.abs(apartMs) < slowestMs + SECOND ? undefined : apartMs > 0;
+    // A sleep and a corrected clock each cost an age a part of a second.
+    const isShaken = troubled(['sleep', 'clock'], 'all', a.askedAtMs[0] ?? 0, atMs);
+    const tolerance = slowestMs + (isShaken ? 3 : 1) * SECOND;
+    return Math.abs(apartMs) < tolerance ? undefined : apartMs > 0;
   };
 
   return {
@@ -248,6 +340,10 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     listAt,
     troubled,
     ranThrough,
+    /** How often Redis had been empty before it got what it has. */
+    eraAt: (atMs: number): number =>
+      history.eras.findLast(({ fromMs }) => fromMs <= atMs)?.number ?? 0,
+    isUnanswered,
     isConnected,
     isHealthy,
     leaveAloneUntilMs,

@@ -1,0 +1,74 @@
+import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
+import type { ListKeeper } from '../list-keeper.ts';
+import type { LoadError } from '../load-error.ts';
+import { longestWaitMs, retryAfterMs, untilExpiredMs } from './schedule.ts';
+
+// For how long the provider wants to be left alone: its `Retry-After`, whichever replica got it.
+
+export interface RetryAfterOptions {
+  /** Longest time for one load. */
+  readonly loadTimeoutMs: number;
+  readonly ttlMs: number;
+  readonly keeper: ListKeeper;
+  readonly clock: Clock;
+}
+
+interface Asked {
+  readonly sinceMs: MonotonicMs;
+  readonly untilMs: MonotonicMs;
+  /** Until when it is obeyed while nothing can be served. */
+  readonly emptyUntilMs: MonotonicMs;
+  /** The failure that it came with. */
+  readonly cause: LoadError;
+}
+
+export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryAfterOptions) => {
+  const { cache } = keeper;
+  let asked: Asked | undefined;
+
+  /** A list that was certainly requested after it ends it. */
+  const isEnded = ({ sinceMs }: Asked): boolean =>
+    (cache.get()?.loadedAtMs ?? -Infinity) - loadTimeoutMs > sinceMs;
+
+  /** Milliseconds for which the provider is still to be left alone. */
+  const leftMs = (): number => {
+    if (!asked || isEnded(asked)) return 0;
+    const nowMs = clock.monotonicMs();
+    const boundMs = Math.max(untilExpiredMs(cache.servableForMs()), asked.emptyUntilMs - nowMs);
+    return Math.max(0, Math.min(asked.untilMs - nowMs, boundMs));
+  };
+
+  return {
+    leftMs,
+    /** Why the provider is left alone, also after a later success; undefined where it is not. */
+    cause: (): LoadError | undefined => (leftMs() > 0 ? asked?.cause : undefined),
+    /**
+     * The provider, or another replica, asks for this wait; 0: it does not.
+     * @param spreadMs is added, so that not all replicas call at once
+     * @param emptyForMs for how long it is obeyed at most while nothing can be served
+     */
+    note: (
+      cause: LoadError,
+      askedForMs: number,
+      spreadMs: number,
+      emptyForMs = longestWaitMs(0),
+    ): void => {
+      if (askedForMs === 0) return;
+      const sinceMs = clock.monotonicMs();
+      const before = asked && !isEnded(asked) ? asked : undefined;
+      /** What was asked for before holds on. */
+      const latest = (waitMs: number, beforeMs = 0): MonotonicMs =>
+        monotonic(Math.max(sinceMs + waitMs + spreadMs, beforeMs));
+      asked = {
+        sinceMs,
+        untilMs: latest(retryAfterMs(askedForMs, ttlMs, Infinity), before?.untilMs),
+        emptyUntilMs: latest(Math.min(emptyForMs, longestWaitMs(0)), before?.emptyUntilMs),
+        cause,
+      };
+    },
+    /** A load of this replica that began at `requestedAtMs` has brought a list. */
+    answered: (requestedAtMs: MonotonicMs): void => {
+      if (asked && asked.sinceMs < requestedAtMs) asked = undefined;
+    },
+  };
+};

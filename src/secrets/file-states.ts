@@ -1,0 +1,74 @@
+import type { Clock } from '../clock.ts';
+
+// Whether each secret file is usable. Two things can be wrong: with its content (noteReading), or
+// with what happens where the content is used (noteUse), such as a Redis that refuses the password.
+// A change is one event.
+
+/** Why a file cannot be used, and what happens meanwhile. */
+export interface FileFault {
+  readonly problem: string;
+  readonly consequence: string;
+}
+
+export interface SecretFileState {
+  readonly variable: string;
+  /** Undefined while the file is usable. `sinceMs` is in wall-clock milliseconds. */
+  readonly unusable: (FileFault & { readonly sinceMs: number }) | undefined;
+}
+
+export type SecretFileEvent =
+  | ({ readonly type: 'secret-file-unusable'; readonly variable: string } & FileFault)
+  | { readonly type: 'secret-file-usable'; readonly variable: string };
+
+export interface FileStatesOptions {
+  readonly clock: Pick<Clock, 'wallMs'>;
+  readonly onEvent: (event: SecretFileEvent) => void;
+}
+
+export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
+  /** By variable. */
+  const states = new Map<string, SecretFileState>();
+  /** Of the files whose present content was refused where it was used. */
+  const refusals = new Map<string, FileFault>();
+
+  const change = (variable: string, fault: FileFault | undefined): void => {
+    const known = states.get(variable)?.unusable;
+    if (known?.problem === fault?.problem && known?.consequence === fault?.consequence) return;
+    const sinceMs = known?.sinceMs ?? clock.wallMs();
+    states.set(variable, { variable, unusable: fault && { sinceMs, ...fault } });
+    onEvent(
+      fault
+        ? { type: 'secret-file-unusable', variable, ...fault }
+        : { type: 'secret-file-usable', variable },
+    );
+  };
+
+  return {
+    add: (variable: string): void => void states.set(variable, { variable, unusable: undefined }),
+    all: (): readonly SecretFileState[] => [...states.values()],
+    unusable: () =>
+      [...states.values()].flatMap(({ variable, unusable }) =>
+        unusable ? [{ variable, ...unusable }] : [],
+      ),
+    areUsable: (variables: readonly string[]): boolean =>
+      variables.every((variable) => !states.get(variable)?.unusable),
+    /** Notes what reading a file has shown: a fault, or with `undefined` that it can be used. */
+    noteReading: (variable: string, fault: FileFault | undefined): void =>
+      change(variable, fault ?? refusals.get(variable)),
+    /**
+     * Notes what using the content of a file has shown: that it is refused, or with `undefined`
+     * that it works. A refusal is a fault of the file, until it has another content or works.
+     * Ignored where the secret is in no file.
+     */
+    noteUse: (variable: string, refusal: FileFault | undefined): void => {
+      if (!states.has(variable)) return;
+      const isKnown = refusals.delete(variable);
+      if (refusal) refusals.set(variable, refusal);
+      if (refusal || isKnown) change(variable, refusal);
+    },
+    /** The files have another content. */
+    forgetUse: (variables: readonly string[]): void => {
+      for (const variable of variables) refusals.delete(variable);
+    },
+  };
+};

@@ -1,0 +1,88 @@
+import type { CachedList } from '../banks/cached-list.ts';
+import type { ListKeeper } from '../banks/list-keeper.ts';
+import type { CommitDetails } from '../banks/loading/fleet.ts';
+import { isSaved } from '../banks/order.ts';
+import { nextVersion } from './list-exchange.ts';
+import type { RedisStore } from './redis-store.ts';
+import type { SharedLease } from './shared-lease.ts';
+
+// Takes a list that this replica has loaded. Where Redis has the list that it is to replace, it is
+// written to Redis first, so that of two replicas that load at once only one has its list served.
+// A first list, or one that Redis cannot take, is taken at once, because requests may wait for it;
+// an exchange then writes it.
+
+export interface ListCommitOptions {
+  readonly store: RedisStore;
+  readonly lease: Pick<SharedLease, 'end'>;
+  readonly keeper: ListKeeper;
+  /** Runs `work` while no exchange is under way. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly synchronize: () => Promise<void>;
+}
+
+/** The second one is over what another replica has written, or after a loss of Redis. */
+const MAX_ATTEMPTS = 2;
+
+export const createListCommit = (options: ListCommitOptions) => {
+  const { store, lease, keeper, inTurn, synchronize } = options;
+  const { cache } = keeper;
+
+  const isWrittenFirst = (): boolean => {
+    const cached = cache.get();
+    return (
+      cached !== undefined && keeper.isUsable(cached) && isSaved(cached) && store.isAvailable()
+    );
+  };
+
+  /** @returns whether it was written and taken */
+  const writeThenTake = async (
+    list: CachedList,
+    previous: CachedList | undefined,
+    retryAfterMs: number,
+  ): Promise<boolean> => {
+    const cached = cache.get();
+    if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
+      return false;
+    const version = nextVersion(cached.version, list);
+    try {
+      if (!(await store.writeList(list, version))) return false;
+    } catch (error) {
+      store.failed(error);
+      return false;
+    }
+    const isTaken = keeper.take({ ...list, version, isUnconfirmed: false }, previous);
+    await lease.end(retryAfterMs);
+    return isTaken;
+  };
+
+  /** @returns whether it was taken; for an operator, whether it still is the list of all */
+  const takeThenWrite = async (
+    list: CachedList,
+    previous: CachedList | undefined,
+    isForOperator: boolean,
+  ): Promise<boolean> => {
+    const version = cache.get()?.version ?? list.version;
+    const isTaken = keeper.take({ ...list, version }, previous);
+    const written = synchronize();
+    if (!isForOperator) return isTaken;
+    await written;
+    return cache.get()?.id === list.id;
+  };
+
+  /** See `commit` of the fleet. */
+  return async (
+    list: CachedList,
+    previous: CachedList | undefined,
+    { isForOperator, retryAfterMs }: CommitDetails,
+  ): Promise<boolean> => {
+    /* oxlint-disable no-await-in-loop -- one write after the other */
+    for (let attempt = 0; cache.get()?.id === previous?.id; attempt += 1) {
+      if (!isWrittenFirst()) return takeThenWrite(list, previous, isForOperator);
+      if (attempt === MAX_ATTEMPTS) return false;
+      if (await inTurn(() => writeThenTake(list, previous, retryAfterMs))) return true;
+      if (store.isAvailable()) await synchronize();
+    }
+    /* oxlint-enable no-await-in-loop */
+    return false;
+  };
+};

@@ -1,0 +1,42 @@
+import { MAX_FORMER, type ListVersion, type SeriesVersion } from '../banks/order.ts';
+import { isJsonObject } from '../json.ts';
+import { isId, isWholeUpTo, toList } from './saved-values.ts';
+
+// The version of a saved list, which is written in two forms: as JSON with the list, and without
+// the former series as the head in Redis, `series:number:listId`.
+
+/** Numbers count up by one: a million a second would take 30 years to get there. */
+const MAX_NUMBER = 1e15;
+
+/** Instead of a version: the list cannot be used, until a replica writes one. */
+export const SET_ASIDE = Buffer.from('-');
+
+export const writeHead = ({ series, number, listId }: ListVersion): Buffer =>
+  Buffer.from(`${series}:${number}:${listId}`);
+
+/** Undefined where there is no head, or one that says nothing which can be understood. */
+export const readHead = (bytes: Buffer | undefined): ListVersion | undefined => {
+  const [series = '', digits = '', listId = '', ...rest] =
+    bytes?.toString('latin1').split(':', 4) ?? [];
+  const number = /^\d{1,16}$/.test(digits) ? Number(digits) : undefined;
+  const isHead = isId(series) && isId(listId) && listId !== '' && rest.length === 0;
+  return isHead && isWholeUpTo(MAX_NUMBER, number)
+    ? { series, number, listId, former: [] }
+    : undefined;
+};
+
+/** From JSON; undefined where it is none. */
+export const toListVersion = (value: unknown): ListVersion | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { listId, former } = value;
+  const version = toSeriesVersion(value);
+  if (!version || !isId(listId)) return undefined;
+  const known = toList(former, MAX_FORMER).map(toSeriesVersion);
+  return { ...version, listId, former: known.filter((earlier) => earlier !== undefined) };
+};
+
+const toSeriesVersion = (value: unknown): SeriesVersion | undefined => {
+  if (!isJsonObject(value)) return undefined;
+  const { series, number } = value;
+  return isId(series) && isWholeUpTo(MAX_NUMBER, number) ? { series, number } : undefined;
+};

@@ -1,0 +1,146 @@
+import { expect, test } from '@jest/globals';
+import {
+  chooseList,
+  NO_VERSION,
+  versionFollowing,
+  type OrderedList,
+  type ListVersion,
+  type SeriesVersion,
+} from '../../src/banks/order.ts';
+import { monotonic } from '../../src/clock.ts';
+
+// The order of lists, where the shared store has lost what it had, once or many times.
+
+const at = (
+  series: string,
+  number: number,
+  former: readonly SeriesVersion[] = [],
+): ListVersion => ({
+  series,
+  number,
+  listId: `${series}${number}`,
+  former,
+});
+
+/** A list that the store took at `place`, and that the provider sent at `loadedAtMs`. */
+const listAt = (
+  version: ListVersion,
+  loadedAtMs: number,
+  more: Partial<OrderedList> = {},
+): OrderedList => ({
+  id: version.listId,
+  version,
+  isUnconfirmed: false,
+  decisions: [],
+  loadedAtMs: monotonic(loadedAtMs),
+  isAgeUnknown: false,
+  ...more,
+});
+
+const choose = (ours: OrderedList, theirs: OrderedList) => chooseList(ours, theirs, () => false);
+
+const decision = (id: string, madeAtMs: number) => ({ id, madeAtMs: monotonic(madeAtMs) });
+
+test('a series knows how far each one before it got, the last one first', () => {
+  const second = versionFollowing(at('b', 3), at('a', 7));
+  const third = versionFollowing(at('c', 4), second);
+  expect(third.former).toEqual([
+    { series: 'b', number: 3 },
+    { series: 'a', number: 7 },
+  ]);
+  expect(versionFollowing(at('a', 1), NO_VERSION).former).toEqual([]);
+});
+
+test('a list that goes on in its series keeps what came before, and each series once', () => {
+  const before = at('b', 3, [{ series: 'a', number: 7 }]);
+  expect(versionFollowing(at('b', 4), before).former).toEqual([{ series: 'a', number: 7 }]);
+  const known = at('b', 4, [{ series: 'a', number: 8 }]);
+  expect(versionFollowing(known, before).former).toEqual([{ series: 'a', number: 8 }]);
+});
+
+test('two replicas that begin a series each: the one that is written over knows both', () => {
+  const lost = at('a', 7);
+  const one = versionFollowing(at('b', 8), lost);
+  const two = versionFollowing(at('c', 8), lost);
+  const next = versionFollowing({ ...at('b', 9), former: one.former }, two);
+  expect(next.former.map(({ series }) => series)).toEqual(['a', 'c']);
+  // Neither knows of the other: the younger list stays.
+  expect(choose(listAt(one, 10), listAt(two, 20))).toBe('theirs');
+  expect(choose(listAt(two, 20), listAt(one, 10))).toBe('ours');
+  // What follows both is later than both, however young they are.
+  for (const earlier of [one, two, lost]) {
+    expect(choose(listAt(earlier, 20), listAt(next, 10))).toBe('theirs');
+    expect(choose(listAt(next, 10, { isUnconfirmed: true }), listAt(earlier, 20))).toBe('ours');
+  }
+});
+
+test('of eight losses of a store the last ones are known, of more the first are forgotten', () => {
+  let version = at('0', 1);
+  for (let loss = 1; loss <= 9; loss += 1)
+    version = versionFollowing(at(String(loss), loss + 1), version);
+  expect(version.former.map(({ series }) => series)).toEqual([
+    '8',
+    '7',
+    '6',
+    '5',
+    '4',
+    '3',
+    '2',
+    '1',
+  ]);
+});
+
+test('a list of a former series is later where that one had gone on', () => {
+  const next = at('b', 9, [{ series: 'a', number: 7 }]);
+  expect(choose(listAt(at('a', 7), 20), listAt(next, 10))).toBe('theirs');
+  // Two histories: the younger list stays.
+  expect(choose(listAt(at('a', 8), 20), listAt(next, 10))).toBe('ours');
+  expect(choose(listAt(at('a', 8), 10), listAt(next, 20))).toBe('theirs');
+});
+
+test('a list that no store has taken has no order: the younger one stays', () => {
+  const version = at('a', 1);
+  const later = listAt(at('a', 2), 10);
+  expect(choose(listAt(version, 20, { id: 'unsaved' }), later)).toBe('ours');
+  expect(choose(listAt(version, 5, { id: 'unsaved' }), later)).toBe('theirs');
+  // Unless the store still has the one that it follows.
+  expect(choose(listAt(version, 5, { id: 'unsaved' }), listAt(version, 10))).toBe('ours');
+});
+
+test('of two lists at one version, as a store that lost the last writes gives them, the younger one stays', () => {
+  const one = listAt({ ...at('a', 2), listId: 'one' }, 20);
+  const two = listAt({ ...at('a', 2), listId: 'two' }, 10);
+  expect([choose(one, two), choose(two, one)]).toEqual(['ours', 'theirs']);
+});
+
+test('a list of a snapshot gives way to any that it does not certainly follow', () => {
+  const restored = { isUnconfirmed: true };
+  expect(choose(listAt(at('a', 2), 10, restored), listAt(at('a', 1), 20))).toBe('ours');
+  expect(choose(listAt(at('a', 1), 20, restored), listAt(at('a', 2), 10))).toBe('theirs');
+  expect(choose(listAt(at('a', 2), 20, restored), listAt(at('b', 1), 10))).toBe('theirs');
+});
+
+test('of two histories the list stays that the guard takes after the other one', () => {
+  const small = listAt(at('a', 1), 20);
+  const large = listAt(at('b', 1), 10);
+  const refuses = (next: OrderedList): boolean => next === small;
+  expect(chooseList(small, large, refuses)).toBe('theirs');
+  expect(chooseList(large, small, refuses)).toBe('ours');
+  // Where each refuses the other one, the younger list stays.
+  expect(chooseList(small, large, () => true)).toBe('ours');
+});
+
+test('who knows the last decision of the other decided after it, whatever the clocks say', () => {
+  const [first, second] = [decision('first', 20), decision('second', 10)];
+  const one = listAt(at('a', 1), 0, { id: 'one', decisions: [first] });
+  const two = listAt(at('b', 1), 0, { id: 'two', decisions: [second, first] });
+  expect([choose(one, two), choose(two, one)]).toEqual(['theirs', 'ours']);
+});
+
+test('of two decisions that do not know each other the later one stays', () => {
+  const one = listAt(at('a', 1), 5, { id: 'one', decisions: [decision('first', 10)] });
+  const two = listAt(at('b', 1), 0, { id: 'two', decisions: [decision('second', 20)] });
+  const none = listAt(at('c', 1), 30, { id: 'none' });
+  expect([choose(one, two), choose(two, one)]).toEqual(['theirs', 'ours']);
+  expect([choose(one, none), choose(none, one)]).toEqual(['ours', 'theirs']);
+});

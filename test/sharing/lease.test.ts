@@ -1,0 +1,148 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import type { Emulator } from '../../emulator/emulator.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
+import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
+import { openRig, startLoadedRig, stopAtOnce, type Rig, type RigOptions } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
+
+// Who makes the next request, and when, where replicas fail one after the other or at once.
+
+const MINUTE = 60_000;
+
+let redis: RedisServer;
+let provider: Emulator;
+let clock: ManualClock;
+
+const optionsOf = ({ env, ...options }: RigOptions = {}): RigOptions => ({
+  provider,
+  clock,
+  storeClock: clock,
+  ...options,
+  env: { CACHE_REDIS_URL: redis.url, ...env },
+});
+const start = (options?: RigOptions): Promise<Rig> => startLoadedRig(optionsOf(options));
+/** With a clock of its own, which stands still: the replica hangs. */
+const alone = (): RigOptions => ({ clock: createManualClock() });
+
+/** The next answer of the provider has this status, and is sent when the test says so. */
+const holdBack = (status: number) => {
+  let send: (() => void) | undefined;
+  provider.respondWith((_req, res) => {
+    provider.respondWith(undefined);
+    send = () => void res.writeHead(status).end();
+  });
+  return { isAsked: (): boolean => send !== undefined, send: (): void => send?.() };
+};
+
+describeWithRedis('with a real Redis', () => {
+  beforeEach(async () => {
+    redis = await redisOfTest();
+    provider = await emulate();
+    clock = createManualClock();
+  });
+
+  test('after a failure another replica makes the next attempt: what fails may be the network of the first', async () => {
+    // The first to renew its list.
+    const one = await start({ random: () => 0.9 });
+    const two = await start();
+    await provider.behave('unavailable');
+    const calls = provider.listCalls();
+    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await eventually(() => two.service.list.status().failure?.kind === 'unavailable');
+    // The wait of 1,450 ms, and half of the 200 ms for which the first one waits longer.
+    clock.advance(1_550);
+    await eventually(() => provider.listCalls() === calls + 2);
+    const failed = async (rig: Rig): Promise<string | undefined> => {
+      const text = await (await fetch(`${rig.managementUrl}/metrics`)).text();
+      return /^banks_refreshes_total{outcome="unavailable"} (\d)$/m.exec(text)?.[1];
+    };
+    await eventually(async () => (await failed(two)) === '1');
+    expect(await failed(one)).toBe('1');
+  });
+
+  test('of two replicas that fail at once the longer wait counts, also for who joins later', async () => {
+    const env = { CACHE_TTL: '2m' };
+    const one = await start({ env });
+    await eventually(() => one.service.list.status().isShared === true);
+    // Hears of no failure while it loads.
+    const two = await start({ env, isDeaf: true });
+    const answer = holdBack(503);
+    const refreshed = two.service.list.refresh();
+    await eventually(answer.isAsked);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    answer.send();
+    expect(await refreshed).toMatchObject({ kind: 'unavailable' });
+    clock.skip(MINUTE);
+    const late = await start({ env });
+    for (const rig of [two, late])
+      expect(Math.round(rig.service.list.status().nextLoadInMs / MINUTE)).toBe(9);
+  });
+
+  test('a Retry-After that comes during a load that never ends holds for who starts later', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const hanging = await start(alone());
+    await provider.behave('stall');
+    const calls = provider.listCalls();
+    hanging.clock.advance(Math.ceil(hanging.service.list.status().nextLoadInMs));
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.skip(MINUTE);
+    const late = await start();
+    expect(Math.round(late.service.list.status().nextLoadInMs / MINUTE)).toBe(9);
+  });
+
+  test("without a list, an operator's attempts do not lengthen the minute of a Retry-After", async () => {
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const one = await start();
+    clock.advance(30_000);
+    await provider.behave('unavailable');
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await eventually(() => one.service.list.status().nextLoadInMs > 0);
+    expect(Math.round(one.service.list.status().nextLoadInMs / 1_000)).toBe(30);
+  });
+
+  test('a replica that hangs in its load for too long keeps no other one from waiting after a failure', async () => {
+    const hanging = await start(alone());
+    await eventually(() => hanging.service.list.status().isShared === true);
+    await provider.behave('unavailable');
+    expect(await hanging.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await provider.behave('stall');
+    const calls = provider.listCalls();
+    await eventually(() => hanging.service.list.status().nextLoadInMs > 0);
+    hanging.clock.advance(Math.ceil(hanging.service.list.status().nextLoadInMs));
+    await eventually(() => provider.listCalls() === calls + 1);
+    // Who hears nothing more does not look at Redis again before it is asked to.
+    const two = await start({ isDeaf: true });
+    const three = await start();
+    expect(three.service.list.status().failing?.attempts).toBe(1);
+    // Longer than the right to make that attempt.
+    clock.skip(6_000);
+    await provider.behave('unavailable');
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await eventually(() => three.service.list.status().failing?.attempts === 2);
+    // The second wait, and half of the 200 ms by which replicas spread.
+    await eventually(() => three.service.list.status().nextLoadInMs === 2_100);
+    expect(provider.listCalls()).toBe(calls + 2);
+  });
+
+  test.each([
+    [9_000, 2],
+    [11_000, 1],
+  ])(
+    'who makes the next attempt %i ms after it was due counts it as number %i',
+    async (lateMs, attempts) => {
+      await provider.behave('unavailable');
+      const one = await openRig(optionsOf(alone()));
+      await eventually(() => one.service.list.status().nextLoadInMs > 0);
+      await stopAtOnce(one);
+      clock.skip(1_250 + lateMs);
+      const late = await start();
+      expect(late.service.list.status().failing?.attempts).toBe(attempts);
+      expect(provider.listCalls()).toBe(2);
+    },
+  );
+});
