@@ -317,15 +317,13 @@ export const aRestartServesWhatWasSaved: Check = function* (timeline) {
     const askedAtMs = timeline.askedMsOf(last, saved.list, readyAtMs);
     if (!timeline.isAgeKnown(process, saved.list, readyAtMs, askedAtMs)) continue;
     if (askedAtMs + lifeMs(process) < readyAtMs + 5 * SECOND) continue;
-    // Its age has only the wall clock: what Redis never had has no say beside what it has.
-    if (timeline.hasRedis && !timeline.writes.some(({ call }) => call.list === saved.list))
-      continue;
-    const list = timeline.listAt(process, readyAtMs);
-    // Nor has it where Redis began anew, since what came before has no order with what came after.
+    // Its age has only the wall clock: what Redis never had has no say beside what it has. What it
+    // gets during the start may come too late to be read.
     const write = timeline.writes.findLast(
-      ({ atMs, call }) => call.list === saved.list && atMs <= readyAtMs,
+      ({ atMs, call }) => call.list === saved.list && atMs <= startedAtMs,
     );
-    if (write && timeline.eraAt(write.atMs) < timeline.eraAt(readyAtMs)) continue;
+    if (timeline.hasRedis && !(write && timeline.isInOrder(write, readyAtMs))) continue;
+    const list = timeline.listAt(process, readyAtMs);
     if (!list || timeline.isLater(list, saved.list, readyAtMs) === false)
       yield [readyAtMs, process, `has saved ${nameOf(saved.list)}, and serves ${nameOf(list)}`];
   }

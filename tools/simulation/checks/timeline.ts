@@ -1,6 +1,6 @@
 import { ACCEPTANCES, type Acceptance } from '../../../src/banks/guard/guard.ts';
 import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
-import type { Call, History, Process, Refresh, Serving, Trouble } from '../history.ts';
+import type { Call, History, Process, Refresh, Serving, Trouble, Write } from '../history.ts';
 import { moment } from '../plan.ts';
 
 // What the checks ask of a history.
@@ -153,11 +153,13 @@ export const createTimeline = (history: History, endedAtMs: number) => {
         (list.askedAtMs[0] ?? Infinity) <= atMs,
     );
     const limitMs = atMs + Math.min(retryAfterMs, hasList ? Math.max(process.ttlMs, HOUR) : MINUTE);
-    // A list that was certainly requested after it ends it for all that share lists.
+    // A list that was certainly requested after it ends it for all that share lists. One that was
+    // requested before, and came to a replica that slept meanwhile, does not.
     const end = calls.find(
       (other) =>
         history.hasRedis &&
         other.process.fields === process.fields &&
+        other.askedAtMs > atMs &&
         other.deliveredAtMs > atMs + process.timeoutMs + SECOND &&
         other.deliveredAtMs < limitMs &&
         wasTaken(other) &&
@@ -255,9 +257,14 @@ export const createTimeline = (history: History, endedAtMs: number) => {
           call.deliveredAtMs + 2 * SECOND,
     );
 
-  /** Whether the list of a call was served then: the guard may have refused it. */
-  const wasTaken = ({ process, list, deliveredAtMs }: Call): boolean =>
-    process.endedAtMs > deliveredAtMs + SECOND && listAt(process, deliveredAtMs + SECOND) === list;
+  /**
+   * Whether the list of a call was served then: the guard may have refused it, or the replica may
+   * have slept until the call was given up.
+   */
+  const wasTaken = ({ process, list, askedAtMs, deliveredAtMs }: Call): boolean =>
+    deliveredAtMs - askedAtMs < process.timeoutMs &&
+    process.endedAtMs > deliveredAtMs + SECOND &&
+    listAt(process, deliveredAtMs + SECOND) === list;
   /**
    * When a list was asked for that a process serves. Where lists look alike, another replica may
    * have been sent the same one later: by itself, or, where lists are shared, at the earliest.
@@ -285,6 +292,28 @@ export const createTimeline = (history: History, endedAtMs: number) => {
         expiryMs(write.call.process, list, write.atMs) > sinceMs &&
         !troubled(STORE, 'all', write.atMs, atMs),
     );
+  /** How often Redis had been empty before it got what it has. */
+  const eraAt = (atMs: number): number =>
+    history.eras.findLast(({ fromMs }) => fromMs <= atMs)?.number ?? 0;
+  /**
+   * Whether a list has an order with what Redis has later. What was written before Redis began anew
+   * has none with what came after, unless the first list that it then got is one that it had before:
+   * whoever wrote it knew how far it had got.
+   */
+  const isInOrder = (write: Write, atMs: number): boolean => {
+    const [era, later] = [eraAt(write.atMs), eraAt(atMs)];
+    if (era <= later) return era === later;
+    const ofFleet = history.writes.filter(
+      ({ call }) => call.process.fields === write.call.process.fields,
+    );
+    const first = ofFleet.find((other) => eraAt(other.atMs) === era);
+    return ofFleet.some(
+      (other) =>
+        other.call === first?.call &&
+        eraAt(other.atMs) === later &&
+        !troubled(STORE, 'all', other.atMs - SETTLED_MS, other.atMs + SETTLED_MS),
+    );
+  };
   /**
    * Whether a process can know how old a list is. A snapshot has only the wall clock: where that was
    * changed between the list and a start, the process cannot know, and neither can those that have
@@ -340,9 +369,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     listAt,
     troubled,
     ranThrough,
-    /** How often Redis had been empty before it got what it has. */
-    eraAt: (atMs: number): number =>
-      history.eras.findLast(({ fromMs }) => fromMs <= atMs)?.number ?? 0,
+    isInOrder,
     isUnanswered,
     isConnected,
     isHealthy,
