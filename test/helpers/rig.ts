@@ -127,6 +127,23 @@ export const startLoadedRig = async (options?: RigOptions): Promise<Rig> => {
   return rig;
 };
 
+/**
+ * Moves time on once none of these replicas has anything under way, so that each has set its timer
+ * for its next look at Redis, or for its next load if that comes first. A message, a connection or
+ * a look under way would set it only afterwards, for a time that never comes.
+ */
+export const advanceOnceIdle = async (ms: number, ...rigs: readonly [Rig, ...Rig[]]) => {
+  const [{ clock }] = rigs;
+  // A timer that has just fired has its effect in a later turn.
+  await clock.turn();
+  await eventually(() => {
+    const isIdle = rigs.every(({ service }) => service.list.status().nextLoadInMs > 0);
+    // In the same turn: nothing may come between.
+    if (isIdle) clock.advance(ms);
+    return isIdle;
+  });
+};
+
 /** Tokens by the client-credentials grant from the emulator's endpoint. */
 export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
   PROVIDER_ACCESS_TOKEN: '',

@@ -13,6 +13,7 @@ import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 import {
+  advanceOnceIdle,
   nextLoad,
   openRig,
   startLoadedRig,
@@ -958,7 +959,7 @@ describeWithRedis('with a real Redis', () => {
     // The first one writes again what is lost.
     second.cut();
     await redis.command('FLUSHALL');
-    clock.advance(5_000);
+    await advanceOnceIdle(5_000, one);
     await waitUntil('a list in Redis', head, (keys) => keys.includes(':head'));
     second.mend();
     await eventually(() => two.messages().includes('CACHE_REDIS_URL: works again'));
