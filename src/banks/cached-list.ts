@@ -26,6 +26,11 @@ export interface ListPast {
   readonly changedAtMs: WallMs;
   /** The operators' decisions that it is based on, newest first; at most {@link MAX_DECISIONS}. */
   readonly decisions: readonly Decision[];
+  /**
+   * Those of a snapshot that it was loaded over, and that may be long past: they count once the
+   * shared store turns out to have them.
+   */
+  readonly unconfirmedDecisions: readonly Decision[];
   /** What the guard remembers of the lists before it, oldest first. */
   readonly earlier: readonly EarlierList[];
 }
@@ -59,6 +64,21 @@ export interface Decision {
 }
 
 export const MAX_DECISIONS = 8;
+
+/** `list`, once these decisions are those of a list that the shared store has. */
+export const confirmDecisions = <L extends ListPast>(
+  list: L,
+  decisions: readonly Decision[],
+): L => {
+  const confirmed = list.unconfirmedDecisions.filter(({ id }) =>
+    decisions.some((decision) => decision.id === id),
+  );
+  return {
+    ...list,
+    decisions: [...list.decisions, ...confirmed].slice(0, MAX_DECISIONS),
+    unconfirmedDecisions: [],
+  };
+};
 
 /** A list that may be served now. `freshForMs` is negative once it is stale. */
 export interface ServedList {

@@ -74,7 +74,8 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     const cached = cache.get();
     if (cached?.id !== id) return;
     const version = versionFollowing(told.version, cached.version);
-    const list = { ...cached, ...told, version, isUnconfirmed: false };
+    const known = { isUnconfirmed: false, unconfirmedDecisions: [] };
+    const list = { ...cached, ...told, version, ...known };
     cache.set(list);
     onEvent({ type: 'list-version-set', list });
   };
@@ -105,6 +106,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         isAgeUnknown: false,
         changedAtMs: wallMs,
         decisions: [],
+        unconfirmedDecisions: [],
         earlier: [],
       };
       const reasons = check(next, previous, accept);
@@ -112,15 +114,14 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         reasons.length > 0
           ? { id: randomUUID(), madeAtMs: loadedAtMs, madeAtWallMs: wallMs, reasons, requestId }
           : undefined;
-      // What a snapshot says was decided, and no store has taken, may be long past.
-      const past =
-        previous && (isSaved(previous) || !previous.isUnconfirmed) ? previous.decisions : [];
+      const { decisions: past, unconfirmedDecisions } = pastDecisions(previous);
       const encoded = await encode(next, previous);
       // What an operator accepts is the measure of what follows, whatever was before.
       const forgets = decision !== undefined || !previous || !isUsable(previous);
       return {
         ...encoded,
         decisions: (decision ? [decision, ...past] : past).slice(0, MAX_DECISIONS),
+        unconfirmedDecisions,
         earlier: forgets ? [] : remember(previous, next),
       };
     },
@@ -142,8 +143,8 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     },
     rememberingBoth,
     /** The shared store has taken the list, as this version, with what it remembers. */
-    markSaved: ({ id, earlier }: CachedList, version: ListVersion): void =>
-      update(id, { version, earlier }),
+    markSaved: ({ id, decisions, earlier }: CachedList, version: ListVersion): void =>
+      update(id, { version, decisions, earlier }),
     /** The shared store has another list, and this one is not written over it. */
     markUnsaved: ({ id, version }: CachedList): void =>
       update(id, { version: { ...version, listId: '' } }),
@@ -160,6 +161,16 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     isUsable,
     onEvent,
   };
+};
+
+/** The decisions that a list is based on which replaces `previous`. */
+const pastDecisions = (
+  previous: CachedList | undefined,
+): Pick<CachedList, 'decisions' | 'unconfirmedDecisions'> => {
+  if (!previous) return { decisions: [], unconfirmedDecisions: [] };
+  return previous.isUnconfirmed && !isSaved(previous)
+    ? { decisions: [], unconfirmedDecisions: previous.decisions }
+    : previous;
 };
 
 type ToldByStore = Pick<CachedList, 'version'> & Partial<CachedList>;

@@ -1,4 +1,4 @@
-import type { CachedList } from '../banks/cached-list.ts';
+import { confirmDecisions, type CachedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import type { CommitDetails } from '../banks/loading/fleet.ts';
 import { isSaved } from '../banks/order.ts';
@@ -43,14 +43,15 @@ export const createListCommit = (options: ListCommitOptions) => {
     const cached = cache.get();
     if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
       return false;
-    const version = nextVersion(cached.version, list);
+    const known = confirmDecisions(list, cached.decisions);
+    const version = nextVersion(cached.version, known);
     try {
-      if (!(await store.writeList(list, version))) return false;
+      if (!(await store.writeList(known, version))) return false;
     } catch (error) {
       store.failed(error);
       return false;
     }
-    const isTaken = keeper.take({ ...list, version, isUnconfirmed: false }, previous);
+    const isTaken = keeper.take({ ...known, version }, previous);
     await lease.end(retryAfterMs);
     return isTaken;
   };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CachedList, SavedList } from '../banks/cached-list.ts';
+import { confirmDecisions, type CachedList, type SavedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
 import {
@@ -100,10 +100,11 @@ export const createListExchange = (options: ListExchangeOptions) => {
   };
 
   /** Redis has a list that is not the cached one, or that came from the snapshot too. */
-  const whenOther = async (head: Buffer, ours: CachedList | undefined): Promise<Outcome> => {
+  const whenOther = async (head: Buffer, cached: CachedList | undefined): Promise<Outcome> => {
     if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
     // Another replica may have written a newer one since the look, which is as good.
     const { theirs, problem } = await readTheirs(store.readList);
+    const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
     if (theirs) rewrite.end();
     isKnown = true;
     if (ours && theirs?.id === ours.id) {

@@ -122,6 +122,7 @@ export const readPast = (
       ...decision,
       madeAtMs: at(age),
     })),
+    unconfirmedDecisions: [],
     earlier: memory.map(({ firstAgeMs, lastAgeMs, ...list }) => ({
       ...list,
       firstUntilMs: at(firstAgeMs),

@@ -37,6 +37,7 @@ test('a list that is encoded for long replaces none that has come meanwhile', as
         isAgeUnknown: false,
         changedAtMs: clock.wallMs(),
         decisions: [],
+        unconfirmedDecisions: [],
       },
       undefined,
     );

@@ -60,6 +60,7 @@ const cachedList = async (more: Partial<CachedList> = {}): Promise<CachedList> =
     loadedAtWallMs: wall(RECEIVED),
     changedAtMs: wall(CHANGED),
     decisions: [],
+    unconfirmedDecisions: [],
     earlier: [],
     ...more,
   };

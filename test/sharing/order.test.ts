@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import supertest from 'supertest';
@@ -701,6 +701,84 @@ describeWithRedis('with a real Redis', () => {
     connection.mend();
     await eventually(() => countIn(two) === 60);
     expect(countIn(again)).toBe(60);
+  });
+
+  /**
+   * The first of two replicas has accepted a list of 50 banks, which is in Redis; its snapshot does
+   * not say so, as if it had been killed before it could write it again. It is started again, and
+   * cannot reach Redis.
+   */
+  const restartedBeforeTheSnapshot = async (whileDown?: (two: Rig) => Promise<void>) => {
+    provider.setBanks(makeBanks(100));
+    const connection = await connectionToCut();
+    const file = snapshot();
+    const kept = { CACHE_SNAPSHOT_FILE: file, CACHE_REDIS_URL: connection.url };
+    const one = await openRig({ provider, clock, storeClock: clock, env: kept });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start();
+    connection.cut();
+    provider.setBanks(makeBanks(50));
+    expect(await one.service.list.refresh(['shrunk'], 'alone')).toBeUndefined();
+    const id = one.service.list.status().cached?.id;
+    const saved = await waitUntil(
+      'the snapshot',
+      () => readFileSync(file),
+      (bytes) => bytes.includes(`{"id":"${id}"`),
+    );
+    connection.mend();
+    await eventually(() => countIn(two) === 50);
+    await one.close();
+    connection.cut();
+    await whileDown?.(two);
+    writeFileSync(file, saved);
+    const again = await start({ env: kept });
+    clock.advance(1_000);
+    provider.setBanks(makeBanks(60));
+    return { again, two, connection };
+  };
+  const decisionsOf = ({ service }: Rig) => service.list.status().cached?.decisions;
+
+  test.each([
+    ['an accepted list', undefined],
+    [
+      'a list after an accepted one',
+      async ({ service }: Rig) => {
+        clock.advance(1_000);
+        expect(await service.list.refresh()).toBeUndefined();
+      },
+    ],
+  ])(
+    '%s that a snapshot does not know to be in Redis replaces no younger one',
+    async (_, whileDown) => {
+      const { again, two, connection } = await restartedBeforeTheSnapshot(whileDown);
+      expect(await again.service.list.refresh()).toBeUndefined();
+      connection.mend();
+      await eventually(() => again.service.list.status().isShared === true);
+      expect(countIn(again)).toBe(60);
+      await eventually(() => countIn(two) === 60);
+      for (const rig of [again, two])
+        expect(decisionsOf(rig)).toMatchObject([{ requestId: 'alone' }]);
+    },
+  );
+
+  test('a list goes on with a decision that Redis confirms while it is loaded', async () => {
+    const { again, two, connection } = await restartedBeforeTheSnapshot();
+    let answer: (() => void) | undefined;
+    provider.respondWith((_req, res) => {
+      answer = () => {
+        res.setHeader('content-type', 'application/json');
+        res.end(JSON.stringify(makeBanks(60)));
+      };
+    });
+    const refreshed = again.service.list.refresh();
+    await eventually(() => answer !== undefined);
+    connection.mend();
+    await eventually(() => again.service.list.status().isShared === true);
+    answer?.();
+    expect(await refreshed).toBeUndefined();
+    await eventually(() => countIn(two) === 60);
+    for (const rig of [again, two])
+      expect(decisionsOf(rig)).toMatchObject([{ requestId: 'alone' }]);
   });
 
   test('of two lists the one that was requested later stays, however slowly the other one is written', async () => {
