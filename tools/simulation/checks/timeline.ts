@@ -144,13 +144,15 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     if (retryAfterMs === undefined) return atMs;
     const known = leftAlone.get(call);
     if (known !== undefined) return known;
-    // Also one that was under way then, or that comes from a snapshot.
+    // Also one that was under way then, comes from a snapshot, or from a replica that did not know:
+    // once a list can be served, the wait is no longer that of a fleet without one.
+    const emptyUntilMs = atMs + Math.min(retryAfterMs, MINUTE);
     const hasList = servings.some(
       ({ process: { fields }, list, untilMs }) =>
         list !== undefined &&
         fields === process.fields &&
         untilMs >= atMs &&
-        (list.askedAtMs[0] ?? Infinity) <= atMs,
+        (list.askedAtMs[0] ?? Infinity) <= emptyUntilMs,
     );
     const limitMs = atMs + Math.min(retryAfterMs, hasList ? Math.max(process.ttlMs, HOUR) : MINUTE);
     // A list that was certainly requested after it ends it for all that share lists. One that was
