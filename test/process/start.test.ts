@@ -1,0 +1,213 @@
+import { expect, test } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { closeLater } from '../helpers/close-later.ts';
+import { findFreePort } from '../helpers/free-port.ts';
+import { LISTENING } from '../helpers/process.ts';
+import { createProcessStage } from '../helpers/process-stage.ts';
+import { eventually } from '../helpers/wait-until.ts';
+
+// The built process as an operator sees it when it starts: its exit status and what it writes, its
+// environment, and clients that come at once.
+
+const { emulator, inFolder, run, start } = createProcessStage();
+
+test('it survives clients that take every file descriptor as soon as it listens', async () => {
+  const service = await start({ CACHE_SNAPSHOT_FILE: inFolder('banks.json'), CACHE_TTL: '1s' });
+  const { port } = new URL(service.url);
+  execFileSync('prlimit', ['--pid', String(service.child.pid), '--nofile=60:60']);
+  const sockets = new Set<Socket>();
+  let closed = 0;
+  /** Also takes the descriptors that become free, such as that of a load when it ends. */
+  const takeAll = (): void => {
+    while (sockets.size < 100) {
+      const socket = connect(Number(port)).on('error', () => undefined);
+      sockets.add(socket);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        closed += 1;
+      });
+    }
+  };
+  takeAll();
+  // Those that it cannot accept are closed.
+  await eventually(() => closed > 0);
+  // A load fails for want of a descriptor, and not only a write of the snapshot.
+  await eventually(() => {
+    takeAll();
+    return /load failed.*EMFILE/.test(service.written());
+  });
+  for (const socket of sockets) socket.destroy();
+  await eventually(() => service.written().includes('list: recovered'));
+  for (const url of [
+    `${service.url}/openapi.json`,
+    `${service.managementUrl}/metrics`,
+    `${service.managementUrl}/`,
+  ])
+    expect((await fetch(url)).status).toBe(200);
+});
+
+test('all that it serves is loaded before clients can take all file descriptors', async () => {
+  const port = await findFreePort();
+  // As clients of the public port that are quick enough.
+  const takeAll = `import { closeSync, openSync } from 'node:fs';
+    import { Server } from 'node:net';
+    const { listen } = Server.prototype;
+    Server.prototype.listen = function (options) {
+      if (options.port === ${port})
+        this.once('listening', () => {
+          const taken = [];
+          try {
+            for (;;) taken.push(openSync('/dev/null'));
+          } catch {}
+          setTimeout(() => {
+            taken.forEach((file) => closeSync(file));
+            process.stderr.write('released');
+          }, 200);
+        });
+      return listen.apply(this, arguments);
+    };`;
+  const service = run({ PORT: String(port) }, { preload: takeAll });
+  await service.says(/released/);
+  const [, , operatorsUrl] = await service.says(LISTENING);
+  expect((await fetch(`${operatorsUrl}/metrics`)).status).toBe(200);
+});
+
+test('900 connections that come while it is busy wait for it', async () => {
+  const { child, url } = await start({});
+  child.kill('SIGSTOP');
+  const { port } = new URL(url);
+  let connected = 0;
+  const statusLines: string[] = [];
+  for (let count = 0; count < 900; count += 1) {
+    const socket = connect(Number(port)).on('connect', () => (connected += 1));
+    closeLater(() => socket.destroy());
+    socket.once('data', (chunk) => statusLines.push(String(chunk).split('\r\n', 1)[0] ?? ''));
+    socket.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
+  }
+  // The others would be delayed by a second, by three, and so on.
+  await eventually(() => connected === 900);
+  child.kill('SIGCONT');
+  await eventually(() => statusLines.length === 900);
+  expect(new Set(statusLines)).toEqual(new Set(['HTTP/1.1 200 OK']));
+});
+
+test('an invalid configuration ends it with status 1, a line for each problem, and no value', async () => {
+  execFileSync('mkfifo', [inFolder('pipe')]);
+  writeFileSync(inFolder('token'), 'emulator-access-token\n');
+  const dotEnv = [
+    // A byte order mark hides no variable.
+    '\ufeffPORT=SECRET-1',
+    '# A comment = "with a quote',
+    'CACHE_MAX_STALE: 7d',
+    'CACHE_TTL=5m',
+    'export LOG_LEVEL = warn # a comment',
+    "NO_PROXY='localhost",
+    'NO_PROXY=within quotes',
+    "'",
+    'CACHE_TTL="6m"',
+    'BROWSER_MAX_AGE 5m',
+  ];
+  writeFileSync(inFolder('.env'), dotEnv.join('\n'));
+  const { exit, output } = run({
+    PORT: '',
+    PROVIDER_ENVIRONMENT: 'production',
+    PROVIDER_PRODUCTION_BASE_URL: 'https://127.0.0.1:9',
+    PROVIDER_ACCESS_TOKEN: '',
+    // That of the demo.
+    PROVIDER_ACCESS_TOKEN_FILE: inFolder('token'),
+    MANAGEMENT_TOKEN_FILE: inFolder('pipe'),
+    PROVIDER_TLS_CA_FILE: '/nowhere/SECRET',
+    CACHE_TTLL: 'SECRET-3',
+    // These are checked by libraries.
+    TRUST_PROXY: '0.0.0.0/0',
+    CACHE_REDIS_URL: 'redis://:SECRET%zz@127.0.0.1',
+    // It would make Node print tokens.
+    NODE_DEBUG: 'stream',
+  });
+  expect(await exit).toBe(1);
+  expect(output().match(/(?<=^ {2})[^;?\n]+/gm)).toEqual([
+    'PORT: is not a port',
+    'NO_PROXY: has a control character, such as a line break',
+    'CACHE_REDIS_URL: has a % in its user or password that does not start an escape',
+    'TRUST_PROXY: must be the number of proxies in front, or their addresses such as 10.0.0.0/8',
+    '.env line 3: is not NAME=value',
+    '.env line 9: gives CACHE_TTL, as line 4 does',
+    '.env line 10: is not NAME=value',
+    'CACHE_TTLL: is not a variable of this service',
+    'NODE_DEBUG: makes Node print what passes through it, secrets included',
+    'MANAGEMENT_TOKEN_FILE: cannot be read (not a regular file)',
+    'PROVIDER_ACCESS_TOKEN_FILE: is the one of the demo, which everybody knows',
+    'PROVIDER_TLS_CA_FILE: cannot be read (ENOENT)',
+  ]);
+  expect(output()).toContain('has 12 problems:');
+  expect(output()).not.toMatch(/SECRET|^ +at /m);
+});
+
+test('a .env that is another file is refused, with its first problems', async () => {
+  writeFileSync(inFolder('.env'), 'not a variable\n'.repeat(4_000));
+  const garbage = run({});
+  expect(await garbage.exit).toBe(1);
+  expect(garbage.output()).toMatch(/at least 100 problems:\n {2}\.env line 1: /);
+  expect(garbage.output().split('\n').length).toBeLessThan(110);
+  writeFileSync(inFolder('.env'), '#'.repeat(65_537));
+  const large = run({});
+  expect(await large.exit).toBe(1);
+  expect(large.output()).toContain('.env: cannot be read (more than 65536 bytes)');
+});
+
+test('a file system that hangs ends the start with the error, though Node waits for the read', async () => {
+  // Opening a pipe as if it were no pipe keeps a thread, as a dead network file system does.
+  const hang = `
+    import fs, { constants } from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    const { open } = fs.promises;
+    fs.promises.open = (path, flags) => open(path, flags & ~constants.O_NONBLOCK);
+    syncBuiltinESMExports();`;
+  execFileSync('mkfifo', [inFolder('token')]);
+  const { exit, output } = run(
+    { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: inFolder('token') },
+    { preload: hang },
+  );
+  // By SIGKILL.
+  expect(await exit).toBe(null);
+  expect(output()).toContain(
+    '\n  PROVIDER_ACCESS_TOKEN_FILE: cannot be read (not within 2000 ms); check the file system',
+  );
+});
+
+test('a .env that is a pipe is not waited for', async () => {
+  execFileSync('mkfifo', [inFolder('.env')]);
+  const { exit, output } = run({});
+  expect(await exit).toBe(1);
+  expect(output()).toContain('\n  .env: cannot be read (not a regular file)');
+});
+
+test('a port that is in use, and a host that does not exist, are named with the variable', async () => {
+  const { port } = new URL(emulator().baseUrl);
+  for (const name of ['PORT', 'MANAGEMENT_PORT']) {
+    const { exit, output } = run({ [name]: port });
+    expect(await exit).toBe(1);
+    expect(output()).toContain(`cannot start. ${name}: another program uses port ${port}`);
+  }
+  const { exit, output } = run({ HOST: 'nowhere.invalid' });
+  expect(await exit).toBe(1);
+  expect(output()).toMatch(
+    /PORT: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/,
+  );
+});
+
+test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
+  writeFileSync(
+    inFolder('.env'),
+    'PROVIDER_ACCESS_TOKEN=emulator-access-token\nBANK_FIELDS=ispb\n',
+  );
+  // An empty value counts as unset.
+  const service = run({ BANK_FIELDS: 'name', PROVIDER_ACCESS_TOKEN: '' });
+  const [, url] = await service.says(LISTENING);
+  const banks: unknown = await (await fetch(`${url}/banks`)).json();
+  expect(banks).toContainEqual({ name: 'BCO DO BRASIL S.A.' });
+  service.child.kill('SIGHUP');
+  expect(await service.exit).toBe(0);
+});
