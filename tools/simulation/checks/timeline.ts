@@ -342,9 +342,11 @@ export const createTimeline = (history: History, endedAtMs: number) => {
    */
   const isLater = (a: BankList, b: BankList, atMs: number): boolean | undefined => {
     const [mine, theirs] = [decisions.get(a), decisions.get(b)];
+    // Of lists that look alike, both may be without the decision, or only one of them.
+    if (!history.everyAnswerDiffers && (mine !== theirs || mine?.atMs === UNKNOWN_DECISION.atMs))
+      return undefined;
     if (mine !== theirs) {
-      if (!history.everyAnswerDiffers || mine?.wasNeeded === false || theirs?.wasNeeded === false)
-        return undefined;
+      if (mine?.wasNeeded === false || theirs?.wasNeeded === false) return undefined;
       const apartMs = (mine?.atMs ?? -Infinity) - (theirs?.atMs ?? -Infinity);
       return Math.abs(apartMs) < 3 * SECOND ? undefined : apartMs > 0;
     }
