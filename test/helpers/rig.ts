@@ -1,4 +1,5 @@
 import type { LookupFunction } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -9,7 +10,7 @@ import { closeLater } from './close-later.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { patientClock } from './patient-clock.ts';
 import { SANDBOX } from './sandbox.ts';
-import { eventually } from './wait-until.ts';
+import { eventually, waitUntil } from './wait-until.ts';
 
 // The whole service against the emulator, over real HTTP on free ports; only time is simulated.
 
@@ -123,26 +124,46 @@ export const startRig = async (options?: RigOptions): Promise<Rig> => {
 /** The same, once its first load has ended. */
 export const startLoadedRig = async (options?: RigOptions): Promise<Rig> => {
   const rig = await startRig(options);
-  await eventually(() => rig.service.list.status().nextLoadInMs > 0);
+  await plannedInMs(rig);
   return rig;
 };
 
 /**
- * Moves time on once none of these replicas has anything under way, so that each has set its timer
- * for its next look at Redis, or for its next load if that comes first. A message, a connection or
- * a look under way would set it only afterwards, for a time that never comes.
+ * Does something to the clock once none of these replicas has anything under way: each has set its
+ * timer for its next look at Redis, or for its next load if that comes first. A message, a
+ * connection or a look under way would set it only afterwards, for a time that never comes.
  */
-export const advanceOnceIdle = async (ms: number, ...rigs: readonly [Rig, ...Rig[]]) => {
-  const [{ clock }] = rigs;
+const onceIdle = async (rigs: readonly Rig[], move: () => void): Promise<void> => {
   // A timer that has just fired has its effect in a later turn.
-  await clock.turn();
-  await eventually(() => {
-    const isIdle = rigs.every(({ service }) => service.list.status().nextLoadInMs > 0);
+  await setImmediate();
+  const areIdle = (planned: readonly number[]): boolean => planned.every((ms) => ms > 0);
+  const look = (): number[] => {
+    const planned = rigs.map(({ service }) => service.list.status().nextLoadInMs);
     // In the same turn: nothing may come between.
-    if (isIdle) clock.advance(ms);
-    return isIdle;
-  });
+    if (areIdle(planned)) move();
+    return planned;
+  };
+  await waitUntil('replicas that have planned their next loads', look, areIdle);
 };
+
+/** Moves time on, once none of these replicas has anything under way that would miss it. */
+export const advanceOnceIdle = (ms: number, ...rigs: readonly [Rig, ...Rig[]]): Promise<void> =>
+  onceIdle(rigs, () => rigs[0].clock.advance(ms));
+
+/** Moves time to the next load of the list, which may take its time. */
+export const advanceToLoad = (rig: Rig): Promise<void> =>
+  onceIdle([rig], () => rig.clock.advance(Math.ceil(rig.service.list.status().nextLoadInMs)));
+
+/**
+ * Milliseconds until its next load, as soon as that is planned: while a replica looks at Redis, it
+ * is not.
+ */
+export const plannedInMs = ({ service }: Rig): Promise<number> =>
+  waitUntil(
+    'a planned load',
+    () => service.list.status().nextLoadInMs,
+    (ms) => ms > 0,
+  );
 
 /** Tokens by the client-credentials grant from the emulator's endpoint. */
 export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({

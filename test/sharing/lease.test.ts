@@ -3,7 +3,15 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
-import { openRig, startLoadedRig, stopAtOnce, type Rig, type RigOptions } from '../helpers/rig.ts';
+import {
+  advanceToLoad,
+  openRig,
+  plannedInMs,
+  startLoadedRig,
+  stopAtOnce,
+  type Rig,
+  type RigOptions,
+} from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // Who makes the next request, and when, where replicas fail one after the other or at once.
@@ -48,7 +56,7 @@ describeWithRedis('with a real Redis', () => {
     const two = await start();
     await provider.behave('unavailable');
     const calls = provider.listCalls();
-    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await advanceToLoad(one);
     await eventually(() => two.service.list.status().failure?.kind === 'unavailable');
     // The wait of 1,450 ms, and half of the 200 ms for which the first one waits longer.
     clock.advance(1_550);
@@ -76,8 +84,7 @@ describeWithRedis('with a real Redis', () => {
     expect(await refreshed).toMatchObject({ kind: 'unavailable' });
     clock.skip(MINUTE);
     const late = await start({ env });
-    for (const rig of [two, late])
-      expect(Math.round(rig.service.list.status().nextLoadInMs / MINUTE)).toBe(9);
+    for (const rig of [two, late]) expect(Math.round((await plannedInMs(rig)) / MINUTE)).toBe(9);
   });
 
   test('a Retry-After that comes during a load that never ends holds for who starts later', async () => {
@@ -86,7 +93,7 @@ describeWithRedis('with a real Redis', () => {
     const hanging = await start(alone());
     await provider.behave('stall');
     const calls = provider.listCalls();
-    hanging.clock.advance(Math.ceil(hanging.service.list.status().nextLoadInMs));
+    await advanceToLoad(hanging);
     await eventually(() => provider.listCalls() === calls + 1);
     await provider.behave('rate-limited', { retryAfter: '600' });
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
@@ -101,8 +108,7 @@ describeWithRedis('with a real Redis', () => {
     clock.advance(30_000);
     await provider.behave('unavailable');
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
-    await eventually(() => one.service.list.status().nextLoadInMs > 0);
-    expect(Math.round(one.service.list.status().nextLoadInMs / 1_000)).toBe(30);
+    expect(Math.round((await plannedInMs(one)) / 1_000)).toBe(30);
   });
 
   test('a replica that hangs in its load for too long keeps no other one from waiting after a failure', async () => {
@@ -112,8 +118,7 @@ describeWithRedis('with a real Redis', () => {
     expect(await hanging.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
     await provider.behave('stall');
     const calls = provider.listCalls();
-    await eventually(() => hanging.service.list.status().nextLoadInMs > 0);
-    hanging.clock.advance(Math.ceil(hanging.service.list.status().nextLoadInMs));
+    await advanceToLoad(hanging);
     await eventually(() => provider.listCalls() === calls + 1);
     // Who hears nothing more does not look at Redis again before it is asked to.
     const two = await start({ isDeaf: true });

@@ -14,8 +14,10 @@ import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts'
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 import {
   advanceOnceIdle,
+  advanceToLoad,
   nextLoad,
   openRig,
+  plannedInMs,
   startLoadedRig,
   startRig,
   stopAtOnce,
@@ -41,13 +43,18 @@ const start = ({ env, ...options }: RigOptions = {}): Promise<Rig> =>
   startLoadedRig({ provider, clock, storeClock: clock, ...options, env: envOf(env) });
 const countIn = (rig: Rig): number | undefined => rig.service.list.status().cached?.count;
 const snapshot = (): string => join(temporaryFolder(), 'list');
-/** What the names of all values in Redis begin with; there must be a list. */
+/** What the names of all values in Redis begin with; nothing where there is no list. */
+const namesFound = async (): Promise<readonly string[]> =>
+  (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/) ?? [];
+/** The same; there must be a list. */
 const namesOfValues = async (): Promise<string> => {
-  const keys = await redis.command('KEYS banks-bff:2:*');
-  const [names] = keys.match(/banks-bff:\S+(?=:list)/) ?? [];
-  if (names === undefined) throw new Error(`Redis has no list, but: ${keys}`);
+  const [names] = await namesFound();
+  if (names === undefined) throw new Error('Redis has no list');
   return names;
 };
+/** Until somebody has written a list to a Redis without one. */
+const writtenAgain = (): Promise<unknown> =>
+  waitUntil('a list in Redis', namesFound, (found) => found.length > 0);
 /** A clock whose wall time differs from that of Redis. */
 const wrongBy = (ms: number): ManualClock => ({
   ...clock,
@@ -233,8 +240,7 @@ describeWithRedis('with a real Redis', () => {
     const before = provider.listCalls();
     await one.service.list.refresh();
     await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
-    for (const rig of [one, two])
-      expect(Math.round(rig.service.list.status().nextLoadInMs / MINUTE)).toBe(10);
+    for (const rig of [one, two]) expect(Math.round((await plannedInMs(rig)) / MINUTE)).toBe(10);
     // Who made the attempt counts it; both are failing.
     const metric = async (rig: Rig, name: string): Promise<string | undefined> => {
       const text = await (await fetch(`${rig.managementUrl}/metrics`)).text();
@@ -251,10 +257,7 @@ describeWithRedis('with a real Redis', () => {
     expect(two.messages()).toContain(
       'list: load failed: the load of another replica failed; the cached list is still fresh',
     );
-    for (let seconds = 0; seconds < 120; seconds += 5) {
-      clock.advance(5_000);
-      await clock.turn();
-    }
+    for (let seconds = 0; seconds < 120; seconds += 5) await advanceOnceIdle(5_000, one, two);
     expect(provider.listCalls() - before).toBe(1);
   });
 
@@ -263,9 +266,9 @@ describeWithRedis('with a real Redis', () => {
     // With a clock of its own, of which the end does not move that of the other one.
     const own = createManualClock();
     const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
-    await eventually(() => one.service.list.status().nextLoadInMs > 0);
+    await plannedInMs(one);
     await provider.behave('stall');
-    own.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await advanceToLoad(one);
     await eventually(() => provider.listCalls() === 2);
     const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
     await eventually(() => late.service.list.status().failure?.kind === 'rate_limited');
@@ -297,8 +300,12 @@ describeWithRedis('with a real Redis', () => {
     await start({ env, random: () => 0 }),
     await start({ env, random: () => 0 }),
   ];
-  /** Moves time on, and lets every replica have looked at Redis in between. */
-  const pass = async (seconds: number): Promise<void> => {
+  /** Moves time on, as fast as these replicas look at Redis in between. */
+  const pass = async (seconds: number, ...rigs: readonly [Rig, ...Rig[]]): Promise<void> => {
+    for (let passed = 0; passed < seconds; passed += 1) await advanceOnceIdle(1_000, ...rigs);
+  };
+  /** The same, where some of them load or wait for one that does. */
+  const passDuringALoad = async (seconds: number): Promise<void> => {
     for (let passed = 0; passed < seconds; passed += 1) {
       clock.advance(1_000);
       for (let exchange = 0; exchange < 5; exchange += 1) await redis.command('PING');
@@ -347,12 +354,12 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => three.service.list.status().isShared === true);
     await provider.behave('stall');
     const calls = provider.listCalls();
-    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await advanceToLoad(one);
     await eventually(() => provider.listCalls() === calls + 1);
     await provider.behave('unavailable');
     expect(await two.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
     await eventually(() => three.service.list.status().failure?.kind === 'unavailable');
-    await pass(4);
+    await passDuringALoad(4);
     expect(provider.listCalls()).toBe(calls + 2);
     clock.advance(1_000);
     await eventually(() => one.service.list.status().failure?.kind === 'timeout');
@@ -377,7 +384,7 @@ describeWithRedis('with a real Redis', () => {
       const heldUntilMs = clock.wallMs() + MINUTE;
       const lease = { id: kind, owner: 'x', heldUntilMs, isLoading: false, failure };
       await redis.command(`SET ${names}:lease '${JSON.stringify(lease)}'`);
-      await pass(5);
+      await pass(5, one);
     };
     await fail('unavailable', 'another');
     await fail('timeout', one.service.list.status().cached?.id);
@@ -390,12 +397,12 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => three.service.list.status().isShared === true);
     await provider.behave('stall');
     const calls = provider.listCalls();
-    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await advanceToLoad(one);
     await eventually(() => provider.listCalls() === calls + 1);
     await provider.behave('healthy');
     expect(await two.service.list.refresh()).toBeUndefined();
     await eventually(() => three.service.list.status().ageMs === 0);
-    await pass(4);
+    await passDuringALoad(4);
     expect(provider.listCalls()).toBe(calls + 2);
   });
 
@@ -527,7 +534,7 @@ describeWithRedis('with a real Redis', () => {
     await provider.behave('unavailable');
     const one = await start();
     await provider.behave('stall');
-    clock.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await advanceToLoad(one);
     await eventually(() => provider.listCalls() === 2);
     const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
     await eventually(() => late.service.list.status().failure?.kind === 'unavailable');
@@ -581,9 +588,9 @@ describeWithRedis('with a real Redis', () => {
     // With a clock of its own, of which the end does not move that of the other one.
     const own = createManualClock();
     const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
-    await eventually(() => one.service.list.status().nextLoadInMs > 0);
+    await plannedInMs(one);
     await provider.behave('stall');
-    own.advance(Math.ceil(one.service.list.status().nextLoadInMs));
+    await advanceToLoad(one);
     clock.advance(2_000);
     await eventually(() => provider.listCalls() === 2);
     await stopAtOnce(one);
@@ -628,7 +635,7 @@ describeWithRedis('with a real Redis', () => {
     await one.service.list.refresh();
     const calls = provider.listCalls();
     await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
-    expect(Math.round(two.service.list.status().nextLoadInMs / HOUR)).toBe(6);
+    expect(Math.round((await plannedInMs(two)) / HOUR)).toBe(6);
     expect(provider.listCalls()).toBe(calls);
   });
 
@@ -675,7 +682,7 @@ describeWithRedis('with a real Redis', () => {
     connection.mend();
     clock.advance(5_000);
     await eventually(() => failingSinceMs() !== ownMs);
-    expect(Math.round(late.service.list.status().nextLoadInMs / 1_000)).toBe(55);
+    expect(Math.round((await plannedInMs(late)) / 1_000)).toBe(55);
   });
 
   test('a decision that the others have counts as theirs, also after a restart without Redis', async () => {
@@ -901,7 +908,7 @@ describeWithRedis('with a real Redis', () => {
     provider.setBanks(makeBanks(50));
     await one.service.list.refresh(['shrunk'], 'heard by none');
     expect(countIn(deaf)).toBe(100);
-    clock.advance(5_000);
+    await advanceOnceIdle(5_000, deaf);
     await eventually(() => countIn(deaf) === 50);
   });
 
@@ -992,7 +999,6 @@ describeWithRedis('with a real Redis', () => {
     await nextLoad(one);
     // One call for those with the key, and one of the forger.
     await eventually(() => provider.listCalls() - before === 2);
-    clock.advance(5_000);
     await eventually(() => countIn(one) === 101 && countIn(two) === 101);
   });
 
@@ -1003,8 +1009,8 @@ describeWithRedis('with a real Redis', () => {
     await one.service.list.refresh(['shrunk'], 'before the loss');
     await eventually(() => countIn(two) === 50);
     await redis.command('FLUSHALL');
-    clock.advance(5_000);
-    await eventually(() => one.service.list.status().isShared === true);
+    await advanceOnceIdle(5_000, one, two);
+    await writtenAgain();
     const calls = provider.listCalls();
     const fresh = await start();
     expect([countIn(fresh), provider.listCalls()]).toEqual([50, calls]);
@@ -1019,7 +1025,7 @@ describeWithRedis('with a real Redis', () => {
     const sizes: number[] = [];
     for (let losses = 1; losses <= 12; losses += 1) {
       await redis.command('FLUSHALL');
-      clock.advance(5_000);
+      await advanceOnceIdle(5_000, one);
       sizes.push(await waitUntil('a list in Redis', size, (bytes) => bytes > 0));
     }
     // As much as eight losses and growing ages take.
@@ -1032,13 +1038,12 @@ describeWithRedis('with a real Redis', () => {
     const one = await start({ env: { CACHE_REDIS_URL: first.url } });
     await eventually(() => one.service.list.status().isShared === true);
     const two = await start({ env: { CACHE_REDIS_URL: second.url } });
-    const head = (): Promise<string> => redis.command('KEYS banks-bff:2:*:head');
     await eventually(() => two.service.list.status().isShared === true);
     // The first one writes again what is lost.
     second.cut();
     await redis.command('FLUSHALL');
     await advanceOnceIdle(5_000, one);
-    await waitUntil('a list in Redis', head, (keys) => keys.includes(':head'));
+    await writtenAgain();
     second.mend();
     await eventually(() => two.messages().includes('CACHE_REDIS_URL: works again'));
     first.cut();
@@ -1060,9 +1065,8 @@ describeWithRedis('with a real Redis', () => {
     // The first one writes again what is lost, and the second one finds it.
     connection.cut();
     await redis.command('FLUSHALL');
-    clock.advance(5_000);
-    const heads = (): Promise<string> => redis.command('KEYS banks-bff:2:*:head');
-    await waitUntil('a list in Redis', heads, (keys) => keys.includes(':head'));
+    await advanceOnceIdle(5_000, one);
+    await writtenAgain();
     connection.mend();
     await eventually(() => two.messages().includes('CACHE_REDIS_URL: works again'));
     provider.setBanks(makeBanks(90));
@@ -1080,9 +1084,8 @@ describeWithRedis('with a real Redis', () => {
     for (const value of ['head', 'list'])
       await redis.command(`COPY ${names}:${value} replica:${value}`);
     await redis.command(`DEL ${names}:head ${names}:list`);
-    clock.advance(5_000);
-    const heads = (): Promise<string> => redis.command('KEYS banks-bff:2:*:head');
-    await waitUntil('a list in Redis', heads, (found) => found.includes(names));
+    await advanceOnceIdle(5_000, one);
+    await writtenAgain();
     provider.setBanks(makeBanks(95));
     expect(await one.service.list.refresh()).toBeUndefined();
     await one.close();
@@ -1135,7 +1138,7 @@ describeWithRedis('with a real Redis', () => {
     expect(await one.service.list.refresh()).toBeUndefined();
     await eventually(() => strict.messages().some((message) => message.includes('380')));
     const before = connection.received();
-    await pass(30);
+    await pass(30, one, strict);
     expect(connection.received() - before).toBeLessThan(10_000);
     expect([countIn(one), countIn(strict), problem()]).toEqual([380, 400, true]);
     provider.setBanks(makeBanks(395));
@@ -1172,8 +1175,8 @@ describeWithRedis('with a real Redis', () => {
     await one.service.list.refresh();
     const names = await namesOfValues();
     await redis.command(`DEL ${names}:head ${names}:list`);
-    await pass(6);
-    await eventually(async () => (await redis.command(`EXISTS ${names}:head`)).startsWith(':1'));
+    await pass(6, one);
+    await writtenAgain();
     const calls = provider.listCalls();
     const late = await start({ env: { CACHE_TTL: '1m' } });
     expect(late.service.list.status().failure?.kind).toBe('unavailable');
@@ -1189,10 +1192,10 @@ describeWithRedis('with a real Redis', () => {
     await one.service.list.refresh();
     await eventually(() => two.service.list.status().failure?.kind === 'unavailable');
     const calls = provider.listCalls();
-    await pass(119);
+    await pass(119, one, two);
     expect([countIn(two), provider.listCalls() - calls]).toEqual([513, 0]);
     await provider.behave('healthy');
-    await pass(3);
+    clock.advance(3_000);
     await eventually(() => two.service.list.status().state === 'fresh');
     expect(provider.listCalls() - calls).toBe(1);
   });

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { emulate } from '../helpers/emulate.ts';
-import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
-import { startLoadedRig } from '../helpers/rig.ts';
+import { advanceOnceIdle, startLoadedRig } from '../helpers/rig.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 
 // A user of Redis who may not do all that the service needs: a real redis-server, and a user of its
@@ -17,10 +16,8 @@ const startWith = async (rules: string) => {
   const allow = (more: string): Promise<string> =>
     redis.command(`ACL SETUSER app on >${PASSWORD} ~banks-bff:* &banks-bff:* ${more}`);
   await allow(rules);
-  const clock = createManualClock();
   const rig = await startLoadedRig({
     provider: await emulate(),
-    clock,
     env: { CACHE_REDIS_URL: redis.url.replace('//', `//app:${PASSWORD}@`) },
   });
   const logins = async (): Promise<number> =>
@@ -33,7 +30,7 @@ const startWith = async (rules: string) => {
     tryAgain: async (): Promise<void> => {
       for (let poll = 0; poll < 3; poll += 1) {
         const before = await logins();
-        clock.advance(POLL_MS);
+        await advanceOnceIdle(POLL_MS, rig);
         await waitUntil('another connection', logins, (count) => count > before);
       }
     },
@@ -60,7 +57,7 @@ describeWithRedis('a user of Redis without a permission', () => {
     const { lines, tryAgain, allow, rig } = await startWith('+@all');
     await waitUntil('a line about Redis', lines, ({ length }) => length > 0);
     await allow('-eval');
-    rig.clock.advance(POLL_MS);
+    await advanceOnceIdle(POLL_MS, rig);
     await waitUntil('a second line', lines, ({ length }) => length > 1);
     await tryAgain();
     await allow('+eval');
