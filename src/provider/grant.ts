@@ -33,13 +33,14 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
     throw unusable(
       `its response (${status}) is not a JSON object, or has more than ${MAX_BRACKETS} brackets`,
     );
-  const refusal = refusalIn(value, status);
-  // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
-  if (refusal && value['access_token'] === undefined) throw refusal;
   const { access_token: token, token_type: type, expires_in: lifetime } = value;
   if (typeof token !== 'string')
-    throw unusable(
-      `its response (${status}) has no access_token that is a text${describeMembers(value)}`,
+    // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
+    throw (
+      refusalIn(value, status) ??
+      unusable(
+        `its response (${status}) has no access_token that is a text${describeMembers(value)}`,
+      )
     );
   const problem = secretProblem(token, rule);
   if (problem !== undefined) throw unusable(`the access_token that it grants ${problem}`);
