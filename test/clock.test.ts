@@ -8,9 +8,9 @@ import { temporaryFolder } from './helpers/temporary-folder.ts';
 // The built process on a machine whose clock is set to anything.
 
 test.each([
-  ['beyond the year 275760, the last of dates,', 9e15],
-  ['as far before 1970', -9e15],
-])('a clock %s ends nothing', async (_where, aheadMs) => {
+  ['beyond the year 275760, the last of dates,', 9e15, '+275760-09-13T00:00:00.000Z'],
+  ['as far before 1970', -9e15, '-271821-04-20T00:00:00.000Z'],
+])('a clock %s ends nothing', async (_where, aheadMs, time) => {
   const emulator = await emulate();
   const env = {
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
@@ -31,18 +31,19 @@ test.each([
       expect((await fetch(address)).status).toBe(200);
     expect(await end('SIGINT')).toBe(0);
     expect(written()).not.toContain('TimeoutOverflowWarning');
+    expect(written()).toContain(`"time":"${time}"`);
   }
 });
 
 describe('the system clock', () => {
   /** A machine whose clocks a test moves, with one timer at a time. */
-  const machine = () => {
+  const machine = ({ uptimeStepMs = 1 } = {}) => {
     const ms = { running: 5_000, wall: Date.UTC(2026, 0, 1), uptime: 900_000 };
     let timer: { readonly atMs: number; readonly task: () => void } | undefined;
     const clock = createSystemClock({
       running: () => ms.running,
       wall: () => ms.wall,
-      uptime: () => ms.uptime / 1_000,
+      uptime: () => (ms.uptime - (ms.uptime % uptimeStepMs)) / 1_000,
       setTimer: (delayMs, task) => {
         timer = { atMs: ms.running + delayMs, task };
         return () => (timer = undefined);
@@ -94,6 +95,15 @@ describe('the system clock', () => {
       expect(clock.monotonicMs() - beganMs).toBe(60_100);
     },
   );
+
+  test('does not go back where the uptime is in whole seconds, as on macOS and Windows', () => {
+    const { clock, run, sleep, correct } = machine({ uptimeStepMs: 1_000 });
+    sleep(60_000);
+    const beganMs = clock.monotonicMs();
+    run(900);
+    correct(5_000);
+    expect(clock.monotonicMs() - beganMs).toBe(900);
+  });
 
   test('ends a long wait within a second after a sleep, and not before', () => {
     const { clock, run, sleep } = machine();

@@ -91,7 +91,7 @@ test('a closed log, SIGUSR1 and SIGUSR2 change nothing; a second SIGTERM ends it
 });
 
 test('SIGHUP gives load balancers notice too: /readyz answers 503 while the list is still served', async () => {
-  const { url, child } = await start({ SHUTDOWN_GRACE: '1h' });
+  const { url, child, written } = await start({ SHUTDOWN_GRACE: '1h' });
   child.kill('SIGHUP');
   const readiness = async (): Promise<number> => (await fetch(`${url}/readyz`)).status;
   await waitUntil('the begin of the drain', readiness, (status) => status !== 200);
@@ -102,6 +102,7 @@ test('SIGHUP gives load balancers notice too: /readyz answers 503 while the list
     ['/banks', 200],
   ] as const)
     expect((await fetch(`${url}${path}`, { headers })).status).toBe(status);
+  expect(written()).toContain('"noticeMs":1200000,"graceMs":3600000,"msg":"draining"');
 });
 
 test('SIGTERM while Redis does not answer at the start ends it, and it says nothing but that', async () => {

@@ -138,6 +138,14 @@ test.each<[string, () => unknown, Environment, RegExp]>([
   },
 );
 
+test('a snapshot that the guard refuses by now is one log line', async () => {
+  await leaveSnapshot();
+  const rig = await start({ env: { GUARD_MIN_BANKS: '514' } });
+  expect(rig.messages()).toContain(
+    'CACHE_SNAPSHOT_FILE: contains a list that is refused: the list has 513 usable entries; GUARD_MIN_BANKS is 514',
+  );
+});
+
 test('a list that the version before has saved is served while the provider is down, and a failing disk is told at once', async () => {
   // What is written beside it would have a name that is too long.
   path = join(dirname(path), 'a'.repeat(250));
