@@ -77,6 +77,7 @@ export const ANSWERED: readonly Shape[] = [
     `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
     [200],
   ],
+  ['Expect in other letters', `${GET}Expect: 100-Continue\r\n\r\n`, [200]],
   ['Expect, as the last request', `${GET}Expect: 100-continue\r\n\r\n${HEALTH}`, [200]],
   ['nothing at all', '', []],
 ];

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startBothPaths, type BothPaths } from '../helpers/both-paths.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
 import { ANSWERED, REFUSED } from '../helpers/raw-requests.ts';
+import type { Rig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 
 // Requests as bytes, odd and hostile. What mutations of them do: npm run soak.
 
@@ -15,9 +17,26 @@ afterAll(() => paths.close());
  * What helmet sets on every answer. That the host name has HTTPS is not this service's to promise.
  */
 const expectSecured = ({ headers }: RawAnswer): void => {
-  expect(headers.get('x-content-type-options')).toBe('nosniff');
-  expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(Object.fromEntries(headers)).toMatchObject({
+    'content-security-policy': "default-src 'none';frame-ancestors 'none'",
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  });
   expect(headers.has('strict-transport-security')).toBe(false);
+};
+/** The log has a line of it, by which it can be found. */
+const expectLogged = async (rig: Rig, { status, headers }: RawAnswer): Promise<void> => {
+  const id = `"requestId":"${headers.get('x-request-id')}"`;
+  const find = () =>
+    rig
+      .log()
+      .split('\n')
+      .find((line) => line.includes(id));
+  await eventually(() => find() !== undefined);
+  expect(find()).toContain(`"statusCode":${status}`);
 };
 /** What every error answer has, whoever gave it: the application or the parser. */
 const expectProblem = (answer: RawAnswer): void => {
@@ -46,7 +65,11 @@ test.each(REFUSED)('both ports refuse with problem+json: %s', async (_name, byte
   // The management port refuses as the public one, and has no /banks.
   const others = await sendRaw(paths.hot.managementUrl, bytes.replaceAll('/banks', '/healthz'));
   expect(statusesOf(others)).toEqual(statuses);
-  for (const answer of [...answers, ...others]) if (answer.status >= 400) expectProblem(answer);
+  for (const answer of [...answers, ...others]) {
+    if (answer.status < 400) continue;
+    expectProblem(answer);
+    await expectLogged(paths.hot, answer);
+  }
 });
 
 test.each(ANSWERED)(
