@@ -7,6 +7,12 @@ import { LOAD_ERROR_KINDS } from '../src/banks/load-error.ts';
 import { FAILURE_KINDS } from '../src/failure-kinds.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
+import {
+  LIMITS,
+  MAX_HEADER_BYTES,
+  MAX_HEADERS,
+  MAX_TARGET_LENGTH,
+} from '../src/http-front/limits.ts';
 import { problemOf } from '../src/http/problems.ts';
 import { read } from './helpers/repository.ts';
 import { startLoadedRig, type Rig } from './helpers/rig.ts';
@@ -138,6 +144,26 @@ describe('the commands that need a running service', () => {
     ]);
     expect(stdout).toBe('513 BCO DO BRASIL S.A.\n');
   });
+});
+
+test('docs/limits.md has the limits for clients as they are', () => {
+  const inMib = (bytes: number): string => `${bytes / 1_024 / 1_024} MiB`;
+  const inSeconds = (ms: number): string => `${ms / 1_000} s`;
+  const inWords = (count: number): string => count.toLocaleString('en');
+  const text = read('docs/limits.md').replaceAll(/ +/g, ' ');
+  for (const told of [
+    `| connections | ${inWords(LIMITS.connections)} |`,
+    `| connections over capacity | ${LIMITS.spareConnections}, `,
+    `| connections of one address, or /64 of IPv6 | ${inWords(LIMITS.connectionsPerAddress)} |`,
+    `| header section | ${MAX_HEADER_BYTES / 1_024} KiB, ${MAX_HEADERS} headers |`,
+    `| request target | ${inWords(MAX_TARGET_LENGTH)} bytes |`,
+    `| time for the header section | ${inSeconds(LIMITS.headersTimeoutMs)}, checked every second |`,
+    `(#memory)) | ${inMib(LIMITS.heldBytes)}, `,
+    `| a response that the client does not read | ${inSeconds(LIMITS.slowReaderMs)} without progress |`,
+    `counts as idle after ${LIMITS.arrivalMs} ms without a request`,
+  ])
+    expect(text).toContain(told);
+  expect(LIMITS.checkIntervalMs).toBe(1_000);
 });
 
 test("the README's configuration for production is valid", () => {
