@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { RequestListener, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { heldBy } from '../../src/http-front/memory.ts';
 import { startServer } from '../helpers/http-front.ts';
 import { openRaw, type RawClient } from '../helpers/raw-http.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -46,6 +48,13 @@ test.each([
   await eventually(() => pending.length > 0);
   for (const res of pending) res.end('late');
   await eventually(() => newest?.received().endsWith('late') === true);
+});
+
+test('the beginning of a head counts as all that was read with it, which stays in memory', () => {
+  const received = Buffer.allocUnsafeSlow(60_000).subarray(59_990);
+  const contents = { socket: new Socket(), stream: undefined, exchange: undefined };
+  expect(heldBy({ ...contents, received })).toBe(60_000);
+  expect(heldBy({ ...contents, received: Buffer.alloc(0) })).toBe(0);
 });
 
 test('content that nobody reads is counted as the largest read', async () => {

@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { closeLater } from '../helpers/close-later.ts';
 import { createHotPath, hotPath, startServer, type ServerRig } from '../helpers/http-front.ts';
 import { openRaw, sendRaw } from '../helpers/raw-http.ts';
 import { connectionsOf } from '../helpers/server-sockets.ts';
@@ -51,6 +53,32 @@ test.each([
     'too late',
   ]);
   expect(rig.refusals).toEqual(['request_timeout']);
+});
+
+test('a head that arrives byte by byte has no more time than one that stops', async () => {
+  const url = await start(undefined, { limits: { headersTimeoutMs: 400 } });
+  const [trickling, stopped] = [await openRaw(url), await openRaw(url)];
+  trickling.socket.write('GET /cold HTTP/1.1\r\nX: ');
+  const sending = setInterval(() => trickling.socket.write('x'), 10);
+  closeLater(() => clearInterval(sending));
+  // It has been read once a later request has been answered.
+  await sendRaw(url, COLD);
+  stopped.socket.write('GET /cold HTTP/1.1\r\nX: ');
+  await once(stopped.socket, 'close');
+  expect(rig.refusals).toEqual(['request_timeout', 'request_timeout']);
+});
+
+test('while the service is busy, the system holds the connections of as many clients as it takes', async () => {
+  const port = Number(new URL(await start()).port);
+  const clients = Array.from({ length: 1_000 }, () => connect(port, '127.0.0.1'));
+  closeLater(() => clients.forEach((client) => client.destroy()));
+  // After that they have all asked the system for a connection, and the server has accepted none.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  // The line of the listening socket, whose queue for reading is that of connections.
+  const hexPort = port.toString(16).toUpperCase().padStart(4, '0');
+  const line = new RegExp(`:${hexPort} 00000000:0000 0A \\w+:(\\w+)`);
+  const [, waiting = ''] = line.exec(readFileSync('/proc/net/tcp', 'utf8')) ?? [];
+  expect(Number.parseInt(waiting, 16)).toBe(clients.length);
 });
 
 test('the time for a head counts from its own first byte, however long its connection was idle', async () => {
