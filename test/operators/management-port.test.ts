@@ -336,9 +336,24 @@ test('beyond 100 busy connections a new one gets 503, 20 of them at a time, and 
   // turn of the event loop.
   // oxlint-disable-next-line no-await-in-loop
   for (let turn = 0; turn < 300; turn += 1) await setImmediate();
+  // One address has 25 at most, of which none is idle: a further one is closed unread.
+  const further = open('127.0.0.2', 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
+  await eventually(() => further.destroyed);
+  expect(further.bytesRead).toBe(0);
   const full = await ask('GET /metrics HTTP/1.1', 'Host: a');
   expect([full.status, full.headers.get('retry-after')]).toEqual([503, '1']);
   expect((await ask('GET /healthz HTTP/1.1', 'Host: a')).status).toBe(200);
   for (let count = 0; count < 30; count += 1) open(`127.0.1.${1 + (count % 2)}`);
-  await eventually(() => sockets.filter((socket) => socket.destroyed).length === 10);
+  await eventually(() => sockets.filter((socket) => socket.destroyed).length === 11);
+});
+
+test('what the connections hold is bounded: the oldest request that waits gets 503, and when to come back', async () => {
+  await start();
+  // With what follows its long head, each takes some 190 kB of the 4 MB.
+  const bytes = `${requestWith('wrong').replace('Host: a', `Host: a\r\nX: ${'x'.repeat(15_000)}`)}${'x'.repeat(60_000)}`;
+  let text = '';
+  const first = open('127.0.1.1', bytes).on('data', (chunk) => (text += String(chunk)));
+  for (let count = 1; count < 32; count += 1) open(`127.0.1.${1 + Math.floor(count / 4)}`, bytes);
+  await eventually(() => first.destroyed);
+  expect(text).toMatch(/^HTTP\/1\.1 503 [^]*^retry-after: 1\r$[^]*"code":"overloaded"/im);
 });
