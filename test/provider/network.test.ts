@@ -332,19 +332,32 @@ test('the proxy gets the decoded user and password and a User-Agent, and nothing
 
 // A proxy that answers CONNECT like this, and then really is a tunnel.
 test.each([
-  ['HTTP/1.1 299 Fine\r\nVia: a proxy\r\n\r\n', undefined],
+  ['HTTP/1.1 299 Fine\r\nVia: a proxy\r\n\r\n', undefined, ''],
   [
     'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
     /proxy in HTTPS_PROXY .* is an unexpected interim one/,
+    'proxy_unreachable',
   ],
-  ['SSH-2.0-OpenSSH_9.2\r\n', /the response of the proxy in HTTPS_PROXY is not HTTP/],
-])('every 2xx of a proxy opens the tunnel, and nothing else: %j', async (head, message) => {
-  await startProvider();
-  const rig = await startService({
-    ...TRUST,
-    HTTPS_PROXY: await startTunnels({ to: () => front.port, head }),
-  });
-  if (message) return expectFailure(rig, 'proxy_unreachable', message);
-  await getBanks(rig).expect(200);
-  expect(front.clients).toHaveLength(1);
-});
+  [
+    'SSH-2.0-OpenSSH_9.2\r\n',
+    /the response of the proxy in HTTPS_PROXY is not HTTP/,
+    'proxy_unreachable',
+  ],
+  [
+    'HTTP/1.1 401 Unauthorized\r\n\r\n',
+    /HTTPS_PROXY does not accept the user .*\(401\)/,
+    'proxy_refused',
+  ],
+] as const)(
+  'every 2xx of a proxy opens the tunnel, and nothing else: %j',
+  async (head, message, kind) => {
+    await startProvider();
+    const rig = await startService({
+      ...TRUST,
+      HTTPS_PROXY: await startTunnels({ to: () => front.port, head }),
+    });
+    if (message) return expectFailure(rig, kind, message);
+    await getBanks(rig).expect(200);
+    expect(front.clients).toHaveLength(1);
+  },
+);

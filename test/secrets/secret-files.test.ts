@@ -215,7 +215,7 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     });
     await eventually(() => rig.service.list.served() !== undefined);
     rig.clock.advance(5_000);
-    await write(NEW_TOKEN);
+    await write(` \t${NEW_TOKEN} \n`);
     const { body } = await refresh().expect(200);
     expect(body).toMatchObject({
       token: {
@@ -337,7 +337,15 @@ describe('the runbook: write, refresh, 200, revoke', () => {
   test.each(['server-error', 'not-found', 'rate-limited', 'reset'] as const)(
     'a failure of the token endpoint that says nothing of the client secret (%s) is none of its file',
     async (behaviour) => {
-      await start('PROVIDER_CLIENT_SECRET_FILE', KINDS['PROVIDER_CLIENT_SECRET_FILE']!);
+      const { good, env, ...rest } = KINDS['PROVIDER_CLIENT_SECRET_FILE']!;
+      // A file of TLS is not verified either without a response.
+      const authority = join(folder, 'authority.pem');
+      await writeFile(authority, KINDS['PROVIDER_TLS_CA_FILE']!.good);
+      await start('PROVIDER_CLIENT_SECRET_FILE', {
+        good,
+        env: (emulator) => ({ ...env(emulator), PROVIDER_TLS_CA_FILE: authority }),
+        ...rest,
+      });
       rig.emulator.behaveToken(behaviour);
       const { body } = await refresh().expect(502);
       expect(body).toMatchObject({

@@ -67,3 +67,17 @@ test('a refusal of what a file has outlasts a time in which the file cannot be r
   await current();
   expect(files.unusable()).toEqual([]);
 });
+
+test('a look at the files that ends after the stop is the last one', async () => {
+  const { clock, current, files, reading } = watch();
+  await current();
+  files.start();
+  reading(EMPTY);
+  clock.advance(500);
+  await eventually(() => clock.waits().includes(100));
+  files.stop();
+  clock.advance(100);
+  await eventually(() => files.unusable().length === 1);
+  await clock.turn();
+  expect(clock.waits()).toEqual([]);
+});
