@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   describeUnreadable,
@@ -25,7 +25,19 @@ test('a file is read through a link up to exactly the limit, whatever size it re
   await expect(readRegularFile(link, 8)).rejects.toThrow('more than 8 bytes');
   // It reports none.
   await expect(readRegularFile('/proc/self/status', 100)).rejects.toThrow('more than 100 bytes');
+  expect(openFiles()).not.toContain(data);
 });
+
+/** Of this process. */
+const openFiles = (): string[] =>
+  readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(join('/proc/self/fd', fd))];
+    } catch {
+      // That of the folder itself is closed by now.
+      return [];
+    }
+  });
 
 test('a read that is late is waited for, so that it is not taken for one that hangs', async () => {
   const file = join(temporaryFolder(), 'file');
