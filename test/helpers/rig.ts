@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -96,14 +96,44 @@ const withTimeOf = async (
   const createClient = await loadRedisClient();
   return (options) => {
     const redis = createClient(options);
+    const late = createDelay();
     return {
       ...redis,
+      connect: () => late(redis.connect()),
       look: async (keys, maxBytes) => ({
-        ...(await redis.look(keys, maxBytes)),
+        ...(await late(redis.look(keys, maxBytes))),
         nowMs: storeTime(clock.wallMs()),
       }),
-      ...(isDeaf && { subscribe: () => Promise.resolve() }),
+      compareAndSet: (...write) => late(redis.compareAndSet(...write)),
+      publish: (...message) => late(redis.publish(...message)),
+      subscribe: async (channel, onMessage) => {
+        if (isDeaf) return;
+        await late(
+          redis.subscribe(
+            channel,
+            (message) => void late(Promise.resolve(message)).then(onMessage),
+          ),
+        );
+      },
     };
+  };
+};
+
+/** docs/testing.md says what it is for. */
+// oxlint-disable-next-line node/no-process-env -- of whoever runs the tests
+const LATEST_REPLY_MS = Number(process.env['SLOW_REDIS_MS'] ?? 0);
+
+/** What a connection receives arrives up to `SLOW_REDIS_MS` later, and in its order. */
+const createDelay = () => {
+  let last: Promise<unknown> = Promise.resolve();
+  return async <T>(reply: Promise<T>): Promise<T> => {
+    if (LATEST_REPLY_MS === 0) return reply;
+    const earlier = last;
+    last = Promise.allSettled([reply, earlier]).then(() =>
+      setTimeout(Math.random() * LATEST_REPLY_MS),
+    );
+    await last;
+    return reply;
   };
 };
 
