@@ -360,6 +360,7 @@ describeWithRedis('replicas that share Redis', () => {
       },
     });
     await redis.kill();
+    await eventually(() => aboutRedis(rig).some((line) => line.endsWith('continues without it')));
     const { body } = await refresh(rig).expect(502);
     expect(body).toMatchObject({
       code: 'secrets_not_renewed',
