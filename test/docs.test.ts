@@ -4,7 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { LOAD_ERROR_KINDS } from '../src/banks/load-error.ts';
-import { FAILURE_KINDS } from '../src/failure-kinds.ts';
+import { FAILURE_KINDS, RETRIES } from '../src/failure-kinds.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLES } from '../src/config/variables.ts';
 import {
@@ -171,14 +171,28 @@ test("the README's configuration for production is valid", () => {
   expect(parseConfig(parseEnv(text)).provider.environment).toBe('production');
 });
 
-test('each kind of failure is explained, and leads to the error that docs/api.md says', () => {
+test('each kind of failure is explained as on the status page, and leads to the error that docs/api.md says', () => {
   const rowsOf = (page: string): string[] => read(page).match(/^\|.*$/gm) ?? [];
+  /** A row without what only Markdown has. */
+  const plain = (row: string): string =>
+    row
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replaceAll('`', '')
+      .replaceAll(/ +/g, ' ');
+  const explained = rowsOf('docs/operations.md').map(plain);
   for (const kind of LOAD_ERROR_KINDS) {
     const { status, code } = problemOf(FAILURE_KINDS[kind].problem);
     const told = rowsOf('docs/api.md').filter((row) => row.includes(`\`${kind}\``));
     expect([kind, told]).toEqual([kind, [expect.stringContaining(`${status} \`${code}\``)]]);
-    const explained = rowsOf('docs/operations.md').map((row) => row.split('|')[1]);
-    expect(explained).toContainEqual(expect.stringContaining(`\`${kind}\``));
+    const { summary, actions } = FAILURE_KINDS[kind];
+    const whatToDo = actions
+      .map((action) => (typeof action === 'string' ? action : action.text))
+      // The page says it of all kinds, and names the doctor alone.
+      .filter((text) => text !== RETRIES)
+      .map((text) => text.replace(/^The doctor makes .*:$/, 'Run the doctor.').replace(/:$/, '.'))
+      .join(' ');
+    const row = `| ${kind} | ${summary} | ${whatToDo} |`;
+    expect(explained).toContain(row.replaceAll('’', "'").replaceAll(/[“”]/g, '"'));
   }
 });
 
