@@ -23,8 +23,8 @@ export default {
   maxWorkers: '100%',
   testMatch: [
     '<rootDir>/test/**/*.test.ts',
-    // Of the bank picker what needs no browser; npm run test:examples has all of it.
-    '<rootDir>/packages/bank-picker/test/search.test.ts',
+    // Of the bank picker what it does, but not how it looks; npm run test:examples has all of it.
+    '<rootDir>/packages/bank-picker/test/{search,form,use,origin}.test.ts',
   ],
   // Loads, kills and soaks have a configuration of their own, npm run test:soak; so has what installs packages, npm run
   // test:examples.

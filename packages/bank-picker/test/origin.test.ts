@@ -44,6 +44,19 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     expect(stage.complaints).toEqual([]);
   });
 
+  test('cookies are not sent to the origin of the page either', async () => {
+    await stage.openPage(`<!doctype html><script>document.cookie = 'session=private';</script>
+      <script type="module" src="/bank-picker/bank-picker.js"></script>
+      <bank-picker src="/banks"></bank-picker>`);
+    await stage.settled('failed');
+    const cookieOf = (name: string) =>
+      stage.requests.find((request) => request.url().endsWith(name))?.headerValue('cookie');
+    expect([await cookieOf('/load.js'), await cookieOf('/banks')]).toEqual([
+      'session=private',
+      null,
+    ]);
+  });
+
   test('a list that is days old has a note, and a bank can still be chosen', async () => {
     await stage.passOutage(4);
     await stage.visit();
