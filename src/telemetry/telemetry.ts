@@ -61,8 +61,7 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
     if (event.type === 'store-failed') {
       const { sinceMs = clock.wallMs() } = failing.get(event.store) ?? {};
       failing.set(event.store, { sinceMs, reason: event.reason });
-    } else if (event.type === 'store-recovered' || event.type === 'store-empty')
-      failing.delete(event.store);
+    } else if (event.type === 'store-recovered') failing.delete(event.store);
   };
   /** Ends what is timed. */
   const close = (): void => watch.end();
