@@ -136,7 +136,8 @@ export const createTokenCheck = (
       onRefusal('wrong_token');
       waiting.push(client);
       clock.after(WRONG_TOKEN_DELAY_MS, () => {
-        waiting.splice(waiting.indexOf(client), 1);
+        // All wait for the same time, so it is the first.
+        waiting.shift();
         refuse();
       });
     }
