@@ -32,6 +32,7 @@ test('a defect is a 500 that says nothing about it, and is in the log', async ()
 
 test('while draining, every response says that its connection ends', async () => {
   const rig = await startLoadedRig();
+  await rig.service.list.refresh();
   const stopped = rig.service.stop({ noticeMs: 3_000 });
   for (const path of ['/banks', '/healthz', '/nothing']) {
     const answer = await fetch(rig.url + path);
@@ -42,6 +43,7 @@ test('while draining, every response says that its connection ends', async () =>
   await supertest(rig.managementUrl).get('/').expect(200);
   rig.clock.advance(3_000);
   await stopped;
+  expect(rig.clock.waits()).toEqual([]);
 });
 
 test('a stop ends everything: renewals, the management port, and requests to the provider', async () => {
