@@ -102,6 +102,9 @@ test('a list that names a next page is served, and reported as incomplete until 
   const page = async (): Promise<string> => (await supertest(rig.managementUrl).get('/')).text;
   expect([lines().length, await metric()]).toEqual([1, '1']);
   expect(await page()).toContain('Users get the current list, which is probably incomplete.');
+  // Nobody gets it once it has expired.
+  rig.clock.skip(30 * 86_400_000);
+  expect(await page()).not.toContain('probably incomplete');
   await nextLoad(rig);
   expect(lines()).toHaveLength(1);
   await rig.emulator.behave('healthy');

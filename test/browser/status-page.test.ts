@@ -68,6 +68,8 @@ describeInBrowser('the status page', () => {
     await stage.page.clock.runFor(6_000);
     await stage.page.locator('#headline', { hasText: /cannot be renewed/ }).waitFor();
     expect(await stage.page.title()).toMatch(/^! .*cannot be renewed/);
+    await stage.page.locator('#facts', { hasText: /Loads failing for/ }).waitFor();
+    await stage.page.locator('#plots', { hasText: /succeeded, 1 failed/ }).waitFor();
     expect(await stage.page.evaluate('document.activeElement.textContent')).toBe('Metrics');
     expect(stage.complaints).toEqual([]);
   });

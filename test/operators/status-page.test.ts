@@ -242,7 +242,8 @@ test('its drawing of the age begins with that of a saved list', async () => {
   rig = await startLoadedRig({ env, provider });
   await rig.close();
   rig = await startLoadedRig({ env, provider, startedLaterByMs: HOUR_MS / 2 });
-  expect(await page()).toContain('Age of the cached list at most 30 min');
+  // The line at which it becomes stale is there too.
+  expect(await page()).toContain('Age of the cached list at most 30 min 2 h 0 ');
 });
 
 test('it is not cached, and its command has the address by which the page was reached, if that is allowed', async () => {
@@ -279,6 +280,8 @@ test('an unusable secret file is told beside what users get, and never hides it'
   await logged('PROVIDER_ACCESS_TOKEN_FILE: is empty');
   const told = 'The file of PROVIDER_ACCESS_TOKEN_FILE cannot be used.';
   expect(await page()).toContain('! sandbox: Users get the current list, but 1 secret file cannot');
+  rig.clock.skip(65_000);
+  expect(await page()).toContain(`${told} Since 00:16:40 (65 s): `);
   await meet('unavailable');
   for (const [laterMs, headline, severity] of [
     [0, '! sandbox: Users get the current list, but it cannot be renewed.', 'warning'],
