@@ -279,12 +279,12 @@ export const tokenBehaviours = {
     auth: 'post',
   },
   'json-post-only': {
-    description: 'the same, and the body must be JSON; another is answered with 415',
+    description: 'the same, and the body must be JSON; another is answered with 422',
     grant: unchanged,
     accepted: true,
     auth: 'post',
     format: 'json',
-    wrongFormatStatus: 415,
+    wrongFormatStatus: 422,
   },
   'json-or-415': {
     description: 'the request must be JSON; another is answered with 415',

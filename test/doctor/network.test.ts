@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { createServer } from 'node:net';
 import type { Environment } from '../../src/config/reader.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
@@ -11,6 +12,7 @@ import {
   type ForwardProxyOptions,
 } from '../helpers/forward-proxy.ts';
 import { describeWithHaproxy } from '../helpers/haproxy.ts';
+import { listenOn } from '../helpers/free-port.ts';
 import { leaksIn } from '../helpers/leaks.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 
@@ -156,6 +158,27 @@ test.each([
     expect(report).toMatchObject({ status: 0, text: expect.stringMatching(said) });
   },
 );
+
+test('an alert by which the provider ends the handshake is explained', async () => {
+  const trial = async (alert: number, likely: RegExp): Promise<void> => {
+    const provider = createServer((socket) =>
+      socket.once('data', () => socket.end(Buffer.from([21, 3, 3, 0, 2, 2, alert]))),
+    );
+    const port = await listenOn(provider);
+    const { text } = await doctor({ PROVIDER_SANDBOX_BASE_URL: `https://127.0.0.1:${port}` });
+    provider.close();
+    expect([alert, text]).toEqual([alert, expect.stringMatching(likely)]);
+  };
+  // The numbers of RFC 8446 section 6.
+  const causes: readonly (readonly [RegExp, readonly number[]])[] = [
+    [/likely +the server requires a client certificate/, [40, 116]],
+    [/likely +the server does not accept the client/, [42, 43, 44, 45, 46, 48, 49, 51]],
+    [/likely +the server has no TLS version or cipher/, [70]],
+  ];
+  await Promise.all(
+    causes.flatMap(([likely, alerts]) => alerts.map((alert) => trial(alert, likely))),
+  );
+});
 
 describeWithHaproxy('a handshake that the provider refuses', () => {
   test.each<['TLSv1.2' | 'TLSv1.3', string, Environment, RegExp]>([

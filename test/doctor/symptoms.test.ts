@@ -1,0 +1,90 @@
+import { expect, test } from '@jest/globals';
+import { EXCHANGE_SYMPTOMS } from '../../src/doctor/exchange-symptoms.ts';
+import {
+  PORT_SYMPTOMS,
+  REDIS_SYMPTOMS,
+  SNAPSHOT_SYMPTOMS,
+} from '../../src/doctor/surroundings-symptoms.ts';
+import { findSymptom, type Symptom } from '../../src/doctor/symptoms.ts';
+
+// What the codes of Node, OpenSSL and Redis mean, also those that no test can cause. That the doctor
+// looks them up is in the tests beside this one.
+
+/** What the texts would name does not matter here. */
+const causeOf = (rows: readonly Symptom<never>[], code: string): string => {
+  const { likely = '' } = findSymptom(rows, code) ?? {};
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a text may name anything
+  return typeof likely === 'string' ? likely : likely({} as never);
+};
+
+test.each<
+  [what: string, rows: readonly Symptom<never>[], causes: Readonly<Record<string, RegExp>>]
+>([
+  [
+    'Redis',
+    REDIS_SYMPTOMS,
+    {
+      'ECONNREFUSED ENOTFOUND EAI_AGAIN': /nothing listens at/,
+      'TIMEOUT ETIMEDOUT EHOSTUNREACH ENETUNREACH': /a firewall drops/,
+      'NOAUTH WRONGPASS': /the user or the password is missing or wrong/,
+      NOPERM: /this user may not do that/,
+      'READONLY MOVED CROSSSLOT': /this is a replica/,
+      'OOM MISCONF': /is full, or cannot save its data/,
+      'LOADING MASTERDOWN CLUSTERDOWN TRYAGAIN': /is starting or failing over/,
+      'SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT': /an authority that Node does not/,
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY UNABLE_TO_VERIFY_LEAF_SIGNATURE': /an authority that/,
+      ERR: /is not Redis or Valkey 6 or newer/,
+    },
+  ],
+  [
+    'the snapshot file',
+    SNAPSHOT_SYMPTOMS,
+    {
+      'EACCES EPERM EROFS': /this user may not read and write/,
+      'ENOSPC EIO': /is full or fails/,
+    },
+  ],
+  [
+    'a port',
+    PORT_SYMPTOMS,
+    {
+      EADDRINUSE: /another program uses/,
+      'EACCES EPERM': /this user may not listen/,
+      'EADDRNOTAVAIL ENOTFOUND': /is not an address of this machine/,
+    },
+  ],
+  [
+    'the address of the provider',
+    EXCHANGE_SYMPTOMS.address,
+    {
+      'ENOTFOUND EAI_AGAIN': /DNS knows no host/,
+      ECONNREFUSED: /nothing listens at/,
+      'EHOSTUNREACH ENETUNREACH ETIMEDOUT UND_ERR_CONNECT_TIMEOUT': /there is no route/,
+    },
+  ],
+  [
+    'the certificate of the provider',
+    EXCHANGE_SYMPTOMS.TLS,
+    {
+      'CERT_HAS_EXPIRED CERT_NOT_YET_VALID': /has expired or is not valid yet/,
+      ERR_TLS_CERT_ALTNAME_INVALID: /for another name/,
+      'SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT': /an authority that Node does not/,
+      'UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_GET_ISSUER_CERT_LOCALLY': /an authority that Node/,
+      UNABLE_TO_VERIFY_LEAF_SIGNATURE: /an authority that Node does not know/,
+    },
+  ],
+  [
+    'the token',
+    EXCHANGE_SYMPTOMS.token,
+    {
+      'invalid_grant unauthorized_client': /which may not use the client-credentials grant/,
+      unsupported_grant_type: /does not offer the client-credentials grant/,
+      invalid_scope: /requires a scope, or does not know this one/,
+      invalid_request: /misses something in the request/,
+    },
+  ],
+])('the codes about %s have their causes', (_what, rows, causes) => {
+  for (const [codes, cause] of Object.entries(causes))
+    for (const code of codes.split(' '))
+      expect([code, causeOf(rows, code)]).toEqual([code, expect.stringMatching(cause)]);
+});
