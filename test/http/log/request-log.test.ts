@@ -37,11 +37,12 @@ test('an ordinary request is logged at info, a successful probe at debug, anothe
   expect(await levelsOf('/refresh')).toEqual(['warn']);
 });
 
-test('a request that finds no list is logged at error, the failing probe at info', async () => {
+test('a request that finds no list is logged at error, a probe that fails at info', async () => {
   rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });
   for (const path of ['/banks', '/readyz'])
     expect((await fetch(`${rig.url}${path}`)).status).toBe(503);
-  expect(await levelsOf('/banks', '/readyz')).toEqual(['error', 'info']);
+  expect((await fetch(`${rig.url}/healthz`, { method: 'POST' })).status).toBe(405);
+  expect(await levelsOf('/banks', '/readyz', '/healthz')).toEqual(['error', 'info', 'info']);
 });
 
 test.each(['on', 'off'])(
