@@ -19,6 +19,8 @@ const WRONG_CLOCKS = ['+10m', '-10m', '+10y'];
 /** The calls in a while, and how often each status was given meanwhile. */
 interface Watched {
   readonly calls: number;
+  /** How long it took: on a busy machine the last responses come late. */
+  readonly ttls: number;
   readonly statuses: Readonly<Record<number, number>>;
 }
 
@@ -60,8 +62,9 @@ const startFleet = async (clocks: readonly string[] = []): Promise<Fleet> => {
     );
   const watch: Fleet['watch'] = async (ms) => {
     const before = emulator.listCalls();
+    const startedAtMs = performance.now();
     const statuses: Record<number, number> = {};
-    const untilMs = performance.now() + ms;
+    const untilMs = startedAtMs + ms;
     const ask = async ({ url }: ServiceProcess): Promise<void> => {
       while (performance.now() < untilMs) {
         const { status } = await fetch(`${url}/banks`, { method: 'HEAD' });
@@ -71,14 +74,14 @@ const startFleet = async (clocks: readonly string[] = []): Promise<Fleet> => {
     };
     await Promise.all(replicas.map(ask));
     const calls = emulator.listCalls() - before;
-    return { calls, statuses };
+    return { calls, statuses, ttls: (performance.now() - startedAtMs) / TTL_MS };
   };
   return { redis, emulator, replicas, watch };
 };
 
-const print = (phase: string, { calls, statuses }: Watched, ms: number): void =>
+const print = (phase: string, { calls, statuses, ttls }: Watched): void =>
   void process.stdout.write(
-    `${phase}: ${calls} calls in ${ms / TTL_MS} TTLs, responses ${JSON.stringify(statuses)}\n`,
+    `${phase}: ${calls} calls in ${ttls.toFixed(1)} TTLs, responses ${JSON.stringify(statuses)}\n`,
   );
 
 /** The codes of all responses are 200. */
@@ -94,24 +97,24 @@ describeWithRedis('eight replicas', () => {
     async (name, clocks) => {
       const { redis, watch } = await startFleet(clocks);
       const health = await watch(10_000);
-      print(`${name}, in health`, health, 10_000);
+      print(`${name}, in health`, health);
       expectServed(health);
-      expect(health.calls).toBeGreaterThanOrEqual(4);
-      expect(health.calls).toBeLessThanOrEqual(6);
+      expect(health.calls).toBeGreaterThan(health.ttls / 2);
+      expect(health.calls).toBeLessThanOrEqual(Math.ceil(health.ttls));
 
       await redis.kill();
       const killed = await watch(4_000);
-      print(`${name}, Redis killed`, killed, 4_000);
+      print(`${name}, Redis killed`, killed);
       expectServed(killed);
       // At most one call per replica and TTL.
-      expect(killed.calls).toBeLessThanOrEqual((REPLICAS * 4_000) / TTL_MS + REPLICAS);
+      expect(killed.calls).toBeLessThanOrEqual(REPLICAS * (killed.ttls + 1));
       await redis.revive();
       // Sharing resumes within the longest pause between two attempts to connect.
-      print(`${name}, Redis empty`, await watch(4_000), 4_000);
+      print(`${name}, Redis empty`, await watch(4_000));
       const again = await watch(6_000);
-      print(`${name}, sharing again`, again, 6_000);
+      print(`${name}, sharing again`, again);
       expectServed(again);
-      expect(again.calls).toBeLessThanOrEqual(4);
+      expect(again.calls).toBeLessThanOrEqual(Math.ceil(again.ttls));
     },
   );
 
@@ -127,31 +130,31 @@ describeWithRedis('eight replicas', () => {
     await setTimeout(7_000);
     owner?.child.kill('SIGCONT');
     const after = await watch(6_000);
-    print('after a replica was stopped for 7 s', after, 6_000);
+    print('after a replica was stopped for 7 s', after);
     expectServed(after);
-    expect(after.calls).toBeLessThanOrEqual(5);
+    expect(after.calls).toBeLessThanOrEqual(Math.ceil(after.ttls) + 1);
     void redis.command('DEBUG SLEEP 2');
     const asleep = await watch(6_000);
-    print('DEBUG SLEEP 2', asleep, 6_000);
+    print('DEBUG SLEEP 2', asleep);
     expectServed(asleep);
     redis.stall();
     const stalled = watch(4_000);
     await setTimeout(3_000);
     redis.resume();
-    print('Redis stalled for 3 s', await stalled, 4_000);
+    print('Redis stalled for 3 s', await stalled);
     expectServed(await stalled);
     await watch(4_000);
 
     await emulator.behave('unavailable');
     const failing = await watch(10_000);
-    print('503', failing, 10_000);
+    print('503', failing);
     expectServed(failing);
     // The back-off is capped by the TTL: 2 s.
-    expect(failing.calls).toBeLessThanOrEqual(10_000 / TTL_MS + 2);
+    expect(failing.calls).toBeLessThanOrEqual(failing.ttls + 2);
     await emulator.behave('unavailable', { retryAfter: '60' });
     await watch(3_000);
     const waiting = await watch(10_000);
-    print('503 with Retry-After: 60', waiting, 10_000);
+    print('503 with Retry-After: 60', waiting);
     expectServed(waiting);
     expect(waiting.calls).toBe(0);
   });

@@ -41,12 +41,15 @@ const until = async (what: string, condition: () => boolean | Promise<boolean>):
   await waitUntil(what, condition, Boolean, 60_000);
 };
 const countOf = async ({ url }: ServiceProcess): Promise<number> => {
-  const startedAtMs = performance.now();
-  const response = await fetch(`${url}/banks`);
-  expect(response.status).toBe(200);
-  // No request waits for Redis: the time-out of an operation is 500 ms.
-  expect(performance.now() - startedAtMs).toBeLessThan(400);
-  const banks: unknown = await response.json();
+  const ask = async (path: string) => {
+    const response = await fetch(`${url}${path}`);
+    expect(response.status).toBe(200);
+    return { atMs: performance.now(), text: await response.text() };
+  };
+  const [health, list] = await Promise.all([ask('/healthz'), ask('/banks')]);
+  // No request waits for Redis: the time-out of an operation is 500 ms. A busy machine delays both.
+  expect(list.atMs - health.atMs).toBeLessThan(400);
+  const banks: unknown = JSON.parse(list.text);
   return Array.isArray(banks) ? banks.length : 0;
 };
 const refresh = async ({ managementUrl }: ServiceProcess, query = ''): Promise<number> => {
