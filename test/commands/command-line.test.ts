@@ -35,6 +35,7 @@ test.each([
   [['--help=SECRET'], '--help'],
   [['-x'], '-x'],
   [['\u001b[31m'], String.raw`\u{1b}[31m`],
+  [['x'.repeat(41)], 'x'.repeat(40)],
   [['snapshot', 'a-file', 'another'], 'another'],
   [['snapshot', '--force'], '--force'],
 ])('%j is an error that names %j and what is allowed', (args, name) => {

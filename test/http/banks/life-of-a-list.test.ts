@@ -150,6 +150,10 @@ test('Last-Modified is never later than now, also after changes in one second or
   };
   const first = (await getSince('')).date;
   expect((await getSince(first)).status).toBe(304);
+  // The same list again is no change.
+  rig.clock.skip(2_000);
+  await rig.service.list.refresh();
+  expect((await getSince(first)).status).toBe(304);
 
   setBackMs = 3_600_000;
   rig.emulator.respondWith((_req, res) => void sendList(res));
