@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Route } from 'playwright-core';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
 import { createStage } from '../../../test/helpers/stage.ts';
+import { waitUntil } from '../../../test/helpers/wait-until.ts';
 
 const TOKEN = 'emulator-access-token';
 describeInBrowser('the bank picker, on another origin than the service', () => {
@@ -58,10 +59,10 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   });
 
   test('a list that is days old has a note, and a bank can still be chosen', async () => {
-    await stage.passOutage(4);
+    await stage.passOutage(3);
     await stage.visit();
     expect(await outdated().textContent()).toBe(
-      'Lista atualizada há mais de 3 dias. Bancos novos podem não aparecer.',
+      'Lista atualizada há mais de 2 dias. Bancos novos podem não aparecer.',
     );
     await stage.box().fill('341');
     await stage.box().press('Enter');
@@ -166,6 +167,15 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
       expect(seconds).toBeLessThanOrEqual(most);
       await stage.page.clock.runFor(seconds * 1_000 + 100);
     }
+  });
+
+  test('after a Retry-After of 0 there is a second between attempts', async () => {
+    await openDuring((route) =>
+      route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': '0' } }),
+    );
+    const wait = stage.page.locator('.wait');
+    const told = await waitUntil('a wait', () => wait.textContent(), Boolean);
+    expect(told).toBe('Nova tentativa em 1 s');
   });
 
   test('a Retry-After that is a date, as proxies send it, is obeyed', async () => {

@@ -47,6 +47,12 @@ describeInBrowser('the bank picker, in use', () => {
     await press('ArrowDown');
     await press('ArrowDown');
     expect(await activeCode()).toBe('184');
+    // There are fewer than ten.
+    await press('PageDown');
+    expect(await stage.options().last().getAttribute('aria-selected')).toBe('true');
+    await press('PageUp');
+    await press('ArrowDown');
+    expect(await activeCode()).toBe('184');
     await press('Enter');
     expect([await expanded(), await code(), await text()]).toEqual([
       'false',
@@ -58,7 +64,11 @@ describeInBrowser('the bank picker, in use', () => {
 
     await press('ArrowDown');
     expect(await activeCode()).toBe('184');
-    expect(await stage.options().first().getAttribute('aria-setsize')).toBe('513');
+    for (const [attribute, value] of [
+      ['aria-posinset', '1'],
+      ['aria-setsize', '513'],
+    ] as const)
+      expect(await stage.options().first().getAttribute(attribute)).toBe(value);
     expect(await stage.page.getByRole('option', { selected: true }).isVisible()).toBe(true);
     await press('Escape');
     expect(await code()).toBe('184');
@@ -71,6 +81,12 @@ describeInBrowser('the bank picker, in use', () => {
       await press('Enter');
       return [await code(), await activeCode()];
     };
+    await stage.box().fill('033');
+    // It ends the input of a character.
+    await stage.ask(
+      "picker.shadowRoot.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', isComposing: true }))",
+    );
+    expect(await code()).toBe(null);
     expect(await entered('033')).toEqual(['033', null]);
     expect(await entered('nubank')).toEqual(['260', null]);
     expect(await entered('nub')).toEqual(['260', null]);
