@@ -37,11 +37,15 @@ const apartMs = fc.constantFrom(0, 5, 40, 4_000);
  */
 const ACTIONS = {
   refresh: { weight: 2, having: { isForAll: fc.boolean(), apartMs } },
-  /** Operators accept the provider's list where a replica refuses it, at once or one by one. */
+  /**
+   * Operators accept the provider's list where a replica refuses it, at once or one by one; another
+   * one asks there at the same moment, for something else.
+   */
   accept: {
     weight: 4,
     having: {
       reasons: fc.constantFrom<Acceptance[][]>(['shrunk'], ['drifted'], ['shrunk', 'drifted']),
+      another: fc.option(fc.constantFrom<Acceptance[][]>([], ['shrunk'], ['drifted'])),
       isForAll: fc.boolean(),
       apartMs,
     },
@@ -61,13 +65,18 @@ const ACTIONS = {
     weight: 1,
     having: { retryAfterS: fc.constantFrom(120, 20_000), isRestarted: fc.boolean() },
   },
-  /** All is lost but the disk of one replica, which starts last; the provider may be down. */
+  /**
+   * All is lost but the disk of one replica, which starts last; the provider may be down. The first
+   * one may be stopped while it loads, and an operator may ask as soon as the provider is back.
+   */
   'all anew': {
-    weight: 1,
+    weight: 2,
     having: {
-      behaviour: fc.constantFrom<BehaviourName[]>('healthy', 'hang', 'unavailable'),
+      behaviour: fc.constantFrom<BehaviourName[]>('healthy', 'hang', 'hang', 'unavailable'),
       forMs: fc.constantFrom(20 * SECOND, MINUTE),
       apartMs: fc.constantFrom(SECOND, 7 * SECOND),
+      isFirstStopped: fc.boolean(),
+      isAskedAfter: fc.boolean(),
     },
   },
   visit: { weight: 1, having: {} },

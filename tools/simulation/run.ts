@@ -121,9 +121,10 @@ export const run = async (
       for (const [index, each] of (isForAll ? machines : [machine]).entries())
         operate(index * apartMs, each, () => []);
     },
-    accept: ({ reasons, isForAll, apartMs }, machine) => {
+    accept: ({ reasons, another, isForAll, apartMs }, machine) => {
       for (const [index, each] of (isForAll ? machines : [machine]).entries())
-        operate(index * apartMs, each, (life) => (isRefused(life) ? reasons : undefined));
+        for (const asked of another ? [another, reasons] : [reasons])
+          operate(index * apartMs, each, (life) => (isRefused(life) ? asked : undefined));
     },
     partition: ({ forMs, isAcceptedThereFirst, refreshesAfterMs }, machine) => {
       const { index } = machine;
@@ -162,7 +163,7 @@ export const run = async (
           if (!isHealed) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
         });
     },
-    'all anew': ({ behaviour, forMs, apartMs }, last) => {
+    'all anew': ({ behaviour, forMs, apartMs, isFirstStopped, isAskedAfter }, last) => {
       perform.provider(
         { type: 'provider', behaviour, retryAfterS: undefined, forMs, isForAll: true },
         last,
@@ -175,6 +176,12 @@ export const run = async (
         record('disk', machine.index);
         machine.disk.content = undefined;
       }
+      const first = machines[(last.index + 1) % machines.length] ?? last;
+      if (isFirstStopped)
+        world.later(2 * apartMs + 150, director, 'the first one is stopped', () => {
+          if (!isHealed) perform.stop({ type: 'stop', downMs: SECOND }, first);
+        });
+      if (isAskedAfter) operate(forMs + 10, last, () => []);
     },
     visit: (_action, { life }) => life && isAwake(life) && visit(surroundings, life),
     kill: ({ downMs, clockMs }, machine) => {
@@ -341,12 +348,17 @@ export const run = async (
       start(surroundings, machine);
     }
   };
-  /** An operator visits each replica and accepts where the provider's list is refused. */
+  /**
+   * An operator visits each replica and accepts where the provider's list is refused. Where a
+   * replica does not load, the operator may ask it to.
+   */
   const acceptEverywhere = (): void => {
+    const isImpatient = world.luck('operators') < 0.5;
     machines.forEach((machine, index) =>
       world.later(index * 5 * SECOND, director, 'an operator comes', () => {
         const { life } = machine;
         if (life && isRefused(life)) void refresh(surroundings, life, ACCEPTANCES);
+        else if (life && isImpatient && index === 0) void refresh(surroundings, life, []);
       }),
     );
   };

@@ -159,7 +159,7 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
       for (const call of calls.slice(index + 1)) {
         // A list ends it that was asked for after it.
         if (call.askedAtMs > endedAtMs && call.deliveredAtMs < Infinity) break;
-        const { readyAtMs } = call.process;
+        const { startedAtMs, readyAtMs } = call.process;
         // Who has been told of it still knows it when Redis has gone.
         const toldAtMs = Math.min(call.askedAtMs, Math.max(endedAtMs, readyAtMs) + SETTLED_MS);
         const sinceMs = asked.askedAtMs - SETTLED_MS;
@@ -167,6 +167,8 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
           call.process === process ||
           (isShared &&
             timeline.isConnected(call.process, Math.max(sinceMs, readyAtMs), toldAtMs) &&
+            // One that sleeps while it starts gives up waiting for Redis.
+            !timeline.troubled(['sleep'], call.process.index, startedAtMs, readyAtMs) &&
             // One that starts reads it in Redis.
             !timeline.troubled(STORE, 'all', sinceMs, toldAtMs));
         // How long a list of unknown age may be served, nobody knew then.
@@ -245,6 +247,44 @@ export const attemptsGoOn: Check = function* (timeline) {
       const next = calls[index + 1]?.askedAtMs ?? Infinity;
       if (next > limitMs && !isFresh && !others(timeline, calls, call, limitMs))
         yield [limitMs, process, `has not called again since ${placeOf(call)}`];
+    }
+};
+
+/** Longer than a stop, a message and a claim take where Redis works. */
+const LEFT_MS = 0.8 * SECOND;
+
+export const aStopLeavesTheLoadToTheOthers: Check = function* (timeline) {
+  for (const calls of fleets(timeline))
+    for (const call of calls) {
+      const { process, askedAtMs, isForced, retryAfterMs } = call;
+      const stoppedAtMs = process.endedAtMs;
+      const untilMs = stoppedAtMs + LEFT_MS;
+      const isStopped =
+        stoppedAtMs > askedAtMs && stoppedAtMs <= call.endedAtMs && process.killedAtMs > untilMs;
+      if (!isStopped || isForced || retryAfterMs !== undefined || call.list) continue;
+      // Who has just heard of a failure plans its own attempt.
+      const isAlone = !calls.some(
+        (other) =>
+          other !== call &&
+          other.askedAtMs <= stoppedAtMs &&
+          other.endedAtMs >= askedAtMs - (other.list ? SECOND : 2 * MINUTE),
+      );
+      const waits = timeline
+        .othersOf(process)
+        .some(
+          (other) =>
+            timeline.ranThrough(other, stoppedAtMs, untilMs) &&
+            !timeline.listAt(other, stoppedAtMs) &&
+            !timeline.listAt(other, untilMs),
+        );
+      const next = calls.find((other) => other.askedAtMs > stoppedAtMs)?.askedAtMs ?? Infinity;
+      if (!isAlone || !waits || next <= untilMs || others(timeline, calls, call, untilMs)) continue;
+      const isShaken =
+        !timeline.hasRedis ||
+        timeline.troubled(['sleep'], 'all', askedAtMs, untilMs) ||
+        timeline.troubled(['redis'], 'all', askedAtMs - SETTLED_MS, untilMs) ||
+        timeline.troubled(['silent redis'], 'all', askedAtMs, untilMs);
+      if (!isShaken) yield [untilMs, process, `has stopped, and nobody has called since`];
     }
 };
 
