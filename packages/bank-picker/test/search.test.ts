@@ -123,6 +123,39 @@ test('a bank is found by all words of a query, in any order, or else by most of 
   expect(codesFor('nenhum banco assim')).toEqual([]);
 });
 
+// What else is offered, and in which order: a hit that is missing, or one too many, is as wrong.
+test.each([
+  ['bb', '001 378 036 015 129 184 107 496 081'],
+  ['brp', '741 126'],
+  ['banco pam', '623 555 679 675 662 674 766'],
+  ['brasiliax', '070 001 683'],
+  ['inv ffa', '343 582 583 584'],
+  ['bradescco', '237 036 122 394 063'],
+  ['intter', '077 143 290 139 525 549 701 630'],
+  ['azaas', '461 675'],
+  ['comercial finamax', '014 714'],
+  ['caixa aqui', '104 473 001'],
+  ['money besa', '274 138 334 259'],
+  ['nubanc', '260 140 128'],
+  ['pague seguro', '290'],
+  ['credito agricola', '222'],
+  ['safta', '422 177 074 033 352'],
+  ['secred', '748 183 085 580 581 582 583 584 578'],
+  ['itaucard', '341'],
+  ['viacredi', '085'],
+])('all that "%s" finds is %s', (query, found) => {
+  expect(
+    find(query)
+      .map(({ bank }) => bank.code || bank.id)
+      .join(' '),
+  ).toBe(found);
+});
+
+test('of a pasted text the first 16 words count', () => {
+  expect(codesFor(`${'o '.repeat(15)}nubank`)).toEqual(['260', '140']);
+  expect(codesFor(`${'o '.repeat(16)}nubank`)).not.toContain('260');
+});
+
 test('words of which names have many find no bank by themselves while they are typed', () => {
   const named = (word: RegExp): number => banks.filter(({ name }) => word.test(name)).length;
   expect(find('ban').length).toBeLessThan(named(/\b(?:BANCO|BCO)\b/));
@@ -165,6 +198,7 @@ test.each([
   ['6070', 'ITAÚ UNIBANCO S.A. | 341 | [6070]1190'],
   ['60.701.190/0001-04', 'ITAÚ UNIBANCO S.A. | 341 | [60701190]'],
   ['itau', '[ITAÚ] UNIBANCO S.A. | 341 | 60701190'],
+  ['itau ita', '[ITAÚ] UNIBANCO S.A. | 341 | 60701190'],
   ['unibanco itau', '[ITAÚ UNIBANCO] S.A. | 341 | 60701190'],
   ['237 bradesco', 'BCO [BRADESCO] S.A. | [237] | 60746948'],
   ['bco brasil', '[BCO] DO [BRASIL] S.A. | 001 | 00000000'],
