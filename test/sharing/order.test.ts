@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import supertest from 'supertest';
@@ -300,9 +300,10 @@ describeWithRedis('with a real Redis', () => {
     await start({ env, random: () => 0 }),
     await start({ env, random: () => 0 }),
   ];
-  /** Moves time on, as fast as these replicas look at Redis in between. */
+  /** Moves time on, as fast as these replicas look at Redis in between, and at the end. */
   const pass = async (seconds: number, ...rigs: readonly [Rig, ...Rig[]]): Promise<void> => {
     for (let passed = 0; passed < seconds; passed += 1) await advanceOnceIdle(1_000, ...rigs);
+    await advanceOnceIdle(0, ...rigs);
   };
   /** The same, where some of them load or wait for one that does. */
   const passDuringALoad = async (seconds: number): Promise<void> => {
@@ -387,6 +388,7 @@ describeWithRedis('with a real Redis', () => {
       await pass(5, one);
     };
     await fail('unavailable', 'another');
+    expect(one.service.list.status().failure).toBeUndefined();
     await fail('timeout', one.service.list.status().cached?.id);
     await eventually(() => one.service.list.status().failure?.kind === 'timeout');
     expect(one.messages().filter((message) => message.includes('load failed'))).toHaveLength(1);
@@ -729,7 +731,7 @@ describeWithRedis('with a real Redis', () => {
     const id = one.service.list.status().cached?.id;
     const saved = await waitUntil(
       'the snapshot',
-      () => readFileSync(file),
+      () => (existsSync(file) ? readFileSync(file) : ''),
       (bytes) => bytes.includes(`{"id":"${id}"`),
     );
     connection.mend();
