@@ -40,6 +40,13 @@ export const toConnectionError = (
   return new LoadError('unreachable', text, { reasonCode });
 };
 
+/** A connection that could not be used; a second one would not be better. */
+export const endedEarly = (peer: Peer, proxy: ProxyVariable | undefined): LoadError =>
+  new LoadError(
+    'unreachable',
+    `the connection to ${peer}${proxy ? ` through the proxy in ${proxy}` : ''} ended before the request was sent, or brought something that is not HTTP`,
+  );
+
 /** `error` as the reason for having no answer from the proxy. */
 export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError => {
   if (error instanceof LoadError) return error;

@@ -7,6 +7,7 @@ import { withDeadline } from '../deadline.ts';
 import { SecretFileError } from '../secrets/watched-files.ts';
 import type { TlsContextSource } from '../secrets/tls-files.ts';
 import {
+  endedEarly,
   toConnectionError,
   toProxyError,
   toRefusal,
@@ -96,15 +97,19 @@ const INTERIM_FLOOD = `sends more than ${MAX_INTERIM} interim responses (1xx)`;
  * @returns a dispatcher for one connection, and whether a proxy has opened a tunnel for it
  */
 const createDispatcher = async (options: ConnectionsOptions, variable: ProxyVariable) => {
-  const { url, tls, proxies, timeoutMs, lookup, userAgent } = options;
+  const { peer, url, tls, proxies, timeoutMs, lookup, userAgent } = options;
   const secureContext = await tls.current().catch(toLoadError);
   let hasTunnel = false;
   const isTunnelled = (): boolean => hasTunnel;
   const createClient = (origin: URL | string, clientOptions: Client.Options): Client =>
     new Client(origin, {
       ...clientOptions,
-      connect: endOnError(clientOptions.connect, (socket) =>
-        options.onConnected?.(socket, hasTunnel),
+      connect: connectOnce(
+        clientOptions.connect,
+        () => endedEarly(peer, hasTunnel ? variable : undefined),
+        (socket) => {
+          options.onConnected?.(socket, hasTunnel);
+        },
       ),
     });
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
@@ -199,6 +204,25 @@ const endOnError = (
       if (socket) onConnected(socket);
       callback(...result);
     });
+};
+
+/**
+ * Connects once. A connection that ends before its request was sent, such as one over which a proxy
+ * sends something first, undici would replace at once, some thousand times a second until the
+ * deadline.
+ */
+const connectOnce = (
+  connect: Client.Options['connect'],
+  toError: () => LoadError,
+  onConnected: (socket: Socket) => void,
+): buildConnector.connector => {
+  const connector = endOnError(connect, onConnected);
+  let isFirst = true;
+  return (options, callback) => {
+    if (isFirst) connector(options, callback);
+    else callback(toError(), null);
+    isFirst = false;
+  };
 };
 
 const toLoadError = (error: unknown): never => {

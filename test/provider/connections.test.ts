@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { parseConfig, type Config } from '../../src/config/config.ts';
@@ -31,6 +31,7 @@ beforeEach(async () => {
   url = new URL(`http://127.0.0.1:${await listenOn(server)}`);
 });
 afterEach(() => {
+  for (const socket of sockets) socket.destroy();
   server.closeAllConnections();
   server.close();
 });
@@ -43,6 +44,11 @@ const NO_PROXIES: Config['provider']['proxies'] = {
   http: undefined,
   exceptions: '',
 };
+
+const viaProxy = async (proxy: TcpServer): Promise<typeof NO_PROXIES> => ({
+  ...NO_PROXIES,
+  http: { url: new URL(`http://127.0.0.1:${await listenOn(proxy)}`), credentials: undefined },
+});
 
 const connect = (proxies = NO_PROXIES): Connections =>
   createConnections({
@@ -81,6 +87,21 @@ test.each([
   raw.close();
 });
 
+test('through a proxy that sends something before the provider is asked, there is one attempt', async () => {
+  const proxy = createTcpServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\n\r\nunexpected\r\n\r\n')).resume();
+  });
+  const asked = ask(connect(await viaProxy(proxy)));
+  await expect(asked).rejects.toMatchObject({
+    kind: 'unreachable',
+    message:
+      'the connection to the provider through the proxy in HTTP_PROXY ended before the request was sent, or brought something that is not HTTP',
+  });
+  expect(sockets.size).toBe(1);
+  proxy.close();
+});
+
 test('each request has a connection of its own, which is closed after it, also if the server would keep it', async () => {
   // Without this invitation undici closes an idle connection itself, after 4 s.
   answer = (_req, res) => res.setHeader('Keep-Alive', 'timeout=300').end('[]');
@@ -102,11 +123,7 @@ test('the connection to a proxy that refuses is closed, also if the proxy leaves
       .once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'))
       .resume();
   });
-  const http = {
-    url: new URL(`http://127.0.0.1:${await listenOn(proxy)}`),
-    credentials: undefined,
-  };
-  const asked = ask(connect({ https: undefined, http, exceptions: '' }));
+  const asked = ask(connect(await viaProxy(proxy)));
   await expect(asked).rejects.toMatchObject({ kind: 'proxy_refused' });
   await eventually(() => [...sockets].every(({ readableEnded }) => readableEnded));
   proxy.close();
