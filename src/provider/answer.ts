@@ -22,7 +22,7 @@ export interface ProviderAnswer {
  * Reads the whole answer.
  * @param hasMeaning whether the body of an answer with this status says something; that of another
  *   is discarded
- * @param maxBytes most of a body, counted after decompression
+ * @param maxBytes most of a body, compressed or not
  * @throws {LoadError} `malformed` or `too_large`; the signal's reason
  */
 export const readAnswer = async (
@@ -66,6 +66,15 @@ const readBody = async (
   const body = Buffer.allocUnsafeSlow(maxBytes);
   let bytes = 0;
   let chunks = 0;
+  let compressedBytes = 0;
+  /** A decoder may read any number of bytes and give none, such as those of a file name in gzip. */
+  const limitCompressed = async function* (received: AsyncIterable<Buffer>) {
+    for await (const chunk of received) {
+      compressedBytes += chunk.length;
+      if (compressedBytes > maxBytes) return;
+      yield chunk;
+    }
+  };
   const collect = async (decoded: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of decoded) {
       chunk.copy(body, bytes);
@@ -78,18 +87,20 @@ const readBody = async (
       if (chunks % CHUNKS_PER_TURN === 0) await setImmediate();
     }
   };
+  const isTooLarge = (): boolean => Math.max(bytes, compressedBytes) > maxBytes;
   const source = response.body;
   try {
     await (decoder
-      ? pipeline(source, decoder, collect, { signal })
+      ? pipeline(source, limitCompressed, decoder, collect, { signal })
       : pipeline(source, collect, { signal }));
   } catch (error) {
     signal.throwIfAborted();
-    // Leaving the loop early ends the pipeline with an error of its own.
-    if (bytes <= maxBytes)
+    if (error instanceof LoadError) throw error;
+    // Leaving a loop early ends the pipeline with an error of its own.
+    if (!isTooLarge())
       throw new LoadError('malformed', `the response's body broke off${codeNote(error)}`);
   }
-  if (bytes > maxBytes)
+  if (isTooLarge())
     throw new LoadError('too_large', `the response has more than ${maxBytes} bytes`);
   return body.subarray(0, bytes);
 };

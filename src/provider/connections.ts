@@ -29,6 +29,8 @@ export interface ConnectionsOptions {
    * distinguished from a provider that does.
    */
   readonly timeoutMs: number;
+  /** Most that the body of a response may have. */
+  readonly maxBodyBytes: number;
   readonly clock: Clock;
   /** Resolves host names; Node's own unless given. */
   readonly lookup: LookupFunction | undefined;
@@ -91,6 +93,13 @@ const MAX_INTERIM = 20;
 const INTERIM_FLOOD = `sends more than ${MAX_INTERIM} interim responses (1xx)`;
 
 /**
+ * Most bytes of one connection. undici limits the header fields and counts the body; a status line,
+ * empty lines before it and chunk extensions may go on until the deadline. A body in chunks of one
+ * byte has six bytes for each.
+ */
+const maxReceivedBytes = (maxBodyBytes: number): number => 8 * maxBodyBytes + 524_288;
+
+/**
  * undici's own time-outs are off, since one deadline covers the whole exchange; the one for
  * connecting only ends what that left behind.
  * @param variable holds the address of the proxy, if there is one
@@ -108,6 +117,7 @@ const createDispatcher = async (options: ConnectionsOptions, variable: ProxyVari
         clientOptions.connect,
         () => endedEarly(peer, hasTunnel ? variable : undefined),
         (socket) => {
+          limitBytes(socket, maxReceivedBytes(options.maxBodyBytes), tooMuchOfResponse);
           options.onConnected?.(socket, hasTunnel);
         },
       ),
@@ -119,8 +129,13 @@ const createDispatcher = async (options: ConnectionsOptions, variable: ProxyVari
   const proxy = variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
   if (proxy === undefined)
     return { dispatcher: createClient(url.origin, { ...noTimeouts, connect }), isTunnelled };
+  let endProxyLimit = (): void => undefined;
   const onTunnel = (): void => {
     hasTunnel = true;
+    endProxyLimit();
+  };
+  const onProxyConnected = (socket: Socket): void => {
+    endProxyLimit = limitBytes(socket, MAX_PROXY_BYTES, (bytes) => tooMuchOfProxy(variable, bytes));
   };
   const dispatcher = new EnvHttpProxyAgent({
     ...noTimeouts,
@@ -136,12 +151,15 @@ const createDispatcher = async (options: ConnectionsOptions, variable: ProxyVari
     ...(proxy.credentials && {
       token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
     }),
-    clientFactory: (origin, clientOptions) =>
-      asTunnel(new Client(origin, { ...noTimeouts, ...clientOptions }), {
-        ...options,
-        variable,
-        onTunnel,
-      }),
+    clientFactory: (origin, clientOptions: Client.Options) =>
+      asTunnel(
+        new Client(origin, {
+          ...noTimeouts,
+          ...clientOptions,
+          connect: endOnError(clientOptions.connect, onProxyConnected),
+        }),
+        { ...options, variable, onTunnel },
+      ),
   });
   return { dispatcher, isTunnelled };
 };
@@ -224,6 +242,35 @@ const connectOnce = (
     isFirst = false;
   };
 };
+
+/**
+ * Ends `socket` with an error once it has received more than `maxBytes`.
+ * @returns a function that ends this
+ */
+const limitBytes = (
+  socket: Socket,
+  maxBytes: number,
+  toError: (maxBytes: number) => LoadError,
+): (() => void) => {
+  const check = (): void => {
+    if (socket.bytesRead > maxBytes) socket.destroy(toError(maxBytes));
+  };
+  // As undici reads. A listener for `data` would take the bytes away from it.
+  socket.on('readable', check);
+  return () => socket.off('readable', check);
+};
+
+/** The answer to CONNECT, before the tunnel: its header section is limited to 16 KiB. */
+const MAX_PROXY_BYTES = 524_288;
+
+const tooMuchOfResponse = (maxBytes: number): LoadError =>
+  new LoadError('too_large', `the response has more than ${maxBytes} bytes`);
+
+const tooMuchOfProxy = (variable: ProxyVariable, maxBytes: number): LoadError =>
+  new LoadError(
+    'proxy_unreachable',
+    `the response of the proxy in ${variable} has more than ${maxBytes} bytes`,
+  );
 
 const toLoadError = (error: unknown): never => {
   throw error instanceof SecretFileError ? new LoadError('unreachable', error.message) : error;

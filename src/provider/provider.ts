@@ -8,7 +8,7 @@ import { createAccessToken, withToken } from './access-token.ts';
 import { readAnswer, type ProviderAnswer } from './answer.ts';
 import { createConnections, type Connections, type ConnectionsOptions } from './connections.ts';
 import { processBanksAnswer } from './contract.ts';
-import type { TokenEvent, TokenOptions } from './token-endpoint.ts';
+import { MAX_GRANT_BYTES, type TokenEvent, type TokenOptions } from './token-endpoint.ts';
 
 // The provider as the other modules see it: a function that loads a list.
 
@@ -51,10 +51,11 @@ export const createProvider = (
   const userAgent = `banks-bff/${version}`;
   const tls = createTlsContextSource(provider.tls, { secrets, clock });
   const shared = { tls, proxies, userAgent, timeoutMs, clock, lookup };
-  const connections = connect({ ...shared, peer: 'the provider', url: baseUrl });
+  const connections = connect({ ...shared, peer: 'the provider', url: baseUrl, maxBodyBytes });
   const tokenConnections = connect({
     ...shared,
     peer: 'the token endpoint',
+    maxBodyBytes: MAX_GRANT_BYTES,
     // No other source of a token makes a request.
     url: source.kind === 'client-credentials' ? source.url : baseUrl,
   });

@@ -94,7 +94,7 @@ const isGrantOrRefusal = (status: number): boolean =>
   isSuccess(status) || (status >= 400 && status < 500 && status !== 429);
 
 /** A grant is a few hundred bytes, a few thousand with a large JWT. */
-const MAX_GRANT_BYTES = 65_536;
+export const MAX_GRANT_BYTES = 65_536;
 
 const toTokenError = (error: unknown): LoadError => {
   const { kind, message, retryAfterMs, upstreamStatus, reasonCode, cause } = LoadError.from(error);

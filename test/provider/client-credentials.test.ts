@@ -82,6 +82,7 @@ const createToken = (): AccessToken => {
       proxies: { https: undefined, http: undefined, exceptions: '' },
       userAgent,
       timeoutMs,
+      maxBodyBytes: 65_536,
       clock,
       lookup: undefined,
     }),

@@ -58,6 +58,7 @@ const connect = (proxies = NO_PROXIES): Connections =>
     proxies,
     userAgent: 'banks-bff/0.0.0-test',
     timeoutMs: 5_000,
+    maxBodyBytes: 1_000,
     clock: createManualClock(),
     lookup: undefined,
   });
@@ -87,6 +88,50 @@ test.each([
   raw.close();
 });
 
+/** A server, or a proxy, that answers with `start` and then sends `rest` without end. */
+const createFlood = (start: string, rest: string): TcpServer =>
+  createTcpServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    const block = Buffer.from(rest.repeat(10_000));
+    const send = (): void => {
+      let isTaken = true;
+      while (isTaken && !socket.destroyed) isTaken = socket.write(block);
+    };
+    socket.on('drain', send).once('data', () => {
+      socket.write(start);
+      send();
+    });
+  });
+
+test.each([
+  ['a status line', 'HTTP/1.1 200 ', 'a'],
+  ['empty lines', '', '\r\n'],
+  ['a chunk extension', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;', 'a'],
+])('%s without end is not read until the deadline', async (_what, start, rest) => {
+  const flood = createFlood(start, rest);
+  url = new URL(`http://127.0.0.1:${await listenOn(flood)}`);
+  await expect(ask(connect())).rejects.toMatchObject({
+    kind: 'too_large',
+    message: 'the response has more than 532288 bytes',
+  });
+  await eventually(isAllClosed);
+  flood.close();
+});
+
+test.each([
+  ['a status line', 'HTTP/1.1 200 ', 'a'],
+  ['empty lines', '', '\r\n'],
+])('%s without end of a proxy is not read until the deadline', async (_what, start, rest) => {
+  const proxy = createFlood(start, rest);
+  const asked = ask(connect(await viaProxy(proxy)));
+  await expect(asked).rejects.toMatchObject({
+    kind: 'proxy_unreachable',
+    message: 'the response of the proxy in HTTP_PROXY has more than 524288 bytes',
+  });
+  await eventually(isAllClosed);
+  proxy.close();
+});
+
 test('through a proxy that sends something before the provider is asked, there is one attempt', async () => {
   const proxy = createTcpServer((socket) => {
     sockets.add(socket.on('error', () => undefined));
@@ -100,6 +145,30 @@ test('through a proxy that sends something before the provider is asked, there i
   });
   expect(sockets.size).toBe(1);
   proxy.close();
+});
+
+test('a decoder that reads without end and gives nothing is stopped at the limit', async () => {
+  answer = (_req, res) => {
+    res.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Type': 'application/json' });
+    // The beginning of gzip, with the flag for a file name, which ends with a zero.
+    res.write(Buffer.from([0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 3]));
+    const name = Buffer.alloc(65_536, 'a');
+    const send = (): void => {
+      let isTaken = true;
+      while (isTaken && !res.destroyed) isTaken = res.write(name);
+    };
+    send();
+    res.on('drain', send);
+  };
+  const { load } = createLoads(
+    { PROVIDER_ACCESS_TOKEN: 'token', PROVIDER_MAX_BODY: '300kb' },
+    false,
+  );
+  await expect(load()).rejects.toMatchObject({
+    kind: 'too_large',
+    message: 'the response has more than 307200 bytes',
+  });
+  await eventually(isAllClosed);
 });
 
 test('each request has a connection of its own, which is closed after it, also if the server would keep it', async () => {
