@@ -6,6 +6,7 @@ import type { Environment } from '../../src/config/reader.ts';
 import { storeTime, type Clock } from '../../src/clock.ts';
 import { createService } from '../../src/service.ts';
 import { loadRedisClient } from '../../src/sharing/redis-client.ts';
+import type { LostLines } from '../../src/telemetry/log-stream.ts';
 import { closeLater } from './close-later.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { patientClock } from './patient-clock.ts';
@@ -37,6 +38,8 @@ export interface RigOptions {
   readonly isDeaf?: boolean;
   /** Resolves the provider's name. */
   readonly lookup?: LookupFunction;
+  /** What its log says of lines that were lost. */
+  readonly lostLines?: LostLines;
   /** The random numbers for jitter; by default always 0.5. */
   readonly random?: () => number;
 }
@@ -57,7 +60,7 @@ export const openRig = async (options: RigOptions = {}) => {
   });
   const service = createService(config, {
     version: '0.0.0-test',
-    logDestination: { write: (line: string) => void lines.push(line) },
+    logDestination: { write: (line: string) => void lines.push(line), ...options.lostLines },
     clock,
     ioClock: options.ioClock ?? patientClock,
     random: options.random ?? (() => 0.5),

@@ -39,6 +39,18 @@ test('at a terminal three lines give the addresses, the configuration and the so
   );
 });
 
+test('at a terminal a line has its time, a mark from warnings on, its message and its facts', () => {
+  const line = (level: number): string =>
+    `{"level":${level},"severity":"X","time":"2026-01-02T03:04:05.678Z","a":"b","c":[1],"msg":"so"}\n`;
+  const lines = [20, 30, 40, 50].map((level) => shown(line(level)));
+  expect(lines).toEqual(
+    ['', '', 'WARN  ', 'ERROR  '].map((mark) => `hh:mm:ss  ${mark}so  a=b  c=[1]\n`),
+  );
+  const started =
+    '{"level":30,"time":"2026-01-02T03:04:05.678Z","url":"http://a","msg":"listening"}';
+  expect(shown(started)).toContain('http://a/banks; management port off\n');
+});
+
 const answerWith = (emulator: Emulator, fields: readonly string[], value = ''): void => {
   const bank = { code: '1', ...Object.fromEntries(fields.map((name) => [name, value])) };
   emulator.respondWith((_req, res) =>
