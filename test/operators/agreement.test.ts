@@ -297,7 +297,7 @@ test.each(Object.entries(SITUATIONS))(
 
     // The page.
     const text = page
-      .replace(/<template[^]*?<\/template>/, '')
+      .replace(/<template[^]*?<\/template\s*>/, '')
       .replaceAll(/<[^>]*>|[\s\u00A0]+/g, ' ');
     const said = text.replaceAll(/ +/g, ' ').replaceAll(/\( | \)/g, (bracket) => bracket.trim());
     for (const sentence of facts.page) expect(said).toContain(sentence);

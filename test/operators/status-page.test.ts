@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { formatDuration } from '../../src/operators/status-page/format.ts';
+import { html as toHtml } from '../../src/operators/status-page/html.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
-import { nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
+import { sendRaw } from '../helpers/raw-http.ts';
+import { nextLoad, startLoadedRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -35,7 +38,7 @@ const html = async (): Promise<string> =>
 /** The page as text, without what the script shows when there is no contact. */
 const page = async (): Promise<string> =>
   (await html())
-    .replace(/<template[^]*?<\/template>/, '')
+    .replace(/<template[^]*?<\/template\s*>/, '')
     .replaceAll(/<[^>]*>|[\s\u00A0]+/g, ' ')
     .replaceAll(/ +/g, ' ');
 
@@ -252,12 +255,58 @@ test('it is not cached, and its command has the address by which the page was re
   const { text, headers } = await supertest(rig.managementUrl)
     .get('/')
     .set('Host', 'localhost:9999');
-  expect(headers['content-security-policy']).toMatch(
-    /^default-src 'none'; script-src 'self'; style-src 'self'/,
+  expect(headers['content-security-policy']).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   );
   expect(headers['cache-control']).toBe('no-store');
   expect(text).toContain('&#39;http://localhost:9999/refresh?accept=drifted&#39;');
   expect(text).not.toContain('accept=shrunk');
+  const [nameless] = await sendRaw(rig.managementUrl, 'GET / HTTP/1.0\r\n\r\n');
+  expect(nameless?.body).toContain(`&#39;${rig.managementUrl}/refresh?accept=drifted&#39;`);
+});
+
+test.each([
+  [
+    { BANK_FIELDS: 'code,name', BANK_REQUIRED_FIELDS: 'code' },
+    ['1', '"a"', '{"name":"A"}', '{"code":{},"name":"A"}', '{"code":9007199254740993}'],
+    '2 not JSON objects, 1 without a field of BANK_REQUIRED_FIELDS, ' +
+      '1 with an object in a field of BANK_FIELDS, ' +
+      '1 with a number that browsers would read as another one.',
+  ],
+  [
+    { BANK_FIELDS: '' },
+    ['{}', '{"a":{"__proto__":1}}', '{"code":"1"}', '{"code":"1"}'],
+    '1 without a value in any published field, 1 with the key __proto__, ' +
+      '1 identical to an earlier entry.',
+  ],
+])('with %j it says why entries were rejected', async (env, entries, reasons) => {
+  const banks = makeBanks(100).map((bank) => JSON.stringify(bank));
+  const before: NonNullable<RigOptions['before']> = (emulator) =>
+    emulator.respondWith((_req, res) =>
+      res.setHeader('content-type', 'application/json').end(`[${[...banks, ...entries].join()}]`),
+    );
+  rig = await startLoadedRig({ env, before });
+  expect(await page()).toContain(`The provider sent entries that cannot be published: ${reasons}`);
+});
+
+test.each([
+  [-1, '0 s'],
+  [119_499, '119 s'],
+  [119_500, '2 min'],
+  [150_000, '3 min'],
+  [59.5 * 60_000 - 501, '59 min'],
+  [59.5 * 60_000, '1 h'],
+  [HOUR_MS + 60_000, '1 h 1 min'],
+  [48 * HOUR_MS - 31_000, '47 h 59 min'],
+  [48 * HOUR_MS, '2 d'],
+  [73.5 * HOUR_MS, '3 d 1 h'],
+])('a time span of %d ms is shown as %s', (ms, shown) => {
+  expect(formatDuration(ms).replaceAll('\u00A0', ' ')).toBe(shown);
+});
+
+test('whatever is put into the page is text', () => {
+  expect(toHtml`<b>${`<&"'>`}</b>`.html).toBe('<b>&#60;&#38;&#34;&#39;&#62;</b>');
 });
 
 /** On both ports. */
