@@ -6,7 +6,7 @@ import { createChooseResponse, type Found } from '../../../src/http/banks/respon
 import { createManualClock } from '../../helpers/manual-clock.ts';
 import { openRaw } from '../../helpers/raw-http.ts';
 import { startRig, type Rig } from '../../helpers/rig.ts';
-import { waitUntil } from '../../helpers/wait-until.ts';
+import { eventually, waitUntil } from '../../helpers/wait-until.ts';
 
 // Requests that find no list wait for the load, and Cache-Status and a metric tell of it; and what
 // tells of a changed list.
@@ -15,6 +15,8 @@ let rig: Rig;
 const calls: ServerResponse[] = [];
 const holdCalls = (emulator: Emulator) => emulator.respondWith((_req, res) => void calls.push(res));
 
+/** For so long at least. */
+const WAIT_MS = 20;
 /** Two requests of which the provider answers the one call only once they wait. */
 const waitForTwo = async (answerCall: (res: ServerResponse) => void): Promise<Response[]> => {
   const waiting = [fetch(`${rig.url}/banks`), fetch(`${rig.url}/banks`)];
@@ -22,6 +24,8 @@ const waitForTwo = async (answerCall: (res: ServerResponse) => void): Promise<Re
   await waitUntil('a call to the provider', () => calls.length, Boolean);
   for (let others = 0; others < 3; others += 1) await fetch(`${rig.url}/healthz`);
   expect(calls).toHaveLength(1);
+  const waitingMs = performance.now();
+  await eventually(() => performance.now() - waitingMs > WAIT_MS);
   for (const res of calls.splice(0)) answerCall(res);
   return Promise.all(waiting);
 };
@@ -52,20 +56,34 @@ test('requests that wait for a list say so and whether they share a load, and ar
       .map(({ headers }) => String(headers.get('cache-status')))
       .toSorted();
   const shared = 'banks-bff; fwd=miss; collapsed; ttl=3600';
+  const beganMs = performance.now();
   expect(await cacheStatuses()).toEqual([shared, shared]);
   await expectWaits(2, 0);
+  // In milliseconds in the log, and in seconds in the metric.
+  const logged = rig.log().matchAll(/"path":"\/banks".*"durationMs":([\d.]+)/g);
+  const [first = 0, second = 0] = [...logged].map(([, durationMs]) => Number(durationMs));
+  expect(Math.min(first, second)).toBeGreaterThan(WAIT_MS);
+  expect(first + second).toBeLessThan(2 * (performance.now() - beganMs));
+  const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
+  const [, sum] = /_sum\{route="\/banks",method="GET",status="2xx"\} (\S+)/.exec(metrics) ?? [];
+  expect(Number(sum)).toBeCloseTo((first + second) / 1_000);
   // The machine slept until the list had expired: the first request causes the load.
   rig.clock.skip(30 * 86_400_000);
   expect(await cacheStatuses()).toEqual([shared, 'banks-bff; fwd=miss; ttl=3600']);
   await expectWaits(4, 0);
 });
 
-test('requests that wait in vain are counted, and those that are told at once are not', async () => {
+test('requests that wait in vain are counted, those that are told at once are not, and those of the next attempt are', async () => {
   rig = await startRig({ before: holdCalls });
   const answers = await waitForTwo((res) => res.writeHead(503).end());
   expect(answers.map(({ status }) => status)).toEqual([503, 503]);
   expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
   await expectWaits(0, 2);
+  // The next attempt begins before somebody asks.
+  rig.clock.next();
+  const served = await waitForTwo(sendList);
+  expect(served.map(({ status }) => status)).toEqual([200, 200]);
+  await expectWaits(2, 2);
 });
 
 test('a client that goes away while it waits was not served', async () => {
