@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
-import { signOfPages } from '../../src/doctor/survey.ts';
+import { size } from '../../src/doctor/report.ts';
+import { findLists, signOfPages } from '../../src/doctor/survey.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { closeLater } from '../helpers/close-later.ts';
@@ -462,4 +463,26 @@ test.each<[link: string | undefined, answer: unknown, sign: string | undefined]>
   [undefined, { data: entries(50) }, undefined],
 ])('Link: %s beside %j is this sign of pages: %j', (link, answer, sign) => {
   expect(signOfPages(link, answer)).toBe(sign);
+});
+
+test.each<[answer: unknown, paths: string[]]>([
+  [{ data: [] }, ['data']],
+  [{ a: { b: { c: [1] } } }, ['a.b.c']],
+  // Deeper ones are not looked for.
+  [{ a: { b: { c: { d: [1] } } } }, []],
+  // Objects are more like banks than texts are, and more of them more so.
+  [{ a: ['x', 'y', 'z'], b: [{}], c: { d: [{}, {}] } }, ['c.d', 'b', 'a']],
+  [{ 'a,b': [{}] }, []],
+  [[{}], []],
+])('in %j the list may be at %j', (answer, paths) => {
+  expect(findLists(answer)).toEqual(paths);
+});
+
+test.each([
+  [1_023, '1023 bytes'],
+  [1_024, '1.0 kB'],
+  [1_048_575, '1024.0 kB'],
+  [1_572_864, '1.5 MB'],
+])('%d bytes are shown as %s', (bytes, shown) => {
+  expect(size(bytes)).toBe(shown);
 });
