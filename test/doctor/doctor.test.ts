@@ -269,6 +269,13 @@ test.each([
   expect(report.text).not.toContain('raise PROVIDER_MAX_BODY');
 });
 
+test('of what is in an object that should be published, eight paths are named', async () => {
+  const parts = Array.from({ length: 9 }, (_, index) => [`part${index}`, index]);
+  const banks = [{ code: '1', ids: Object.fromEntries(parts) }];
+  const { text } = await diagnose(await emulate({ banks }), { BANK_FIELDS: 'code,ids' });
+  expect(text).toMatch(/it has ids\.part0, .*ids\.part7$/m);
+});
+
 test('entries without any published value are not counted as the same content', async () => {
   const banks = [...makeBanks(50), ...[1, 2, 3].map((other) => ({ other }))];
   const { text } = await diagnose(await emulate({ banks }));
