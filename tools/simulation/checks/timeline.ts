@@ -206,7 +206,9 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     // What a process read while its first list was loaded cannot be told from here.
     const isUnknown =
       !before && refreshes.some(({ accepts, atMs }) => accepts.length > 0 && atMs < deliveredAtMs);
-    const inherited = before ? decisions.get(before) : isUnknown ? UNKNOWN_DECISION : undefined;
+    // Each such list may follow another decision.
+    const unknown = isUnknown ? { ...UNKNOWN_DECISION } : undefined;
+    const inherited = before ? decisions.get(before) : unknown;
     const current = servedBefore(call);
     const acceptance = acceptanceOf(call);
     const decision = acceptance
