@@ -38,7 +38,7 @@ export const createListCommit = (options: ListCommitOptions) => {
   const writeThenTake = async (
     list: CachedList,
     previous: CachedList | undefined,
-    retryAfterMs: number,
+    retryAfterLeftMs: () => number,
   ): Promise<boolean> => {
     const cached = cache.get();
     if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
@@ -52,7 +52,7 @@ export const createListCommit = (options: ListCommitOptions) => {
       return false;
     }
     const isTaken = keeper.take({ ...known, version }, previous);
-    await lease.end(retryAfterMs);
+    await lease.end(retryAfterLeftMs());
     return isTaken;
   };
 
@@ -74,13 +74,13 @@ export const createListCommit = (options: ListCommitOptions) => {
   return async (
     list: CachedList,
     previous: CachedList | undefined,
-    { isForOperator, retryAfterMs }: CommitDetails,
+    { isForOperator, retryAfterLeftMs }: CommitDetails,
   ): Promise<boolean> => {
     /* oxlint-disable no-await-in-loop -- one write after the other */
     for (let attempt = 0; cache.get()?.id === previous?.id; attempt += 1) {
       if (!isWrittenFirst()) return takeThenWrite(list, previous, isForOperator);
       if (attempt === MAX_ATTEMPTS) return false;
-      if (await inTurn(() => writeThenTake(list, previous, retryAfterMs))) return true;
+      if (await inTurn(() => writeThenTake(list, previous, retryAfterLeftMs))) return true;
       if (store.isAvailable()) await synchronize();
     }
     /* oxlint-enable no-await-in-loop */

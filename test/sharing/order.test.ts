@@ -439,6 +439,37 @@ describeWithRedis('with a real Redis', () => {
       });
   });
 
+  test('a Retry-After that comes just before a list is written holds for who starts later too', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const connection = await connectionToCut();
+    const one = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start({ env });
+    let answer: (() => void) | undefined;
+    provider.respondWith((_req, res) => {
+      provider.respondWith(undefined);
+      answer = () => {
+        res.setHeader('content-type', 'application/json');
+        res.end(JSON.stringify(makeBanks(500)));
+      };
+    });
+    const refreshed = one.service.list.refresh();
+    await eventually(() => answer !== undefined);
+    connection.hold();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    // The message of it arrives, and what Redis has is asked for before the list can be written.
+    await eventually(connection.isHolding);
+    answer?.();
+    for (let exchange = 0; exchange < 1_000; exchange += 1) await redis.command('PING');
+    connection.release();
+    expect(await refreshed).toBeUndefined();
+    await eventually(() => countIn(two) === 500);
+    const late = await start({ env });
+    for (const rig of [one, two, late])
+      await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
+  });
+
   test('requests are answered at once if the list expires before a Retry-After is over', async () => {
     const { one, two, three, slow } = await rateLimitedDuringALoad({ CACHE_MAX_STALE: '20s' });
     clock.advance(1);

@@ -41,8 +41,11 @@ export interface Fleet {
 export interface CommitDetails {
   /** An operator waits for it: the store is waited for in any case. */
   readonly isForOperator: boolean;
-  /** What is left of a `Retry-After` that came while the list was loaded, in milliseconds. */
-  readonly retryAfterMs: number;
+  /**
+   * What is left of a `Retry-After` that came while the list was loaded, in milliseconds, by what
+   * the store has told until now.
+   */
+  readonly retryAfterLeftMs: () => number;
 }
 
 /** The right to make the next request. */

@@ -70,7 +70,7 @@ export const createListLoad = (
     const list = await request(operator, previous, limitMs);
     const isTaken = await fleet.commit(list, previous, {
       isForOperator: operator !== undefined,
-      retryAfterMs: nextLoad.retryAfterLeftMs(),
+      retryAfterLeftMs: nextLoad.retryAfterLeftMs,
     });
     signal.throwIfAborted();
     if (!isTaken) return false;

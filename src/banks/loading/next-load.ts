@@ -91,22 +91,28 @@ export const createNextLoad = (options: NextLoadOptions) => {
     return isLoading ? loadTimeoutMs / 2 : 0;
   };
 
+  /**
+   * Notes when the lease of another replica is first seen, and adopts the failure that is in it,
+   * once.
+   */
+  const followOthers = (): void => {
+    const lease = fleet.lease();
+    if (lease && !lease.isOwn && othersLease?.id !== lease.id)
+      othersLease = { id: lease.id, seenAtMs: clock.monotonicMs() };
+    if (!lease?.failure || lease.failure.id === failureId || isOutdated(lease.failure)) return;
+    adoptFailure(lease, lease.failure);
+  };
+
   return {
     plan,
     dueInMs,
-    retryAfterLeftMs: retryAfter.leftMs,
-    retryAfterCause: retryAfter.cause,
-    /**
-     * Notes when the lease of another replica is first seen, and adopts the failure that is in it,
-     * once.
-     */
-    followOthers: (): void => {
-      const lease = fleet.lease();
-      if (lease && !lease.isOwn && othersLease?.id !== lease.id)
-        othersLease = { id: lease.id, seenAtMs: clock.monotonicMs() };
-      if (!lease?.failure || lease.failure.id === failureId || isOutdated(lease.failure)) return;
-      adoptFailure(lease, lease.failure);
+    /** Milliseconds for which the provider is still to be left alone. */
+    retryAfterLeftMs: (): number => {
+      followOthers();
+      return retryAfter.leftMs();
     },
+    retryAfterCause: retryAfter.cause,
+    followOthers,
     /** Milliseconds for which another replica has the right to make the next request. */
     othersTurnMs: (): number => {
       const lease = fleet.lease();
