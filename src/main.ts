@@ -21,6 +21,10 @@ process.on('SIGUSR1', () => undefined);
 // are allowed.
 process.on('SIGUSR2', () => undefined);
 
+// Express would print each request with its query, past the redaction. It reads this when it loads.
+// oxlint-disable-next-line node/no-process-env -- nothing else may see it
+delete process.env['DEBUG'];
+
 // Loaded only now: as process 1 of a container the process does not even get a signal that it does
 // not listen for.
 const { LAST_LINES_MS, parseCommandLine, USAGE } = await import('./commands/command-line.ts');

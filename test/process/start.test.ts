@@ -145,6 +145,13 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
   expect(output()).not.toMatch(/SECRET|^ +at /m);
 });
 
+test('DEBUG does not make libraries print requests', async () => {
+  const service = await start({ DEBUG: '*' });
+  await fetch(`${service.url}/nothing?SECRET-QUERY`);
+  await eventually(() => service.written().includes('"path":"/nothing"'));
+  expect(service.written()).not.toContain('SECRET-QUERY');
+});
+
 test('a .env that is another file is refused, with its first problems', async () => {
   writeFileSync(inFolder('.env'), 'not a variable\n'.repeat(4_000));
   const garbage = run({});
