@@ -178,7 +178,7 @@ const identify = ({ headers }: Pick<RequestHead, 'headers'>): string => {
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
 
-/** The trace-id of a well-formed `traceparent` header. */
+/** The trace-id of a well-formed `traceparent` header; `ff` is no version of one. */
 const traceIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefined => {
   const value = headers['traceparent'];
   return typeof value === 'string' ? TRACE_PARENT.exec(value)?.[1] : undefined;
@@ -188,7 +188,8 @@ const traceIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefine
  * W3C Trace Context section 3.2: version, trace-id, parent-id, flags. An all-zero trace-id is
  * invalid.
  */
-const TRACE_PARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/;
+const TRACE_PARENT =
+  /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/;
 
 /**
  * {@link PROBES} come every few seconds from every side: their successes would be most of the log.

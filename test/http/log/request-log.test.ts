@@ -69,6 +69,29 @@ test.each(['on', 'off'])(
 );
 
 test.each(['on', 'off'])(
+  'with HOT_PATH=%s a traceparent gives the trace id, unless its version is the one that is forbidden',
+  async (onOrOff) => {
+    rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+    for (const version of ['00', 'ff', 'fe'])
+      await fetch(`${rig.url}/banks`, {
+        headers: {
+          'X-Request-Id': version,
+          traceparent: `${version}-${traceId}-00f067aa0ba902b7-01`,
+        },
+      });
+    const lines = (): unknown[] =>
+      (rig.log().match(/.*"msg":"request".*/g) ?? []).map((line): unknown => JSON.parse(line));
+    await eventually(() => lines().length === 3);
+    expect(lines()).toEqual([
+      expect.objectContaining({ requestId: '00', traceId }),
+      expect.not.objectContaining({ traceId }),
+      expect.objectContaining({ requestId: 'fe', traceId }),
+    ]);
+  },
+);
+
+test.each(['on', 'off'])(
   'with HOT_PATH=%s the line of a request has the bytes of the content that was sent',
   async (onOrOff) => {
     rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
