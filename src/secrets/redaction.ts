@@ -47,11 +47,15 @@ export const createRedaction = () => {
       ),
     /**
      * The origin of a secret that a name or a text in `json` contains, in any of its {@link
-     * encodedForms}. Undefined where there is none, or one of fewer than {@link SHORTEST_ECHO}
+     * encodedForms}, also where any of their characters are percent-encoded. Undefined where there is none, or one of fewer than {@link SHORTEST_ECHO}
      * characters.
      */
-    findEcho: (json: string): string | undefined =>
-      echoes.find(([, forms]) => forms.some((form) => json.includes(form)))?.[0],
+    findEcho: (json: string): string | undefined => {
+      const texts = [json, ...decodings(json)];
+      return echoes.find(([, forms]) =>
+        forms.some((form) => texts.some((text) => text.includes(form))),
+      )?.[0];
+    },
   };
 };
 
@@ -79,6 +83,17 @@ const echoFormsOf = (secret: string): readonly string[] =>
     : [...new Set(encodedForms(secret).map(escapeForJson))].filter(
         ({ length }) => length >= SHORTEST_ECHO,
       );
+
+/** What is percent-encoded in a text of JSON, decoded once, and again what that gives. */
+const decodings = (json: string): readonly string[] => {
+  const once = decodePercent(json);
+  return once === json ? [] : [once, decodePercent(once)];
+};
+
+const decodePercent = (json: string): string =>
+  json.replaceAll(/(?:%[\da-f]{2})+/gi, (codes) =>
+    escapeForJson(Buffer.from(codes.replaceAll('%', ''), 'hex').toString()),
+  );
 
 /**
  * Replaces the forms in a text, longer ones first. An ordinary line costs one search, for their
