@@ -139,11 +139,37 @@ const redactLine = (line: string, redact: Redact): string => {
   const redacted = redact(line);
   if (redacted === line) return line;
   try {
-    return `${JSON.stringify(redactValue(JSON.parse(line), redact))}\n`;
+    const members = Object.entries<unknown>(JSON.parse(line)).map(([name, value]) => [
+      OWN_NAMES.has(name) ? name : redact(name),
+      LOGGERS_NAMES.has(name) ? value : redactValue(value, redact),
+    ]);
+    return `${JSON.stringify(Object.fromEntries(members))}\n`;
   } catch {
     return redacted;
   }
 };
+
+/** The members whose values the logger itself writes. */
+const LOGGERS_NAMES = new Set(['level', 'severity', 'time']);
+
+/**
+ * Names by which programs that read the log find what they look for. A token endpoint may grant a
+ * token that is one of them.
+ */
+const OWN_NAMES = new Set([
+  ...LOGGERS_NAMES,
+  'requestId',
+  'traceId',
+  'method',
+  'path',
+  'statusCode',
+  'durationMs',
+  'bytes',
+  'ip',
+  'msg',
+  'kind',
+  'code',
+]);
 
 const redactValue = (value: unknown, redact: Redact): unknown => {
   if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));

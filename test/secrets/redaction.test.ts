@@ -177,3 +177,22 @@ test('a text or line of exactly the largest length is kept, a longer one is not'
     `{"level":40,"severity":"WARNING","msg":"log: a line of ${MAX_TEXT_CHARS + start.length + 14} characters was left out"}\n`,
   ]);
 });
+
+test.each(['severity', 'requestId', 'statusCode', 'durationMs', '2026-11-2'])(
+  'the secret %j takes neither the names nor the time from a line',
+  (secret) => {
+    const redaction = createRedaction();
+    redaction.addSecret('TOKEN', secret);
+    const own = { level: 40, severity: 'WARNING', time: '2026-11-21T10:00:00.000Z' };
+    const request = { requestId: 'id', method: 'GET', statusCode: 502, durationMs: 1 };
+    const lines: string[] = [];
+    redacting({ write: (line) => void lines.push(line) }, redaction).write(
+      JSON.stringify({ ...own, ...request, [`x${secret}`]: `Bearer ${secret}` }),
+    );
+    expect(JSON.parse(lines.join(''))).toEqual({
+      ...own,
+      ...request,
+      'x[redacted]': 'Bearer [redacted]',
+    });
+  },
+);
