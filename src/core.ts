@@ -3,6 +3,7 @@ import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
 import { LoadError } from './banks/load-error.ts';
 import { createSoleReplica } from './banks/loading/fleet.ts';
 import { createRenewal } from './banks/loading/renewal.ts';
+import { createRetryAfter, type RetryAfter } from './banks/loading/retry-after.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
 import { secretCheckIn, type Config } from './config/config.ts';
@@ -64,13 +65,20 @@ export const createCore = (config: Config, options: CoreOptions) => {
       if ('list' in event) snapshot?.save(event.list);
     },
   });
-  const redisFleet = createFleet(config, saving, keeper, secrets, options);
+  const retryAfter = createRetryAfter({
+    loadTimeoutMs: config.provider.timeoutMs,
+    ttlMs: config.cache.ttlMs,
+    keeper,
+    clock,
+  });
+  const redisFleet = createFleet(config, saving, keeper, retryAfter, secrets, options);
   const renewal = createRenewal({
     load: provider.load,
     loadTimeoutMs: config.provider.timeoutMs,
     ttlMs: config.cache.ttlMs,
     keeper,
     fleet: redisFleet ?? createSoleReplica(keeper),
+    retryAfter,
     clock,
     random,
   });
@@ -193,6 +201,7 @@ const createFleet = (
   { cache, provider }: Config,
   { signing, envelope }: Saving,
   keeper: ListKeeper,
+  retryAfter: RetryAfter,
   secrets: SecretFiles,
   { clock, ioClock = clock, random, loadRedisClient, emit }: CoreOptions,
 ) => {
@@ -225,6 +234,7 @@ const createFleet = (
   return createRedisFleet({
     store,
     keeper,
+    retryAfter,
     loadTimeoutMs: provider.timeoutMs,
     // A token file is this replica's own; a token endpoint is the same for all.
     unsharedFailures:

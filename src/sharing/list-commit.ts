@@ -1,6 +1,5 @@
 import { confirmDecisions, type CachedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
-import type { CommitDetails } from '../banks/loading/fleet.ts';
 import { isSaved } from '../banks/order.ts';
 import { nextVersion } from './list-exchange.ts';
 import type { RedisStore } from './redis-store.ts';
@@ -38,7 +37,6 @@ export const createListCommit = (options: ListCommitOptions) => {
   const writeThenTake = async (
     list: CachedList,
     previous: CachedList | undefined,
-    retryAfterLeftMs: () => number,
   ): Promise<boolean> => {
     const cached = cache.get();
     if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
@@ -52,7 +50,7 @@ export const createListCommit = (options: ListCommitOptions) => {
       return false;
     }
     const isTaken = keeper.take({ ...known, version }, previous);
-    await lease.end(retryAfterLeftMs());
+    await lease.end();
     return isTaken;
   };
 
@@ -74,13 +72,13 @@ export const createListCommit = (options: ListCommitOptions) => {
   return async (
     list: CachedList,
     previous: CachedList | undefined,
-    { isForOperator, retryAfterLeftMs }: CommitDetails,
+    isForOperator: boolean,
   ): Promise<boolean> => {
     /* oxlint-disable no-await-in-loop -- one write after the other */
     for (let attempt = 0; cache.get()?.id === previous?.id; attempt += 1) {
       if (!isWrittenFirst()) return takeThenWrite(list, previous, isForOperator);
       if (attempt === MAX_ATTEMPTS) return false;
-      if (await inTurn(() => writeThenTake(list, previous, retryAfterLeftMs))) return true;
+      if (await inTurn(() => writeThenTake(list, previous))) return true;
       if (store.isAvailable()) await synchronize();
     }
     /* oxlint-enable no-await-in-loop */

@@ -80,7 +80,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
     if (!(await store.writeList(list, next))) return AGAIN;
     keeper.markSaved(list, next);
-    if (cache.freshForMs() > 0) await lease.end(0);
+    if (cache.freshForMs() > 0) await lease.end();
     return DONE;
   };
 

@@ -1,5 +1,7 @@
+import type { ListKeeper } from '../banks/list-keeper.ts';
 import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { NewFailure, SharedFailure } from '../banks/loading/fleet.ts';
+import type { RetryAfter } from '../banks/loading/retry-after.ts';
 import { monotonic, type Clock, type MonotonicMs } from '../clock.ts';
 import type { LeaseWrite, RedisStore } from './redis-store.ts';
 import { ENDED } from './saved-lease.ts';
@@ -10,6 +12,8 @@ import { ENDED } from './saved-lease.ts';
 
 export interface SharedLeaseOptions {
   readonly store: Pick<RedisStore, 'lease' | 'version' | 'writeLease'>;
+  readonly retryAfter: Pick<RetryAfter, 'leftMs'>;
+  readonly keeper: Pick<ListKeeper, 'failures'>;
   /** The longest time that a load can take, in milliseconds. */
   readonly loadTimeoutMs: number;
   /** Failures that say nothing of the other replicas: they are not shared. */
@@ -26,7 +30,7 @@ const WRITE_MS = 500;
 export type SharedLease = ReturnType<typeof createSharedLease>;
 
 export const createSharedLease = (options: SharedLeaseOptions) => {
-  const { store, loadTimeoutMs, unsharedFailures, clock } = options;
+  const { store, retryAfter, keeper, loadTimeoutMs, unsharedFailures, clock } = options;
   const after = (delayMs: number): MonotonicMs => monotonic(clock.monotonicMs() + delayMs);
 
   /** Ends the lease of this replica, if it has one for a load. What the others know holds on. */
@@ -52,13 +56,16 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       });
     },
     /**
-     * There is a fresh list: nobody makes a request, and nobody waits after a failure.
-     * @param retryAfterMs for which the provider is to be left alone nevertheless
+     * There is a fresh list: nobody makes a request, and nobody waits after a failure, except for a
+     * `Retry-After` that is in force nevertheless.
      */
-    end: async (retryAfterMs: number): Promise<void> => {
+    end: async (): Promise<void> => {
       const lease = store.lease();
       if (!lease || (lease.isLoading && !lease.isOwn)) return;
       const { failure } = lease;
+      // The last look may have found a failure that this replica has not adopted yet.
+      const isNew = failure !== undefined && !keeper.failures.isNewestShared(failure.id);
+      const retryAfterMs = isNew ? failure.askedForMs : retryAfter.leftMs();
       const isWaiting = retryAfterMs > 0 && failure !== undefined;
       await store.writeLease(
         isWaiting ? { heldUntilMs: after(retryAfterMs), isLoading: false, failure } : ENDED,

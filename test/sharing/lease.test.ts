@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Emulator } from '../../emulator/emulator.ts';
+import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
@@ -34,11 +35,12 @@ const start = (options?: RigOptions): Promise<Rig> => startLoadedRig(optionsOf(o
 const alone = (): RigOptions => ({ clock: createManualClock() });
 
 /** The next answer of the provider has this status, and is sent when the test says so. */
-const holdBack = (status: number) => {
+const holdBack = (status: number, body?: unknown) => {
   let send: (() => void) | undefined;
   provider.respondWith((_req, res) => {
     provider.respondWith(undefined);
-    send = () => void res.writeHead(status).end();
+    send = () =>
+      void res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   return { isAsked: (): boolean => send !== undefined, send: (): void => send?.() };
 };
@@ -100,6 +102,22 @@ describeWithRedis('with a real Redis', () => {
     clock.skip(MINUTE);
     const late = await start();
     expect(Math.round(late.service.list.status().nextLoadInMs / MINUTE)).toBe(9);
+  });
+
+  test('a Retry-After that comes just before the first list holds, also for who starts later', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const answer = holdBack(200, makeBanks(3));
+    const one = await openRig(optionsOf({ env }));
+    await eventually(answer.isAsked);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const two = await openRig(optionsOf({ env }));
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.skip(1);
+    answer.send();
+    await eventually(() => one.service.list.status().isShared === true);
+    const late = await start({ env });
+    for (const rig of [one, two, late])
+      await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
   });
 
   test("without a list, an operator's attempts do not lengthen the minute of a Retry-After", async () => {

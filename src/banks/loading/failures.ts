@@ -21,6 +21,8 @@ export interface FailingLoads {
 
 export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
+  /** Of the newest failure that the replicas have shared, as far as this one knows. */
+  let newestSharedId: string | undefined;
   return {
     /** A load of this replica failed. */
     add: (failure: LoadError): void => {
@@ -32,8 +34,13 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
         lastFailure: { kind: failure.kind, atMs },
       };
     },
+    /** The newest failure of this replica is shared with the others. */
+    share: (id: string): void => void (newestSharedId = id),
+    /** Whether no newer failure has been shared. */
+    isNewestShared: (id: string): boolean => id === newestSharedId,
     /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
-    addShared: (failure: LoadError, attempts: number, failingForMs: number): void => {
+    addShared: (id: string, failure: LoadError, attempts: number, failingForMs: number): void => {
+      newestSharedId = id;
       const atMs = clock.wallMs();
       current = {
         failure,

@@ -23,12 +23,13 @@ export interface Fleet {
   /**
    * Takes a list that was loaded while `previous` was cached, and saves it: where the store can be
    * reached and there is something to serve, only if no other replica has saved one meanwhile.
+   * @param isForOperator an operator waits for it: the store is waited for in any case
    * @returns whether it was taken
    */
   commit(
     list: CachedList,
     previous: CachedList | undefined,
-    details: CommitDetails,
+    isForOperator: boolean,
   ): Promise<boolean>;
   /**
    * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
@@ -36,16 +37,6 @@ export interface Fleet {
    *   0 where none did
    */
   fail(failure: NewFailure, waitMs: number): Promise<number>;
-}
-
-export interface CommitDetails {
-  /** An operator waits for it: the store is waited for in any case. */
-  readonly isForOperator: boolean;
-  /**
-   * What is left of a `Retry-After` that came while the list was loaded, in milliseconds, by what
-   * the store has told until now.
-   */
-  readonly retryAfterLeftMs: () => number;
 }
 
 /** The right to make the next request. */

@@ -68,10 +68,7 @@ export const createListLoad = (
   ): Promise<boolean> => {
     const previous = cache.get();
     const list = await request(operator, previous, limitMs);
-    const isTaken = await fleet.commit(list, previous, {
-      isForOperator: operator !== undefined,
-      retryAfterLeftMs: nextLoad.retryAfterLeftMs,
-    });
+    const isTaken = await fleet.commit(list, previous, operator !== undefined);
     signal.throwIfAborted();
     if (!isTaken) return false;
     failures.clear();

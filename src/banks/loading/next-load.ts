@@ -3,7 +3,7 @@ import { monotonic, type MonotonicMs } from '../../clock.ts';
 import { isAcceptance } from '../guard/guard.ts';
 import { LoadError, type LoadErrorKind } from '../load-error.ts';
 import type { Fleet, Lease, NewFailure, SharedFailure } from './fleet.ts';
-import { createRetryAfter, type RetryAfterOptions } from './retry-after.ts';
+import type { RetryAfter, RetryAfterOptions } from './retry-after.ts';
 import {
   longestWaitMs,
   renewalDelayMs,
@@ -17,6 +17,7 @@ import {
 
 export interface NextLoadOptions extends RetryAfterOptions {
   readonly fleet: Fleet;
+  readonly retryAfter: RetryAfter;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
 }
@@ -30,12 +31,9 @@ interface Plan {
 export type NextLoad = ReturnType<typeof createNextLoad>;
 
 export const createNextLoad = (options: NextLoadOptions) => {
-  const { loadTimeoutMs, ttlMs, keeper, fleet, clock, random } = options;
+  const { loadTimeoutMs, ttlMs, keeper, fleet, retryAfter, clock, random } = options;
   const { cache, failures } = keeper;
   let planned: Plan = { cause: undefined, dueAtMs: clock.monotonicMs() };
-  const retryAfter = createRetryAfter(options);
-  /** The newest failure, of this replica or adopted from another one. */
-  let failureId = '';
   /** The newest lease of another replica, and when it was first seen. */
   let othersLease: { readonly id: string; readonly seenAtMs: MonotonicMs } | undefined;
 
@@ -69,10 +67,9 @@ export const createNextLoad = (options: NextLoadOptions) => {
     { heldUntilMs, isLoading }: Lease,
     { id, kind, attempts, failingForMs, askedForMs }: SharedFailure,
   ): void => {
-    failureId = id;
     const nowMs = clock.monotonicMs();
     const error = new LoadError(kind, 'the load of another replica failed');
-    failures.addShared(error, attempts, failingForMs);
+    failures.addShared(id, error, attempts, failingForMs);
     const spreadMs = random() * fleet.handoverMs;
     // With nothing to serve its bound counts from when it came: its owner waits no longer either.
     const emptyForMs = isLoading ? undefined : Math.max(0, heldUntilMs - nowMs);
@@ -91,28 +88,22 @@ export const createNextLoad = (options: NextLoadOptions) => {
     return isLoading ? loadTimeoutMs / 2 : 0;
   };
 
-  /**
-   * Notes when the lease of another replica is first seen, and adopts the failure that is in it,
-   * once.
-   */
-  const followOthers = (): void => {
-    const lease = fleet.lease();
-    if (lease && !lease.isOwn && othersLease?.id !== lease.id)
-      othersLease = { id: lease.id, seenAtMs: clock.monotonicMs() };
-    if (!lease?.failure || lease.failure.id === failureId || isOutdated(lease.failure)) return;
-    adoptFailure(lease, lease.failure);
-  };
-
   return {
     plan,
     dueInMs,
-    /** Milliseconds for which the provider is still to be left alone. */
-    retryAfterLeftMs: (): number => {
-      followOthers();
-      return retryAfter.leftMs();
-    },
     retryAfterCause: retryAfter.cause,
-    followOthers,
+    /**
+     * Notes when the lease of another replica is first seen, and adopts the failure that is in it,
+     * once.
+     */
+    followOthers: (): void => {
+      const lease = fleet.lease();
+      if (lease && !lease.isOwn && othersLease?.id !== lease.id)
+        othersLease = { id: lease.id, seenAtMs: clock.monotonicMs() };
+      const failure = lease?.failure;
+      if (!failure || failures.isNewestShared(failure.id) || isOutdated(failure)) return;
+      adoptFailure(lease, failure);
+    },
     /** Milliseconds for which another replica has the right to make the next request. */
     othersTurnMs: (): number => {
       const lease = fleet.lease();
@@ -131,9 +122,10 @@ export const createNextLoad = (options: NextLoadOptions) => {
     shareFailure: async (failure: LoadError): Promise<void> => {
       const { failure: newest, failing } = failures.current();
       if (!failing || failure !== newest) return;
-      failureId = randomUUID();
+      const id = randomUUID();
+      failures.share(id);
       const shared: NewFailure = {
-        id: failureId,
+        id,
         kind: failure.kind,
         attempts: failing.attempts,
         failingForMs: Math.max(0, Math.round(clock.wallMs() - failing.sinceMs)),

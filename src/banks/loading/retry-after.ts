@@ -22,6 +22,8 @@ interface Asked {
   readonly cause: LoadError;
 }
 
+export type RetryAfter = ReturnType<typeof createRetryAfter>;
+
 export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryAfterOptions) => {
   const { cache } = keeper;
   let asked: Asked | undefined;
