@@ -60,10 +60,17 @@ const ACTIONS = {
       refreshesAfterMs: fc.option(apartMs),
     },
   },
-  /** One replica is told to wait while a slow answer is on its way to another one. */
+  /**
+   * One replica is told to wait while a slow answer is on its way to another one; an operator may
+   * ask that one again, which ends the wait.
+   */
   'limit meanwhile': {
     weight: 1,
-    having: { retryAfterS: fc.constantFrom(120, 20_000), isRestarted: fc.boolean() },
+    having: {
+      retryAfterS: fc.constantFrom(120, 20_000),
+      isRestarted: fc.boolean(),
+      isAskedAgain: fc.boolean(),
+    },
   },
   /**
    * All is lost but the disk of one replica, which starts last; the provider may be down. The first

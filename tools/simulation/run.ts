@@ -138,7 +138,7 @@ export const run = async (
       inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => ACCEPTANCES));
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
     },
-    'limit meanwhile': ({ retryAfterS, isRestarted }, machine) => {
+    'limit meanwhile': ({ retryAfterS, isRestarted, isAskedAgain }, machine) => {
       const other = machines[(machine.index + 1) % machines.length] ?? machine;
       perform['provider slow'](
         { type: 'provider slow', ms: 1_500, isDeaf: false, forMs: 300 },
@@ -158,6 +158,7 @@ export const run = async (
         ),
       );
       operate(400, other, () => []);
+      if (isAskedAgain) operate(20 * SECOND, machine, () => []);
       if (isRestarted)
         world.later(10 * SECOND, director, 'restart', () => {
           if (!isHealed) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
@@ -315,11 +316,16 @@ export const run = async (
     for (const life of lives()) if (isAwake(life)) void visit(surroundings, life);
     world.later(tickMs, director, 'tick', tick);
   };
+  /** Just before an operator accepts, another one may ask for what is refused. */
+  const accept = (life: Life): void => {
+    if (world.luck('operators') < 0.3) void refresh(surroundings, life, []);
+    void refresh(surroundings, life, ACCEPTANCES);
+  };
   /** An operator is told that a replica refuses the provider's list, and accepts it there. */
   const attend = (attentionMs: number): void =>
     void world.later((0.5 + world.luck('attention')) * attentionMs, director, 'an alert', () => {
       const life = lives().find((each) => isAwake(each) && isRefused(each));
-      if (life && !isHealed) void refresh(surroundings, life, ACCEPTANCES);
+      if (life && !isHealed) accept(life);
       attend(attentionMs);
     });
   const heal = (): void => {
@@ -357,7 +363,7 @@ export const run = async (
     machines.forEach((machine, index) =>
       world.later(index * 5 * SECOND, director, 'an operator comes', () => {
         const { life } = machine;
-        if (life && isRefused(life)) void refresh(surroundings, life, ACCEPTANCES);
+        if (life && isRefused(life)) accept(life);
         else if (life && isImpatient && index === 0) void refresh(surroundings, life, []);
       }),
     );
