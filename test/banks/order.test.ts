@@ -3,26 +3,15 @@ import {
   chooseList,
   NO_VERSION,
   versionFollowing,
-  type OrderedList,
   type ListVersion,
-  type SeriesVersion,
+  type OrderedList,
 } from '../../src/banks/order.ts';
 import { monotonic } from '../../src/clock.ts';
+import { versionAt } from '../helpers/list-version.ts';
 
 // The order of lists, where the shared store has lost what it had, once or many times.
 
-const at = (
-  series: string,
-  number: number,
-  former: readonly SeriesVersion[] = [],
-): ListVersion => ({
-  series,
-  number,
-  listId: `${series}${number}`,
-  former,
-});
-
-/** A list that the store took at `place`, and that the provider sent at `loadedAtMs`. */
+/** A list that the store took as `version`, and that the provider sent at `loadedAtMs`. */
 const listAt = (
   version: ListVersion,
   loadedAtMs: number,
@@ -42,27 +31,27 @@ const choose = (ours: OrderedList, theirs: OrderedList) => chooseList(ours, thei
 const decision = (id: string, madeAtMs: number) => ({ id, madeAtMs: monotonic(madeAtMs) });
 
 test('a series knows how far each one before it got, the last one first', () => {
-  const second = versionFollowing(at('b', 3), at('a', 7));
-  const third = versionFollowing(at('c', 4), second);
+  const second = versionFollowing(versionAt('b', 3), versionAt('a', 7));
+  const third = versionFollowing(versionAt('c', 4), second);
   expect(third.former).toEqual([
     { series: 'b', number: 3 },
     { series: 'a', number: 7 },
   ]);
-  expect(versionFollowing(at('a', 1), NO_VERSION).former).toEqual([]);
+  expect(versionFollowing(versionAt('a', 1), NO_VERSION).former).toEqual([]);
 });
 
 test('a list that goes on in its series keeps what came before, and each series once', () => {
-  const before = at('b', 3, [{ series: 'a', number: 7 }]);
-  expect(versionFollowing(at('b', 4), before).former).toEqual([{ series: 'a', number: 7 }]);
-  const known = at('b', 4, [{ series: 'a', number: 8 }]);
+  const before = versionAt('b', 3, [{ series: 'a', number: 7 }]);
+  expect(versionFollowing(versionAt('b', 4), before).former).toEqual([{ series: 'a', number: 7 }]);
+  const known = versionAt('b', 4, [{ series: 'a', number: 8 }]);
   expect(versionFollowing(known, before).former).toEqual([{ series: 'a', number: 8 }]);
 });
 
 test('two replicas that begin a series each: the one that is written over knows both', () => {
-  const lost = at('a', 7);
-  const one = versionFollowing(at('b', 8), lost);
-  const two = versionFollowing(at('c', 8), lost);
-  const next = versionFollowing({ ...at('b', 9), former: one.former }, two);
+  const lost = versionAt('a', 7);
+  const one = versionFollowing(versionAt('b', 8), lost);
+  const two = versionFollowing(versionAt('c', 8), lost);
+  const next = versionFollowing({ ...versionAt('b', 9), former: one.former }, two);
   expect(next.former.map(({ series }) => series)).toEqual(['a', 'c']);
   // Neither knows of the other: the younger list stays.
   expect(choose(listAt(one, 10), listAt(two, 20))).toBe('theirs');
@@ -75,9 +64,9 @@ test('two replicas that begin a series each: the one that is written over knows 
 });
 
 test('of eight losses of a store the last ones are known, of more the first are forgotten', () => {
-  let version = at('0', 1);
+  let version = versionAt('0', 1);
   for (let loss = 1; loss <= 9; loss += 1)
-    version = versionFollowing(at(String(loss), loss + 1), version);
+    version = versionFollowing(versionAt(String(loss), loss + 1), version);
   expect(version.former.map(({ series }) => series)).toEqual([
     '8',
     '7',
@@ -91,16 +80,16 @@ test('of eight losses of a store the last ones are known, of more the first are 
 });
 
 test('a list of a former series is later where that one had gone on', () => {
-  const next = at('b', 9, [{ series: 'a', number: 7 }]);
-  expect(choose(listAt(at('a', 7), 20), listAt(next, 10))).toBe('theirs');
+  const next = versionAt('b', 9, [{ series: 'a', number: 7 }]);
+  expect(choose(listAt(versionAt('a', 7), 20), listAt(next, 10))).toBe('theirs');
   // Two histories: the younger list stays.
-  expect(choose(listAt(at('a', 8), 20), listAt(next, 10))).toBe('ours');
-  expect(choose(listAt(at('a', 8), 10), listAt(next, 20))).toBe('theirs');
+  expect(choose(listAt(versionAt('a', 8), 20), listAt(next, 10))).toBe('ours');
+  expect(choose(listAt(versionAt('a', 8), 10), listAt(next, 20))).toBe('theirs');
 });
 
 test('a list that no store has taken has no order: the younger one stays', () => {
-  const version = at('a', 1);
-  const later = listAt(at('a', 2), 10);
+  const version = versionAt('a', 1);
+  const later = listAt(versionAt('a', 2), 10);
   expect(choose(listAt(version, 20, { id: 'unsaved' }), later)).toBe('ours');
   expect(choose(listAt(version, 5, { id: 'unsaved' }), later)).toBe('theirs');
   // Unless the store still has the one that it follows.
@@ -108,21 +97,27 @@ test('a list that no store has taken has no order: the younger one stays', () =>
 });
 
 test('of two lists at one version, as a store that lost the last writes gives them, the younger one stays', () => {
-  const one = listAt({ ...at('a', 2), listId: 'one' }, 20);
-  const two = listAt({ ...at('a', 2), listId: 'two' }, 10);
+  const one = listAt({ ...versionAt('a', 2), listId: 'one' }, 20);
+  const two = listAt({ ...versionAt('a', 2), listId: 'two' }, 10);
   expect([choose(one, two), choose(two, one)]).toEqual(['ours', 'theirs']);
 });
 
 test('a list of a snapshot gives way to any that it does not certainly follow', () => {
   const restored = { isUnconfirmed: true };
-  expect(choose(listAt(at('a', 2), 10, restored), listAt(at('a', 1), 20))).toBe('ours');
-  expect(choose(listAt(at('a', 1), 20, restored), listAt(at('a', 2), 10))).toBe('theirs');
-  expect(choose(listAt(at('a', 2), 20, restored), listAt(at('b', 1), 10))).toBe('theirs');
+  expect(choose(listAt(versionAt('a', 2), 10, restored), listAt(versionAt('a', 1), 20))).toBe(
+    'ours',
+  );
+  expect(choose(listAt(versionAt('a', 1), 20, restored), listAt(versionAt('a', 2), 10))).toBe(
+    'theirs',
+  );
+  expect(choose(listAt(versionAt('a', 2), 20, restored), listAt(versionAt('b', 1), 10))).toBe(
+    'theirs',
+  );
 });
 
 test('of two histories the list stays that the guard takes after the other one', () => {
-  const small = listAt(at('a', 1), 20);
-  const large = listAt(at('b', 1), 10);
+  const small = listAt(versionAt('a', 1), 20);
+  const large = listAt(versionAt('b', 1), 10);
   const refuses = (next: OrderedList): boolean => next === small;
   expect(chooseList(small, large, refuses)).toBe('theirs');
   expect(chooseList(large, small, refuses)).toBe('ours');
@@ -132,15 +127,15 @@ test('of two histories the list stays that the guard takes after the other one',
 
 test('who knows the last decision of the other decided after it, whatever the clocks say', () => {
   const [first, second] = [decision('first', 20), decision('second', 10)];
-  const one = listAt(at('a', 1), 0, { id: 'one', decisions: [first] });
-  const two = listAt(at('b', 1), 0, { id: 'two', decisions: [second, first] });
+  const one = listAt(versionAt('a', 1), 0, { id: 'one', decisions: [first] });
+  const two = listAt(versionAt('b', 1), 0, { id: 'two', decisions: [second, first] });
   expect([choose(one, two), choose(two, one)]).toEqual(['theirs', 'ours']);
 });
 
 test('of two decisions that do not know each other the later one stays', () => {
-  const one = listAt(at('a', 1), 5, { id: 'one', decisions: [decision('first', 10)] });
-  const two = listAt(at('b', 1), 0, { id: 'two', decisions: [decision('second', 20)] });
-  const none = listAt(at('c', 1), 30, { id: 'none' });
+  const one = listAt(versionAt('a', 1), 5, { id: 'one', decisions: [decision('first', 10)] });
+  const two = listAt(versionAt('b', 1), 0, { id: 'two', decisions: [decision('second', 20)] });
+  const none = listAt(versionAt('c', 1), 30, { id: 'none' });
   expect([choose(one, two), choose(two, one)]).toEqual(['theirs', 'ours']);
   expect([choose(one, none), choose(none, one)]).toEqual(['ours', 'theirs']);
 });

@@ -1,30 +1,20 @@
 import { expect, test } from '@jest/globals';
-import { NO_VERSION, type ListVersion, type SeriesVersion } from '../../src/banks/order.ts';
+import { NO_VERSION } from '../../src/banks/order.ts';
 import { nextVersion } from '../../src/sharing/list-exchange.ts';
+import { versionAt } from '../helpers/list-version.ts';
 
 // The version that a list gets in the shared store.
 
-const version = (
-  series: string,
-  number: number,
-  former: readonly SeriesVersion[] = [],
-): ListVersion => ({
-  series,
-  number,
-  listId: `${series}${number}`,
-  former,
-});
-
 test('the next number of a series is above that of the store, and above that of the list', () => {
-  const list = { id: 'next', version: version('a', 3) };
-  expect(nextVersion(version('a', 7), list)).toEqual({ ...version('a', 8), listId: 'next' });
+  const list = { id: 'next', version: versionAt('a', 3) };
+  expect(nextVersion(versionAt('a', 7), list)).toEqual({ ...versionAt('a', 8), listId: 'next' });
   // The store came back with older data.
-  expect(nextVersion(version('a', 2), list)).toEqual({ ...version('a', 4), listId: 'next' });
+  expect(nextVersion(versionAt('a', 2), list)).toEqual({ ...versionAt('a', 4), listId: 'next' });
 });
 
 test('what is written over another series follows all that both know', () => {
-  const theirs = version('b', 7, [{ series: 'a', number: 5 }]);
-  const list = { id: 'next', version: version('c', 3, [{ series: 'd', number: 1 }]) };
+  const theirs = versionAt('b', 7, [{ series: 'a', number: 5 }]);
+  const list = { id: 'next', version: versionAt('c', 3, [{ series: 'd', number: 1 }]) };
   expect(nextVersion(theirs, list)).toEqual({
     series: 'b',
     number: 8,
@@ -38,7 +28,7 @@ test('what is written over another series follows all that both know', () => {
 });
 
 test('a store that has nothing begins another series, above the number of the list', () => {
-  const after = nextVersion(undefined, { id: 'next', version: version('a', 3) });
+  const after = nextVersion(undefined, { id: 'next', version: versionAt('a', 3) });
   expect(after).toMatchObject({ number: 4, former: [{ series: 'a', number: 3 }] });
   expect(after.series).toMatch(/^[\w-]{36}$/);
   expect(nextVersion(NO_VERSION, { id: 'first', version: NO_VERSION })).toMatchObject({

@@ -956,17 +956,23 @@ describeWithRedis('with a real Redis', () => {
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'drifted', fields: ['name'] });
   });
 
+  /** One that loads its first list without Redis, which it can reach afterwards. */
+  const startedWithoutRedis = async (): Promise<Rig> => {
+    const connection = await connectionToCut();
+    connection.cut();
+    clock.advance(10);
+    const rig = await start({ env: { CACHE_REDIS_URL: connection.url } });
+    connection.mend();
+    clock.advance(5_000);
+    return rig;
+  };
+
   test('a replica that loads its first list without Redis has the others forget nothing', async () => {
     provider.setBanks(makeBanks(100));
     const one = await start();
     provider.setBanks(makeBanks(85));
     expect(await one.service.list.refresh()).toBeUndefined();
-    const connection = await connectionToCut();
-    connection.cut();
-    clock.advance(10);
-    const two = await start({ env: { CACHE_REDIS_URL: connection.url } });
-    connection.mend();
-    clock.advance(5_000);
+    const two = await startedWithoutRedis();
     await eventually(() => two.service.list.status().isShared === true);
     provider.setBanks(makeBanks(70));
     for (const { service } of [one, two])
@@ -977,12 +983,7 @@ describeWithRedis('with a real Redis', () => {
     provider.setBanks(makeBanks(100));
     const one = await start();
     provider.setBanks(makeBanks(70));
-    const connection = await connectionToCut();
-    connection.cut();
-    clock.advance(10);
-    const two = await start({ env: { CACHE_REDIS_URL: connection.url } });
-    connection.mend();
-    clock.advance(5_000);
+    const two = await startedWithoutRedis();
     await eventually(() => countIn(two) === 100);
     for (const { service } of [one, two])
       expect(await service.list.refresh()).toMatchObject({ kind: 'shrunk' });
