@@ -92,8 +92,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     isKnown = true;
     if (isServed) return writeOurs(ours, undefined);
     // What the previous version has saved may be cached already, and too old to be served.
-    if (!theirs || theirs.id === ours?.id || !isTheirsKept(ours, theirs))
-      return { again: false, problem };
+    if (!theirs || theirs.id === ours?.id) return { again: false, problem };
     const outcome = await takeTheirs(theirs, ours);
     // It is still to be written as this version does.
     return outcome === DONE && cache.served() ? AGAIN : outcome;

@@ -117,8 +117,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     },
     /** Of the list in Redis at the last look. */
     version: (): ListVersion | undefined => content?.version,
-    /** The lease at the last look; undefined while nobody has it, and without Redis. */
-    lease: (): StoredLease | undefined => (connection.isOpen() ? content?.lease : undefined),
+    /** The lease at the last look; undefined while nobody has it, and once a look has failed. */
+    lease: (): StoredLease | undefined => content?.lease,
     /**
      * Connects anew, with the address as it is now. @returns why the connection in use stays, if it
      * does
