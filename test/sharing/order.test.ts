@@ -470,6 +470,28 @@ describeWithRedis('with a real Redis', () => {
       await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
   });
 
+  test('nobody loads at the end of a Retry-After that another list outlasts', async () => {
+    const connection = await connectionToCut();
+    const one = await start({ env: { CACHE_REDIS_URL: connection.url } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start();
+    connection.cut();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.advance(1_000);
+    await provider.behave('healthy');
+    provider.setBanks(makeBanks(500));
+    expect(await one.service.list.refresh()).toBeUndefined();
+    connection.mend();
+    clock.advance(5_000);
+    await eventually(() => countIn(two) === 500);
+    const late = await start();
+    for (const rig of [one, two, late]) {
+      await eventually(() => rig.service.list.status().nextLoadInMs > 50 * MINUTE);
+      expect(rig.service.list.status().failing).toBeUndefined();
+    }
+  });
+
   test('requests are answered at once if the list expires before a Retry-After is over', async () => {
     const { one, two, three, slow } = await rateLimitedDuringALoad({ CACHE_MAX_STALE: '20s' });
     clock.advance(1);

@@ -34,13 +34,12 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
         lastFailure: { kind: failure.kind, atMs },
       };
     },
-    /** The newest failure of this replica is shared with the others. */
+    /** This failure, of this replica or another one, is the newest that they share. */
     share: (id: string): void => void (newestSharedId = id),
     /** Whether no newer failure has been shared. */
     isNewestShared: (id: string): boolean => id === newestSharedId,
     /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
-    addShared: (id: string, failure: LoadError, attempts: number, failingForMs: number): void => {
-      newestSharedId = id;
+    addShared: (failure: LoadError, attempts: number, failingForMs: number): void => {
       const atMs = clock.wallMs();
       current = {
         failure,

@@ -59,21 +59,24 @@ export const createNextLoad = (options: NextLoadOptions) => {
   };
 
   /** Another list than the one that the failed load was to replace is fresh. */
-  const isOutdated = ({ listId, askedForMs }: SharedFailure): boolean =>
-    askedForMs === 0 && cache.state() === 'fresh' && listId !== cache.get()?.id;
+  const isOutdated = ({ listId }: SharedFailure): boolean =>
+    cache.state() === 'fresh' && listId !== cache.get()?.id;
 
-  /** Another replica's failure counts as one of this replica. */
-  const adoptFailure = (
-    { heldUntilMs, isLoading }: Lease,
-    { id, kind, attempts, failingForMs, askedForMs }: SharedFailure,
-  ): void => {
+  /**
+   * Another replica's failure counts as one of this replica, unless it is outdated; its
+   * `Retry-After` holds in any case.
+   */
+  const adoptFailure = ({ heldUntilMs, isLoading }: Lease, failure: SharedFailure): void => {
+    const { id, kind, attempts, failingForMs, askedForMs } = failure;
     const nowMs = clock.monotonicMs();
     const error = new LoadError(kind, 'the load of another replica failed');
-    failures.addShared(id, error, attempts, failingForMs);
     const spreadMs = random() * fleet.handoverMs;
     // With nothing to serve its bound counts from when it came: its owner waits no longer either.
     const emptyForMs = isLoading ? undefined : Math.max(0, heldUntilMs - nowMs);
     retryAfter.note(error, askedForMs, spreadMs, emptyForMs);
+    failures.share(id);
+    if (isOutdated(failure)) return;
+    failures.addShared(error, attempts, failingForMs);
     const latestMs = nowMs + longestWaitMs(cache.servableForMs());
     planned = { cause: error, dueAtMs: monotonic(Math.min(heldUntilMs, latestMs) + spreadMs) };
     keeper.onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
@@ -101,8 +104,7 @@ export const createNextLoad = (options: NextLoadOptions) => {
       if (lease && !lease.isOwn && othersLease?.id !== lease.id)
         othersLease = { id: lease.id, seenAtMs: clock.monotonicMs() };
       const failure = lease?.failure;
-      if (!failure || failures.isNewestShared(failure.id) || isOutdated(failure)) return;
-      adoptFailure(lease, failure);
+      if (failure && !failures.isNewestShared(failure.id)) adoptFailure(lease, failure);
     },
     /** Milliseconds for which another replica has the right to make the next request. */
     othersTurnMs: (): number => {
