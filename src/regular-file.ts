@@ -92,7 +92,9 @@ export const isReadHanging = (): boolean => [...folders.values()].some((each) =>
 export const lateReads = async (limitMs: number): Promise<void> => {
   const late = [...folders.values()].filter((each) => each.isHanging);
   if (late.length === 0) return;
-  await Promise.race([Promise.all(late.map(({ lastRead }) => lastRead)), setTimeout(limitMs)]);
+  // A read keeps the process running by itself.
+  const timeout = setTimeout(limitMs, undefined, { ref: false });
+  await Promise.race([Promise.all(late.map(({ lastRead }) => lastRead)), timeout]);
 };
 
 const readNow = async (path: string, bytes: number): Promise<Buffer> => {
