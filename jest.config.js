@@ -1,5 +1,5 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const systemFolder = tmpdir();
@@ -19,8 +19,8 @@ export default {
   globalTeardown: '<rootDir>/test/helpers/report-leftovers.js',
   // Generous: real processes and browsers start slowly on a busy machine, and no test waits without a reason.
   testTimeout: 30_000,
-  // By default jest leaves one processor free, and with two would run one file at a time.
-  maxWorkers: '100%',
+  // More than there are processors: tests wait, for programs and for deadlines, for a third of the time.
+  maxWorkers: Math.ceil(1.5 * availableParallelism()),
   testMatch: [
     '<rootDir>/test/**/*.test.ts',
     // Of the bank picker what it does, but not how it looks; npm run test:examples has all of it.
