@@ -76,8 +76,9 @@ export const createListCommit = (options: ListCommitOptions) => {
   ): Promise<boolean> => {
     /* oxlint-disable no-await-in-loop -- one write after the other */
     for (let attempt = 0; cache.get()?.id === previous?.id; attempt += 1) {
-      if (!isWrittenFirst()) return takeThenWrite(list, previous, isForOperator);
-      if (attempt === MAX_ATTEMPTS) return false;
+      // What others write again and again, and is no list, delays nothing.
+      if (attempt === MAX_ATTEMPTS || !isWrittenFirst())
+        return takeThenWrite(list, previous, isForOperator);
       if (await inTurn(() => writeThenTake(list, previous))) return true;
       if (store.isAvailable()) await synchronize();
     }

@@ -1,5 +1,6 @@
 import type * as RedisLibrary from '@redis/client';
 import { storeTime, type StoreMs } from '../clock.ts';
+import { StoreError } from './list-store.ts';
 
 // One connection to Redis, or to a Redis Cluster, by the client library, which encodes commands,
 // parses replies and authenticates: the only file that knows the library.
@@ -147,10 +148,13 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
     },
     look: async (keys, maxBytes) => {
       const reply = await evaluate(LOOK, keys, [String(maxBytes)]);
-      const [seconds, microseconds, ...values] = Array.isArray(reply) ? reply.map(toBuffer) : [];
+      if (!isListOfBuffers(reply) || reply.length !== keys.length + 2) throw unexpectedReply();
+      const [seconds, microseconds, ...values] = reply;
+      const nowMs = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+      if (!Number.isSafeInteger(nowMs)) throw unexpectedReply();
       return {
-        nowMs: storeTime(Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)),
-        values: values.map((value) => (value && value.length > 0 ? value : undefined)),
+        nowMs: storeTime(nowMs),
+        values: values.map((value) => (value.length > 0 ? value : undefined)),
       };
     },
     compareAndSet: async (expected, entries, lifeMs) => {
@@ -158,7 +162,9 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
       const token = (expected ?? Buffer.alloc(0)).subarray(0, TOKEN_BYTES);
       const values = entries.map(({ value }) => value);
       const life = String(Math.max(1, Math.round(lifeMs)));
-      return (await evaluate(COMPARE_AND_SET, keys, [token, life, ...values])) === 1;
+      const reply = await evaluate(COMPARE_AND_SET, keys, [token, life, ...values]);
+      if (reply !== 0 && reply !== 1) throw unexpectedReply();
+      return reply === 1;
     },
     publish: async (channel, message) => void (await connection.publish(channel, message)),
     subscribe: async (channel, onMessage) =>
@@ -166,24 +172,27 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
   };
 };
 
-const toBuffer = (value: unknown): Buffer | undefined =>
-  Buffer.isBuffer(value) ? value : undefined;
+const isListOfBuffers = (value: unknown): value is readonly Buffer[] =>
+  Array.isArray(value) && value.every((part) => Buffer.isBuffer(part));
 
-const openServer = ({ createClient, RESP_TYPES }: Library, options: RedisClientOptions) => {
-  const redis = createClient({
+/** Taken for another one, it could mean that other replicas always win. */
+const unexpectedReply = (): StoreError => new StoreError('answers with what no Redis answers');
+
+const openServer = (library: Library, options: RedisClientOptions) => {
+  const redis = library.createClient({
     url: options.url,
     ...clientOptions(options),
-    commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+    commandOptions: { typeMapping: typesOfReplies(library) },
   });
   // Never removed: an 'error' event without a listener would end the process.
   redis.on('error', options.onError);
   return redis;
 };
 
-const connectToCluster = ({ createCluster, RESP_TYPES }: Library, options: RedisClientOptions) => {
+const connectToCluster = (library: Library, options: RedisClientOptions) => {
   const { username, password, protocol } = new URL(options.url);
   const { socket, ...common } = clientOptions(options);
-  const redis = createCluster({
+  const redis = library.createCluster({
     rootNodes: [{ url: options.url }],
     // For every node, also for those that the first one names.
     defaults: {
@@ -194,12 +203,18 @@ const connectToCluster = ({ createCluster, RESP_TYPES }: Library, options: Redis
     },
     // Only the node with the keys, and one that passes on the messages, are used.
     minimizeConnections: true,
-    commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+    commandOptions: { typeMapping: typesOfReplies(library) },
   });
   redis.on('error', options.onError);
   redis.on('node-error', options.onError);
   return redis;
 };
+
+const typesOfReplies = ({ RESP_TYPES }: Library) => ({
+  [RESP_TYPES.BLOB_STRING]: Buffer,
+  // Nothing that is used has one; as a bigint, a million digits would take seconds.
+  [RESP_TYPES.BIG_NUMBER]: String,
+});
 
 const clientOptions = ({ connectTimeoutMs }: RedisClientOptions) => ({
   name: 'banks-bff',

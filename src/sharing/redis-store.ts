@@ -247,7 +247,8 @@ const prepare = async (
 ): Promise<void> => {
   const { values } = await redis.look([probe], TOKEN_BYTES);
   const entry = { key: probe, value: Buffer.from(ownId) };
-  await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS);
+  if (!(await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS)))
+    throw new StoreError('does not write what nobody else writes');
   await redis.subscribe(news, (sender) => {
     if (sender !== ownId) onNews();
   });

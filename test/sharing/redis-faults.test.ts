@@ -7,6 +7,7 @@ import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
+import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { startProcess } from '../helpers/process.ts';
@@ -14,7 +15,13 @@ import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/red
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
-import { nextLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import {
+  nextLoad,
+  plannedInMs,
+  startLoadedRig,
+  type Rig,
+  type RigOptions,
+} from '../helpers/rig.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -209,6 +216,40 @@ describeWithRedis('replicas that share Redis', () => {
     const rig = await start({ env: { CACHE_REDIS_URL: url } });
     await eventually(() => rig.service.list.status().isShared === true);
     expect(aboutRedis(rig)).toEqual(['CACHE_REDIS_URL: no saved list yet']);
+  });
+
+  test.each([
+    ['every script gets a status', /EVAL/, '+OK\r\n'],
+    ['every script gets null', /EVAL/, '_\r\n'],
+    ['every script gets 0', /EVAL/, ':0\r\n'],
+    ['every script gets an empty list', /EVAL/, '*0\r\n'],
+    ['every script gets a number of a million digits', /EVAL/, `(${'9'.repeat(1e6)}\r\n`],
+    ['somebody is always quicker to write', /'set'/, ':0\r\n'],
+  ])('while %s, a replica renews its list by itself, with one call', async (_, request, reply) => {
+    let isEvil = false;
+    const front = createServer((client) => {
+      const server = connect(redis.port, '127.0.0.1');
+      for (const socket of [client, server]) socket.on('error', () => undefined);
+      client.on('data', (bytes) => {
+        if (isEvil && request.test(bytes.toString('latin1'))) client.write(reply);
+        else server.write(bytes);
+      });
+      client.on('close', () => server.destroy());
+      server.pipe(client);
+    });
+    closeLater(() => front.close());
+    const url = `redis://127.0.0.1:${await listenOn(front)}`;
+    provider.setBanks(makeBanks(100));
+    const rig = await start({ env: { CACHE_REDIS_URL: url } });
+    await eventually(() => rig.service.list.status().isShared === true);
+    provider.setBanks(makeBanks(101));
+    const calls = provider.listCalls();
+    isEvil = true;
+    await nextLoad(rig);
+    await eventually(() => countIn(rig) === 101);
+    expect((await plannedInMs(rig)) > 60_000).toBe(true);
+    expect((await refresh(rig)).status).toBe(200);
+    expect(provider.listCalls() - calls).toBe(2);
   });
 
   test('a value of a hundred megabytes is not fetched', async () => {

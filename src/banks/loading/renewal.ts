@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { ACCEPTANCES, type Acceptance } from '../guard/guard.ts';
 import type { OperatorRequest } from '../list-keeper.ts';
 import { STOPPING, type LoadError } from '../load-error.ts';
+import type { Fleet } from './fleet.ts';
 import { createListLoad, type ListLoadOptions } from './list-load.ts';
 import { createNextLoad, type NextLoadOptions } from './next-load.ts';
 
@@ -14,8 +15,10 @@ export type RenewalOptions = ListLoadOptions & NextLoadOptions;
 interface OperatorsLoad {
   readonly request: OperatorRequest;
   /** One for each of those who wait for it. */
-  readonly ends: ((failure: LoadError | undefined) => void)[];
+  readonly ends: End[];
 }
+
+type End = (failure: LoadError | undefined) => void;
 
 export const createRenewal = (options: RenewalOptions) => {
   const { keeper, fleet, clock } = options;
@@ -24,6 +27,7 @@ export const createRenewal = (options: RenewalOptions) => {
   const alarm = new EventEmitter();
   const stopping = new AbortController();
   const nextLoad = createNextLoad(options);
+  const claims = createClaims(fleet);
   const loadList = createListLoad(options, nextLoad, stopping.signal);
   const operators: OperatorsLoad[] = [];
   let running: Promise<void> | undefined;
@@ -55,12 +59,13 @@ export const createRenewal = (options: RenewalOptions) => {
     nextLoad.plan();
     const dueInMs = nextLoad.dueInMs();
     const othersTurnMs = nextLoad.othersTurnMs();
+    if (dueInMs > 0 || othersTurnMs > 0) claims.restart();
     if (dueInMs > 0) {
       phase = 'waiting';
       changes.emit('change');
       await pause(dueInMs);
     } else if (othersTurnMs > 0) await pause(othersTurnMs);
-    else if (await fleet.claim()) await load(undefined);
+    else if (await claims.mayLoad()) await load(undefined);
   };
 
   /** Ends after `waitMs`, when it is woken, or when the shared store is to be looked at. */
@@ -125,9 +130,7 @@ export const createRenewal = (options: RenewalOptions) => {
           end(STOPPING);
           return;
         }
-        const same = operators.find((other) => sameReasons(other.request.accept, request.accept));
-        if (same) same.ends.push(end);
-        else operators.push({ request, ends: [end] });
+        enqueue(operators, request, end);
         start();
         wake();
       }),
@@ -146,6 +149,36 @@ export const createRenewal = (options: RenewalOptions) => {
       changes.emit('change');
     },
   };
+};
+
+/** Claims of the right to make the next request, one after the other. */
+const createClaims = (fleet: Pick<Fleet, 'claim'>) => {
+  let overtaken = 0;
+  return {
+    /** No load is due, or it is the turn of another replica. */
+    restart: (): void => {
+      overtaken = 0;
+    },
+    /**
+     * Whether the lease was claimed, or claims are overtaken again and again while nobody has it:
+     * what is written then is no lease.
+     */
+    mayLoad: async (): Promise<boolean> => {
+      if (await fleet.claim()) return true;
+      overtaken += 1;
+      return overtaken > MAX_OVERTAKEN_CLAIMS;
+    },
+  };
+};
+
+/** Each costs the time of a request to Redis. */
+const MAX_OVERTAKEN_CLAIMS = 8;
+
+/** Operators with the same reasons to accept share a load. */
+const enqueue = (operators: OperatorsLoad[], request: OperatorRequest, end: End): void => {
+  const same = operators.find((other) => sameReasons(other.request.accept, request.accept));
+  if (same) same.ends.push(end);
+  else operators.push({ request, ends: [end] });
 };
 
 const sameReasons = (some: readonly Acceptance[], others: readonly Acceptance[]): boolean =>
