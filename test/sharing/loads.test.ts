@@ -1,0 +1,557 @@
+import { expect, test } from '@jest/globals';
+import type { Environment } from '../../src/config/reader.ts';
+import { makeBanks } from '../helpers/banks.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
+import { describeWithRedis } from '../helpers/redis-server.ts';
+import {
+  redis,
+  provider,
+  clock,
+  envOf,
+  start,
+  countIn,
+  namesOfValues,
+  writtenAgain,
+  connectionToCut,
+  pass,
+  beginAnew,
+} from '../helpers/replicas.ts';
+import {
+  advanceOnceIdle,
+  advanceToLoad,
+  nextLoad,
+  openRig,
+  plannedInMs,
+  startLoadedRig,
+  startRig,
+  stopAtOnce,
+  type Rig,
+} from '../helpers/rig.ts';
+import { eventually, waitUntil } from '../helpers/wait-until.ts';
+
+// Which of several replicas loads the list, and when: leases, failures and Retry-After, in orders of
+// events that depend on nothing but what Redis took, and when.
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+describeWithRedis('with a real Redis', () => {
+  beginAnew();
+
+  /** The first of these is the first to renew its list. */
+  const startThree = async (env: Environment = {}): Promise<readonly [Rig, Rig, Rig]> => [
+    await start({ env, random: () => 0.9 }),
+    await start({ env, random: () => 0 }),
+    await start({ env, random: () => 0 }),
+  ];
+
+  /** Moves time on, where some of them load or wait for one that does. */
+  const passDuringALoad = async (seconds: number): Promise<void> => {
+    for (let passed = 0; passed < seconds; passed += 1) {
+      clock.advance(1_000);
+      for (let exchange = 0; exchange < 5; exchange += 1) await redis.command('PING');
+    }
+  };
+
+  test('one Retry-After holds for all, and all know the reason', async () => {
+    const one = await start();
+    const two = await start();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const before = provider.listCalls();
+    await one.service.list.refresh();
+    await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
+    for (const rig of [one, two]) expect(Math.round((await plannedInMs(rig)) / MINUTE)).toBe(10);
+    // Who made the attempt counts it; both are failing.
+    const metric = async (rig: Rig, name: string): Promise<string | undefined> => {
+      const text = await (await fetch(`${rig.managementUrl}/metrics`)).text();
+      return new RegExp(`^banks_${name}="rate_limited"} (\\d)$`, 'm').exec(text)?.[1];
+    };
+    for (const [rig, attempts] of [
+      [one, '1'],
+      [two, '0'],
+    ] as const)
+      expect([
+        await metric(rig, 'refreshes_total{outcome'),
+        await metric(rig, 'refresh_failing{kind'),
+      ]).toEqual([attempts, '1']);
+    expect(two.messages()).toContain(
+      'list: load failed: the load of another replica failed; the cached list is still fresh',
+    );
+    for (let seconds = 0; seconds < 120; seconds += 5) await advanceOnceIdle(5_000, one, two);
+    expect(provider.listCalls() - before).toBe(1);
+  });
+
+  test('a Retry-After that was obeyed does not bind who joins during the next attempt', async () => {
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    // With a clock of its own, of which the end does not move that of the other one.
+    const own = createManualClock();
+    const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
+    await plannedInMs(one);
+    await provider.behave('stall');
+    await advanceToLoad(one);
+    await eventually(() => provider.listCalls() === 2);
+    const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    await eventually(() => late.service.list.status().failure?.kind === 'rate_limited');
+    await stopAtOnce(one);
+    await provider.behave('healthy');
+    // Longer than the right to the attempt that the other replica had begun.
+    clock.advance(12_000);
+    await eventually(() => countIn(late) !== undefined);
+    expect(provider.listCalls()).toBe(3);
+  });
+
+  test('a Retry-After that comes while another replica loads holds for that one too', async () => {
+    const [one, two] = [await start(), await start()];
+    await eventually(() => two.service.list.status().isShared === true);
+    await provider.behave('stall');
+    const before = provider.listCalls();
+    const stalled = two.service.list.refresh();
+    await eventually(() => provider.listCalls() > before);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.advance(15_000);
+    expect(await stalled).toMatchObject({ kind: 'timeout' });
+    await eventually(() => two.service.list.status().nextLoadInMs > 9 * MINUTE);
+  });
+
+  test('a replica with nothing to serve does not wait after a refusal by one that has a list', async () => {
+    provider.setBanks(makeBanks(100));
+    const one = await start({ env: { CACHE_TTL: '1h' } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start({ env: { CACHE_TTL: '30m', CACHE_MAX_STALE: '40s' } });
+    clock.skip(30 * MINUTE + 39_000);
+    provider.setBanks(makeBanks(50));
+    // As many failures as make the next wait a minute long.
+    for (let failed = 0; failed < 7; failed += 1) {
+      expect(await one.service.list.refresh()).toMatchObject({ kind: 'shrunk' });
+      await eventually(() => two.service.list.status().failing?.attempts === failed + 1);
+    }
+    expect([countIn(one), countIn(two)]).toEqual([100, 100]);
+    clock.advance(2_000);
+    await eventually(() => countIn(one) === 50 && countIn(two) === 50);
+  });
+
+  test("while one replica loads, no other one does, also after an operator's load has failed", async () => {
+    const [one, two, three] = await startThree();
+    await eventually(() => three.service.list.status().isShared === true);
+    await provider.behave('stall');
+    const calls = provider.listCalls();
+    await advanceToLoad(one);
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('unavailable');
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await eventually(() => three.service.list.status().failure?.kind === 'unavailable');
+    await passDuringALoad(4);
+    expect(provider.listCalls()).toBe(calls + 2);
+    clock.advance(1_000);
+    await eventually(() => one.service.list.status().failure?.kind === 'timeout');
+    await eventually(() => three.service.list.status().failure?.kind === 'timeout');
+    await waitUntil(
+      'another attempt',
+      async () => {
+        clock.advance(500);
+        await clock.turn();
+        return provider.listCalls();
+      },
+      (made) => made === calls + 3,
+    );
+  });
+
+  test('a failure to replace another list than the fresh one is none', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const names = await namesOfValues();
+    const fail = async (kind: string, listId = ''): Promise<void> => {
+      const failure = { id: kind, kind, attempts: 1, failingForMs: 0, listId, askedUntilMs: 0 };
+      const heldUntilMs = clock.wallMs() + MINUTE;
+      const lease = { id: kind, owner: 'x', heldUntilMs, isLoading: false, failure };
+      await redis.command(`SET ${names}:lease '${JSON.stringify(lease)}'`);
+      await pass(5, one);
+    };
+    await fail('unavailable', 'another');
+    expect(one.service.list.status().failure).toBeUndefined();
+    await fail('timeout', one.service.list.status().cached?.id);
+    await eventually(() => one.service.list.status().failure?.kind === 'timeout');
+    expect(one.messages().filter((message) => message.includes('load failed'))).toHaveLength(1);
+  });
+
+  test('a list that an operator has loaded ends no load of another replica', async () => {
+    const [one, two, three] = await startThree({ CACHE_TTL: '1s' });
+    await eventually(() => three.service.list.status().isShared === true);
+    await provider.behave('stall');
+    const calls = provider.listCalls();
+    await advanceToLoad(one);
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('healthy');
+    expect(await two.service.list.refresh()).toBeUndefined();
+    await eventually(() => three.service.list.status().ageMs === 0);
+    await passDuringALoad(4);
+    expect(provider.listCalls()).toBe(calls + 2);
+  });
+
+  /** Of three replicas, `two` is rate limited for 10 minutes during a load of `one`, which goes on. */
+  const rateLimitedDuringALoad = async (env: Environment = {}, heldForMs = 0) => {
+    const [one, two, three] = await startThree({ CACHE_TTL: '30s', ...env });
+    await eventually(() => three.service.list.status().isShared === true);
+    clock.skip(heldForMs);
+    await provider.behave('slow', { delayMs: 300 });
+    const calls = provider.listCalls();
+    const slow = one.service.list.refresh();
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    return { one, two, three, slow };
+  };
+
+  test('a Retry-After is obeyed by all, also if a list that was requested before it arrives', async () => {
+    const { one, two, three, slow } = await rateLimitedDuringALoad();
+    clock.advance(1);
+    expect(await slow).toBeUndefined();
+    for (const rig of [one, two, three])
+      await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
+    // What is requested later ends it.
+    clock.advance(30_000);
+    await provider.behave('healthy');
+    expect(await two.service.list.refresh()).toBeUndefined();
+    for (const rig of [one, two, three])
+      await eventually(() => {
+        const { nextLoadInMs, failure } = rig.service.list.status();
+        return failure === undefined && nextLoadInMs > 0 && nextLoadInMs < 30_000;
+      });
+  });
+
+  test('a Retry-After that comes just before a list is written holds for who starts later too', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const connection = await connectionToCut();
+    const one = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start({ env });
+    let answer: (() => void) | undefined;
+    provider.respondWith((_req, res) => {
+      provider.respondWith(undefined);
+      answer = () => {
+        res.setHeader('content-type', 'application/json');
+        res.end(JSON.stringify(makeBanks(500)));
+      };
+    });
+    const refreshed = one.service.list.refresh();
+    await eventually(() => answer !== undefined);
+    connection.hold();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    // The message of it arrives, and what Redis has is asked for before the list can be written.
+    await eventually(connection.isHolding);
+    answer?.();
+    for (let exchange = 0; exchange < 1_000; exchange += 1) await redis.command('PING');
+    connection.release();
+    expect(await refreshed).toBeUndefined();
+    await eventually(() => countIn(two) === 500);
+    const late = await start({ env });
+    for (const rig of [one, two, late])
+      await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
+  });
+
+  test('nobody loads at the end of a Retry-After that another list outlasts', async () => {
+    const connection = await connectionToCut();
+    const one = await start({ env: { CACHE_REDIS_URL: connection.url } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start();
+    connection.cut();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.advance(1_000);
+    await provider.behave('healthy');
+    provider.setBanks(makeBanks(500));
+    expect(await one.service.list.refresh()).toBeUndefined();
+    connection.mend();
+    clock.advance(5_000);
+    await eventually(() => countIn(two) === 500);
+    const late = await start();
+    for (const rig of [one, two, late]) {
+      await eventually(() => rig.service.list.status().nextLoadInMs > 50 * MINUTE);
+      expect(rig.service.list.status().failing).toBeUndefined();
+    }
+  });
+
+  test('requests are answered at once if the list expires before a Retry-After is over', async () => {
+    const { one, two, three, slow } = await rateLimitedDuringALoad({ CACHE_MAX_STALE: '20s' });
+    clock.advance(1);
+    expect(await slow).toBeUndefined();
+    for (const { service } of [one, two, three])
+      await eventually(() => service.list.status().nextLoadInMs > 50_000);
+    clock.advance(55_000);
+    for (const { url } of [one, two, three]) {
+      const { status, headers } = await fetch(`${url}/banks`);
+      expect(status).toBe(503);
+      expect(Number(headers.get('retry-after'))).toBeLessThan(7);
+    }
+  });
+
+  test('a Retry-After that comes when a list is about to expire holds on with the next list', async () => {
+    const { one, two, three, slow } = await rateLimitedDuringALoad({ CACHE_MAX_STALE: '1h' }, HOUR);
+    clock.advance(1);
+    expect(await slow).toBeUndefined();
+    for (const { service } of [one, two, three])
+      await eventually(() => Math.round(service.list.status().nextLoadInMs / MINUTE) === 10);
+  });
+
+  test('a Retry-After that a later failure does not repeat holds, also for who joins after another list', async () => {
+    const { one, two, three, slow } = await rateLimitedDuringALoad();
+    await provider.behave('unavailable');
+    expect(await three.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    clock.advance(1);
+    expect(await slow).toBeUndefined();
+    const late = await start({ env: { CACHE_TTL: '30s' } });
+    for (const rig of [one, two, three, late])
+      await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
+  });
+
+  test('all replicas know since when loads have been failing, and how often', async () => {
+    const [one, two] = [await start(), await start()];
+    await provider.behave('unavailable');
+    const failing = ({ service }: Rig) => service.list.status().failing;
+    for (const attempts of [1, 2]) {
+      expect(await one.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+      await eventually(() => failing(two)?.attempts === attempts);
+      expect(failing(two)).toEqual(failing(one));
+      clock.skip(5 * MINUTE);
+    }
+    const health = await (await fetch(`${two.url}/healthz`)).json();
+    expect(health).toMatchObject({
+      list: { failingSince: new Date(clock.wallMs() - 10 * MINUTE).toISOString() },
+    });
+  });
+
+  test('who loads a list right after a Retry-After knows that it is over', async () => {
+    const one = await start({ env: { CACHE_TTL: '30s' } });
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    const nextLoadInMs = (): number => one.service.list.status().nextLoadInMs;
+    await eventually(() => nextLoadInMs() > 9 * MINUTE);
+    clock.advance(1);
+    await provider.behave('healthy');
+    expect(await one.service.list.refresh()).toBeUndefined();
+    await eventually(() => nextLoadInMs() > 0 && nextLoadInMs() < 30_000);
+    expect(one.service.list.status().failure).toBeUndefined();
+  });
+
+  test('a stale list of another replica ends no failure', async () => {
+    const one = await openRig({ provider, clock, storeClock: clock, env: envOf() });
+    await eventually(() => one.service.list.status().isShared === true);
+    const front = await connectionToCut();
+    const two = await start({ env: { CACHE_REDIS_URL: front.url } });
+    front.cut();
+    await provider.behave('some-unusable');
+    await one.service.list.refresh();
+    await one.close();
+    clock.skip(HOUR);
+    await provider.behave('unavailable');
+    await two.service.list.refresh();
+    const failing = two.service.list.status().failing;
+    expect(failing?.attempts).toBe(1);
+    clock.skip(MINUTE);
+    front.mend();
+    await eventually(() => countIn(two) === 487);
+    expect(two.service.list.status()).toMatchObject({
+      state: 'stale',
+      failing: { sinceMs: failing?.sinceMs },
+    });
+    // Nor does it for the log, which told of the failure once.
+    const told = () => two.messages().filter((message) => message.includes('load failed'));
+    expect(told()).toHaveLength(1);
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    expect(told()).toHaveLength(1);
+    await provider.behave('healthy');
+    expect(await two.service.list.refresh()).toBeUndefined();
+    await eventually(() => two.messages().includes('list: recovered'));
+  });
+
+  test('who joins during another attempt knows the failure before it, and answers at once', async () => {
+    await provider.behave('unavailable');
+    const one = await start();
+    await provider.behave('stall');
+    await advanceToLoad(one);
+    await eventually(() => provider.listCalls() === 2);
+    const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    await eventually(() => late.service.list.status().failure?.kind === 'unavailable');
+    expect((await fetch(`${late.url}/banks`)).status).toBe(503);
+    expect(provider.listCalls()).toBe(2);
+  });
+
+  test.each([
+    [503, ''],
+    [200, JSON.stringify(makeBanks(1))],
+  ])(
+    'requests that wait are answered at once (%i), also while Redis does not answer',
+    async (status, body) => {
+      const front = await connectionToCut();
+      let answer: (() => void) | undefined;
+      provider.respondWith((_req, res) => (answer = () => res.writeHead(status).end(body)));
+      const env = envOf({ CACHE_REDIS_URL: front.url });
+      const rig = await startRig({ provider, clock, storeClock: clock, env });
+      const response = fetch(`${rig.url}/banks`);
+      await eventually(() => answer !== undefined);
+      front.hold();
+      answer?.();
+      expect((await response).status).toBe(status);
+      expect(rig.messages().filter((message) => message.startsWith('CACHE_REDIS_URL'))).toEqual([
+        'CACHE_REDIS_URL: no saved list yet',
+      ]);
+      await eventually(() => front.isHolding());
+      front.release();
+    },
+  );
+
+  test('a request waits for the load of a replica that hangs for half of its time only', async () => {
+    await provider.behave('stall');
+    // Its clock stands still.
+    await startRig({ provider, clock: createManualClock(), storeClock: clock, env: envOf() });
+    await eventually(() => provider.listCalls() === 1);
+    await provider.behave('healthy');
+    const two = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    const answer = fetch(`${two.url}/banks`);
+    await eventually(() => clock.waits().includes(5_000) && clock.waits().includes(2_500));
+    clock.advance(2_499);
+    await clock.turn();
+    expect(provider.listCalls()).toBe(1);
+    clock.advance(1);
+    expect((await answer).status).toBe(200);
+    expect(provider.listCalls()).toBe(2);
+  });
+
+  test('who joins when a replica has stopped during an attempt knows the failure before it', async () => {
+    await provider.behave('unavailable');
+    // With a clock of its own, of which the end does not move that of the other one.
+    const own = createManualClock();
+    const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
+    await plannedInMs(one);
+    await provider.behave('stall');
+    await advanceToLoad(one);
+    clock.advance(2_000);
+    await eventually(() => provider.listCalls() === 2);
+    await stopAtOnce(one);
+    const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    await eventually(() => late.service.list.status().failing?.attempts === 1);
+    expect(late.service.list.status().failure?.kind).toBe('unavailable');
+  });
+
+  test('the load of a replica that stops is left to the others at once', async () => {
+    await provider.behave('stall');
+    const env = envOf({ PROVIDER_TIMEOUT: '30s' });
+    // With a clock of its own, of which the end does not move that of the other one.
+    const own = createManualClock();
+    const one = await openRig({ provider, clock: own, storeClock: clock, env });
+    await eventually(() => provider.listCalls() === 1);
+    const two = await startRig({ provider, clock, storeClock: clock, env });
+    await stopAtOnce(one);
+    await eventually(() => provider.listCalls() === 2);
+    expect(two.service.list.status()).toMatchObject({ nextLoadInMs: 0, lastFailure: undefined });
+  });
+
+  test('the first list ends the right to load it, so that a replica that hangs delays no renewal', async () => {
+    const env = envOf({ CACHE_TTL: '2s', PROVIDER_TIMEOUT: '30s' });
+    // Its clock stands still.
+    const hanging = await startLoadedRig({
+      provider,
+      clock: createManualClock(),
+      storeClock: clock,
+      env,
+    });
+    await eventually(() => hanging.service.list.status().isShared === true);
+    await start({ env });
+    expect(provider.listCalls()).toBe(1);
+    clock.advance(2_000);
+    await eventually(() => provider.listCalls() === 2);
+  });
+
+  test('a Retry-After that a replica with a longer CACHE_TTL obeys holds for the others too', async () => {
+    const one = await start({ env: { CACHE_TTL: '6h' } });
+    const two = await start({ env: { CACHE_TTL: '3h' } });
+    await provider.behave('rate-limited', { retryAfter: '20000' });
+    await one.service.list.refresh();
+    const calls = provider.listCalls();
+    await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
+    expect(Math.round((await plannedInMs(two)) / HOUR)).toBe(6);
+    expect(provider.listCalls()).toBe(calls);
+  });
+
+  test.each([
+    ['is longer than any that is meant', { heldForMs: 3_650 * DAY, isLoading: true }],
+    ['does not say whether its owner loads', { heldForMs: 12 * HOUR }],
+  ])('a lease that %s delays no load', async (_, { heldForMs, ...told }) => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const names = await namesOfValues();
+    const lease = { id: 'x', owner: 'x', heldUntilMs: clock.wallMs() + heldForMs, ...told };
+    expect(await redis.command(`SET ${names}:lease '${JSON.stringify(lease)}'`)).toBe('+OK\r\n');
+    await nextLoad(one);
+    expect(provider.listCalls()).toBe(2);
+  });
+
+  test('the bound of a Retry-After counts from when it came, also for a replica that starts later', async () => {
+    const one = await start({ env: { CACHE_TTL: '30m' } });
+    await provider.behave('rate-limited', { retryAfter: '20000' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.skip(45 * MINUTE);
+    const late = await start({ env: { CACHE_TTL: '30m' } });
+    expect(Math.round(late.service.list.status().nextLoadInMs / MINUTE)).toBe(15);
+  });
+
+  test('a Retry-After that comes to nobody with a list is over after a minute, also for who starts later', async () => {
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const one = await start();
+    expect(Math.round(one.service.list.status().nextLoadInMs / 1_000)).toBe(60);
+    clock.skip(40_000);
+    const late = await start();
+    expect(Math.round(late.service.list.status().nextLoadInMs / 1_000)).toBe(20);
+  });
+
+  test('an earlier Retry-After of another replica does not end a later one, without a list', async () => {
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    await start();
+    const connection = await connectionToCut();
+    connection.cut();
+    clock.skip(50_000);
+    const late = await start({ env: { CACHE_REDIS_URL: connection.url } });
+    const failingSinceMs = (): number | undefined => late.service.list.status().failing?.sinceMs;
+    const ownMs = failingSinceMs();
+    connection.mend();
+    clock.advance(5_000);
+    await eventually(() => failingSinceMs() !== ownMs);
+    expect(Math.round((await plannedInMs(late)) / 1_000)).toBe(55);
+  });
+
+  test('a stale list that is written again ends no wait after a failure', async () => {
+    const one = await start({ env: { CACHE_TTL: '1m' } });
+    await eventually(() => one.service.list.status().isShared === true);
+    clock.skip(2 * MINUTE);
+    await provider.behave('unavailable', { retryAfter: '600' });
+    await one.service.list.refresh();
+    const names = await namesOfValues();
+    await redis.command(`DEL ${names}:head ${names}:list`);
+    await pass(6, one);
+    await writtenAgain();
+    const calls = provider.listCalls();
+    const late = await start({ env: { CACHE_TTL: '1m' } });
+    expect(late.service.list.status().failure?.kind).toBe('unavailable');
+    expect(provider.listCalls()).toBe(calls);
+  });
+
+  test('a replica whose list expires waits no longer for a Retry-After of the fleet', async () => {
+    const one = await start({ env: { CACHE_TTL: '1h' } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start({ env: { CACHE_TTL: '30m', CACHE_MAX_STALE: '2m' } });
+    clock.skip(30 * MINUTE);
+    await provider.behave('unavailable', { retryAfter: '1800' });
+    await one.service.list.refresh();
+    await eventually(() => two.service.list.status().failure?.kind === 'unavailable');
+    const calls = provider.listCalls();
+    await pass(119, one, two);
+    expect([countIn(two), provider.listCalls() - calls]).toEqual([513, 0]);
+    await provider.behave('healthy');
+    clock.advance(3_000);
+    await eventually(() => two.service.list.status().state === 'fresh');
+    expect(provider.listCalls() - calls).toBe(1);
+  });
+});

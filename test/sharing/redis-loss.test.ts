@@ -1,0 +1,239 @@
+import { expect, test } from '@jest/globals';
+import { makeBanks } from '../helpers/banks.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
+import { describeWithRedis } from '../helpers/redis-server.ts';
+import {
+  redis,
+  provider,
+  clock,
+  envOf,
+  start,
+  countIn,
+  snapshot,
+  namesOfValues,
+  writtenAgain,
+  connectionToCut,
+  beginAnew,
+} from '../helpers/replicas.ts';
+import { advanceOnceIdle, nextLoad, openRig } from '../helpers/rig.ts';
+import { eventually, waitUntil } from '../helpers/wait-until.ts';
+
+// Several replicas at a Redis that comes back empty or older, whose values are damaged or not those
+// of the replicas, or that closes connections.
+
+describeWithRedis('with a real Redis', () => {
+  beginAnew();
+
+  test('with a key, nothing that was written to Redis without it is served, or delays a load', async () => {
+    provider.setBanks(makeBanks(60));
+    const key = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
+    // What a service without the key writes, under the names that belong to the key.
+    const forger = await start();
+    await eventually(() => forger.service.list.status().isShared === true);
+    const forged = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+/g) ?? [];
+    provider.setBanks(makeBanks(100));
+    const one = await start({ env: key });
+    await eventually(() => one.service.list.status().isShared === true);
+    const signed =
+      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+\.\S+:head/) ?? [];
+    const prefix = (signed[0] ?? '').replace(/:head$/, '');
+    for (const name of forged)
+      await redis.command(`COPY ${name} ${prefix}:${name.split(':').at(-1)} REPLACE`);
+    const lease = { id: 'x', owner: 'x', heldUntilMs: clock.wallMs() + 3_000_000, isLoading: true };
+    const written = await redis.command(`SET ${prefix}:lease '${JSON.stringify(lease)}'`);
+    expect(written).toBe('+OK\r\n');
+    const two = await start({ env: key });
+    expect([countIn(one), countIn(two)]).toEqual([100, 100]);
+    provider.setBanks(makeBanks(101));
+    const before = provider.listCalls();
+    await nextLoad(one);
+    // One call for those with the key, and one of the forger.
+    await eventually(() => provider.listCalls() - before === 2);
+    await eventually(() => countIn(one) === 101 && countIn(two) === 101);
+  });
+
+  test('a Redis that comes back empty gets the list that the replicas have', async () => {
+    provider.setBanks(makeBanks(100));
+    const [one, two] = [await start(), await start()];
+    provider.setBanks(makeBanks(50));
+    await one.service.list.refresh(['shrunk'], 'before the loss');
+    await eventually(() => countIn(two) === 50);
+    await redis.command('FLUSHALL');
+    await advanceOnceIdle(5_000, one, two);
+    await writtenAgain();
+    const calls = provider.listCalls();
+    const fresh = await start();
+    expect([countIn(fresh), provider.listCalls()]).toEqual([50, calls]);
+  });
+
+  test('a list grows by nothing in a Redis that comes back empty again and again', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const key = `${await namesOfValues()}:list`;
+    const size = async (): Promise<number> =>
+      Number((await redis.command(`STRLEN ${key}`)).slice(1));
+    const sizes: number[] = [];
+    for (let losses = 1; losses <= 12; losses += 1) {
+      await redis.command('FLUSHALL');
+      await advanceOnceIdle(5_000, one);
+      sizes.push(await waitUntil('a list in Redis', size, (bytes) => bytes > 0));
+    }
+    // As much as eight losses and growing ages take.
+    expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThan(800);
+  });
+
+  test('a Redis that comes back empty twice does not bring an older list back', async () => {
+    provider.setBanks(makeBanks(100));
+    const [first, second] = [await connectionToCut(), await connectionToCut()];
+    const one = await start({ env: { CACHE_REDIS_URL: first.url } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start({ env: { CACHE_REDIS_URL: second.url } });
+    await eventually(() => two.service.list.status().isShared === true);
+    // The first one writes again what is lost.
+    second.cut();
+    await redis.command('FLUSHALL');
+    await advanceOnceIdle(5_000, one);
+    await writtenAgain();
+    second.mend();
+    await eventually(() => two.messages().includes('CACHE_REDIS_URL: works again'));
+    first.cut();
+    provider.setBanks(makeBanks(95));
+    expect(await two.service.list.refresh()).toBeUndefined();
+    await redis.command('FLUSHALL');
+    // The first one writes its older list before the second one looks.
+    first.mend();
+    await eventually(() => countIn(one) === 95);
+    expect(countIn(two)).toBe(95);
+  });
+
+  test('the order of Redis decides after a loss, also for a replica that would refuse the list', async () => {
+    provider.setBanks(makeBanks(100));
+    const one = await start({ env: { GUARD_MAX_SHRINK: '5%' } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const connection = await connectionToCut();
+    const two = await start({ env: { CACHE_REDIS_URL: connection.url } });
+    // The first one writes again what is lost, and the second one finds it.
+    connection.cut();
+    await redis.command('FLUSHALL');
+    await advanceOnceIdle(5_000, one);
+    await writtenAgain();
+    connection.mend();
+    await eventually(() => two.messages().includes('CACHE_REDIS_URL: works again'));
+    provider.setBanks(makeBanks(90));
+    expect(await two.service.list.refresh()).toBeUndefined();
+    await eventually(() => countIn(one) === 90);
+    expect(countIn(two)).toBe(90);
+  });
+
+  test('a snapshot outlives an older list of a Redis that was emptied and then fails over', async () => {
+    provider.setBanks(makeBanks(100));
+    const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
+    const one = await openRig({ provider, clock, env: envOf(kept) });
+    await eventually(() => one.service.list.status().isShared === true);
+    const names = await namesOfValues();
+    for (const value of ['head', 'list'])
+      await redis.command(`COPY ${names}:${value} replica:${value}`);
+    await redis.command(`DEL ${names}:head ${names}:list`);
+    await advanceOnceIdle(5_000, one);
+    await writtenAgain();
+    provider.setBanks(makeBanks(95));
+    expect(await one.service.list.refresh()).toBeUndefined();
+    await one.close();
+    for (const value of ['head', 'list'])
+      await redis.command(`COPY replica:${value} ${names}:${value} REPLACE`);
+    expect(countIn(await start({ env: kept }))).toBe(95);
+    expect(countIn(await start())).toBe(95);
+  });
+
+  test.each([
+    ['a damaged list', (key: string) => `SETRANGE ${key}:list 200 spoilt`],
+    ['a lost list', (key: string) => `DEL ${key}:list`],
+    ['a list with a damaged head', (key: string) => `SET ${key}:head spoilt`],
+  ])('%s is written again, and no start puts a smaller one in its place', async (_, spoil) => {
+    provider.setBanks(makeBanks(40));
+    const env = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
+    const one = await start({ env });
+    await eventually(() => one.service.list.status().isShared === true);
+    const names = await namesOfValues();
+    provider.setBanks(makeBanks(20));
+    const calls = provider.listCalls();
+    await redis.command(spoil(names));
+    // The first one has nothing to serve, and asks; the second one finds the list as it was.
+    for (const rig of [await start({ env }), await start({ env })]) {
+      expect([countIn(one), countIn(rig), provider.listCalls()]).toEqual([40, 40, calls]);
+      expect(rig.service.list.status().isShared).toBe(true);
+    }
+  });
+
+  test('who asks for a damaged list has it with the message that it is written again', async () => {
+    provider.setBanks(makeBanks(40));
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    provider.setBanks(makeBanks(20));
+    await redis.command(`SETRANGE ${await namesOfValues()}:list 200 spoilt`);
+    // Its wait for the others does not end by time.
+    const two = await start({ ioClock: createManualClock() });
+    expect([countIn(one), countIn(two)]).toEqual([40, 40]);
+  });
+
+  test('each connection that has been used begins the pauses before the next one anew', async () => {
+    const ioClock = createManualClock();
+    const one = await start({ ioClock });
+    await eventually(() => one.service.list.status().isShared === true);
+    const told = (line: RegExp): number => one.messages().filter((text) => line.test(text)).length;
+    for (let losses = 1; losses <= 3; losses += 1) {
+      await redis.command('CLIENT KILL TYPE pubsub');
+      await redis.command('CLIENT KILL TYPE normal');
+      // Shorter than the deadline of an operation.
+      const pauses = (): number[] => ioClock.waits().filter((waitMs) => waitMs < 500);
+      await eventually(() => pauses().length > 0);
+      expect(pauses()).toEqual([75]);
+      ioClock.advance(75);
+      await eventually(() => told(/^CACHE_REDIS_URL: works again/) === losses);
+    }
+  });
+
+  test('a byte that is damaged in the head of a list spoils none of the lists after it', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const names = await namesOfValues();
+    await redis.command(`SETRANGE ${names}:head 5 "\\xa1"`);
+    for (let renewal = 0; renewal < 3; renewal += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await one.service.list.refresh()).toBeUndefined();
+    }
+    expect(await redis.command(`GET ${names}:head`)).toMatch(
+      /^\$\d+\r\n[\w-]{36}:\d+:[\w-]{36}\r\n$/,
+    );
+  });
+
+  test('a list restored from a snapshot is written over a damaged one in Redis', async () => {
+    provider.setBanks(makeBanks(40));
+    const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
+    const one = await openRig({ provider, clock, env: envOf(kept) });
+    await eventually(() => one.service.list.status().isShared === true);
+    await one.close();
+    await redis.command(`SETRANGE ${await namesOfValues()}:list 200 spoilt`);
+    const again = await start({ env: kept });
+    await eventually(() => again.service.list.status().isShared === true);
+    provider.setBanks(makeBanks(20));
+    const calls = provider.listCalls();
+    expect([countIn(await start()), provider.listCalls()]).toEqual([40, calls]);
+  });
+
+  test('a damaged list that nobody has is loaded anew, after a second', async () => {
+    const one = await openRig({ provider, clock, env: envOf() });
+    await eventually(() => one.service.list.status().isShared === true);
+    await one.close();
+    await redis.command(`SETRANGE ${await namesOfValues()}:list 200 spoilt`);
+    provider.setBanks(makeBanks(20));
+    const again = await start();
+    await eventually(() => again.service.list.status().isShared === true);
+    const messages = again.messages().filter((message) => /CACHE_REDIS_URL/.test(message));
+    expect(messages).toEqual([
+      'CACHE_REDIS_URL: contains a damaged list; ignored',
+      'CACHE_REDIS_URL: works again',
+    ]);
+    expect(countIn(again)).toBe(20);
+  });
+});
