@@ -13,12 +13,17 @@ export interface CommandResult {
   readonly redacted: string;
 }
 
+/** The working directory of the process is changed, so a second one would not find its way back. */
+let isRunning = false;
+
 /** @param directory where it looks for .env; not the repository, where a developer has one */
 export const runCommand = async (
   command: (context: CommandContext) => Promise<number>,
   env: Environment,
   directory = tmpdir(),
 ): Promise<CommandResult> => {
+  if (isRunning) throw new Error('run one command after the other');
+  isRunning = true;
   const redaction = createRedaction();
   let text = '';
   const repository = process.cwd();
@@ -28,6 +33,9 @@ export const runCommand = async (
     redaction,
     write: (written: string) => void (text += written),
   };
-  const status = await command(context).finally(() => process.chdir(repository));
+  const status = await command(context).finally(() => {
+    process.chdir(repository);
+    isRunning = false;
+  });
   return { status, text, redacted: redaction.redact(text) };
 };
