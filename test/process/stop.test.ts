@@ -102,7 +102,8 @@ test('SIGHUP gives load balancers notice too: /readyz answers 503 while the list
     ['/banks', 200],
   ] as const)
     expect((await fetch(`${url}${path}`, { headers })).status).toBe(status);
-  expect(written()).toContain('"noticeMs":1200000,"graceMs":3600000,"msg":"draining"');
+  const notice = '"noticeMs":1200000,"graceMs":3600000,"msg":"draining"';
+  await waitUntil('its line', written, (text) => text.includes(notice));
 });
 
 test('SIGTERM while Redis does not answer at the start ends it, and it says nothing but that', async () => {
