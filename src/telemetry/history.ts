@@ -60,12 +60,10 @@ export const createHistory = (
         if (event.status >= 500) current.failedRequests += 1;
       } else if ('list' in event) {
         if (event.type === 'list-renewed') current.renewed += 1;
-        // Of the list that was replaced.
+        // Of the list that is replaced; that of the new one only grows until it is noted.
         noteAge(nowMs);
         const age = ageMs();
         agedFromMs = age === undefined ? undefined : nowMs - age;
-        // Of the new one, which may be old already, or of the same one, if its age was corrected.
-        noteAge(nowMs);
       } else if (event.type === 'list-load-failed') current.failed += 1;
       else if (event.type === 'provider-called')
         current.slowestCallMs = Math.max(current.slowestCallMs ?? 0, event.durationMs);
