@@ -42,7 +42,7 @@ export interface CoreOptions {
   readonly lookup?: ProviderOptions['lookup'];
   readonly connect?: ProviderOptions['connect'];
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
-  readonly files?: Files;
+  readonly files?: Files | undefined;
   readonly compressors?: Compressors;
 }
 

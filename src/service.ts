@@ -20,6 +20,7 @@ export interface ServiceOptions {
   readonly ioClock?: CoreOptions['ioClock'];
   readonly lookup?: CoreOptions['lookup'];
   readonly loadRedisClient?: CoreOptions['loadRedisClient'];
+  readonly files?: CoreOptions['files'];
   readonly logDestination: TelemetryOptions['logDestination'];
   /** Is given every secret; the caller uses it for what it writes besides the log. */
   readonly redaction?: Redaction;

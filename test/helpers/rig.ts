@@ -4,7 +4,7 @@ import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulat
 import { parseConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { storeTime, type Clock } from '../../src/clock.ts';
-import { createService } from '../../src/service.ts';
+import { createService, type ServiceOptions } from '../../src/service.ts';
 import { loadRedisClient } from '../../src/sharing/redis-client.ts';
 import type { LostLines } from '../../src/telemetry/log-stream.ts';
 import { closeLater } from './close-later.ts';
@@ -38,6 +38,8 @@ export interface RigOptions {
   readonly isDeaf?: boolean;
   /** Resolves the provider's name. */
   readonly lookup?: LookupFunction;
+  /** What stands for the disk with the snapshot. */
+  readonly files?: ServiceOptions['files'];
   /** What its log says of lines that were lost. */
   readonly lostLines?: LostLines;
   /** The random numbers for jitter; by default always 0.5. */
@@ -66,6 +68,7 @@ export const openRig = async (options: RigOptions = {}) => {
     random: options.random ?? (() => 0.5),
     loadRedisClient: () => withTimeOf(options.storeClock ?? clock, options.isDeaf),
     ...(options.lookup && { lookup: options.lookup }),
+    ...(options.files && { files: options.files }),
   });
   const { publicUrl, managementUrl = '' } = await service.start();
 

@@ -198,7 +198,7 @@ describeWithRedis('replicas that share Redis', () => {
     expect(late.service.list.status().lastFailure).toBeUndefined();
   });
 
-  test('a Cluster gets the password as it is, without its escapes', async () => {
+  test('a Cluster gets user name and password as they are, without their escapes', async () => {
     const folder = temporaryFolder();
     const busPort = await findFreePort();
     const options = `--cluster-enabled yes --cluster-announce-ip 127.0.0.1 --cluster-port ${busPort}`;
@@ -211,8 +211,9 @@ describeWithRedis('replicas that share Redis', () => {
     await becomes('a Cluster with all its slots', async () =>
       (await cluster.command('CLUSTER INFO')).includes('cluster_state:ok'),
     );
-    await cluster.command("CONFIG SET requirepass 'p@ss/word'");
-    const url = cluster.url.replace('//', '//:p%40ss%2Fword@');
+    await cluster.command("ACL SETUSER 'b@nks' on '>p@ss/word' ~* &* +@all");
+    await cluster.command('ACL SETUSER default off');
+    const url = cluster.url.replace('//', '//b%40nks:p%40ss%2Fword@');
     const rig = await start({ env: { CACHE_REDIS_URL: url } });
     await eventually(() => rig.service.list.status().isShared === true);
     expect(aboutRedis(rig)).toEqual(['CACHE_REDIS_URL: no saved list yet']);

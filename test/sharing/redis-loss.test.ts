@@ -15,7 +15,7 @@ import {
   connectionToCut,
   beginAnew,
 } from '../helpers/replicas.ts';
-import { advanceOnceIdle, nextLoad, openRig } from '../helpers/rig.ts';
+import { advanceOnceIdle, nextLoad, openRig, plannedInMs } from '../helpers/rig.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // Several replicas at a Redis that comes back empty or older, whose values are damaged or not those
@@ -64,6 +64,25 @@ describeWithRedis('with a real Redis', () => {
     const calls = provider.listCalls();
     const fresh = await start();
     expect([countIn(fresh), provider.listCalls()]).toEqual([50, calls]);
+  });
+
+  test('a stale list that is written again leaves the wait after a failure as it is', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const names = await namesOfValues();
+    await provider.behave('unavailable');
+    clock.skip(2 * 3_600_000);
+    for (let failed = 0; failed < 6; failed += 1)
+      expect(await one.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    // Redis has run short of memory, and has kept what is small.
+    await redis.command(`DEL ${names}:head ${names}:list`);
+    await advanceOnceIdle(5_000, one);
+    await writtenAgain();
+    await plannedInMs(one);
+    const calls = provider.listCalls();
+    const late = await start();
+    expect(late.service.list.status().failing?.attempts).toBe(6);
+    expect(provider.listCalls()).toBe(calls);
   });
 
   test('a list grows by nothing in a Redis that comes back empty again and again', async () => {

@@ -190,6 +190,28 @@ test('a list that could not be saved is not saved over a later one', async () =>
   expect((await supertest(restarted.url).get('/banks').expect(200)).body).toHaveLength(487);
 });
 
+test('a list that fails to be saved while a later one waits is not saved over that one', async () => {
+  let failFirst: (() => void) | undefined;
+  let saves = 0;
+  const disk: RigOptions['files'] = {
+    read: () => Promise.resolve(Buffer.alloc(0)),
+    removeAbandoned: () => Promise.resolve(),
+    replace: async () => {
+      saves += 1;
+      if (saves === 1) await new Promise<void>((_resolve, reject) => (failFirst = reject));
+    },
+  };
+  const rig = await openRig({ provider, files: disk, env: { CACHE_SNAPSHOT_FILE: path } });
+  await eventually(() => failFirst !== undefined);
+  expect(await rig.service.list.refresh()).toBeUndefined();
+  failFirst?.();
+  await eventually(() => rig.messages().includes('CACHE_SNAPSHOT_FILE: works again'));
+  rig.clock.advance(60_000);
+  // It waits for what is being saved.
+  await rig.close();
+  expect(saves).toBe(2);
+});
+
 describe('nothing is replaced that the service did not write:', () => {
   const problemsOf = async (env: Environment): Promise<string> => {
     const configured = {
@@ -235,9 +257,11 @@ describe('nothing is replaced that the service did not write:', () => {
 
   test('the file of another variable is named with it', async () => {
     writeFileSync(path, 'the-token-of-the-provider');
-    const sameFile = `${dirname(path)}/./banks.snapshot`;
+    // Two ways of writing its path.
+    const token = `${dirname(path)}//banks.snapshot`;
+    const list = `${dirname(path)}/./banks.snapshot`;
     expect(
-      await problemsOf({ PROVIDER_ACCESS_TOKEN_FILE: path, CACHE_SNAPSHOT_FILE: sameFile }),
+      await problemsOf({ PROVIDER_ACCESS_TOKEN_FILE: token, CACHE_SNAPSHOT_FILE: list }),
     ).toContain(
       'CACHE_SNAPSHOT_FILE, PROVIDER_ACCESS_TOKEN_FILE: name the same file, which the snapshot would replace',
     );
