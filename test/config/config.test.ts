@@ -257,7 +257,17 @@ test.each<[env: Environment, ...problems: string[]]>([
     'PROVIDER_ACCESS_TOKEN: has a character',
     `${TOKEN}: more than one is configured;`,
   ],
-  [{ PROVIDER_TOKEN_SCOPE: 'scope' }, `${TOKEN}: more than one is configured;`],
+  // Each variable of a grant counts.
+  ...[
+    'PROVIDER_TOKEN_URL',
+    'PROVIDER_CLIENT_ID',
+    'PROVIDER_CLIENT_SECRET',
+    'PROVIDER_CLIENT_SECRET_FILE',
+    'PROVIDER_TOKEN_SCOPE',
+  ].map((name): [Environment, string] => [
+    { [name]: 'https://login.example' },
+    `${TOKEN}: more than one is configured;`,
+  ]),
   [
     { PROVIDER_ACCESS_TOKEN: '', PROVIDER_TOKEN_SCOPE: 'scope' },
     'PROVIDER_TOKEN_URL: is required for the client-credentials grant',

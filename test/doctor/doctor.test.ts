@@ -304,6 +304,12 @@ describe('the token', () => {
       {},
       /the id or the secret is wrong.*; tried PROVIDER_TOKEN_AUTH=post: 401 invalid_client, /,
     ],
+    // basic_plain cannot send it.
+    [
+      'invalid-client',
+      { PROVIDER_CLIENT_ID: 'a:b' },
+      /; tried PROVIDER_TOKEN_AUTH=post: 401 invalid_client, PROVIDER_TOKEN_AUTH=post PROVIDER_TOKEN_FORMAT=json: 401 invalid_client$/m,
+    ],
     ['unknown-refusal', {}, /the id or the secret is wrong/],
     ['error-as-200', {}, /the id or the secret is wrong/],
     ['unsupported-grant', {}, /does not offer the client-credentials grant/],

@@ -70,6 +70,7 @@ const STATES: Readonly<Record<string, State>> = {
       'and can be served as an old list for 7 d after that.',
       'Failing since 01:16:18 (1 s), 2 attempts, HTTP 503. Details: the provider fails (503).',
       'Loads failing for 1 s since 01:16:18 , 2 attempts',
+      'Renewals per minute 1 succeeded, 2 failed 2 0 2',
     ],
   },
   'the same list, renewed after a failure': {

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { OutgoingHttpHeaders } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import supertest from 'supertest';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -156,6 +157,12 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     status: 200,
     says: 'the first page of more',
   },
+  'a list in gzip, by its old name': {
+    answer: [200, gzipSync(JSON.stringify(ROWS)), { 'Content-Encoding': 'X-GZip' }],
+    env: { BANK_FIELDS: 'code' },
+    status: 200,
+    says: WORKS,
+  },
   'a list encoded twice, in two lines': {
     answer: [200, ROWS, { 'Content-Encoding': ['gzip', 'gzip'] }],
     status: 502,
@@ -239,7 +246,7 @@ test.each(Object.entries(SHAPES))(
       emulator.respondWith((_req, res) =>
         res
           .writeHead(code, { 'content-type': 'application/json', ...headers })
-          .end(JSON.stringify(body)),
+          .end(Buffer.isBuffer(body) ? body : JSON.stringify(body)),
       );
     }
     const configured = {
