@@ -320,8 +320,8 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   };
   /**
    * Whether a process can know how old a list is. A snapshot has only the wall clock: where that was
-   * changed between the list and a start, the process cannot know, and neither can those that have
-   * the list from it, unless Redis has it.
+   * changed between the list and the end of a start, the process cannot know, and neither can those
+   * that have the list from it, unless Redis has it.
    */
   const isAgeKnown = (
     process: Process,
@@ -332,11 +332,11 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   ): boolean =>
     !history.hasSnapshot ||
     !processes.some(
-      (restored) =>
-        restored.startedAtMs > askedAtMs &&
-        restored.startedAtMs <= atMs &&
-        troubled(['clock'], restored.index, askedAtMs, restored.startedAtMs) &&
-        !isInRedis(process, list, restored.startedAtMs, atMs),
+      ({ index, startedAtMs, readyAtMs, endedAtMs: stoppedAtMs }) =>
+        startedAtMs > askedAtMs &&
+        startedAtMs <= atMs &&
+        troubled(['clock'], index, askedAtMs, Math.min(readyAtMs, stoppedAtMs, atMs)) &&
+        !isInRedis(process, list, startedAtMs, atMs),
     );
   /**
    * Whether `a` has precedence over `b`, by the contract's order: a later decision, then a later
