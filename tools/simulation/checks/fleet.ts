@@ -50,9 +50,10 @@ export const allServeTheSame: Check = function* (timeline) {
           ? lastAskedMs(theirs, atMs)
           : timeline.askedMsOf(process, theirs, atMs);
         const isOld = atMs - askedAtMs > lifeMs(process) - SOON;
-        const isNew =
-          timeline.listAt(other, atMs - SOON) !== theirs ||
-          timeline.listAt(process, atMs - SOON) !== mine;
+        // Also where it looks like the one before the last.
+        const isNew = [process, other].some((each) =>
+          timeline.servingsOf(each).some(({ fromMs }) => fromMs > atMs - SOON && fromMs <= atMs),
+        );
         if (!isOld && !isNew && timeline.isAgeKnown(process, theirs, atMs))
           yield [atMs, process, `serves ${nameOf(mine)}, ${other.name} ${nameOf(theirs)}`];
       }
