@@ -246,6 +246,14 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     );
   };
   /**
+   * Whether a process served nothing when the list of a call came. What it serves is looked up when
+   * something happens to it: a list that was over shortly before may seem to be served until then.
+   */
+  const hasNoneBut = (over: BankList, call: Call): boolean => {
+    const before = servedBefore(call);
+    return !before || (before === over && listAt(call.process, call.deliveredAtMs) !== over);
+  };
+  /**
    * Whether the list was over for another replica of the fleet, which has loaded one since with
    * nothing to compare it with: the others follow.
    */
@@ -255,7 +263,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
         call.process.fields === fields &&
         call.deliveredAtMs <= atMs &&
         (list.askedAtMs[0] ?? Infinity) <= call.askedAtMs &&
-        !servedBefore(call) &&
+        hasNoneBut(list, call) &&
         // The clock of Redis may have been wrong by parts of a second more after each fail-over.
         askedMsOf(call.process, list, call.askedAtMs) + lifeMs(call.process) <=
           call.deliveredAtMs + 2 * SECOND,
