@@ -122,6 +122,13 @@ test('a Retry-After of an hour keeps a service without a list waiting for a minu
   await supertest(rig.url).get('/banks').expect(200);
 });
 
+test('without a list, a short Retry-After is obeyed for as long as it says, whatever was asked for before', async () => {
+  await start({ before: (emulator) => emulator.behave('rate-limited', { retryAfter: '3600' }) });
+  await rig.emulator.behave('unavailable', { retryAfter: '3' });
+  await nextLoad(rig);
+  expect(status()).toMatchObject({ failing: { attempts: 2 }, nextLoadInMs: 3_000 });
+});
+
 test('a list that becomes too old during a Retry-After is reported then, and the provider is asked', async () => {
   await start({ env: { CACHE_TTL: '5m', CACHE_MAX_STALE: '5m' } });
   await rig.emulator.behave('rate-limited', { retryAfter: '3600' });

@@ -64,7 +64,10 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
       asked = {
         sinceMs,
         untilMs: latest(retryAfterMs(askedForMs, ttlMs, Infinity), before?.untilMs),
-        emptyUntilMs: latest(Math.min(emptyForMs, longestWaitMs(0)), before?.emptyUntilMs),
+        emptyUntilMs: latest(
+          Math.min(emptyForMs, retryAfterMs(askedForMs, ttlMs, 0)),
+          before?.emptyUntilMs,
+        ),
         cause,
       };
     },
