@@ -82,13 +82,13 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
         // oxlint-disable-next-line no-await-in-loop -- see above
         await synchronize();
         // Another replica may have succeeded meanwhile; the provider is left alone nevertheless.
-        if (!keeper.failures.current().failure && failure.askedForMs === 0) return 0;
+        if (!keeper.failures.current().failure && failure.askedForMs === 0) return undefined;
         const before = store.lease();
-        const othersRetryAfterMs = before?.isOwn ? 0 : (before?.failure?.askedForMs ?? 0);
+        const others = before?.isOwn ? undefined : before?.failure;
         // oxlint-disable-next-line no-await-in-loop -- see above
-        if ((await lease.fail(failure, waitMs)) !== 'overtaken') return othersRetryAfterMs;
+        if ((await lease.fail(failure, waitMs)) !== 'overtaken') return others;
       }
-      return 0;
+      return undefined;
     },
   };
   return {

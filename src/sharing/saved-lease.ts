@@ -69,6 +69,7 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
         ...failure,
         // Where the next attempt is due, the Retry-After has been obeyed.
         askedForMs: isOver ? 0 : Math.max(0, failure.askedUntilMs - storeMs),
+        askedAtMs: monotonic(nowMs - Math.max(0, storeMs - (failure.askedAtMs ?? storeMs))),
       },
     };
   };
@@ -87,6 +88,7 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
         failure: failure && {
           ...failure,
           askedUntilMs: toSavedTime(storeMs + failure.askedForMs),
+          askedAtMs: toSavedTime(storeMs + (failure.askedAtMs - nowMs)),
         },
       };
       return signing.sign('lease', Buffer.from(`${JSON.stringify(saved)}\n`));
@@ -103,9 +105,11 @@ interface SavedLease {
   readonly failure?: SavedFailure | undefined;
 }
 
-type SavedFailure = Omit<SharedFailure, 'askedForMs'> & {
+type SavedFailure = Omit<SharedFailure, 'askedForMs' | 'askedAtMs'> & {
   /** Milliseconds since 1970 by the store's clock. */
   readonly askedUntilMs: number;
+  /** The same; undefined where an earlier version of this service has written it. */
+  readonly askedAtMs?: number | undefined;
 };
 
 /**
@@ -137,15 +141,18 @@ const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs 
 
 const toFailure = (value: unknown): SavedFailure | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, kind, attempts, failingForMs, listId, askedUntilMs } = value;
+  const { id, kind, attempts, failingForMs, listId, askedUntilMs, askedAtMs } = value;
   const isFailure =
     isId(id) &&
     isLoadErrorKind(kind) &&
     isWholeUpTo(1e9, attempts) &&
     isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
     isId(listId) &&
-    isWholeUpTo(MAX_DURATION_MS, askedUntilMs);
-  return isFailure ? { id, kind, attempts, failingForMs, listId, askedUntilMs } : undefined;
+    isWholeUpTo(MAX_DURATION_MS, askedUntilMs) &&
+    (askedAtMs === undefined || isWholeUpTo(MAX_DURATION_MS, askedAtMs));
+  return isFailure
+    ? { id, kind, attempts, failingForMs, listId, askedUntilMs, askedAtMs }
+    : undefined;
 };
 
 const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>

@@ -82,10 +82,14 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
         return 'written';
       }
       const lease = store.lease();
+      const earlier = lease?.failure;
       const failure: SharedFailure = {
         ...newFailure,
         listId: store.version()?.listId ?? '',
-        askedForMs: Math.max(newFailure.askedForMs, lease?.failure?.askedForMs ?? 0),
+        askedForMs: Math.max(newFailure.askedForMs, earlier?.askedForMs ?? 0),
+        // Not when the answer came: the store has been looked at since, so this is not too early,
+        // however long its reply took.
+        askedAtMs: newFailure.askedForMs > 0 || !earlier ? clock.monotonicMs() : earlier.askedAtMs,
       };
       // An operator's load has failed while another replica loads.
       if (lease?.isLoading && !lease.isOwn) return store.writeLease({ ...lease, failure });

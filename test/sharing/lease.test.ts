@@ -5,6 +5,7 @@ import { emulate } from '../helpers/emulate.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 import {
+  advanceOnceIdle,
   advanceToLoad,
   openRig,
   plannedInMs,
@@ -129,6 +130,24 @@ describeWithRedis('with a real Redis', () => {
         });
     },
   );
+
+  test('a list ends a Retry-After that was asked for long before, also where a later failure passes it on', async () => {
+    const one = await start({ env: { CACHE_TTL: '30m' } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start();
+    await provider.behave('rate-limited', { retryAfter: '3600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
+    await advanceOnceIdle(5 * MINUTE, one, two);
+    await provider.behave('healthy');
+    provider.setBanks(makeBanks(100));
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'shrunk' });
+    await eventually(() => one.service.list.status().failure?.kind === 'shrunk');
+    clock.advance(1);
+    expect(await two.service.list.refresh(['shrunk'])).toBeUndefined();
+    await eventually(() => one.service.list.status().cached?.count === 100);
+    expect(await plannedInMs(one)).toBeLessThan(30 * MINUTE);
+  });
 
   test("without a list, an operator's attempts do not lengthen the minute of a Retry-After", async () => {
     await provider.behave('rate-limited', { retryAfter: '600' });

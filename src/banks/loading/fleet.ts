@@ -33,10 +33,9 @@ export interface Fleet {
   ): Promise<boolean>;
   /**
    * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
-   * @returns what is left of the `Retry-After` that another replica got meanwhile, in milliseconds;
-   *   0 where none did
+   * @returns the failure that another replica has shared meanwhile, if one has
    */
-  fail(failure: NewFailure, waitMs: number): Promise<number>;
+  fail(failure: NewFailure, waitMs: number): Promise<SharedFailure | undefined>;
 }
 
 /** The right to make the next request. */
@@ -68,10 +67,12 @@ export interface SharedFailure {
    * it, and then by each other one.
    */
   readonly askedForMs: number;
+  /** When that one came, or a little later; it stays with it when a later failure passes it on. */
+  readonly askedAtMs: MonotonicMs;
 }
 
 /** As the replica tells it whose load failed. */
-export type NewFailure = Omit<SharedFailure, 'listId'>;
+export type NewFailure = Omit<SharedFailure, 'listId' | 'askedAtMs'>;
 
 /** A replica that has no others beside it. */
 export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
@@ -81,5 +82,5 @@ export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   lease: () => undefined,
   claim: () => Promise.resolve(true),
   commit: (list, previous) => Promise.resolve(take(list, previous)),
-  fail: () => Promise.resolve(0),
+  fail: () => Promise.resolve(undefined),
 });

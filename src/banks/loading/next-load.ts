@@ -66,14 +66,12 @@ export const createNextLoad = (options: NextLoadOptions) => {
    * Another replica's failure counts as one of this replica, unless it is outdated; its
    * `Retry-After` holds in any case.
    */
-  const adoptFailure = ({ heldUntilMs, isLoading }: Lease, failure: SharedFailure): void => {
-    const { id, kind, attempts, failingForMs, askedForMs } = failure;
+  const adoptFailure = ({ heldUntilMs }: Lease, failure: SharedFailure): void => {
+    const { id, kind, attempts, failingForMs, askedForMs, askedAtMs } = failure;
     const nowMs = clock.monotonicMs();
     const error = new LoadError(kind, 'the load of another replica failed');
     const spreadMs = random() * fleet.handoverMs;
-    // With nothing to serve its bound counts from when it came: its owner waits no longer either.
-    const emptyForMs = isLoading ? undefined : Math.max(0, heldUntilMs - nowMs);
-    retryAfter.note(error, askedForMs, spreadMs, emptyForMs);
+    retryAfter.note(error, askedForMs, spreadMs, askedAtMs);
     failures.share(id);
     if (isOutdated(failure)) return;
     failures.addShared(error, attempts, failingForMs);
@@ -134,8 +132,8 @@ export const createNextLoad = (options: NextLoadOptions) => {
         askedForMs: retryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity),
       };
       const dueMs = Math.max(0, dueInMs() - fleet.handoverMs);
-      const othersRetryAfterMs = await fleet.fail(shared, dueMs);
-      retryAfter.note(failure, othersRetryAfterMs, fleet.handoverMs);
+      const others = await fleet.fail(shared, dueMs);
+      if (others) retryAfter.note(failure, others.askedForMs, fleet.handoverMs, others.askedAtMs);
     },
   };
 };

@@ -45,29 +45,28 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     /** Why the provider is left alone, also after a later success; undefined where it is not. */
     cause: (): LoadError | undefined => (leftMs() > 0 ? asked?.cause : undefined),
     /**
-     * The provider, or another replica, asks for this wait; 0: it does not.
+     * The provider asks for this wait, now or, where another replica was asked, at `askedAtMs`;
+     * 0: it does not.
      * @param spreadMs is added, so that not all replicas call at once
-     * @param emptyForMs for how long it is obeyed at most while nothing can be served
      */
     note: (
       cause: LoadError,
       askedForMs: number,
       spreadMs: number,
-      emptyForMs = longestWaitMs(0),
+      askedAtMs = clock.monotonicMs(),
     ): void => {
       if (askedForMs === 0) return;
-      const sinceMs = clock.monotonicMs();
+      const waitMs = retryAfterMs(askedForMs, ttlMs, Infinity);
+      const untilMs = clock.monotonicMs() + waitMs + spreadMs;
+      const minuteEndMs = askedAtMs + longestWaitMs(0) + spreadMs;
+      // What was asked for before holds on.
       const before = asked && !isEnded(asked) ? asked : undefined;
-      /** What was asked for before holds on. */
-      const latest = (waitMs: number, beforeMs = 0): MonotonicMs =>
-        monotonic(Math.max(sinceMs + waitMs + spreadMs, beforeMs));
+      const latest = (ms: number, beforeMs = -Infinity): MonotonicMs =>
+        monotonic(Math.max(ms, beforeMs));
       asked = {
-        sinceMs,
-        untilMs: latest(retryAfterMs(askedForMs, ttlMs, Infinity), before?.untilMs),
-        emptyUntilMs: latest(
-          Math.min(emptyForMs, retryAfterMs(askedForMs, ttlMs, 0)),
-          before?.emptyUntilMs,
-        ),
+        sinceMs: latest(askedAtMs, before?.sinceMs),
+        untilMs: latest(untilMs, before?.untilMs),
+        emptyUntilMs: latest(Math.min(untilMs, minuteEndMs), before?.emptyUntilMs),
         cause,
       };
     },
