@@ -4,10 +4,12 @@ import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
-import { startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { advanceToLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // A load takes so long that another replica has asked and answered meanwhile.
+
+const HOUR = 3_600_000;
 
 let redis: RedisServer;
 let provider: Emulator;
@@ -61,6 +63,47 @@ describeWithRedis('with a real Redis', () => {
       expect(await refreshed).toBeUndefined();
       expect(countOf(slow)).toBe(103);
       await eventually(() => countOf(other) === 103);
+    },
+  );
+
+  test.each([
+    ['load', false],
+    ['refresh', true],
+  ])(
+    'a replica that sleeps when a later list has overtaken its %s asks again at once',
+    async (_what, isForOperator) => {
+      const clock = createManualClock();
+      const start = (options: RigOptions): Promise<Rig> =>
+        startLoadedRig({
+          provider,
+          storeClock: clock,
+          ...options,
+          env: { CACHE_REDIS_URL: redis.url, CACHE_MAX_STALE: '1m', ...options.env },
+        });
+      provider.setBanks(makeBanks(100));
+      const other = await start({ clock });
+      await eventually(() => other.service.list.status().isShared === true);
+      // The later list is taken, and then saved: in between all of its time goes by.
+      const disk: RigOptions['files'] = {
+        read: () => Promise.resolve(Buffer.alloc(0)),
+        removeAbandoned: () => Promise.resolve(),
+        replace: () => {
+          if (countOf(slow) === 102) slow.clock.skip(2 * HOUR);
+          return Promise.resolve();
+        },
+      };
+      const env = { CACHE_SNAPSHOT_FILE: '/nowhere/list' };
+      const slow: Rig = await start({ isDeaf: true, files: disk, env });
+      const earlier = holdBack(makeBanks(101));
+      if (isForOperator) void slow.service.list.refresh();
+      else await advanceToLoad(slow);
+      await eventually(earlier.isAsked);
+      provider.setBanks(makeBanks(102));
+      expect(await other.service.list.refresh()).toBeUndefined();
+      provider.setBanks(makeBanks(103));
+      earlier.send();
+      await eventually(() => countOf(slow) === 103);
+      expect(slow.service.list.status().lastFailure).toBeUndefined();
     },
   );
 

@@ -85,8 +85,8 @@ export const createListLoad = (
   };
 
   /**
-   * Loads a list. One that another replica's list overtook counts for nothing; for an operator, or
-   * without a list to serve, another one is then loaded. Never rejects.
+   * Loads a list. One that another replica's list overtook counts for nothing; for an operator
+   * another one is then loaded. Never rejects.
    * @param operator waits for a list of this replica; undefined: nobody does
    * @returns the failure, which is recorded and reported unless `signal` has aborted, or only the
    *   time was too short to overtake the other replicas; undefined if there was none
@@ -99,8 +99,8 @@ export const createListLoad = (
       let limitMs = loadTimeoutMs;
       while (limitMs > 0) {
         // oxlint-disable-next-line no-await-in-loop -- one request after the other
-        if (await loadAndTake(operator, limitMs, elapsedMs)) return undefined;
-        if (!operator && cache.served()) return undefined;
+        const isTaken = await loadAndTake(operator, limitMs, elapsedMs);
+        if (isTaken || !operator) return undefined;
         isOvertaken = true;
         // Whole milliseconds, because operators read what is left of the time.
         limitMs = Math.ceil(loadTimeoutMs - elapsedMs());
@@ -109,9 +109,8 @@ export const createListLoad = (
     } catch (thrown) {
       const error = LoadError.from(thrown);
       if (signal.aborted) return error;
-      // The provider works: there is nothing to repeat.
-      const isOthersFresh = isOvertaken && cache.state() === 'fresh';
-      if (isOthersFresh && error.kind === 'timeout') return error;
+      // The provider has answered: there is no failure to be repeated later.
+      if (isOvertaken && error.kind === 'timeout') return error;
       nextLoad.failed(error);
       onEvent({
         type: 'list-load-failed',
