@@ -465,6 +465,20 @@ describeWithRedis('with a real Redis', () => {
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'shrunk' });
   });
 
+  test('a list that only a replica with lower limits would refuse is refused by none once it is shared', async () => {
+    provider.setBanks(makeBanks(100));
+    const lax = await start({ env: { GUARD_MAX_SHRINK: '50%' } });
+    await eventually(() => lax.service.list.status().isShared === true);
+    const strict = await start();
+    provider.setBanks(makeBanks(70));
+    expect(await lax.service.list.refresh()).toBeUndefined();
+    await eventually(() => countIn(strict) === 70);
+    for (const { service } of [strict, lax]) {
+      expect(await service.list.refresh()).toBeUndefined();
+      expect(service.list.status().failing).toBeUndefined();
+    }
+  });
+
   test('a list that only one replica refuses is fetched once, and its own lists go on beside it', async () => {
     provider.setBanks(makeBanks(400));
     const one = await start();

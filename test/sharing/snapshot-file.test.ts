@@ -17,6 +17,7 @@ import supertest from 'supertest';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
+import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { openRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -144,6 +145,23 @@ test('a snapshot that the guard refuses by now is one log line', async () => {
   expect(rig.messages()).toContain(
     'CACHE_SNAPSHOT_FILE: contains a list that is refused: the list has 513 usable entries; GUARD_MIN_BANKS is 514',
   );
+});
+
+test('a list that a restart with stricter limits finds again is neither shrunk nor drifted', async () => {
+  const nameless = makeBanks(50).map((bank) => ({ ...bank, name: null }));
+  provider.setBanks(makeBanks(100));
+  const lax = { CACHE_SNAPSHOT_FILE: path, GUARD_MAX_SHRINK: '90%', GUARD_MAX_DRIFT: '90%' };
+  const rig = await openRig({ provider, env: lax });
+  await eventually(() => rig.service.list.served() !== undefined);
+  provider.setBanks([...makeBanks(100).slice(50, 70), ...nameless]);
+  expect(await rig.service.list.refresh()).toBeUndefined();
+  await rig.close();
+  const { list } = (await start()).service;
+  expect(await list.refresh()).toBeUndefined();
+  expect(list.status().cached?.count).toBe(70);
+  // What changes from now on is compared with all that was cached.
+  provider.setBanks([...makeBanks(100).slice(51, 70), ...nameless]);
+  expect(await list.refresh()).toMatchObject({ kind: 'shrunk' });
 });
 
 test('a list that the version before has saved is served while the provider is down, and a failing disk is told at once', async () => {

@@ -56,14 +56,20 @@ const contentOf = ({ entryDigests }: Pick<ReadList, 'entryDigests'>): string =>
 
 export const CONTENT_CHARS = 22;
 
-/** Whether `next` was cached in the window: after a wrong list the right one comes back. */
+/**
+ * Whether `next` is cached, or was in the window: after a wrong list the right one comes back. A
+ * list that was taken under other limits may have lost too much for those of now.
+ */
 export const wasCached = (
   cached: RememberingList,
   next: Pick<ReadList, 'entryDigests'>,
   now: MemoryWindow,
 ): boolean => {
   const content = contentOf(next);
-  return inWindow(cached.earlier, now).some((list) => list.content === content);
+  return (
+    content === contentOf(cached) ||
+    inWindow(cached.earlier, now).some((list) => list.content === content)
+  );
 };
 
 /** The entries of the largest list of the window, `cached` included. */
