@@ -12,7 +12,7 @@ import { ENDED } from './saved-lease.ts';
 
 export interface SharedLeaseOptions {
   readonly store: Pick<RedisStore, 'lease' | 'version' | 'writeLease'>;
-  readonly retryAfter: Pick<RetryAfter, 'leftMs'>;
+  readonly retryAfter: Pick<RetryAfter, 'isEnded' | 'leftMs'>;
   readonly keeper: Pick<ListKeeper, 'failures'>;
   /** The longest time that a load can take, in milliseconds. */
   readonly loadTimeoutMs: number;
@@ -64,7 +64,10 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       if (!lease || (lease.isLoading && !lease.isOwn)) return;
       const { failure } = lease;
       // The last look may have found a failure that this replica has not adopted yet.
-      const isNew = failure !== undefined && !keeper.failures.isNewestShared(failure.id);
+      const isNew =
+        failure !== undefined &&
+        !keeper.failures.isNewestShared(failure.id) &&
+        !retryAfter.isEnded(failure.askedAtMs);
       const retryAfterMs = isNew ? failure.askedForMs : retryAfter.leftMs();
       const isWaiting = retryAfterMs > 0 && failure !== undefined;
       await store.writeLease(

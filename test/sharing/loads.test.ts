@@ -252,6 +252,27 @@ describeWithRedis('with a real Redis', () => {
       await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
   });
 
+  test('a list that was requested after a Retry-After ends it, also from a replica that knew of none', async () => {
+    const one = await start({ env: { CACHE_TTL: '5m' } });
+    await eventually(() => one.service.list.status().isShared === true);
+    const connection = await connectionToCut();
+    const two = await start({ env: { CACHE_REDIS_URL: connection.url } });
+    connection.cut();
+    await provider.behave('rate-limited', { retryAfter: '3600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.skip(MINUTE);
+    await provider.behave('healthy');
+    provider.setBanks(makeBanks(500));
+    expect(await two.service.list.refresh()).toBeUndefined();
+    connection.mend();
+    clock.advance(5_000);
+    await eventually(() => countIn(one) === 500);
+    const calls = provider.listCalls();
+    await advanceToLoad(one);
+    await eventually(() => provider.listCalls() === calls + 1);
+    expect(two.service.list.status().state).toBe('fresh');
+  });
+
   test('nobody loads at the end of a Retry-After that another list outlasts', async () => {
     const connection = await connectionToCut();
     const one = await start({ env: { CACHE_REDIS_URL: connection.url } });

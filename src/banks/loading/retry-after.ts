@@ -28,19 +28,20 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
   const { cache } = keeper;
   let asked: Asked | undefined;
 
-  /** A list that was certainly requested after it ends it. */
-  const isEnded = ({ sinceMs }: Asked): boolean =>
+  /** A list that was certainly requested after it came ends it. */
+  const isEnded = (sinceMs: MonotonicMs): boolean =>
     (cache.get()?.loadedAtMs ?? -Infinity) - loadTimeoutMs > sinceMs;
 
   /** Milliseconds for which the provider is still to be left alone. */
   const leftMs = (): number => {
-    if (!asked || isEnded(asked)) return 0;
+    if (!asked || isEnded(asked.sinceMs)) return 0;
     const nowMs = clock.monotonicMs();
     const boundMs = Math.max(untilExpiredMs(cache.servableForMs()), asked.emptyUntilMs - nowMs);
     return Math.max(0, Math.min(asked.untilMs - nowMs, boundMs));
   };
 
   return {
+    isEnded,
     leftMs,
     /** Why the provider is left alone, also after a later success; undefined where it is not. */
     cause: (): LoadError | undefined => (leftMs() > 0 ? asked?.cause : undefined),
@@ -60,7 +61,7 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
       const untilMs = clock.monotonicMs() + waitMs + spreadMs;
       const minuteEndMs = askedAtMs + longestWaitMs(0) + spreadMs;
       // What was asked for before holds on.
-      const before = asked && !isEnded(asked) ? asked : undefined;
+      const before = asked && !isEnded(asked.sinceMs) ? asked : undefined;
       const latest = (ms: number, beforeMs = -Infinity): MonotonicMs =>
         monotonic(Math.max(ms, beforeMs));
       asked = {
