@@ -111,7 +111,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
     stores: storeNames(config),
     /** The variable for an operator to check when the provider rejects the token. */
     tokenVariable: provider.tokenVariable,
-    tokenAccepted: provider.tokenAccepted,
+    confirmedToken: provider.confirmedToken,
     /**
      * Reads all secret files again, requests a new token where tokens are granted, and connects to
      * Redis anew where a file has its address; what is in use stays if that fails. The next load

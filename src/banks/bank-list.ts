@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
 import type { Freshness } from './freshness.ts';
-import type { Acceptance } from './guard/guard.ts';
+import type { Overridable } from './guard/guard.ts';
 import type { ListKeeper } from './list-keeper.ts';
 import { LoadError, STOPPING } from './load-error.ts';
 import type { LoadFailures } from './loading/failures.ts';
@@ -86,11 +86,13 @@ export const createBankList = (options: BankListOptions) => {
     },
     /**
      * Loads the whole list now, whatever the back-off says, after a load that is under way.
-     * @param accept the reasons for which the guard does not refuse this one list
+     * @param overrides the reasons for which the guard does not refuse this one list
      * @param requestId of the operator's request, for the log
      * @returns the failure; undefined if the list of this request, or of a later one, is cached
      */
-    refresh: (accept: readonly Acceptance[] = [], requestId = ''): Promise<LoadError | undefined> =>
-      renewal.refresh({ accept, requestId }),
+    refresh: (
+      overrides: readonly Overridable[] = [],
+      requestId = '',
+    ): Promise<LoadError | undefined> => renewal.refresh({ overrides, requestId }),
   };
 };

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { monotonic, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
-import type { Acceptance } from './guard/guard.ts';
+import type { Overridable } from './guard/guard.ts';
 import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
 import type { ListVersion } from './order.ts';
@@ -48,7 +48,7 @@ export interface CachedList extends LoadedList, ListPast {
   readonly largeChange?: LargeChange | undefined;
 }
 
-/** An operator accepted a list that the guard refused. */
+/** An operator's, to take a list although the guard would refuse it. */
 export interface Decision {
   readonly id: string;
   readonly madeAtMs: MonotonicMs;
@@ -58,7 +58,7 @@ export interface Decision {
    */
   readonly madeAtWallMs: WallMs;
   /** What the guard refused it for. */
-  readonly reasons: readonly Acceptance[];
+  readonly reasons: readonly Overridable[];
   /** Of the operator's request. */
   readonly requestId: string;
 }

@@ -2,9 +2,9 @@ import type { Clock } from '../clock.ts';
 import type { ListPast, SavedList } from './cached-list.ts';
 import { freshness, isServable, type FreshnessPolicy } from './freshness.ts';
 import {
-  ACCEPTANCES,
+  OVERRIDABLE,
   guard,
-  type Acceptance,
+  type Overridable,
   type GuardPolicy,
   type NewList,
   type Precedent,
@@ -58,22 +58,22 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
   };
 
   /**
-   * @param accept the reasons for which the guard does not refuse this one list
+   * @param overrides the reasons for which the guard does not refuse this one list
    * @returns those of them for which it would have
    * @throws {LoadError} when the guard refuses it
    */
   const check = (
     next: CheckedList,
     current: SavedList | undefined,
-    accept: readonly Acceptance[],
-  ): readonly Acceptance[] => {
+    overrides: readonly Overridable[],
+  ): readonly Overridable[] => {
     const list = { ...UNKNOWN_IN_STORES, ...next };
     // A list that may no longer be served is no measure.
-    if (!current || !isUsable(current)) return guard(list, undefined, rules, accept);
+    if (!current || !isUsable(current)) return guard(list, undefined, rules, overrides);
     const precedent = precedentOf(current);
-    if (!wasCached(current, next, window())) return guard(list, precedent, rules, accept);
+    if (!wasCached(current, next, window())) return guard(list, precedent, rules, overrides);
     // What was right before is neither shrunk nor drifted; the other rules still hold.
-    guard(list, precedent, rules, ACCEPTANCES);
+    guard(list, precedent, rules, OVERRIDABLE);
     return [];
   };
 

@@ -9,7 +9,7 @@ import {
   type SavedList,
 } from './cached-list.ts';
 import type { FreshnessPolicy } from './freshness.ts';
-import type { Acceptance, GuardPolicy } from './guard/guard.ts';
+import type { Overridable, GuardPolicy } from './guard/guard.ts';
 import { createListCheck } from './list-check.ts';
 import { createListEncoding } from './list-encoding.ts';
 import type { ListEvent } from './list-event.ts';
@@ -36,11 +36,11 @@ export interface ListKeeperOptions {
  * list.
  */
 export interface OperatorRequest {
-  readonly accept: readonly Acceptance[];
+  readonly overrides: readonly Overridable[];
   readonly requestId: string;
 }
 
-const NO_OPERATOR: OperatorRequest = { accept: [], requestId: '' };
+const NO_OPERATOR: OperatorRequest = { overrides: [], requestId: '' };
 
 export type ListKeeper = ReturnType<typeof createListKeeper>;
 
@@ -94,7 +94,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       loaded: LoadedList,
       loadedAtMs: MonotonicMs,
       previous: CachedList | undefined,
-      { accept, requestId }: OperatorRequest = NO_OPERATOR,
+      { overrides, requestId }: OperatorRequest = NO_OPERATOR,
     ): Promise<CachedList> => {
       const wallMs = clock.wallMs();
       const next = {
@@ -109,7 +109,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         unconfirmedDecisions: [],
         earlier: [],
       };
-      const reasons = check(next, previous, accept);
+      const reasons = check(next, previous, overrides);
       const decision: Decision | undefined =
         reasons.length > 0
           ? { id: randomUUID(), madeAtMs: loadedAtMs, madeAtWallMs: wallMs, reasons, requestId }

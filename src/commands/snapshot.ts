@@ -1,4 +1,4 @@
-import { isAcceptance } from '../banks/guard/guard.ts';
+import { isOverridable } from '../banks/guard/guard.ts';
 import { systemClock } from '../clock.ts';
 import { ConfigError, secretsOf, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
@@ -33,7 +33,7 @@ export const snapshot = async (file: string, context: ServeContext): Promise<num
   const { failure, unwritten, count } = await loadOnce(config, context);
   if (failure)
     return fail(
-      isAcceptance(failure.kind)
+      isOverridable(failure.kind)
         ? `Compared with the list in ${shown}, ${failure.message}. To save it all the same, remove that file first.`
         : `The list could not be loaded: ${failure.message}. The command doctor reports each step.`,
     );

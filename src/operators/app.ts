@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import type { RequestHandler } from 'express';
 import type { DestinationStream, Logger } from 'pino';
-import { ACCEPTANCES, isAcceptance, type Acceptance } from '../banks/guard/guard.ts';
+import { OVERRIDABLE, isOverridable, type Overridable } from '../banks/guard/guard.ts';
 import type { LoadErrorKind } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
@@ -134,20 +134,20 @@ const createRefresh =
   async (req, res) => {
     // A longer one names something else, and takes time to read.
     const isShort = req.url.length <= MAX_REFRESH_TARGET;
-    const accept = isShort ? toAcceptances(req.query['accept']) : undefined;
-    if (!accept) {
+    const overrides = isShort ? toOverrides(req.query['accept']) : undefined;
+    if (!overrides) {
       sendProblem(res, 'bad_request', {
-        detail: `accept can be ${ACCEPTANCES.join(' or ')}, or both with a comma between them.`,
+        detail: `accept can be ${OVERRIDABLE.join(' or ')}, or both with a comma between them.`,
       });
       return;
     }
-    const acceptedBefore = core.tokenAccepted();
+    const confirmedBefore = core.confirmedToken();
     const { problems, verified } = await core.renewSecrets();
     const before = list.status().cached?.representations;
-    const failure = await list.refresh(accept, res.get('X-Request-Id'));
+    const failure = await list.refresh(overrides, res.get('X-Request-Id'));
     if (failure) {
       const { kind, message } = failure;
-      const detail = [...problems, `${message}${hintFor(kind, accept)}`].join('. ');
+      const detail = [...problems, `${message}${hintFor(kind, overrides)}`].join('. ');
       sendProblem(res, 'refresh_failed', { detail, kind });
       return;
     }
@@ -159,7 +159,7 @@ const createRefresh =
       return;
     }
     const { cached, isShared } = list.status();
-    const accepted = core.tokenAccepted();
+    const confirmed = core.confirmedToken();
     const response = {
       outcome: cached?.representations === before ? 'unchanged' : 'changed',
       count: cached?.count,
@@ -168,8 +168,8 @@ const createRefresh =
       shared: isShared,
       token: {
         from: core.tokenVariable,
-        isNew: accepted !== acceptedBefore,
-        acceptedSince: accepted ? toIso(accepted.sinceMs) : null,
+        isNew: confirmed !== confirmedBefore,
+        acceptedSince: confirmed ? toIso(confirmed.sinceMs) : null,
       },
       secretFiles: toMembers(verified),
     };
@@ -187,7 +187,7 @@ interface CoreSecrets {
    * Since when, in wall-clock milliseconds, the provider has accepted the token in use; another
    * object for each token.
    */
-  readonly tokenAccepted: () => { readonly sinceMs: number } | undefined;
+  readonly confirmedToken: () => { readonly sinceMs: number } | undefined;
   /**
    * Renews what can be renewed. @returns what is wrong, and the files that are verified if the list
    * is renewed
@@ -204,17 +204,15 @@ const toMembers = (files: readonly SecretFileInUse[]) =>
     files.map(({ variable, sinceMs }) => [variable, { contentSince: toIso(sinceMs) }]),
   );
 
-/** The reasons that the query names; undefined where one is unknown. */
-const toAcceptances = (accept: unknown): readonly Acceptance[] | undefined => {
+/** The reasons that `?accept=` names; undefined where one is unknown. */
+const toOverrides = (accept: unknown): readonly Overridable[] | undefined => {
   if (accept === undefined) return [];
   const named = typeof accept === 'string' ? accept.split(',') : [''];
-  return named.every(isAcceptance) ? named : undefined;
+  return named.every(isOverridable) ? named : undefined;
 };
 
-/**
- * How a list that is refused for `kind` can be accepted, together with what was accepted already.
- */
-const hintFor = (kind: LoadErrorKind, accepted: readonly Acceptance[]): string =>
-  isAcceptance(kind)
-    ? `; if that is right, POST /refresh?accept=${[...accepted, kind].join(',')} accepts it`
+/** How a list can be taken that is refused for `kind` in spite of these overrides. */
+const hintFor = (kind: LoadErrorKind, overrides: readonly Overridable[]): string =>
+  isOverridable(kind)
+    ? `; if that is right, POST /refresh?accept=${[...overrides, kind].join(',')} accepts it`
     : '';

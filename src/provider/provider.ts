@@ -12,9 +12,9 @@ import { MAX_GRANT_BYTES, type TokenEvent, type TokenOptions } from './token-end
 
 // The provider as the other modules see it: a function that loads a list.
 
-/** That the provider has accepted a token. */
-export interface TokenAcceptance {
-  /** Wall-clock milliseconds. */
+/** A token with which the provider has answered 200. */
+export interface ConfirmedToken {
+  /** Of the first such answer, in wall-clock milliseconds. */
   readonly sinceMs: number;
 }
 
@@ -101,14 +101,14 @@ export const createProvider = (
     }
   };
 
-  /** The token of the last answer with status 200, and since when answers have been given to it. */
-  let accepted: { readonly token: string; readonly since: TokenAcceptance } | undefined;
+  /** The token of the last answer with status 200. */
+  let confirmed: { readonly token: string; readonly shown: ConfirmedToken } | undefined;
 
   const load: Load = async (signal) => {
     const answer = await withToken(accessToken, async (token) => {
       const received = await requestBanks(token, signal);
-      const isNew = received.status === 200 && token !== accepted?.token;
-      if (isNew) accepted = { token, since: { sinceMs: clock.wallMs() } };
+      const isNew = received.status === 200 && token !== confirmed?.token;
+      if (isNew) confirmed = { token, shown: { sinceMs: clock.wallMs() } };
       return received;
     });
     const contract = { ...banks, maxBytes: maxBodyBytes, findEcho: options.findEcho };
@@ -123,10 +123,10 @@ export const createProvider = (
      */
     renewToken: (): Promise<void> => accessToken.renew(),
     /**
-     * Of the token in use, another object for each token; undefined: the provider has accepted
+     * The token in use, another object for each token; undefined: the provider has accepted
      * none.
      */
-    tokenAccepted: (): TokenAcceptance | undefined => accepted?.since,
+    confirmedToken: (): ConfirmedToken | undefined => confirmed?.shown,
     /** Ends a request for a token, and tells of nothing any more. A load ends by its own signal. */
     close: (): void => closing.abort(STOPPING),
   };

@@ -6,7 +6,7 @@ import {
   type ListPast,
   type SavedList,
 } from '../banks/cached-list.ts';
-import { ACCEPTANCES } from '../banks/guard/guard.ts';
+import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
 import { NO_VERSION, type ListVersion } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
@@ -146,7 +146,7 @@ const fromShort = ({ id, receivedAtMs, acceptedAtMs }: ShortPast) => ({
             id: String(acceptedAtMs),
             ageMs: Math.max(0, receivedAtMs - acceptedAtMs),
             madeAtWallMs: wall(acceptedAtMs),
-            reasons: ACCEPTANCES,
+            reasons: OVERRIDABLE,
             requestId: '',
           },
         ],
@@ -194,8 +194,8 @@ type SavedDecision = Omit<Decision, 'madeAtMs'> & { readonly ageMs: number };
 const toDecision = (value: unknown): SavedDecision | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { id, ageMs, madeAtWallMs, reasons, requestId } = value;
-  const known = ACCEPTANCES.filter((reason) =>
-    toList(reasons, ACCEPTANCES.length).includes(reason),
+  const known = OVERRIDABLE.filter((reason) =>
+    toList(reasons, OVERRIDABLE.length).includes(reason),
   );
   const isDecision =
     isId(id) &&

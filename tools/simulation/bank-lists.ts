@@ -1,4 +1,4 @@
-import { ACCEPTANCES, type Acceptance } from '../../src/banks/guard/guard.ts';
+import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
 
 // The provider's list of banks as it changes: few entries, so that a simulated day costs little;
 // and what the documentation says of replacing one list by another.
@@ -84,10 +84,10 @@ const losses = (before: Shape, after: Shape) => {
 export const mustBeRefused = (
   before: Shape,
   after: Shape,
-  accepted: readonly Acceptance[] = [],
+  accepted: readonly Overridable[] = [],
 ): boolean => {
   const found = losses(before, after);
-  return ACCEPTANCES.some(
+  return OVERRIDABLE.some(
     (reason) =>
       !accepted.includes(reason) && found[reason].some((loss) => loss > MAX_LOSS + ROUNDING),
   );

@@ -1,4 +1,4 @@
-import type { Acceptance } from '../../src/banks/guard/guard.ts';
+import type { Overridable } from '../../src/banks/guard/guard.ts';
 import type { LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { BankList, Fields } from './bank-lists.ts';
 
@@ -73,7 +73,7 @@ export interface Refresh {
   readonly process: Process;
   readonly atMs: number;
   /** For what the guard is not to refuse the list. */
-  readonly accepts: readonly Acceptance[];
+  readonly accepts: readonly Overridable[];
   endedAtMs?: number;
   /** What the operator was told. */
   answer?: 'ok' | 'not shared' | LoadErrorKind;

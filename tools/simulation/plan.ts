@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Acceptance } from '../../src/banks/guard/guard.ts';
+import type { Overridable } from '../../src/banks/guard/guard.ts';
 import { BEHAVIOURS, LIST_CHANGES, type BehaviourName, type ListChange } from './provider.ts';
 import { REDIS_FAULTS, type RedisFault } from './redis.ts';
 
@@ -44,8 +44,8 @@ const ACTIONS = {
   accept: {
     weight: 4,
     having: {
-      reasons: fc.constantFrom<Acceptance[][]>(['shrunk'], ['drifted'], ['shrunk', 'drifted']),
-      another: fc.option(fc.constantFrom<Acceptance[][]>([], ['shrunk'], ['drifted'])),
+      reasons: fc.constantFrom<Overridable[][]>(['shrunk'], ['drifted'], ['shrunk', 'drifted']),
+      another: fc.option(fc.constantFrom<Overridable[][]>([], ['shrunk'], ['drifted'])),
       isForAll: fc.boolean(),
       apartMs,
     },

@@ -1,4 +1,4 @@
-import type { Acceptance } from '../../src/banks/guard/guard.ts';
+import type { Overridable } from '../../src/banks/guard/guard.ts';
 import { createSystemClock, type Clock } from '../../src/clock.ts';
 import { parseConfig, type Config } from '../../src/config/config.ts';
 import { createCore, type Core } from '../../src/core.ts';
@@ -294,7 +294,7 @@ export const visit = async (
 export const refresh = async (
   { world, history }: Surroundings,
   life: Life,
-  accepts: readonly Acceptance[],
+  accepts: readonly Overridable[],
 ): Promise<void> => {
   const made: Refresh = { process: life.process, atMs: world.nowMs(), accepts };
   history.refreshes.push(made);

@@ -1,5 +1,5 @@
 /* oxlint-disable no-await-in-loop -- one step after the other is what a simulation is */
-import { ACCEPTANCES, type Acceptance } from '../../src/banks/guard/guard.ts';
+import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
 import type { History, Serving, Trouble } from './history.ts';
 import type { Action, Event, Plan } from './plan.ts';
 import { createProviderWorld } from './provider.ts';
@@ -87,7 +87,7 @@ export const run = async (
   const operate = (
     afterMs: number,
     { name }: Machine,
-    toAccept: (life: Life) => readonly Acceptance[] | undefined,
+    toAccept: (life: Life) => readonly Overridable[] | undefined,
   ): void =>
     void world.later(afterMs, director, `an operator of ${name}`, () => {
       const life = lives().find((each) => each.name === name && isAwake(each));
@@ -135,7 +135,7 @@ export const run = async (
       perform.list({ type: 'list', change: 'half of it gone', isEachTime: false }, machine);
       const other = machines[(index + 1) % machines.length] ?? machine;
       const inTurn = isAcceptedThereFirst ? [machine, other] : [other, machine];
-      inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => ACCEPTANCES));
+      inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE));
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
     },
     'limit meanwhile': ({ retryAfterS, isRestarted, isAskedAgain }, machine) => {
@@ -319,7 +319,7 @@ export const run = async (
   /** Just before an operator accepts, another one may ask for what is refused. */
   const accept = (life: Life): void => {
     if (world.luck('operators') < 0.3) void refresh(surroundings, life, []);
-    void refresh(surroundings, life, ACCEPTANCES);
+    void refresh(surroundings, life, OVERRIDABLE);
   };
   /** An operator is told that a replica refuses the provider's list, and accepts it there. */
   const attend = (attentionMs: number): void =>
@@ -388,7 +388,7 @@ export const run = async (
   for (const machine of machines) {
     const { life } = machine;
     if (life?.state === 'running')
-      for (const reasons of [[], ACCEPTANCES]) void refresh(surroundings, life, reasons);
+      for (const reasons of [[], OVERRIDABLE]) void refresh(surroundings, life, reasons);
     const afterMs = world.luck('stop') * 60;
     world.later(afterMs, director, 'stop', () => void stop(surroundings, machine));
   }

@@ -27,12 +27,12 @@ export interface GuardPolicy {
   readonly fields: readonly FieldRule[] | undefined;
 }
 
-/** Reasons to refuse a list that an operator can accept, for one list at a time. */
-export const ACCEPTANCES = ['shrunk', 'drifted'] as const;
-export type Acceptance = (typeof ACCEPTANCES)[number];
+/** Reasons to refuse a list that an operator can override, for one list at a time. */
+export const OVERRIDABLE = ['shrunk', 'drifted'] as const;
+export type Overridable = (typeof OVERRIDABLE)[number];
 
-export const isAcceptance = (text: string | undefined): text is Acceptance =>
-  ACCEPTANCES.some((known) => known === text);
+export const isOverridable = (text: string | undefined): text is Overridable =>
+  OVERRIDABLE.some((known) => known === text);
 
 export type NewList = Pick<
   ReadList,
@@ -52,7 +52,7 @@ export interface Precedent {
 
 /**
  * @param precedent undefined while there is no list to serve
- * @param accept the reasons for which this one list is not refused
+ * @param overrides the reasons for which this one list is not refused
  * @returns those of them for which it would have been
  * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it must
  *   not be served
@@ -61,8 +61,8 @@ export const guard = (
   list: NewList,
   precedent: Precedent | undefined,
   policy: GuardPolicy,
-  accept: readonly Acceptance[],
-): readonly Acceptance[] => {
+  overrides: readonly Overridable[],
+): readonly Overridable[] => {
   // Beside a cached list this is drift, which depends on whether the field was ever there.
   if (!precedent) assertFieldsExist(list, policy);
   assertEnough(list, policy);
@@ -71,9 +71,9 @@ export const guard = (
     shrunk: findShrinkage(list, precedent, policy),
     drifted: findDrifted(list, precedent, policy),
   };
-  return ACCEPTANCES.filter((reason) => {
+  return OVERRIDABLE.filter((reason) => {
     const refusal = refusals[reason];
-    if (refusal && !accept.includes(reason)) throw refusal;
+    if (refusal && !overrides.includes(reason)) throw refusal;
     return refusal !== undefined;
   });
 };

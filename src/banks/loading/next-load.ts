@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { monotonic, type MonotonicMs } from '../../clock.ts';
-import { isAcceptance } from '../guard/guard.ts';
+import { isOverridable } from '../guard/guard.ts';
 import { LoadError, type LoadErrorKind } from '../load-error.ts';
 import type { Fleet, Lease, NewFailure, SharedFailure } from './fleet.ts';
 import type { RetryAfter, RetryAfterOptions } from './retry-after.ts';
@@ -143,4 +143,4 @@ export const createNextLoad = (options: NextLoadOptions) => {
  * nothing to serve, which would take that list.
  */
 const isByGuard = (failure: { readonly kind: LoadErrorKind } | undefined): boolean =>
-  isAcceptance(failure?.kind);
+  isOverridable(failure?.kind);

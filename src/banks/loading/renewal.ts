@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { ACCEPTANCES, type Acceptance } from '../guard/guard.ts';
+import { OVERRIDABLE, type Overridable } from '../guard/guard.ts';
 import type { OperatorRequest } from '../list-keeper.ts';
 import { STOPPING, type LoadError } from '../load-error.ts';
 import type { Fleet } from './fleet.ts';
@@ -120,8 +120,8 @@ export const createRenewal = (options: RenewalOptions) => {
       else wake();
     },
     /**
-     * Makes a load of its own as soon as none is under way. Those who wait with the same reasons to
-     * accept share one; of their request ids the first one counts.
+     * Makes a load of its own as soon as none is under way. Those who override the same
+     * reasons share one; of their request ids the first one counts.
      * @returns the failure, or undefined if there was none
      */
     refresh: (request: OperatorRequest): Promise<LoadError | undefined> =>
@@ -174,12 +174,12 @@ const createClaims = (fleet: Pick<Fleet, 'claim'>) => {
 /** Each costs the time of a request to Redis. */
 const MAX_OVERTAKEN_CLAIMS = 8;
 
-/** Operators with the same reasons to accept share a load. */
+/** Operators who override the same reasons share a load. */
 const enqueue = (operators: OperatorsLoad[], request: OperatorRequest, end: End): void => {
-  const same = operators.find((other) => sameReasons(other.request.accept, request.accept));
+  const same = operators.find((other) => sameReasons(other.request.overrides, request.overrides));
   if (same) same.ends.push(end);
   else operators.push({ request, ends: [end] });
 };
 
-const sameReasons = (some: readonly Acceptance[], others: readonly Acceptance[]): boolean =>
-  ACCEPTANCES.every((reason) => some.includes(reason) === others.includes(reason));
+const sameReasons = (some: readonly Overridable[], others: readonly Overridable[]): boolean =>
+  OVERRIDABLE.every((reason) => some.includes(reason) === others.includes(reason));

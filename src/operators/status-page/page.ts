@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Acceptance } from '../../banks/guard/guard.ts';
+import type { Overridable } from '../../banks/guard/guard.ts';
 import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import { notAfter, toIso } from '../../clock.ts';
@@ -211,7 +211,7 @@ const time = (wallMs: number, nowMs: number): Html =>
  */
 export const commandsFor = ({ headers, socket }: IncomingMessage, isRefreshEnabled: boolean) => {
   const { host = `127.0.0.1:${socket.localPort}` } = headers;
-  const accept = (reason: Acceptance) => ({
+  const accept = (reason: Overridable) => ({
     // An unset variable stops the command, and the shell names it.
     line: `curl -X POST -H "Authorization: Bearer \${MANAGEMENT_TOKEN:?is not set}" 'http://${host}/refresh?accept=${reason}'`,
     requirement: isRefreshEnabled

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ProfiledList } from '../../../src/banks/guard/drift.ts';
 import {
   guard,
-  type Acceptance,
+  type Overridable,
   type NewList,
   type GuardPolicy,
 } from '../../../src/banks/guard/guard.ts';
@@ -19,7 +19,7 @@ const errorOf = (
   list: NewList,
   cached: ProfiledList | undefined,
   policy: GuardPolicy,
-  accept: readonly Acceptance[] = [],
+  accept: readonly Overridable[] = [],
 ): LoadError | undefined => {
   try {
     const precedent = cached && { cached, largestCount: cached.count, ...NO_MEMORY };
@@ -195,12 +195,12 @@ describe('a drift', () => {
   });
 });
 
-test.each<[readonly Acceptance[], string | undefined]>([
+test.each<[readonly Overridable[], string | undefined]>([
   [[], 'shrunk'],
   [['shrunk'], 'drifted'],
   [['drifted'], 'shrunk'],
   [['shrunk', 'drifted'], undefined],
-])('acceptance of %j leaves a list that shrank and drifted refused as %s', async (accept, kind) => {
+])('overriding %j leaves a list that shrank and drifted refused as %s', async (accept, kind) => {
   const banks = Array.from({ length: 100 }, (_, index) => ({ code: String(index) }));
   const [cached, list] = await Promise.all([
     readBanks(banks),

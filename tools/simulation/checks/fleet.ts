@@ -1,4 +1,4 @@
-import { ACCEPTANCES } from '../../../src/banks/guard/guard.ts';
+import { OVERRIDABLE } from '../../../src/banks/guard/guard.ts';
 import type { Process } from '../history.ts';
 import {
   lastAskedMs,
@@ -91,7 +91,7 @@ export const aRefreshIsAnswered: Check = function* (timeline) {
     if (timeline.isUnanswered(process, atMs, limitMs, endedAtMs))
       yield [atMs, process, `has not answered a refresh`];
     if (answer === undefined || answer === 'ok' || answer === 'not shared') continue;
-    if (ACCEPTANCES.some((reason) => answer === reason && accepts.includes(reason)))
+    if (OVERRIDABLE.some((reason) => answer === reason && accepts.includes(reason)))
       yield [endedAtMs, process, `refuses as ${answer} what is accepted as that`];
     // The last of what was asked for an operator tells why there is no list.
     const isTrue = timeline.calls.some(
@@ -107,4 +107,4 @@ export const aRefreshIsAnswered: Check = function* (timeline) {
 };
 
 /** Why a list may not be taken that arrived whole. */
-const GUARDED: readonly string[] = [...ACCEPTANCES, 'missing_field'];
+const GUARDED: readonly string[] = [...OVERRIDABLE, 'missing_field'];

@@ -1,4 +1,4 @@
-import { ACCEPTANCES, type Acceptance } from '../../../src/banks/guard/guard.ts';
+import { OVERRIDABLE, type Overridable } from '../../../src/banks/guard/guard.ts';
 import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
 import type { Call, History, Process, Refresh, Serving, Trouble, Write } from '../history.ts';
 import { moment } from '../plan.ts';
@@ -67,11 +67,11 @@ export interface Decision {
   /** Whether the guard would have refused the list without it. */
   readonly wasNeeded: boolean;
   /** What it accepts, and those before it. */
-  readonly accepts: readonly Acceptance[];
+  readonly accepts: readonly Overridable[];
 }
 
 /** Where it cannot be told: operators may have accepted anything. */
-const UNKNOWN_DECISION: Decision = { atMs: -Infinity, wasNeeded: false, accepts: ACCEPTANCES };
+const UNKNOWN_DECISION: Decision = { atMs: -Infinity, wasNeeded: false, accepts: OVERRIDABLE };
 
 export type Timeline = ReturnType<typeof createTimeline>;
 
