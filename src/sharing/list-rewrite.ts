@@ -24,6 +24,12 @@ export const createListRewrite = (
   let looksInVain = 0;
   /** Emits `look`, when another look is worth while. */
   const wait = new EventEmitter();
+  /** The same, while nobody waits for it yet. */
+  let isLookDue = false;
+  const look = (): void => {
+    isLookDue = true;
+    wait.emit('look');
+  };
   let cancelWait = (): void => {};
   return {
     /**
@@ -41,14 +47,17 @@ export const createListRewrite = (
       if (state === 'not asked') {
         state = 'waiting';
         looksInVain = 0;
+        isLookDue = false;
         cancelWait = clock.after(WAIT_MS, () => {
           if (state === 'waiting') state = 'in vain';
-          wait.emit('look');
+          look();
         });
         // Another replica has written meanwhile.
         if (!(await store.setAside(head))) return true;
       }
-      await once(wait, 'look');
+      // Setting the head aside reads files, and may have taken longer than the wait.
+      if (!isLookDue) await once(wait, 'look');
+      isLookDue = false;
       return true;
     },
     /** A list that can be used has been found. */
@@ -57,6 +66,6 @@ export const createListRewrite = (
       cancelWait();
     },
     /** Another replica may have written something. */
-    onNews: (): void => void wait.emit('look'),
+    onNews: look,
   };
 };

@@ -26,6 +26,21 @@ test('nothing is waited for where another replica has written meanwhile', async 
   expect(await rewrite.ask(Buffer.from('one'))).toBe(true);
 });
 
+test('a head that is set aside slowly takes no longer than the wait, and a message meanwhile is heard', async () => {
+  for (const happens of ['the time', 'a message']) {
+    const clock = createManualClock();
+    const setAside = async (): Promise<boolean> => {
+      await clock.turn();
+      if (happens === 'the time') clock.advance(1_000);
+      else rewrite.onNews();
+      return true;
+    };
+    const rewrite = createListRewrite({ setAside }, clock);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect(await rewrite.ask(Buffer.from('one'))).toBe(true);
+  }
+});
+
 test('where nobody has written a list, the others are asked again some looks later', async () => {
   const clock = createManualClock();
   let asked = 0;
