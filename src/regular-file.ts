@@ -55,16 +55,16 @@ export const readStart = async (
   { clock = systemClock, limitMs = LONGEST_READ_MS }: ReadLimits = {},
 ): Promise<Buffer> => {
   const folder = folderOf(path);
-  const tooSlow = (): SlowFile => new SlowFile(`not within ${limitMs} ms`);
-  if (folder.isHanging) throw tooSlow();
+  const timeoutError = (): SlowFile => new SlowFile(`not within ${limitMs} ms`);
+  if (folder.isHanging) throw timeoutError();
   const reading = folder.lastRead.then(() => readNow(path, bytes));
   folder.lastRead = reading.catch(() => undefined);
-  const timeoutError = (): SlowFile => {
-    folder.isHanging = true;
-    void folder.lastRead.then(() => (folder.isHanging = false));
-    return tooSlow();
-  };
-  return withDeadline(() => reading, { limitMs, clock, timeoutError });
+  try {
+    return await withDeadline(() => reading, { limitMs, clock, timeoutError });
+  } catch (error) {
+    if (error instanceof SlowFile) markHanging(folder);
+    throw error;
+  }
 };
 
 /**
@@ -83,6 +83,12 @@ const folderOf = (path: string): Folder => {
   const folder = folders.get(name) ?? { lastRead: Promise.resolve(), isHanging: false };
   folders.set(name, folder);
   return folder;
+};
+
+/** Also where this read only waited behind one that hangs. It ends with the last read begun. */
+const markHanging = (folder: Folder): void => {
+  folder.isHanging = true;
+  void folder.lastRead.then(() => (folder.isHanging = false));
 };
 
 /** Whether a read has not ended in its time, and still keeps a thread. */
