@@ -33,7 +33,8 @@ export interface Contact {
     readonly status: number;
     readonly afterMs: number;
     /**
-     * By how much this machine's clock is ahead of the time in the answer's `Date`, if it has one.
+     * By how much this machine's clock is ahead of the time in the answer's `Date`, if it and `Age`
+     * can be read.
      */
     readonly clockAheadMs: number | undefined;
   };
@@ -120,5 +121,6 @@ const clockAhead = (response: Dispatcher.ResponseData): number | undefined => {
   const sentMs = Date.parse(headerOf(response, 'date') ?? '');
   // A cache repeats the time of the first answer, and says how old that is (RFC 9111 section 5.1).
   const ageMs = 1_000 * Number(headerOf(response, 'age') ?? 0);
-  return Number.isNaN(sentMs) ? undefined : systemClock.wallMs() - sentMs - ageMs;
+  const aheadMs = systemClock.wallMs() - sentMs - ageMs;
+  return Number.isFinite(aheadMs) ? aheadMs : undefined;
 };
