@@ -4,7 +4,7 @@ import type { NewFailure, SharedFailure } from '../banks/loading/fleet.ts';
 import type { RetryAfter } from '../banks/loading/retry-after.ts';
 import { monotonic, type Clock, type MonotonicMs } from '../clock.ts';
 import type { LeaseWrite, RedisStore } from './redis-store.ts';
-import { ENDED } from './saved-lease.ts';
+import { ENDED, type LeaseToWrite } from './saved-lease.ts';
 
 // The lease in Redis, which is the right to make the next request. While a load is under way its
 // owner has it, and nobody else takes it away; after a failure it is held until the next attempt is
@@ -33,14 +33,26 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
   const { store, retryAfter, keeper, loadTimeoutMs, unsharedFailures, clock } = options;
   const after = (delayMs: number): MonotonicMs => monotonic(clock.monotonicMs() + delayMs);
 
+  /** Nobody loads, and nobody is to for `waitMs` after this failure. */
+  const waiting = (failure: SharedFailure, waitMs: number): LeaseToWrite => ({
+    heldUntilMs: after(waitMs),
+    isLoading: false,
+    failure,
+  });
+
   /** Ends the lease of this replica, if it has one for a load. What the others know holds on. */
   const release = async (): Promise<void> => {
     const lease = store.lease();
     if (!lease?.isOwn || !lease.isLoading) return;
     const { failure } = lease;
-    await store.writeLease(
-      failure ? { heldUntilMs: after(failure.askedForMs), isLoading: false, failure } : ENDED,
-    );
+    await store.writeLease(failure ? waiting(failure, failure.askedForMs) : ENDED);
+  };
+
+  /** For how long the `Retry-After` that came with `failure`, or before it, is still in force. */
+  const retryAfterLeftMs = ({ id, askedForMs, askedAtMs }: SharedFailure): number => {
+    // The last look may have found a failure that this replica has not followed yet.
+    const isNew = !keeper.failures.hasSeen(id) && !retryAfter.isEnded(askedAtMs);
+    return isNew ? askedForMs : retryAfter.leftMs();
   };
 
   return {
@@ -63,16 +75,8 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       const lease = store.lease();
       if (!lease || (lease.isLoading && !lease.isOwn)) return;
       const { failure } = lease;
-      // The last look may have found a failure that this replica has not adopted yet.
-      const isNew =
-        failure !== undefined &&
-        !keeper.failures.isNewestShared(failure.id) &&
-        !retryAfter.isEnded(failure.askedAtMs);
-      const retryAfterMs = isNew ? failure.askedForMs : retryAfter.leftMs();
-      const isWaiting = retryAfterMs > 0 && failure !== undefined;
-      await store.writeLease(
-        isWaiting ? { heldUntilMs: after(retryAfterMs), isLoading: false, failure } : ENDED,
-      );
+      const leftMs = failure ? retryAfterLeftMs(failure) : 0;
+      await store.writeLease(failure && leftMs > 0 ? waiting(failure, leftMs) : ENDED);
     },
     /**
      * A load has failed, and the next attempt is not due for `waitMs`. Writes the failure into the

@@ -21,8 +21,8 @@ export interface FailingLoads {
 
 export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
-  /** Of the newest failure that the replicas have shared, as far as this one knows. */
-  let newestSharedId: string | undefined;
+  /** Of the last failure that this replica has found in the shared store, or written there. */
+  let lastSeenId: string | undefined;
   return {
     /** A load of this replica failed. */
     add: (failure: LoadError): void => {
@@ -34,10 +34,10 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
         lastFailure: { kind: failure.kind, atMs },
       };
     },
-    /** This failure, of this replica or another one, is the newest that they share. */
-    share: (id: string): void => void (newestSharedId = id),
-    /** Whether no newer failure has been shared. */
-    isNewestShared: (id: string): boolean => id === newestSharedId,
+    /** This failure is in the shared store: another replica's was found, or this one's written. */
+    noteSeen: (id: string): void => void (lastSeenId = id),
+    /** Whether the failure in the shared store is not new to this replica. */
+    hasSeen: (id: string): boolean => id === lastSeenId,
     /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
     addShared: (failure: LoadError, attempts: number, failingForMs: number): void => {
       const atMs = clock.wallMs();

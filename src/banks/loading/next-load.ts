@@ -72,7 +72,7 @@ export const createNextLoad = (options: NextLoadOptions) => {
     const error = new LoadError(kind, 'the load of another replica failed');
     const spreadMs = random() * fleet.handoverMs;
     retryAfter.note(error, askedForMs, spreadMs, askedAtMs);
-    failures.share(id);
+    failures.noteSeen(id);
     if (isOutdated(failure)) return;
     failures.addShared(error, attempts, failingForMs);
     const latestMs = nowMs + longestWaitMs(cache.servableForMs());
@@ -102,7 +102,7 @@ export const createNextLoad = (options: NextLoadOptions) => {
       if (lease && !lease.isOwn && othersLease?.id !== lease.id)
         othersLease = { id: lease.id, seenAtMs: clock.monotonicMs() };
       const failure = lease?.failure;
-      if (failure && !failures.isNewestShared(failure.id)) adoptFailure(lease, failure);
+      if (failure && !failures.hasSeen(failure.id)) adoptFailure(lease, failure);
     },
     /** Milliseconds for which another replica has the right to make the next request. */
     othersTurnMs: (): number => {
@@ -123,7 +123,7 @@ export const createNextLoad = (options: NextLoadOptions) => {
       const { failure: newest, failing } = failures.current();
       if (!failing || failure !== newest) return;
       const id = randomUUID();
-      failures.share(id);
+      failures.noteSeen(id);
       const shared: NewFailure = {
         id,
         kind: failure.kind,
