@@ -23,10 +23,12 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
   /** Of the last failure that this replica has found in the shared store, or written there. */
   let lastSeenId: string | undefined;
+  let count = 0;
   return {
     /** A load of this replica failed. */
     add: (failure: LoadError): void => {
       const atMs = clock.wallMs();
+      count += 1;
       const { sinceMs = atMs, attempts = 0 } = current.failing ?? {};
       current = {
         failure,
@@ -40,6 +42,7 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
     hasSeen: (id: string): boolean => id === lastSeenId,
     /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
     addShared: (failure: LoadError, attempts: number, failingForMs: number): void => {
+      count += 1;
       const atMs = clock.wallMs();
       current = {
         failure,
@@ -52,5 +55,7 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
       current = { ...current, failure: undefined, failing: undefined };
     },
     current: (): LoadFailures => current,
+    /** How many failures there have been since the start; the number of the newest one. */
+    count: (): number => count,
   };
 };

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { monotonic, type MonotonicMs } from '../../clock.ts';
+import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import { isOverridable } from '../guard/guard.ts';
+import type { ListKeeper } from '../list-keeper.ts';
 import { LoadError, type LoadErrorKind } from '../load-error.ts';
 import type { Fleet, Lease, NewFailure, SharedFailure } from './fleet.ts';
-import type { RetryAfter, RetryAfterOptions } from './retry-after.ts';
+import type { RetryAfter } from './retry-after.ts';
 import {
   longestWaitMs,
   renewalDelayMs,
@@ -15,38 +16,53 @@ import {
 // When the next load is due, by the age of the list, the failures of this replica and of the
 // others, and the provider's Retry-After; and whether another replica is to make it.
 
-export interface NextLoadOptions extends RetryAfterOptions {
+export interface NextLoadOptions {
+  /** Longest time for one load. */
+  readonly loadTimeoutMs: number;
+  readonly ttlMs: number;
+  readonly keeper: ListKeeper;
   readonly fleet: Fleet;
   readonly retryAfter: RetryAfter;
+  readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
 }
 
-/** When the next load is due, after this failure, or of a list that was loaded then. */
+/** When the next load is due, and what that follows from. */
 interface Plan {
-  readonly cause: LoadError | MonotonicMs | undefined;
+  /** The newest failure, if no success has followed it. */
+  readonly failureNumber: number | undefined;
+  /** Otherwise when the cached list was loaded, if there is one. */
+  readonly loadedAtMs: MonotonicMs | undefined;
   readonly dueAtMs: MonotonicMs;
 }
 
 export type NextLoad = ReturnType<typeof createNextLoad>;
 
 export const createNextLoad = (options: NextLoadOptions) => {
-  const { loadTimeoutMs, ttlMs, keeper, fleet, retryAfter, clock, random } = options;
+  const { ttlMs, keeper, fleet, retryAfter, clock, random } = options;
   const { cache, failures } = keeper;
-  let planned: Plan = { cause: undefined, dueAtMs: clock.monotonicMs() };
-  /** The newest lease of another replica, and when it was first seen. */
-  let othersLease: { readonly id: string; readonly seenAtMs: MonotonicMs } | undefined;
+  let planned: Plan = {
+    failureNumber: undefined,
+    loadedAtMs: undefined,
+    dueAtMs: clock.monotonicMs(),
+  };
+  /** The last failure of this replica that the other ones have not been told of yet. */
+  let untoldNumber: number | undefined;
+  const othersTurn = createOthersTurn(options);
 
   /** Draws when the next load is due, once for each failure and each list. */
   const plan = (): void => {
-    const { failure, failing } = failures.current();
+    const { failing } = failures.current();
+    const failureNumber = failing && failures.count();
     // A restored list may turn out to be older than its snapshot says.
-    const cause = failure ?? cache.get()?.loadedAtMs;
-    if (cause === planned.cause) return;
-    const delayMs = failure
-      ? retryDelayMs(failing?.attempts ?? 1, ttlMs, random()) + fleet.handoverMs
+    const loadedAtMs = failing ? undefined : cache.get()?.loadedAtMs;
+    if (failureNumber === planned.failureNumber && loadedAtMs === planned.loadedAtMs) return;
+    const delayMs = failing
+      ? retryDelayMs(failing.attempts, ttlMs, random()) + fleet.handoverMs
       : renewalDelayMs(cache.freshForMs(), ttlMs, random());
-    planned = { cause, dueAtMs: monotonic(clock.monotonicMs() + delayMs) };
+    const dueAtMs = monotonic(clock.monotonicMs() + delayMs);
+    planned = { failureNumber, loadedAtMs, dueAtMs };
   };
 
   /** Milliseconds until the planned load is due. */
@@ -62,31 +78,21 @@ export const createNextLoad = (options: NextLoadOptions) => {
   const isOutdated = ({ listId }: SharedFailure): boolean =>
     cache.state() === 'fresh' && listId !== cache.get()?.id;
 
-  /**
-   * Another replica's failure counts as one of this replica, unless it is outdated; its
-   * `Retry-After` holds in any case.
-   */
-  const adoptFailure = ({ heldUntilMs }: Lease, failure: SharedFailure): void => {
-    const { id, kind, attempts, failingForMs, askedForMs, askedAtMs } = failure;
-    const nowMs = clock.monotonicMs();
-    const error = new LoadError(kind, 'the load of another replica failed');
-    const spreadMs = random() * fleet.handoverMs;
-    retryAfter.note(error, askedForMs, spreadMs, askedAtMs);
-    failures.noteSeen(id);
-    if (isOutdated(failure)) return;
+  /** Another replica's failure counts as one of this replica: the next load waits as theirs does. */
+  const adoptFailure = (
+    { attempts, failingForMs }: SharedFailure,
+    { heldUntilMs }: Lease,
+    error: LoadError,
+    spreadMs: number,
+  ): void => {
     failures.addShared(error, attempts, failingForMs);
-    const latestMs = nowMs + longestWaitMs(cache.servableForMs());
-    planned = { cause: error, dueAtMs: monotonic(Math.min(heldUntilMs, latestMs) + spreadMs) };
+    const latestMs = clock.monotonicMs() + longestWaitMs(cache.servableForMs());
+    planned = {
+      failureNumber: failures.count(),
+      loadedAtMs: undefined,
+      dueAtMs: monotonic(Math.min(heldUntilMs, latestMs) + spreadMs),
+    };
     keeper.onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
-  };
-
-  /** How long the lease of another replica is respected, from the moment when it is first seen. */
-  const respectedForMs = ({ isLoading, failure }: Lease): number => {
-    const servableForMs = cache.servableForMs();
-    if (failure && (servableForMs > 0 || !isByGuard(failure))) return longestWaitMs(servableForMs);
-    if (servableForMs > 0) return Infinity;
-    // Requests wait for a list: not for all of a load.
-    return isLoading ? loadTimeoutMs / 2 : 0;
   };
 
   return {
@@ -94,34 +100,45 @@ export const createNextLoad = (options: NextLoadOptions) => {
     dueInMs,
     retryAfterCause: retryAfter.cause,
     /**
-     * Notes when the lease of another replica is first seen, and adopts the failure that is in it,
-     * once.
+     * Notes when the lease of another replica is first seen, and follows the failure that is in it,
+     * once: its `Retry-After` holds in any case, and it is adopted unless it is outdated.
      */
     followOthers: (): void => {
+      othersTurn.note();
       const lease = fleet.lease();
-      if (lease && !lease.isOwn && othersLease?.id !== lease.id)
-        othersLease = { id: lease.id, seenAtMs: clock.monotonicMs() };
       const failure = lease?.failure;
-      if (failure && !failures.hasSeen(failure.id)) adoptFailure(lease, failure);
+      if (!failure || failures.hasSeen(failure.id)) return;
+      failures.noteSeen(failure.id);
+      const error = new LoadError(failure.kind, 'the load of another replica failed');
+      // So that not all replicas call at once.
+      const spreadMs = random() * fleet.handoverMs;
+      const { askedForMs, askedAtMs } = failure;
+      retryAfter.note({ askedForMs, askedAtMs, spreadMs, cause: error });
+      if (!isOutdated(failure)) adoptFailure(failure, lease, error, spreadMs);
     },
     /** Milliseconds for which another replica has the right to make the next request. */
-    othersTurnMs: (): number => {
-      const lease = fleet.lease();
-      if (!lease || lease.id !== othersLease?.id) return 0;
-      const untilMs = Math.min(lease.heldUntilMs, othersLease.seenAtMs + respectedForMs(lease));
-      return Math.max(0, untilMs - clock.monotonicMs());
-    },
+    othersTurnMs: othersTurn.leftMs,
     answered: retryAfter.answered,
     /** A load of this replica has failed. */
     failed: (failure: LoadError): void => {
       failures.add(failure);
-      retryAfter.note(failure, failure.retryAfterMs ?? 0, fleet.handoverMs);
+      untoldNumber = failures.count();
+      retryAfter.note({
+        askedForMs: failure.retryAfterMs ?? 0,
+        askedAtMs: clock.monotonicMs(),
+        spreadMs: fleet.handoverMs,
+        cause: failure,
+      });
       plan();
     },
-    /** Tells the other replicas of a failure of this one, and when the next attempt is due. */
-    shareFailure: async (failure: LoadError): Promise<void> => {
-      const { failure: newest, failing } = failures.current();
-      if (!failing || failure !== newest) return;
+    /**
+     * Tells the other replicas of a failure of this one, and when the next attempt is due, unless
+     * they know, or one of theirs or a success has followed it.
+     */
+    shareFailure: async (): Promise<void> => {
+      const { failure, failing } = failures.current();
+      if (!failure || !failing || untoldNumber !== failures.count()) return;
+      untoldNumber = undefined;
       const id = randomUUID();
       failures.noteSeen(id);
       const shared: NewFailure = {
@@ -133,7 +150,41 @@ export const createNextLoad = (options: NextLoadOptions) => {
       };
       const dueMs = Math.max(0, dueInMs() - fleet.handoverMs);
       const others = await fleet.fail(shared, dueMs);
-      if (others) retryAfter.note(failure, others.askedForMs, fleet.handoverMs, others.askedAtMs);
+      if (others) {
+        const { askedForMs, askedAtMs } = others;
+        retryAfter.note({ askedForMs, askedAtMs, spreadMs: fleet.handoverMs, cause: failure });
+      }
+    },
+  };
+};
+
+/** Whether it is another replica's turn to load, and for how much longer. */
+const createOthersTurn = ({ loadTimeoutMs, keeper, fleet, clock }: NextLoadOptions) => {
+  const { cache } = keeper;
+  /** The newest lease of another replica, and when it was first seen. */
+  let seen: { readonly id: string; readonly atMs: MonotonicMs } | undefined;
+
+  /** How long the lease of another replica is respected, from the moment when it is first seen. */
+  const respectedForMs = ({ isLoading, failure }: Lease): number => {
+    const servableForMs = cache.servableForMs();
+    if (failure && (servableForMs > 0 || !isByGuard(failure))) return longestWaitMs(servableForMs);
+    if (servableForMs > 0) return Infinity;
+    // Requests wait for a list: not for all of a load.
+    return isLoading ? loadTimeoutMs / 2 : 0;
+  };
+
+  return {
+    /** Notes when the lease of another replica is first seen. */
+    note: (): void => {
+      const lease = fleet.lease();
+      if (lease && !lease.isOwn && seen?.id !== lease.id)
+        seen = { id: lease.id, atMs: clock.monotonicMs() };
+    },
+    leftMs: (): number => {
+      const lease = fleet.lease();
+      if (!lease || lease.id !== seen?.id) return 0;
+      const untilMs = Math.min(lease.heldUntilMs, seen.atMs + respectedForMs(lease));
+      return Math.max(0, untilMs - clock.monotonicMs());
     },
   };
 };

@@ -92,7 +92,7 @@ export const createRenewal = (options: RenewalOptions) => {
     if (!failure) return undefined;
     // Requests that wait are answered now, and not once the other replicas know.
     changes.emit('change');
-    await nextLoad.shareFailure(failure);
+    await nextLoad.shareFailure();
     return failure;
   };
 

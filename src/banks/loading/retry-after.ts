@@ -13,12 +13,26 @@ export interface RetryAfterOptions {
   readonly clock: Clock;
 }
 
+/** A `Retry-After` as it came. */
+export interface RetryAfterWish {
+  /** 0: none came. */
+  readonly askedForMs: number;
+  /** When it came, to this replica or to another one. */
+  readonly askedAtMs: MonotonicMs;
+  /** Is added, so that not all replicas call at once. */
+  readonly spreadMs: number;
+  /** The failure that it came with. */
+  readonly cause: LoadError;
+}
+
+/** What is obeyed of it, and of those before it. */
 interface Asked {
+  /** When the last one came. */
   readonly sinceMs: MonotonicMs;
   readonly untilMs: MonotonicMs;
   /** Until when it is obeyed while nothing can be served. */
   readonly emptyUntilMs: MonotonicMs;
-  /** The failure that it came with. */
+  /** The failure that the last one came with. */
   readonly cause: LoadError;
 }
 
@@ -45,31 +59,15 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     leftMs,
     /** Why the provider is left alone, also after a later success; undefined where it is not. */
     cause: (): LoadError | undefined => (leftMs() > 0 ? asked?.cause : undefined),
-    /**
-     * The provider asks for this wait, now or, where another replica was asked, at `askedAtMs`;
-     * 0: it does not.
-     * @param spreadMs is added, so that not all replicas call at once
-     */
-    note: (
-      cause: LoadError,
-      askedForMs: number,
-      spreadMs: number,
-      askedAtMs = clock.monotonicMs(),
-    ): void => {
+    /** What was asked for before holds on beside it. */
+    note: ({ askedForMs, askedAtMs, spreadMs, cause }: RetryAfterWish): void => {
       if (askedForMs === 0) return;
       const waitMs = retryAfterMs(askedForMs, ttlMs, Infinity);
-      const untilMs = clock.monotonicMs() + waitMs + spreadMs;
+      const untilMs = monotonic(clock.monotonicMs() + waitMs + spreadMs);
       const minuteEndMs = askedAtMs + longestWaitMs(0) + spreadMs;
-      // What was asked for before holds on.
-      const before = asked && !isEnded(asked.sinceMs) ? asked : undefined;
-      const latest = (ms: number, beforeMs = -Infinity): MonotonicMs =>
-        monotonic(Math.max(ms, beforeMs));
-      asked = {
-        sinceMs: latest(askedAtMs, before?.sinceMs),
-        untilMs: latest(untilMs, before?.untilMs),
-        emptyUntilMs: latest(Math.min(untilMs, minuteEndMs), before?.emptyUntilMs),
-        cause,
-      };
+      const emptyUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
+      const next: Asked = { sinceMs: askedAtMs, untilMs, emptyUntilMs, cause };
+      asked = asked && !isEnded(asked.sinceMs) ? together(next, asked) : next;
     },
     /** A load of this replica that began at `requestedAtMs` has brought a list. */
     answered: (requestedAtMs: MonotonicMs): void => {
@@ -77,3 +75,13 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     },
   };
 };
+
+/** Both hold: each time is the later one. */
+const together = (next: Asked, before: Asked): Asked => ({
+  sinceMs: later(next.sinceMs, before.sinceMs),
+  untilMs: later(next.untilMs, before.untilMs),
+  emptyUntilMs: later(next.emptyUntilMs, before.emptyUntilMs),
+  cause: next.cause,
+});
+
+const later = (some: MonotonicMs, other: MonotonicMs): MonotonicMs => (some > other ? some : other);
