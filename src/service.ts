@@ -119,9 +119,12 @@ export const createService = (config: Config, options: ServiceOptions) => {
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');
       const nowMs = clock.wallMs();
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
-      // The management port answers to the end: somebody may be watching the drain.
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
-      await Promise.all([managementServer.close(), core.stop()]);
+      await core.stop();
+      // The management port answers to the end: somebody may be watching the drain, or be waiting
+      // for a load, and is told of the stop in this turn of the event loop.
+      await clock.turn();
+      await managementServer.close();
       telemetry.close();
       logger.info('stopped');
     },

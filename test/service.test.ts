@@ -46,6 +46,23 @@ test('while draining, every response says that its connection ends', async () =>
   expect(rig.clock.waits()).toEqual([]);
 });
 
+test('an operator who waits for a load is told of a stop, which is no failure', async () => {
+  const token = 'operator-token-0123456789';
+  const rig = await startLoadedRig({ env: { MANAGEMENT_TOKEN: token } });
+  await rig.emulator.behave('hang');
+  const answer = fetch(`${rig.managementUrl}/refresh`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+  });
+  await eventually(() => rig.emulator.listCalls() === 2);
+  const stopped = rig.service.stop({ noticeMs: 0 });
+  rig.clock.advance(0);
+  expect(await (await answer).json()).toMatchObject({ status: 503, code: 'draining' });
+  await stopped;
+  // The line of the request comes before it.
+  expect(rig.log().trim().split('\n').at(-1)).toContain('"msg":"stopped"');
+});
+
 test('a stop ends everything: renewals, the management port, and requests to the provider', async () => {
   const sockets = new Set<Socket>();
   const endpoint = createServer(

@@ -43,7 +43,10 @@ export class LoadError extends Error {
   }
 }
 
-/** Of everything that is under way when the service stops. */
+/**
+ * Of everything that is under way when the service stops: no failure of the provider, whatever its
+ * kind. The public port has closed before; the management port answers with `draining`.
+ */
 export const STOPPING = new LoadError('unreachable', 'the service is stopping');
 
 type LoadErrorDetails = ErrorOptions &

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import type { RequestHandler } from 'express';
 import type { DestinationStream, Logger } from 'pino';
 import { OVERRIDABLE, isOverridable, type Overridable } from '../banks/guard/guard.ts';
-import type { LoadErrorKind } from '../banks/load-error.ts';
+import { STOPPING, type LoadErrorKind } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
 import type { Config } from '../config/config.ts';
@@ -145,6 +145,10 @@ const createRefresh =
     const { problems, verified } = await core.renewSecrets();
     const before = list.status().cached?.representations;
     const failure = await list.refresh(overrides, res.get('X-Request-Id'));
+    if (failure === STOPPING) {
+      sendProblem(res, 'draining');
+      return;
+    }
     if (failure) {
       const { kind, message } = failure;
       const detail = [...problems, `${message}${hintFor(kind, overrides)}`].join('. ');
