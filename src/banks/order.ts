@@ -5,7 +5,10 @@ import type { MonotonicMs } from '../clock.ts';
 
 /** How far a series of lists in the store got. */
 export interface SeriesVersion {
-  /** Names the series: a store that is empty begins a new one. Empty: no store had a list yet. */
+  /**
+   * Names the series, of which nothing is lost in between: where a store may have lost something,
+   * the next list begins a new one. Empty: no store had a list yet.
+   */
   readonly series: string;
   /** Grows with each list that the store takes. */
   readonly number: number;
@@ -20,30 +23,26 @@ export interface ListVersion extends SeriesVersion {
    */
   readonly listId: string;
   /**
-   * How far the series before this one got, newest first: a store that has lost what it had begins
-   * another one, and may come back with an earlier one.
+   * How far the series before this one got, newest first, as far as its writer knew. A store may
+   * come back with an earlier one.
    */
   readonly former: readonly SeriesVersion[];
 }
 
-/** More losses of a store than that are forgotten. */
-export const MAX_FORMER = 8;
+/** More series than that are forgotten. Some begin with each restart of all replicas. */
+export const MAX_FORMER = 32;
 
 /** Of a list before any store has taken one. */
 export const NO_VERSION: ListVersion = { series: '', number: 0, listId: '', former: [] };
 
 /** `next`, with the series that came before it: that of `earlier`, and those before that. */
 export const versionFollowing = (next: ListVersion, earlier: ListVersion): ListVersion => {
-  const known = [...next.former, earlier, ...earlier.former];
-  const former = known
-    // Without what a version has besides, which would be copied with each series, and grow.
-    .map(({ series, number }): SeriesVersion => ({ series, number }))
-    .filter(
-      ({ series }, index) =>
-        series !== '' &&
-        series !== next.series &&
-        known.findIndex((other) => other.series === series) === index,
-    );
+  const reached = new Map<string, number>();
+  for (const { series, number } of [...next.former, earlier, ...earlier.former])
+    reached.set(series, Math.max(number, reached.get(series) ?? 0));
+  reached.delete('');
+  reached.delete(next.series);
+  const former = [...reached].map(([series, number]) => ({ series, number }));
   return { ...next, former: former.slice(0, MAX_FORMER) };
 };
 

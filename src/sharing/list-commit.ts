@@ -42,7 +42,7 @@ export const createListCommit = (options: ListCommitOptions) => {
     if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
       return false;
     const known = confirmDecisions(list, cached.decisions);
-    const version = nextVersion(cached.version, known);
+    const version = nextVersion(cached.version, known, store.isSeriesWhole());
     try {
       if (!(await store.writeList(known, version))) return false;
     } catch (error) {

@@ -6,6 +6,7 @@ import {
   chooseList,
   isSameVersion,
   isSaved,
+  NO_VERSION,
   versionFollowing,
   type ListVersion,
 } from '../banks/order.ts';
@@ -76,7 +77,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
   };
 
   const writeOurs = async (ours: CachedList, theirs: SavedList | undefined): Promise<Outcome> => {
-    const next = nextVersion(theirs?.version, ours);
+    const next = nextVersion(theirs?.version, ours, store.isSeriesWhole());
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
     if (!(await store.writeList(list, next))) return AGAIN;
     keeper.markSaved(list, next);
@@ -141,19 +142,17 @@ export const createListExchange = (options: ListExchangeOptions) => {
 };
 
 /**
- * The version that `list` gets after the one in the store. A store without any has lost what it
- * had: the versions that it gives from then on are another series.
+ * The version that `list` gets after the one in the store.
+ * @param isSeriesWhole whether the store has lost nothing of its series; otherwise another one
+ *   begins, as it does in a store without any list
  */
 export const nextVersion = (
-  theirs: ListVersion | undefined,
-  list: Pick<CachedList, 'id' | 'version'>,
-): ListVersion =>
-  versionFollowing(
-    {
-      series: theirs?.series || randomUUID(),
-      number: Math.max(theirs?.number ?? 0, list.version.number) + 1,
-      listId: list.id,
-      former: theirs?.former ?? [],
-    },
-    list.version,
-  );
+  theirs: ListVersion = NO_VERSION,
+  { id, version }: Pick<CachedList, 'id' | 'version'>,
+  isSeriesWhole: boolean,
+): ListVersion => {
+  const series = (isSeriesWhole && theirs.series) || randomUUID();
+  const number = Math.max(theirs.number, version.number) + 1;
+  const next = versionFollowing({ series, number, listId: id, former: [] }, theirs);
+  return versionFollowing(next, version);
+};

@@ -64,6 +64,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   const names = (): Promise<Names> => namesFor(envelope.provenance, signing, ownId);
   /** What Redis had at the last look or write; undefined while it cannot be used. */
   let content: StoreContent | undefined;
+  /** The series that Redis had when it was connected to. */
+  let seriesBefore: string | undefined;
   /** Changes what was written, and nothing that another write has found meanwhile. */
   const note = (written: Partial<StoreContent>): void => {
     if (content) content = { ...content, ...written };
@@ -73,7 +75,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
 
   const connection = createRedisConnection({
     ...connecting,
-    handshake: async (redis, onNews) => prepare(redis, await names(), ownId, onNews),
+    handshake: async (redis, onNews) =>
+      void (seriesBefore = await prepare(redis, await names(), ownId, onNews)),
   });
 
   /** The first `maxBytes` of each value, and the moment at which they were read. */
@@ -117,6 +120,11 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     },
     /** Of the list in Redis at the last look. */
     version: (): ListVersion | undefined => content?.version,
+    /**
+     * Whether nothing can be lost of the series that Redis had at the last look, because it began
+     * during this connection: a server gets older data before it takes connections only.
+     */
+    isSeriesWhole: (): boolean => content?.version?.series !== seriesBefore,
     /** The lease at the last look; undefined while nobody has it, and once a look has failed. */
     lease: (): StoredLease | undefined => content?.lease,
     /**
@@ -131,8 +139,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       connection.endBackOff();
       const [head, leaseToken] = values;
       const lease = await savedLease.read(leaseToken, moment);
-      content = { head, version: readHead(head), leaseToken, lease, moment };
-      return content;
+      return (content = { head, version: readHead(head), leaseToken, lease, moment });
     },
     /**
      * The list to which the head belongs; undefined if there is none.
@@ -146,10 +153,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     },
     /** Undefined if there is none. @throws the same */
     readPreviousVersionsList: async (): Promise<SavedList | undefined> => {
-      const { values, moment } = await read(
-        [previousVersionsKey(envelope.provenance)],
-        envelope.maxBytes + 1,
-      );
+      const key = previousVersionsKey(envelope.provenance);
+      const { values, moment } = await read([key], envelope.maxBytes + 1);
       return values[0] && envelope.open(values[0], moment);
     },
     /**
@@ -238,14 +243,15 @@ const namesFor = async (provenance: string, signing: Signing, ownId: string) => 
 /**
  * Tries everything that is used: nothing can be shared through a server that is read-only or full,
  * or that denies this user a command. Calls `onNews` for each message of another replica.
+ * @returns the series that it had
  */
 const prepare = async (
   redis: RedisClient,
-  { probe, news }: Names,
+  { head, probe, news }: Names,
   ownId: string,
   onNews: () => void,
-): Promise<void> => {
-  const { values } = await redis.look([probe], TOKEN_BYTES);
+): Promise<string | undefined> => {
+  const { values } = await redis.look([probe, head], TOKEN_BYTES);
   const entry = { key: probe, value: Buffer.from(ownId) };
   if (!(await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS)))
     throw new StoreError('does not write what nobody else writes');
@@ -253,6 +259,7 @@ const prepare = async (
     if (sender !== ownId) onNews();
   });
   await redis.publish(news, ownId);
+  return readHead(values[1])?.series;
 };
 
 const PROBE_LIFE_MS = 1_000;

@@ -30,7 +30,7 @@ import { StoreError } from './list-store.ts';
 // durations, from the moment when it was saved.
 
 /**
- * What is known of a list's past: about 4 kB, and more where all fields of the provider are
+ * What is known of a list's past: about 6 kB, and more where all fields of the provider are
  * published.
  */
 export const MAX_PAST_BYTES = 64 * 1024;

@@ -63,20 +63,23 @@ test('two replicas that begin a series each: the one that is written over knows 
   }
 });
 
-test('of eight losses of a store the last ones are known, of more the first are forgotten', () => {
+test('the last 32 series are known, those before them are forgotten', () => {
   let version = versionAt('0', 1);
-  for (let loss = 1; loss <= 9; loss += 1)
-    version = versionFollowing(versionAt(String(loss), loss + 1), version);
-  expect(version.former.map(({ series }) => series)).toEqual([
-    '8',
-    '7',
-    '6',
-    '5',
-    '4',
-    '3',
-    '2',
-    '1',
-  ]);
+  for (let series = 1; series <= 33; series += 1)
+    version = versionFollowing(versionAt(String(series), series + 1), version);
+  const known = version.former.map(({ series }) => series);
+  expect([known.length, known[0], known.at(-1)]).toEqual([32, '32', '1']);
+});
+
+test('a series got as far as the one knows who has seen more of it', () => {
+  const next = versionAt('b', 9, [{ series: 'a', number: 5 }]);
+  for (const [number, reached] of [
+    [4, 5],
+    [7, 7],
+  ] as const)
+    expect(versionFollowing(next, versionAt('a', number)).former).toEqual([
+      { series: 'a', number: reached },
+    ]);
 });
 
 test('a list of a former series is later where that one had gone on', () => {

@@ -7,15 +7,33 @@ import { versionAt } from '../helpers/list-version.ts';
 
 test('the next number of a series is above that of the store, and above that of the list', () => {
   const list = { id: 'next', version: versionAt('a', 3) };
-  expect(nextVersion(versionAt('a', 7), list)).toEqual({ ...versionAt('a', 8), listId: 'next' });
-  // The store came back with older data.
-  expect(nextVersion(versionAt('a', 2), list)).toEqual({ ...versionAt('a', 4), listId: 'next' });
+  const next = (number: number) => ({ ...versionAt('a', number), listId: 'next' });
+  expect(nextVersion(versionAt('a', 7), list, true)).toEqual(next(8));
+  expect(nextVersion(versionAt('a', 2), list, true)).toEqual(next(4));
+});
+
+test('a store that may have lost something begins another series, and both know how far it got', () => {
+  const list = { id: 'next', version: versionAt('a', 3, [{ series: 'z', number: 1 }]) };
+  for (const [number, reached] of [
+    [7, 7],
+    [2, 3],
+  ] as const) {
+    const after = nextVersion(versionAt('a', number), list, false);
+    expect(after).toMatchObject({
+      number: reached + 1,
+      former: [
+        { series: 'a', number: reached },
+        { series: 'z', number: 1 },
+      ],
+    });
+    expect(after.series).toMatch(/^[\w-]{36}$/);
+  }
 });
 
 test('what is written over another series follows all that both know', () => {
   const theirs = versionAt('b', 7, [{ series: 'a', number: 5 }]);
   const list = { id: 'next', version: versionAt('c', 3, [{ series: 'd', number: 1 }]) };
-  expect(nextVersion(theirs, list)).toEqual({
+  expect(nextVersion(theirs, list, true)).toEqual({
     series: 'b',
     number: 8,
     listId: 'next',
@@ -28,10 +46,10 @@ test('what is written over another series follows all that both know', () => {
 });
 
 test('a store that has nothing begins another series, above the number of the list', () => {
-  const after = nextVersion(undefined, { id: 'next', version: versionAt('a', 3) });
+  const after = nextVersion(undefined, { id: 'next', version: versionAt('a', 3) }, true);
   expect(after).toMatchObject({ number: 4, former: [{ series: 'a', number: 3 }] });
   expect(after.series).toMatch(/^[\w-]{36}$/);
-  expect(nextVersion(NO_VERSION, { id: 'first', version: NO_VERSION })).toMatchObject({
+  expect(nextVersion(NO_VERSION, { id: 'first', version: NO_VERSION }, true)).toMatchObject({
     number: 1,
   });
 });
