@@ -29,9 +29,6 @@ export interface ListCheckOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
-/** One that the provider has sent, or one from a store. */
-export type CheckedList = SavedList & Partial<NewList>;
-
 /** What a store does not tell. The list was published before, so none of its fields is absent. */
 export const UNKNOWN_IN_STORES = {
   rejected: NOTHING_REJECTED,
@@ -63,7 +60,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
    * @throws {LoadError} when the guard refuses it
    */
   const check = (
-    next: CheckedList,
+    next: SavedList & Partial<NewList>,
     current: SavedList | undefined,
     overrides: readonly Overridable[],
   ): readonly Overridable[] => {
@@ -92,7 +89,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     check,
     refuses,
     /** What is remembered once `next` has replaced `current`. */
-    remember: (current: SavedList, next: CheckedList): readonly EarlierList[] =>
+    remember: (current: SavedList, next: SavedList): readonly EarlierList[] =>
       remember(current, next, window()),
     /**
      * `kept`, with what is remembered once it goes on instead of `other`: the lists before both,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import type { Clock, MonotonicMs } from '../clock.ts';
+import type { Clock, MonotonicMs, WallMs } from '../clock.ts';
 import {
   createListCache,
   MAX_DECISIONS,
@@ -66,20 +66,6 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     return true;
   };
 
-  /**
-   * Notes of the cached list what the shared store says of it. Nothing happens if another one than
-   * that with this id is cached by now.
-   */
-  const update = (id: string, told: ToldByStore): void => {
-    const cached = cache.get();
-    if (cached?.id !== id) return;
-    const version = versionFollowing(told.version, cached.version);
-    const known = { isUnconfirmed: false, unconfirmedDecisions: [] };
-    const list = { ...cached, ...told, version, ...known };
-    cache.set(list);
-    onEvent({ type: 'list-version-set', list });
-  };
-
   return {
     cache,
     failures,
@@ -126,9 +112,12 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       };
     },
     /**
-     * Prepares a list from a store, without comparing it with `previous`: its writer has. Takes it.
+     * Prepares a list from a store and takes it. Its writer has compared it with the one before;
+     * here only the number of its entries is checked, against the minimum of this replica. What
+     * `previous` remembers goes on with it, unless an operator or the guard has decided between
+     * the two.
      * @returns whether it was taken
-     * @throws {LoadError} when it is one that this service never serves
+     * @throws {LoadError} when it has too few entries
      */
     takeSaved: async (saved: SavedList, previous: CachedList | undefined): Promise<boolean> => {
       check(saved, undefined, []);
@@ -142,24 +131,71 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       return true;
     },
     rememberingBoth,
+    ...createStoreMarks({ cache, changes, wallMsOf, onEvent }),
+    refuses,
+    isUsable,
+    onEvent,
+  };
+};
+
+interface StoreMarksOptions {
+  readonly cache: ReturnType<typeof createListCache>;
+  readonly changes: EventEmitter;
+  readonly wallMsOf: (loadedAtMs: MonotonicMs) => WallMs;
+  readonly onEvent: (event: ListEvent) => void;
+}
+
+/** Notes what the shared store says of the cached list. Each names all that it changes. */
+const createStoreMarks = ({ cache, changes, wallMsOf, onEvent }: StoreMarksOptions) => {
+  /** Nothing happens if another list than that with this id is cached by now. */
+  const update = (id: string, withNews: (cached: CachedList) => CachedList): void => {
+    const cached = cache.get();
+    if (cached?.id !== id) return;
+    const list = withNews(cached);
+    cache.set(list);
+    onEvent({ type: 'list-version-set', list });
+  };
+
+  return {
     /** The shared store has taken the list, as this version, with what it remembers. */
     markSaved: ({ id, decisions, earlier }: CachedList, version: ListVersion): void =>
-      update(id, { version, decisions, earlier }),
-    /** The shared store has another list, and this one is not written over it. */
-    markUnsaved: ({ id, version }: CachedList): void =>
-      update(id, { version: { ...version, listId: '' } }),
+      update(id, (cached) => ({
+        ...cached,
+        version: versionFollowing(version, cached.version),
+        isUnconfirmed: false,
+        decisions,
+        unconfirmedDecisions: [],
+        earlier,
+      })),
+    /**
+     * The shared store has another list, and this one is not written over it. With that the store
+     * has told all that it knows of it.
+     */
+    markUnsaved: ({ id }: CachedList): void =>
+      update(id, (cached) => ({
+        ...cached,
+        version: { ...cached.version, listId: '' },
+        isUnconfirmed: false,
+        unconfirmedDecisions: [],
+      })),
     /**
      * The shared store has the list that came from the snapshot, and knows better how long ago
      * everything was.
      */
     confirm: ({ id, version, loadedAtMs, isAgeUnknown, decisions, earlier }: SavedList): void => {
-      const loadedAtWallMs = wallMsOf(loadedAtMs);
-      update(id, { version, loadedAtMs, loadedAtWallMs, isAgeUnknown, decisions, earlier });
+      update(id, (cached) => ({
+        ...cached,
+        version: versionFollowing(version, cached.version),
+        isUnconfirmed: false,
+        loadedAtMs,
+        loadedAtWallMs: wallMsOf(loadedAtMs),
+        isAgeUnknown,
+        decisions,
+        unconfirmedDecisions: [],
+        earlier,
+      }));
       changes.emit('change');
     },
-    refuses,
-    isUsable,
-    onEvent,
   };
 };
 
@@ -172,5 +208,3 @@ const pastDecisions = (
     ? { decisions: [], unconfirmedDecisions: previous.decisions }
     : previous;
 };
-
-type ToldByStore = Pick<CachedList, 'version'> & Partial<CachedList>;
