@@ -13,17 +13,17 @@ import {
 } from './connection.ts';
 import { drain, type DrainClock, type DrainOptions } from './drain.ts';
 import { createRespondToHead, type HotPath } from './hot-path.ts';
-import { HIGH_WATER_MARK_BYTES, PIPELINE_SLICE_MS, type Limits } from './limits.ts';
+import { HIGH_WATER_MARK_BYTES, PIPELINE_SLICE_MS } from './limits.ts';
 import { createMemory } from './memory.ts';
 import { createNodeServer } from './node-http.ts';
 import { endOverdue } from './phase.ts';
-import { createPlaces } from './places.ts';
+import { createPlaces, type PlacesOptions } from './places.ts';
 import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
 import { createTurns } from './turns.ts';
 
 // An HTTP server on which no client can stay for ever, or take more than its share.
 
-export interface HttpFrontOptions {
+export interface HttpFrontOptions extends PlacesOptions {
   /** Responds to the ordinary requests for one path; without it, the application does. */
   readonly hotPath?: HotPath | undefined;
   /**
@@ -33,13 +33,7 @@ export interface HttpFrontOptions {
   readonly loadApp: () => Promise<RequestListener>;
   /** Gives the response to a request that never gets to the application, which also logs it. */
   readonly respondToRefused: (refusal: RefusalCode) => RefusalResponse;
-  /**
-   * What connections from an address are counted for; undefined: they are a trusted proxy's, and so
-   * many clients'.
-   */
-  readonly clientOf: (address: string) => string | undefined;
   readonly clock: DrainClock;
-  readonly limits: Limits;
 }
 
 export type HttpFront = ReturnType<typeof createHttpFront>;
@@ -49,10 +43,11 @@ export const createHttpFront = ({
   loadApp,
   respondToRefused,
   clientOf,
+  onClosed,
   clock,
   limits,
 }: HttpFrontOptions) => {
-  const places = createPlaces(limits, clientOf);
+  const places = createPlaces({ limits, clientOf, onClosed });
   const nodeServer = createNodeServer(limits.keepAliveTimeoutMs);
   const byStream = new WeakMap<Duplex, Connection>();
   const shared: Shared = {

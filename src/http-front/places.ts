@@ -8,10 +8,23 @@ import { phaseOf } from './phase.ts';
 // none of them would get a response.
 
 /**
- * `clientOf`: what connections from an address are counted for; undefined: they are a proxy's, and
- * so many clients'.
+ * Why a connection was closed without a response: its address has too many, it had been idle for
+ * longest, or it was the oldest one over capacity.
  */
-export const createPlaces = (limits: Limits, clientOf: (address: string) => string | undefined) => {
+export type ClosedReason = 'address_limit' | 'idle' | 'over_capacity';
+
+export interface PlacesOptions {
+  readonly limits: Limits;
+  /**
+   * What connections from an address are counted for; undefined: they are a trusted proxy's, and so
+   * many clients'.
+   */
+  readonly clientOf: (address: string) => string | undefined;
+  /** Is told of each connection that was closed to make room for others. */
+  readonly onClosed: (reason: ClosedReason) => void;
+}
+
+export const createPlaces = ({ limits, clientOf, onClosed }: PlacesOptions) => {
   const ordinary = new Set<Connection>();
   /** Those over capacity. */
   const spare = new Set<Connection>();
@@ -20,9 +33,10 @@ export const createPlaces = (limits: Limits, clientOf: (address: string) => stri
     ordinary.delete(connection);
     spare.delete(connection);
   };
-  const evict = (connection: Connection): void => {
+  const evict = (connection: Connection, reason: ClosedReason): void => {
     remove(connection);
     connection.socket.destroy();
+    onClosed(reason);
   };
   /** Closes the one that has been idle for longest; whether there was one. */
   const evictIdle = (connections: Iterable<Connection>): boolean => {
@@ -33,7 +47,7 @@ export const createPlaces = (limits: Limits, clientOf: (address: string) => stri
       const phase = phaseOf(connection);
       if (phase === 'idle' || phase === 'closing') unused = connection;
     }
-    if (unused) evict(unused);
+    if (unused) evict(unused, 'idle');
     return unused !== undefined;
   };
   const hasRoomFor = (client: string): boolean => {
@@ -49,12 +63,16 @@ export const createPlaces = (limits: Limits, clientOf: (address: string) => stri
      */
     admit: (address: string): Place | undefined => {
       const client = clientOf(address);
-      if (client !== undefined && !hasRoomFor(client)) return undefined;
+      if (client !== undefined && !hasRoomFor(client)) {
+        onClosed('address_limit');
+        return undefined;
+      }
       const isOverCapacity = ordinary.size >= limits.connections && !evictIdle(ordinary);
       // A spare place is for one short response. Its request comes at once, so the oldest connection
       // may go.
       const [oldest] = spare;
-      if (isOverCapacity && oldest && spare.size >= limits.spareConnections) evict(oldest);
+      if (isOverCapacity && oldest && spare.size >= limits.spareConnections)
+        evict(oldest, 'over_capacity');
       return { client, isOverCapacity };
     },
     add: (connection: Connection): void => {

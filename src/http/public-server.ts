@@ -9,13 +9,15 @@ import type { HealthOptions } from './health.ts';
 import { createRespondToRefused } from './refused.ts';
 import { createRequestLog, type RequestLogOptions } from './request-log.ts';
 import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
+import type { ConnectionClosedEvent, RequestEvent } from '../telemetry/events.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and
 // the Express application for the others.
 
 export interface PublicServerOptions
-  extends HealthOptions, Omit<RequestLogOptions, 'clientAddress' | 'cors'> {
+  extends HealthOptions, Omit<RequestLogOptions, 'clientAddress' | 'cors' | 'emit'> {
   readonly clock: Clock;
+  readonly emit: (event: RequestEvent | ConnectionClosedEvent) => void;
 }
 
 export const createPublicServer = (config: Config, options: PublicServerOptions): HttpFront => {
@@ -42,6 +44,7 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
     respondToRefused: createRespondToRefused(commonHeaders(undefined), logger),
     clock,
     clientOf: createClientOf(config.trustProxy),
+    onClosed: (reason) => options.emit({ type: 'connection-closed', reason }),
     hotPath: config.hotPath ? createHotPath(shared) : undefined,
     limits: { ...LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
     loadApp: async () => {

@@ -20,6 +20,8 @@ export const createManagementServer = (
     respondToRefused: createRespondToRefused(commonHeaders(undefined), options.logger),
     clock: options.clock,
     clientOf,
+    // Users have other connections.
+    onClosed: () => undefined,
     loadApp: async () => {
       const { createManagementApp } = await import('./app.ts');
       return createManagementApp(config, { ...options, cors, commonHeaders, server });

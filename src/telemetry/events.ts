@@ -15,6 +15,7 @@ export type ServiceEvent =
   | ProviderEvent
   | SecretFileEvent
   | RequestEvent
+  | ConnectionClosedEvent
   | ManagementRefusedEvent;
 
 /** A request to the management port was refused. */
@@ -30,6 +31,14 @@ export const MANAGEMENT_REFUSALS = [
   'wrong_token',
   'too_many_attempts',
 ] as const;
+
+/** A connection to the public port was closed without a response, to make room for others. */
+export interface ConnectionClosedEvent {
+  readonly type: 'connection-closed';
+  readonly reason: (typeof CONNECTION_CLOSED_REASONS)[number];
+}
+
+export const CONNECTION_CLOSED_REASONS = ['address_limit', 'idle', 'over_capacity'] as const;
 
 /**
  * The response to a request on the public port has been handed to the system, or its connection

@@ -9,6 +9,7 @@ import type { Config } from '../config/config.ts';
 import type { SecretFileState } from '../secrets/file-states.ts';
 import type { StoreName } from '../sharing/list-store.ts';
 import {
+  CONNECTION_CLOSED_REASONS,
   MANAGEMENT_REFUSALS,
   type RequestEvent,
   type ServiceEvent,
@@ -70,6 +71,8 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
         tallies.banks_token_renewals_total.count('failed');
       else if (event.type === 'store-failed')
         tallies.banks_store_failures_total.count(STORE_LABELS[event.store]);
+      else if (event.type === 'connection-closed')
+        tallies.banks_connections_closed_total.count(event.reason);
       else if (event.type === 'management-refused')
         tallies.banks_management_refusals_total.count(event.reason);
     },
@@ -231,6 +234,11 @@ const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
     'Requests to the public port, by what handled them: the hot path, or node:http and Express',
     'answered_by',
     ['hot_path', 'node_http'],
+  ),
+  banks_connections_closed_total: createCounter(
+    'Connections to the public port that were closed unanswered to make room for others, by reason: address_limit, idle or over_capacity',
+    'reason',
+    CONNECTION_CLOSED_REASONS,
   ),
   banks_refreshes_total: createCounter(
     'Attempts of this instance to renew the list, by outcome: changed, unchanged, or the kind of failure',

@@ -3,6 +3,7 @@ import type { HotPath } from '../../src/http-front/hot-path.ts';
 import { LIMITS, type Limits } from '../../src/http-front/limits.ts';
 import type { OrdinaryRequest } from '../../src/http-front/ordinary-request.ts';
 import type { RefusalCode } from '../../src/http-front/refusals.ts';
+import type { ClosedReason } from '../../src/http-front/places.ts';
 import { createHttpFront, type HttpFrontOptions } from '../../src/http-front/front.ts';
 import { closeLater } from './close-later.ts';
 import { createManualClock } from './manual-clock.ts';
@@ -43,10 +44,12 @@ export const startServer = async (
 ) => {
   const clock = createManualClock();
   const refusals: RefusalCode[] = [];
+  const closed: ClosedReason[] = [];
   const server = createHttpFront({
     hotPath,
     loadApp: () => Promise.resolve(app),
     clientOf: (address) => address,
+    onClosed: (reason) => void closed.push(reason),
     clock,
     respondToRefused: (refusal) => {
       refusals.push(refusal);
@@ -56,7 +59,8 @@ export const startServer = async (
     ...options,
   });
   closeLater(() => server.close());
-  return { url: await server.listen({ port: 0, host: '127.0.0.1' }), server, clock, refusals };
+  const url = await server.listen({ port: 0, host: '127.0.0.1' });
+  return { url, server, clock, refusals, closed };
 };
 
 const refused = (status: number, body = '') => ({

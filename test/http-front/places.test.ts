@@ -74,6 +74,7 @@ test('a request under way keeps its place; newcomers get short answers in the sp
   const probe = await open(url);
   expect(await probe.ask('/hot')).toBe('over capacity');
   await eventually(() => silent[0]?.isOpen() === false);
+  expect(running?.closed).toEqual(['over_capacity']);
   expect([silent[1], waiting, sending].map((client) => client?.isOpen())).toEqual([
     true,
     true,
@@ -132,6 +133,7 @@ test('one address has its share, and the others have their places', async () => 
   expect(await (await open(url)).ask('/hot')).toBe('');
   expect(await other.ask('/cold')).toBe('cold');
   expect(second.isOpen()).toBe(true);
+  expect(running?.closed).toEqual(['idle', 'address_limit']);
 });
 
 test("a trusted proxy's connections are many clients', and are not counted for one", async () => {

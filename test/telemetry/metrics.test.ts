@@ -4,7 +4,14 @@ import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
 import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
-import { clientCredentialsEnv, nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { openRaw } from '../helpers/raw-http.ts';
+import {
+  clientCredentialsEnv,
+  nextLoad,
+  startLoadedRig,
+  startRig,
+  type Rig,
+} from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -35,6 +42,20 @@ const settles = async (series: string, value: number): Promise<void> => {
   for (let tries = 0; tries < 50 && (await samples())[series] !== value; tries += 1);
   await expectSamples({ [series]: value });
 };
+
+test('connections that are closed without a response are counted, and not logged', async () => {
+  rig = await startRig({ before: (emulator) => emulator.behave('hang') });
+  const closed = async (reason: string): Promise<number | undefined> =>
+    (await samples())[`banks_connections_closed_total{reason="${reason}"}`];
+  const clients = await Promise.all(Array.from({ length: 1_000 }, () => openRaw(rig.url)));
+  for (const { socket } of clients) socket.write('GET /banks HTTP/1.1\r\nHost: a\r\n\r\n');
+  // Those that wait for the list are not idle. They wait once later requests have been answered.
+  for (let later = 0; later < 5; later += 1) expect(await closed('address_limit')).toBe(0);
+  const { socket } = await openRaw(rig.url);
+  await eventually(() => socket.destroyed);
+  expect([await closed('address_limit'), await closed('idle')]).toEqual([1, 0]);
+  expect(rig.messages()).toEqual(['listening']);
+});
 
 test('the list is exposed as it is at the moment of the scrape', async () => {
   rig = await startLoadedRig({ env: { BANK_REQUIRED_FIELDS: 'code' } });
