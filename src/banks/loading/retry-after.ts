@@ -67,7 +67,7 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
       const minuteEndMs = askedAtMs + longestWaitMs(0) + spreadMs;
       const emptyUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
       const next: Asked = { sinceMs: askedAtMs, untilMs, emptyUntilMs, cause };
-      asked = asked && !isEnded(asked.sinceMs) ? together(next, asked) : next;
+      asked = asked && !isEnded(asked.sinceMs) ? obeyBoth(next, asked) : next;
     },
     /** A load of this replica that began at `requestedAtMs` has brought a list. */
     answered: (requestedAtMs: MonotonicMs): void => {
@@ -76,8 +76,8 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
   };
 };
 
-/** Both hold: each time is the later one. */
-const together = (next: Asked, before: Asked): Asked => ({
+/** Of each time, the later one. */
+const obeyBoth = (next: Asked, before: Asked): Asked => ({
   sinceMs: later(next.sinceMs, before.sinceMs),
   untilMs: later(next.untilMs, before.untilMs),
   emptyUntilMs: later(next.emptyUntilMs, before.emptyUntilMs),
