@@ -208,42 +208,51 @@ const findNumber = (digits, candidates, matches) => {
 export const findLoosely = (word, candidates, vocabulary) => {
   const matches = noMatches(candidates.length);
   if (isNumber(word) || word.length < SHORTEST_ERROR) return matches;
+  const typed = { word, sound: soundOf(word) };
   const letters = lettersOf(word);
-  const sound = soundOf(word);
-  const soundLetters = lettersOf(sound);
-  for (let at = 0; at < vocabulary.spellings.length; at += 1) {
+  const soundLetters = lettersOf(typed.sound);
+  for (const [at, spelling] of vocabulary.spellings.entries()) {
     const own = vocabulary.letters[at] ?? 0;
-    const mayBeMisheard = lacksAtMost(
-      mostErrorsIn(sound),
-      soundLetters,
-      vocabulary.soundLetters[at] ?? 0,
-    );
-    const mayBeMistyped = lacksAtMost(mostErrorsIn(word), letters, own);
-    const mayBeInFront = lacksAtMost(0, own, letters);
-    const spelling =
-      mayBeMisheard || mayBeMistyped || mayBeInFront ? vocabulary.spellings[at] : undefined;
-    if (!spelling || EMPTY.has(spelling.text)) continue;
-    let tier = spelling.sound === sound ? TIER.sound : TIER.none;
-    // "zzqqx" sounds nearly like HSCM.
-    if (mayBeMisheard && sound.length > SHORTEST_ERROR)
-      tier = Math.min(tier, tierWithErrors(sound, spelling.sound));
-    // "cixa": one letter changes the sound of another.
-    if (mayBeMistyped && tier > TIER.error)
-      tier = Math.min(tier, tierWithErrors(word, spelling.text));
-    const mayBeInside = word.length >= SHORTEST_INSIDE && lacksAtMost(0, letters, own);
-    if (tier > TIER.inside && mayBeInside && spelling.text.includes(word)) tier = TIER.inside;
-    const hasMore = tier > TIER.errors && mayBeInFront && isInFront(spelling.text, word);
-    if (tier === TIER.none && !hasMore) continue;
+    const ownSound = vocabulary.soundLetters[at] ?? 0;
+    const misheard = lacksAtMost(mostErrorsIn(typed.sound), soundLetters, ownSound);
+    const mistyped = lacksAtMost(mostErrorsIn(word), letters, own);
+    const inFront = lacksAtMost(0, own, letters);
+    if ((!misheard && !mistyped && !inFront) || EMPTY.has(spelling.text)) continue;
+    const inside = word.length >= SHORTEST_INSIDE && lacksAtMost(0, letters, own);
+    const tier = looseTierOf(spelling, typed, { misheard, mistyped, inside });
+    const isFront = tier > TIER.errors && inFront && isInFront(spelling.text, word);
+    if (tier === TIER.none && !isFront) continue;
     for (const place of spelling.places) {
-      const isKnown = (candidates[place.candidate]?.fame ?? 0) < BEST_KNOWN;
+      const { fame = 0 } = candidates[place.candidate] ?? {};
       // "secred": Sicredi, not Socred.
-      const isLikely = tier === TIER.errorInStart && isKnown && word.length >= SHORTEST_ERRORS;
-      // "transferwise" is no Trans.
-      const isName = hasMore && place.role !== 'word';
-      note(matches, place, isLikely ? TIER.error : isName ? TIER.errors : tier);
+      if (tier === TIER.errorInStart && fame < BEST_KNOWN && word.length >= SHORTEST_ERRORS) {
+        note(matches, place, TIER.error);
+      } else if (isFront && place.role !== 'word') {
+        // Only whole names: "transferwise" is no Trans.
+        note(matches, place, TIER.errors);
+      } else note(matches, place, tier);
     }
   }
   return matches;
+};
+
+/**
+ * The best way in which a spelling is what was typed.
+ * @param {Spelling} spelling
+ * @param {{ readonly word: string, readonly sound: string }} typed
+ * @param {{ readonly misheard: boolean, readonly mistyped: boolean, readonly inside: boolean }} mayBe
+ *   what the letters alone do not rule out
+ */
+const looseTierOf = ({ text, sound }, typed, mayBe) => {
+  if (sound === typed.sound) return TIER.sound;
+  let tier = TIER.none;
+  // "zzqqx" sounds nearly like HSCM.
+  if (mayBe.misheard && typed.sound.length > SHORTEST_ERROR)
+    tier = tierWithErrors(typed.sound, sound);
+  // "cixa": one letter changes the sound of another.
+  if (mayBe.mistyped && tier > TIER.error) tier = Math.min(tier, tierWithErrors(typed.word, text));
+  if (mayBe.inside && tier > TIER.inside && text.includes(typed.word)) return TIER.inside;
+  return tier;
 };
 
 /** "itaucard", "nubankcartao": a name with something behind it. */

@@ -11,6 +11,10 @@ import * as TIER from './tiers.js';
  * @property {readonly Matches[]} joined all words in one
  * @property {readonly Matches[]} optional
  * @property {readonly Matches[]} kinds those of the optional ones that say what the bank is
+ * @typedef {object} Ranking
+ * @property {readonly number[]} keys one for each hit: the lowest is the best; see `keyOf`
+ * @property {Uint8Array} tiers by candidate, of the hits
+ * @property {Uint8Array} formers by candidate: 1 where a name that the bank no longer has was found
  */
 
 /** Where no bank has every word: who has less than this share of what the best one has is no hit. */
@@ -35,33 +39,37 @@ const MOST_PARTS = 2_000;
 const PLACES = 2 * BRANDS.length + 2;
 
 /**
- * A candidate's place among the hits, the lowest first.
+ * A hit's place in the order: by class, then fame, then place in the list. Only `at` is taken out of it again.
  * @param {number} at
  * @param {number} rankClass
  * @param {boolean} begins
  * @param {readonly Candidate[]} candidates
  */
 const keyOf = (at, rankClass, begins, candidates) => {
-  const fame = Math.min(candidates[at]?.fame ?? 0, BRANDS.length);
-  const place =
-    fame < BRANDS.length
-      ? fame + (begins ? 0 : BRANDS.length)
-      : 2 * BRANDS.length + (begins ? 0 : 1);
-  return (rankClass * PLACES + place) * candidates.length + at;
+  const fame = candidates[at]?.fame ?? 0;
+  const [first, then] =
+    fame < BRANDS.length ? [fame, BRANDS.length + fame] : [PLACES - 2, PLACES - 1];
+  return (rankClass * PLACES + (begins ? first : then)) * candidates.length + at;
 };
 
-const classOf = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
-  Math.floor(key / (candidates.length * PLACES));
+const candidateAt = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
+  key % candidates.length;
 
-const tierOf = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
-  Math.floor(classOf(key, candidates) / (LESSER * MATCHED));
+/** @returns {Ranking} */
+const noHits = (/** @type {number} */ candidates) => ({
+  keys: [],
+  tiers: new Uint8Array(candidates).fill(TIER.none),
+  formers: new Uint8Array(candidates),
+});
 
 /**
  * The candidates with every needed word, or with all words written as one.
  * @param {Tables} tables
  * @param {readonly Candidate[]} candidates
+ * @returns {Ranking}
  */
 export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
+  const ranking = noHits(candidates.length);
   /** @type {number[]} */
   const keys = [];
   let best = TIER.none;
@@ -100,14 +108,19 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
     const lesser = tier * LESSER + Number(isFormer) * 2 + Number(isMiddle);
     const rankClass = lesser * MATCHED + (MATCHED - 1 - matched);
     keys.push(keyOf(at, rankClass, begins > 0, candidates));
+    ranking.tiers[at] = tier;
+    ranking.formers[at] = Number(isFormer);
   }
-  return best < TIER.sound ? keys.filter((key) => tierOf(key, candidates) < TIER.sound) : keys;
+  const isWithoutError = (/** @type {number} */ key) =>
+    (ranking.tiers[candidateAt(key, candidates)] ?? TIER.none) < TIER.sound;
+  return { ...ranking, keys: best < TIER.sound ? keys.filter(isWithoutError) : keys };
 };
 
 /**
  * The candidates with those words that say most about which bank is meant.
  * @param {readonly Matches[]} needed
  * @param {readonly Candidate[]} candidates
+ * @returns {Ranking} in which no hit is regular
  */
 export const rankParts = (needed, candidates) => {
   const scores = new Float64Array(candidates.length);
@@ -122,44 +135,64 @@ export const rankParts = (needed, candidates) => {
       const tier = tiers[at] ?? TIER.none;
       if (tier > TIER.errorInStart) continue;
       const isFormer = candidates[at]?.names[names[at] ?? 0]?.kind === 'former';
-      const quality =
-        tier === TIER.whole ? 1.1 : tier < TIER.start ? 1 : tier < TIER.sound ? 0.8 : 0.6;
-      scores[at] = (scores[at] ?? 0) + weight * (isFormer ? 0.8 : 1) * quality;
+      scores[at] = (scores[at] ?? 0) + weight * (isFormer ? 0.8 : 1) * qualityOf(tier);
     }
   }
   const best = scores.reduce((highest, score) => Math.max(highest, score), 0);
+  const none = noHits(candidates.length);
+  if (best === 0 || (hasUnknown && best < most * LEAST_KNOWN)) return none;
   /** @type {number[]} */
   const keys = [];
-  if (best === 0 || (hasUnknown && best < most * LEAST_KNOWN)) return keys;
   for (const [at, score] of scores.entries()) {
     if (score < best * LEAST_SHARE) continue;
     const rankClass = PARTS + Math.round(MOST_PARTS * (1 - score / best));
     keys.push(keyOf(at, rankClass, false, candidates));
   }
-  return keys;
+  return { ...none, keys };
 };
 
+/** What a word says that matches in this tier. */
+const qualityOf = (/** @type {number} */ tier) => {
+  if (tier === TIER.whole) return 1.1;
+  if (tier < TIER.start) return 1;
+  return tier < TIER.sound ? 0.8 : 0.6;
+};
+
+/**
+ * Which candidates are hits, the best one first.
+ * @param {Ranking} ranking
+ * @param {readonly Candidate[]} candidates
+ */
+export const inOrder = ({ keys }, candidates) =>
+  Array.from(Float64Array.from(keys).toSorted(), (key) => candidateAt(key, candidates));
+
 /** Whether it is in the table of brands. */
-export const isBrand = (
-  /** @type {number} */ key,
-  /** @type {readonly Candidate[]} */ candidates,
-) => (candidates[key % candidates.length]?.fame ?? 0) < BRANDS.length;
+const isBrand = (/** @type {Candidate | undefined} */ candidate) =>
+  (candidate?.fame ?? 0) < BRANDS.length;
+
+/**
+ * The hits that are in the table of brands.
+ * @param {Ranking} ranking
+ * @param {readonly Candidate[]} candidates
+ * @returns {Ranking}
+ */
+export const brandsOf = (ranking, candidates) => ({
+  ...ranking,
+  keys: ranking.keys.filter((key) => isBrand(candidates[candidateAt(key, candidates)])),
+});
 
 /** Whether a hit has all words without an error, in a name that the bank has today. */
-export const isRegular = (
-  /** @type {number} */ key,
-  /** @type {readonly Candidate[]} */ candidates,
-) =>
-  tierOf(key, candidates) < TIER.sound &&
-  Math.floor(classOf(key, candidates) / MATCHED) % LESSER === 0;
+export const isRegular = (/** @type {Ranking} */ { tiers, formers }, /** @type {number} */ at) =>
+  (tiers[at] ?? TIER.none) < TIER.sound && formers[at] === 0;
 
-/** Whether the first hit is what the query names: it alone, or it as the well-known one. */
-export const namedIn = (
-  /** @type {Float64Array} */ sorted,
-  /** @type {readonly Candidate[]} */ candidates,
-) => {
-  const [first = Infinity, second = Infinity] = sorted;
-  const isWhole = (/** @type {number} */ key) =>
-    isRegular(key, candidates) && tierOf(key, candidates) === TIER.whole;
-  return isWhole(first) && (isBrand(first, candidates) || !isWhole(second));
+/**
+ * Whether the first hit is what the query names: it alone, or it as the well-known one.
+ * @param {Ranking} ranking
+ * @param {readonly number[]} order
+ * @param {readonly Candidate[]} candidates
+ */
+export const isFirstNamed = (ranking, [first = -1, second = -1], candidates) => {
+  const isWhole = (/** @type {number} */ at) =>
+    ranking.tiers[at] === TIER.whole && isRegular(ranking, at);
+  return isWhole(first) && (isBrand(candidates[first]) || !isWhole(second));
 };

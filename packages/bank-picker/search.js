@@ -1,7 +1,7 @@
 import { BRANDS, POPULAR } from './brands.js';
 import { explain } from './marks.js';
 import { findExactly, findLoosely, toCandidate, vocabularyOf } from './matching.js';
-import { isBrand, isRegular, namedIn, rankParts, rankWhole } from './ranking.js';
+import { brandsOf, inOrder, isFirstNamed, isRegular, rankParts, rankWhole } from './ranking.js';
 import { queryWords } from './spelling.js';
 import * as TIER from './tiers.js';
 import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
@@ -31,6 +31,7 @@ import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
  * @typedef {readonly [start: number, end: number]} Span of characters that matched
  * @typedef {import('./matching.js').Candidate} Candidate
  * @typedef {import('./matching.js').Matches} Matches
+ * @typedef {import('./ranking.js').Ranking} Ranking
  * @typedef {import('./ranking.js').Tables} Tables
  */
 
@@ -92,56 +93,82 @@ export const createSearch = (banks) => {
     if (needed.length > 1) joined.add(needed.join(''));
     joined.delete('');
 
-    let tables = { needed: needed.map(exactly), joined: [...joined].map(exactly), optional, kinds };
-    let keys = rankWhole(tables, candidates);
-    if (keys.length === 0) {
+    const asTyped = { needed: needed.map(exactly), joined: [...joined].map(exactly) };
+    const notBanco = needed.filter((word) => !isAlmostBanco(word));
+
+    const findWhole = (/** @type {Pick<Tables, 'needed' | 'joined'>} */ matches) => {
+      const tables = { ...matches, optional, kinds };
+      return { tables, ranking: rankWhole(tables, candidates) };
+    };
+    const findCorrected = () => {
+      const meant = needed.filter((word) => exactly(word).count > 0 || !isAlmostBanco(word));
       // Words that some banks have are hardly parts of one that is misspelt.
       const isJoined =
-        words.length > 1 && core !== '' && tables.needed.some(({ count }) => count === 0);
-      const meant = needed.filter((word) => exactly(word).count > 0 || !isAlmostBanco(word));
-      tables = {
-        ...tables,
+        words.length > 1 && core !== '' && asTyped.needed.some(({ count }) => count === 0);
+      return findWhole({
         needed: (meant.length > 0 ? meant : needed).map(loosely),
         joined: isJoined ? [loosely(core)] : [],
-      };
-      keys = rankWhole(tables, candidates);
-    }
-    if (keys.length === 0) {
-      // "banvo do brasil", though there is a Banvox.
-      const others = needed.filter((word) => !isAlmostBanco(word));
-      if (others.length > 0 && others.length < needed.length) {
-        tables = { ...tables, needed: others.map(loosely), joined: [] };
-        keys = rankWhole(tables, candidates);
-      }
-    }
-    if (keys.length === 0 && needed.length > 1) {
-      // "pague seguro": a well-known name, though both words are in others.
-      const joinedLoosely = { ...tables, needed: [loosely(needed.join(''))], joined: [] };
-      const brands = rankWhole(joinedLoosely, candidates).filter((key) => isBrand(key, candidates));
-      if (brands.length > 0) [tables, keys] = [joinedLoosely, brands];
-    }
-    if (keys.length === 0) {
-      tables = { ...tables, joined: [] };
-      keys = rankParts(tables.needed, candidates);
+      });
+    };
+    /** "banvo do brasil", though there is a Banvox. */
+    const findWithoutBanco = () =>
+      notBanco.length > 0 && notBanco.length < needed.length
+        ? findWhole({ needed: notBanco.map(loosely), joined: [] })
+        : undefined;
+    /** "pague seguro": a well-known name, though both words are in others. */
+    const findJoinedBrand = () => {
+      if (needed.length === 1) return undefined;
+      const found = findWhole({ needed: [loosely(needed.join(''))], joined: [] });
+      return { ...found, ranking: brandsOf(found.ranking, candidates) };
+    };
+    const findParts = (/** @type {Tables} */ { needed: parts }) => {
+      const tables = { needed: parts, joined: [], optional, kinds };
+      return { tables, ranking: rankParts(parts, candidates) };
+    };
+
+    let found = findWhole(asTyped);
+    if (isNothing(found)) found = findCorrected();
+    if (isNothing(found)) found = findWithoutBanco() ?? found;
+    if (isNothing(found)) {
+      const brand = findJoinedBrand();
+      found = brand && !isNothing(brand) ? brand : findParts(found.tables);
     }
     known = kept;
-    const sorted = Float64Array.from(keys).toSorted();
-    const isNamed = namedIn(sorted, candidates);
-    /** @type {Hit[]} */
-    const hits = [];
-    for (const key of sorted) {
-      const at = key % candidates.length;
-      const candidate = candidates[at];
-      if (!candidate) continue;
-      hits.push({
-        bank: candidate.bank,
-        kind:
-          isNamed && hits.length === 0 ? 'named' : isRegular(key, candidates) ? 'found' : 'guessed',
-        explain: () => explain(candidate, words, nameFound(candidate, at, tables)),
-      });
-    }
-    return hits;
+    return toHits(found, candidates, words);
   };
+};
+
+/**
+ * @typedef {object} Found by one way to read a query
+ * @property {Tables} tables
+ * @property {Ranking} ranking
+ */
+
+const isNothing = (/** @type {Found} */ { ranking }) => ranking.keys.length === 0;
+
+/**
+ * @param {Found} found
+ * @param {readonly Candidate[]} candidates
+ * @param {readonly string[]} words
+ */
+const toHits = ({ tables, ranking }, candidates, words) => {
+  const order = inOrder(ranking, candidates);
+  /** @returns {Kind} */
+  const kindOf = (/** @type {number} */ at) => (isRegular(ranking, at) ? 'found' : 'guessed');
+  /** @type {Hit[]} */
+  const hits = [];
+  for (const at of order) {
+    const candidate = candidates[at];
+    if (!candidate) continue;
+    hits.push({
+      bank: candidate.bank,
+      kind: kindOf(at),
+      explain: () => explain(candidate, words, nameFound(candidate, at, tables)),
+    });
+  }
+  const [first] = hits;
+  if (first && isFirstNamed(ranking, order, candidates)) hits[0] = { ...first, kind: 'named' };
+  return hits;
 };
 
 /** @param {readonly Hit[]} hits of an empty query */
