@@ -57,24 +57,25 @@ export const tryTokenRequests = async (
     return refusal;
   };
 
-  let { auth, format }: Settings = source;
-  let refusal = tokenRefusalOf(first);
+  /** The other ways of authentication, one after the other, until one works. */
+  const tryOtherWays = async (format: Settings['format']): Promise<void> => {
+    for (const auth of otherWays(source)) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const refusal = await attempt({ auth, format });
+      // It may look for the client in a body of the other format only.
+      const mayReadOther = auth === 'post' && refusal && format === source.format;
+      // oxlint-disable-next-line no-await-in-loop
+      if (!working && mayReadOther) await attempt({ auth, format: otherFormat(format) });
+      if (working) return;
+    }
+  };
+
+  const refusal = tokenRefusalOf(first);
   if (refusal && isAboutFormat(refusal)) {
-    format = otherFormat(format);
-    refusal = await attempt({ auth, format });
-  }
-  if (!refusal || working || !isAboutClient(refusal)) return { tried, working };
-  for (const way of otherWays(source)) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, until one works
-    const next = await attempt({ auth: way, format });
-    if (working) return { tried, working };
-    // Only who may not be read in the body gets this far: the other format may be what it reads.
-    if (way !== 'post' || !next || format !== source.format) continue;
-    auth = way;
-    // oxlint-disable-next-line no-await-in-loop
-    await attempt({ auth, format: otherFormat(format) });
-    if (working) return { tried, working };
-  }
+    const format = otherFormat(source.format);
+    const next = await attempt({ auth: source.auth, format });
+    if (!working && next && isAboutClient(next)) await tryOtherWays(format);
+  } else if (refusal && isAboutClient(refusal)) await tryOtherWays(source.format);
   return { tried, working };
 };
 
