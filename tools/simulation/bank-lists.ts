@@ -26,6 +26,8 @@ export const toShape = ({ size, renames, nameless, numeric }: Shape): Shape => (
 /** A list that the provider has sent completely, and that was usable. */
 export interface BankList {
   readonly shape: Shape;
+  /** As it is published. */
+  readonly json: string;
   /** When the latest call was made that had been answered with it, after each answer. */
   readonly askedAtMs: number[];
   /** When the answers had arrived. */

@@ -1,5 +1,7 @@
+import type { ListStatus } from '../../src/banks/bank-list.ts';
 import type { Overridable } from '../../src/banks/guard/guard.ts';
 import type { LoadErrorKind } from '../../src/banks/load-error.ts';
+import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import type { BankList, Fields } from './bank-lists.ts';
 
 // What really happened in a run, in true time (milliseconds since its beginning) and in the
@@ -63,9 +65,38 @@ export interface Visit {
   readonly atMs: number;
   endedAtMs?: number;
   list?: BankList;
+  /** One for each coding. */
+  etags?: readonly string[];
   /** The list's age as the browser reads it. */
   ageMs?: number;
   failure?: LoadErrorKind;
+}
+
+/** What /healthz, the metrics and the status page are made of, at a moment. */
+export interface Reading {
+  readonly process: Process;
+  readonly atMs: number;
+  /** By its machine's clock. */
+  readonly wallMs: number;
+  readonly status: ListStatus;
+  /** The cached list, which may be too old to be served. */
+  readonly list: BankList | undefined;
+  /** What /readyz tells. */
+  readonly isReady: boolean;
+}
+
+/** An event for the log and the metrics. */
+export interface Report {
+  readonly process: Process;
+  readonly atMs: number;
+  /** By its machine's clock. */
+  readonly wallMs: number;
+  readonly event: ServiceEvent;
+  /** The list that it is about, and the one before. */
+  readonly list?: BankList | undefined;
+  readonly previous?: BankList | undefined;
+  /** What the log made of it. */
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** An operator's refresh. */
@@ -74,6 +105,8 @@ export interface Refresh {
   readonly atMs: number;
   /** For what the guard is not to refuse the list. */
   readonly accepts: readonly Overridable[];
+  /** Of the request. */
+  readonly id: string;
   endedAtMs?: number;
   /** What the operator was told. */
   answer?: 'ok' | 'not shared' | LoadErrorKind;
@@ -111,6 +144,8 @@ export interface History {
   readonly calls: Call[];
   readonly servings: Serving[];
   readonly visits: Visit[];
+  readonly readings: Reading[];
+  readonly reports: Report[];
   readonly refreshes: Refresh[];
   readonly troubles: Trouble[];
   readonly writes: Write[];

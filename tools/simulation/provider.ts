@@ -108,7 +108,12 @@ export const createProviderWorld = (world: World, history: History) => {
     call.deliveredAtMs = world.nowMs();
     const { fields } = call.process;
     const json = toPublished(entries, fields);
-    const list = published[fields].get(json) ?? { shape: sent, askedAtMs: [], deliveredAtMs: [] };
+    const list = published[fields].get(json) ?? {
+      shape: sent,
+      json,
+      askedAtMs: [],
+      deliveredAtMs: [],
+    };
     published[fields].set(json, list);
     list.askedAtMs.push(Math.max(call.askedAtMs, list.askedAtMs.at(-1) ?? 0));
     list.deliveredAtMs.push(world.nowMs());
@@ -201,7 +206,8 @@ export const createProviderWorld = (world: World, history: History) => {
       },
     }),
     /** The list that is published so; undefined: the provider has never sent it. */
-    find: (fields: Fields, json: string): BankList | undefined => published[fields].get(json),
+    find: (fields: Fields, json: Buffer): BankList | undefined =>
+      published[fields].get(json.toString()),
     behave: (who: number | 'all', name: BehaviourName, retryAfterS?: number): void => {
       if (name === 'healthy') behaviours.delete(who);
       else behaviours.set(who, { name, retryAfterS });

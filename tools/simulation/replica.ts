@@ -3,6 +3,8 @@ import { createSystemClock, type Clock } from '../../src/clock.ts';
 import { parseConfig, type Config } from '../../src/config/config.ts';
 import { createCore, type Core } from '../../src/core.ts';
 import type { Files } from '../../src/sharing/snapshot-file.ts';
+import type { ServiceEvent } from '../../src/telemetry/events.ts';
+import { createEventLog, createLogger } from '../../src/telemetry/log.ts';
 import type { Fields } from './bank-lists.ts';
 import type { History, Process, Refresh, Visit } from './history.ts';
 import type { Setup } from './plan.ts';
@@ -193,11 +195,33 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     onUse,
     hasList: (): boolean => core.list.served() !== undefined,
   };
-  const compress = (bytes: Buffer): Promise<Buffer> =>
-    new Promise((resolve) => {
-      const delayMs = Math.floor(world.luck(`compress ${name}`) ** 4 * 600);
-      world.later(delayMs, life, 'compressed', () => resolve(bytes));
+  const compress =
+    (coding: string) =>
+    (bytes: Buffer): Promise<Buffer> =>
+      new Promise((resolve) => {
+        const delayMs = Math.floor(world.luck(`compress ${name}`) ** 4 * 600);
+        world.later(delayMs, life, 'compressed', () => resolve(compressed(coding, bytes)));
+      });
+  let lines: Record<string, unknown>[] = [];
+  const log = createEventLog(
+    createLogger('info', { write: (line) => void lines.push(JSON.parse(line)) }),
+    true,
+  );
+  const emit = (event: ServiceEvent): void => {
+    lines = [];
+    log(event);
+    const listOf = (list: { readonly json: Buffer } | undefined) =>
+      list && provider.find(fields, list.json);
+    history.reports.push({
+      process,
+      atMs: world.nowMs(),
+      wallMs: wallMs(world, machine),
+      event,
+      ...('list' in event && { list: listOf(event.list) }),
+      ...('previous' in event && { previous: listOf(event.previous) }),
+      lines,
     });
+  };
   const core = createCore(config, {
     version: 'simulation',
     clock: createClock(
@@ -209,11 +233,11 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     random: () => world.luck(`jitter ${name}`),
     addSecret: () => undefined,
     findEcho: () => undefined,
-    emit: () => undefined,
+    emit,
     connect: () => provider.connect(life),
     loadRedisClient: () => Promise.resolve(redis.createClient(life)),
     files: createFiles(surroundings, machine, life),
-    compressors: { gzip: compress, br: compress },
+    compressors: { gzip: compress('gzip'), br: compress('br') },
   });
   const started: Life = Object.assign(life, { core });
   machine.life = started;
@@ -231,6 +255,9 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
   };
   void begin();
 };
+
+const compressed = (coding: string, bytes: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(coding), bytes]);
 
 /** As by SIGKILL. */
 export const kill = ({ world, redis }: Surroundings, machine: Machine): void => {
@@ -269,20 +296,41 @@ export const stop = async (
   if (life.isAlive) life.state = 'stopped';
 };
 
-/** A browser asks for the list. */
-export const visit = async (
-  { world, history, provider }: Surroundings,
-  life: Life,
-): Promise<void> => {
+/** Somebody reads /healthz, /readyz and the metrics. */
+const look = ({ world, history, provider }: Surroundings, life: Life): void => {
+  const { core, process, machine } = life;
+  const status = core.list.status();
+  const { cached } = status;
+  history.readings.push({
+    process,
+    atMs: world.nowMs(),
+    wallMs: wallMs(world, machine),
+    status,
+    list: cached && provider.find(process.fields, cached.json),
+    isReady: core.list.served() !== undefined,
+  });
+};
+
+/** A browser asks for the list, and a probe how all is. */
+export const visit = async (surroundings: Surroundings, life: Life): Promise<void> => {
+  const { world, history, provider } = surroundings;
   const { core, process } = life;
+  look(surroundings, life);
   const atMs = world.nowMs();
   const found: Visit = { process, atMs };
   history.visits.push(found);
   try {
     const { list, freshForMs } = core.list.served() ?? (await core.list.arrival());
-    const known = provider.find(process.fields, list.json.toString());
+    const known = provider.find(process.fields, list.json);
     if (known) found.list = known;
     else history.defects.push(`${life.name} serves a list that the provider never had`);
+    const { identity, gzip, br } = list.representations;
+    found.etags = [identity.etag, gzip.etag, br.etag];
+    const isRight =
+      identity.body.equals(list.json) &&
+      gzip.body.equals(compressed('gzip', list.json)) &&
+      br.body.equals(compressed('br', list.json));
+    if (!isRight) history.defects.push(`${life.name} serves something else in another coding`);
     found.ageMs = process.ttlMs - freshForMs;
   } catch (error) {
     found.failure = kindOf(error);
@@ -296,10 +344,11 @@ export const refresh = async (
   life: Life,
   accepts: readonly Overridable[],
 ): Promise<void> => {
-  const made: Refresh = { process: life.process, atMs: world.nowMs(), accepts };
+  const id = `refresh-${history.refreshes.length}`;
+  const made: Refresh = { process: life.process, atMs: world.nowMs(), accepts, id };
   history.refreshes.push(made);
   life.refreshes += 1;
-  const failure = await life.core.list.refresh(accepts);
+  const failure = await life.core.list.refresh(accepts, id);
   life.refreshes -= 1;
   made.endedAtMs = world.nowMs();
   made.answer = failure?.kind ?? (life.core.list.status().isShared === false ? 'not shared' : 'ok');

@@ -39,6 +39,8 @@ export const run = async (
     calls: [],
     servings: [],
     visits: [],
+    readings: [],
+    reports: [],
     refreshes: [],
     troubles: [],
     writes: [],
@@ -277,7 +279,7 @@ export const run = async (
     const served = found?.list;
     if (before) before.serving.untilMs = world.nowMs();
     if (before && before.list === served) return;
-    const list = served && provider.find(life.process.fields, served.json.toString());
+    const list = served && provider.find(life.process.fields, served.json);
     if (served && !list)
       history.defects.push(`${life.name} serves a list that the provider never had`);
     if (before && before.serving.list === list) {
@@ -288,19 +290,16 @@ export const run = async (
     const serving = { process: life.process, fromMs, wallFromMs, untilMs: fromMs, list };
     history.servings.push(serving);
     newest.set(life, { list: served, serving });
-    // Somebody looks when it has just become too old, and when the process should say so.
+    // Somebody looks when it has just become stale or too old, by the truth and by what it says.
     const { ttlMs, maxStaleMs } = life.process;
     const ages = list
       ? [world.nowMs() - (list.askedAtMs.at(-1) ?? 0), ttlMs - (found?.freshForMs ?? 0)]
       : [];
-    for (const leftMs of ages.map((ageMs) => ttlMs + maxStaleMs - ageMs))
-      if (leftMs > 0)
-        world.later(
-          leftMs + 500,
-          life,
-          'a browser comes',
-          () => life.state === 'running' && void visit(surroundings, life),
-        );
+    for (const leftMs of ages.flatMap((ageMs) => [ttlMs - ageMs, ttlMs + maxStaleMs - ageMs]))
+      for (const afterMs of leftMs > 0 ? [leftMs, leftMs + 1, leftMs + 500] : [])
+        world.later(afterMs, life, 'a browser comes', () => {
+          if (life.state === 'running') void visit(surroundings, life);
+        });
   };
   const runUntil = async (untilMs: number): Promise<void> => {
     while (history.defects.length === 0) {

@@ -56,7 +56,7 @@ export const createWorld = (seed: number, onStep: (what: string, owner: Owner) =
     /** @returns a function that cancels it */
     later: (delayMs: number, owner: Owner, what: string, run: () => void): (() => void) => {
       const entry: Entry = {
-        dueMs: nowMs + Math.max(0, delayMs),
+        dueMs: Math.ceil(nowMs + Math.max(0, delayMs)),
         order: luck('order'),
         owner,
         what,

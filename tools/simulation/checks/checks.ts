@@ -28,6 +28,21 @@ import {
   nothingTooOldIsServed,
   theGuardHolds,
 } from './served.ts';
+import {
+  aFailureIsReported,
+  allTellTheSame,
+  anAcceptanceIsLogged,
+  aRefusalHasAReason,
+  aTakenListIsReported,
+  changesAreLogged,
+  failuresAreToldUntilASuccess,
+  lastModifiedGoesOn,
+  storesWork,
+  theContentIsDescribed,
+  theLastSuccessIsTold,
+  theNextLoadIsTold,
+  theStateIsThatOfTheAge,
+} from './operators.ts';
 import { createTimeline, type Check } from './timeline.ts';
 
 /** Every promise that is checked. */
@@ -59,6 +74,19 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'ok means that the list of this question, or a later one, is that of the fleet':
     okMeansThatItIsShared,
   'A refresh is answered': aRefreshIsAnswered,
+  'The state of the list is that of its age': theStateIsThatOfTheAge,
+  'The time of the last success is right': theLastSuccessIsTold,
+  'The list is described as it is': theContentIsDescribed,
+  'Failures are counted until a load succeeds': failuresAreToldUntilASuccess,
+  'Each failed load is reported': aFailureIsReported,
+  'Each list that is taken is reported': aTakenListIsReported,
+  'Replicas with one list tell the same of it': allTellTheSame,
+  'The next load is made when the status page says': theNextLoadIsTold,
+  'A list is refused for a reason': aRefusalHasAReason,
+  'An acceptance is logged by every replica that takes the list': anAcceptanceIsLogged,
+  'Changes of the list are logged': changesAreLogged,
+  'Last-Modified is when the content came, and goes on': lastModifiedGoesOn,
+  'A store fails, and works again, when it does': storesWork,
 };
 
 /** @returns the first promise that was broken, and how; undefined: none */

@@ -1,6 +1,6 @@
 import { OVERRIDABLE, type Overridable } from '../../../src/banks/guard/guard.ts';
 import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
-import type { Call, History, Process, Refresh, Serving, Trouble, Write } from '../history.ts';
+import type { Call, History, Process, Refresh, Report, Serving, Trouble, Write } from '../history.ts';
 import { moment } from '../plan.ts';
 
 // What the checks ask of a history.
@@ -79,6 +79,8 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   const { processes, servings, calls, refreshes, troubles } = history;
   const servingsOf = new Map<Process, Serving[]>(processes.map((process) => [process, []]));
   for (const serving of servings) servingsOf.get(serving.process)?.push(serving);
+  const reportsOf = new Map<Process, Report[]>(processes.map((process) => [process, []]));
+  for (const report of history.reports) reportsOf.get(report.process)?.push(report);
   const decisions = new Map<BankList, Decision | undefined>();
 
   /** What a process served at a moment; undefined: nothing, or it did not run. */
@@ -378,6 +380,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     isLater,
     endedAtMs,
     servingsOf: (process: Process): readonly Serving[] => servingsOf.get(process) ?? [],
+    reportsOf: (process: Process): readonly Report[] => reportsOf.get(process) ?? [],
     othersOf: (process: Process): Process[] =>
       processes.filter((other) => other !== process && other.fields === process.fields),
     listAt,

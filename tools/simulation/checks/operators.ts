@@ -1,0 +1,300 @@
+import type { BankList } from '../bank-lists.ts';
+import type { Call, Process, Report } from '../history.ts';
+import {
+  nameOf,
+  placeOf,
+  SECOND,
+  SETTLED_MS,
+  STORE,
+  type Check,
+  type Timeline,
+} from './timeline.ts';
+
+// What operators are told: by /healthz and /readyz, the metrics, the status page and the log.
+
+export const theStateIsThatOfTheAge: Check = function* ({ readings }) {
+  for (const { process, atMs, status, isReady } of readings) {
+    const { state, ageMs = Infinity, cached } = status;
+    const { ttlMs, maxStaleMs } = process;
+    const old = ageMs <= ttlMs + maxStaleMs ? 'stale' : 'expired';
+    const found = !cached ? 'empty' : ageMs <= ttlMs ? 'fresh' : old;
+    if (state !== found || isReady !== ['fresh', 'stale'].includes(found))
+      yield [atMs, process, `is ${state}, and ${isReady ? '' : 'not '}ready, at ${ageMs} ms`];
+  }
+};
+
+export const theLastSuccessIsTold: Check = function* ({ readings, troubled }) {
+  for (const { process, atMs, wallMs, status } of readings) {
+    const { cached, ageMs } = status;
+    if (!cached || ageMs === undefined) continue;
+    const wrongMs = wallMs - ageMs - cached.loadedAtWallMs;
+    const isShaken = troubled(['clock', 'sleep'], process.index, process.startedAtMs, atMs);
+    if (Math.abs(wrongMs) > SECOND && !isShaken)
+      yield [atMs, process, `tells a last success that is wrong by ${wrongMs} ms`];
+  }
+};
+
+export const theContentIsDescribed: Check = function* ({ readings }) {
+  for (const { process, atMs, list, status } of readings) {
+    if (!list || !status.cached) continue;
+    const { count, profile } = status.cached;
+    const { size, nameless, numeric } = list.shape;
+    const { string, number } = profile.get('code')?.filled ?? {};
+    const told = [count, profile.get('name')?.filled.string, number, string].join();
+    if (told !== [size, size - nameless, numeric, size - numeric].join())
+      yield [atMs, process, `tells ${told} of ${nameOf(list)}`];
+  }
+};
+
+const failureIn = ({ event }: Report) =>
+  event.type === 'list-load-failed' || event.type === 'list-load-failed-elsewhere'
+    ? event.error
+    : undefined;
+
+const isSuccess = ({ event }: Report): boolean =>
+  event.type === 'list-renewed' || (event.type === 'list-restored' && event.state === 'fresh');
+
+export const failuresAreToldUntilASuccess: Check = function* (timeline) {
+  for (const { process, atMs, status } of timeline.readings) {
+    const before = timeline.reportsOf(process).filter((report) => report.atMs < atMs);
+    const failures = before
+      .slice(before.findLastIndex(isSuccess) + 1)
+      .filter((report) => failureIn(report));
+    const { failing, failure } = status;
+    const last = failures.at(-1);
+    const now = timeline.reportsOf(process).some((report) => report.atMs === atMs);
+    if (now) continue;
+    const kind = last && failureIn(last)?.kind;
+    if (failure?.kind !== kind) yield [atMs, process, `tells ${failure?.kind}, not ${kind}`];
+    const told = [failing?.attempts ?? 0, failing?.sinceMs].join();
+    const found = [failures.length, failures[0]?.wallMs].join();
+    if (!timeline.hasRedis && told !== found)
+      yield [atMs, process, `tells failures ${told}, not ${found}`];
+  }
+};
+
+export const aFailureIsReported: Check = function* (timeline) {
+  for (const call of timeline.calls) {
+    const { process, askedAtMs, failure } = call;
+    const atMs = Math.min(call.endedAtMs, askedAtMs + process.timeoutMs);
+    const isLate = call.endedAtMs >= askedAtMs + process.timeoutMs;
+    // What was left of the time, after other replicas' lists had won, says nothing of the provider.
+    const isRest = call.isForced && failure === 'timeout';
+    if (!failure || isRest || !timeline.ranThrough(process, askedAtMs, atMs + SECOND)) continue;
+    const found = timeline
+      .reportsOf(process)
+      .find((report) => report.atMs >= atMs && report.event.type === 'list-load-failed');
+    const kind = found && failureIn(found)?.kind;
+    if (
+      !found ||
+      found.atMs > atMs + SECOND ||
+      (kind !== failure && !(isLate && kind === 'timeout'))
+    )
+      yield [atMs, process, `reports ${kind} of a load that failed as ${failure}`];
+    else if (found.event.type === 'list-load-failed') {
+      const wrongMs = found.event.durationMs - (found.atMs - askedAtMs);
+      if (wrongMs < -SECOND / 2) yield [atMs, process, `reports a duration that is ${wrongMs} off`];
+    }
+  }
+};
+
+export const aTakenListIsReported: Check = function* (timeline) {
+  for (const process of timeline.processes)
+    for (const [index, { list, fromMs }] of timeline.servingsOf(process).entries()) {
+      const before = timeline.servingsOf(process)[index - 1];
+      // A list that another replica's overtakes while an operator waits for it was not the list of all.
+      const isAsked = timeline.refreshes.some(
+        ({ process: asked, atMs, endedAtMs = Infinity }) =>
+          asked === process && atMs <= fromMs && endedAtMs >= fromMs,
+      );
+      const isUp = timeline.ranThrough(process, fromMs - 1, fromMs + 3 * SECOND);
+      if (!list || !before || !isUp || isAsked) continue;
+      const reports = timeline
+        .reportsOf(process)
+        .filter(({ atMs }) => atMs >= fromMs && atMs <= fromMs + 3 * SECOND);
+      const isReported = reports.some(
+        (report) =>
+          report.list === list &&
+          (report.previous === before.list || !before.list) &&
+          (report.event.type === 'list-renewed'
+            ? (report.event.outcome === 'changed') === (report.previous !== list)
+            : report.event.type === 'list-restored'),
+      );
+      if (!isReported) yield [fromMs, process, `reports nothing of ${nameOf(list)}`];
+    }
+};
+
+/** What each process told at the moments at which all were asked. */
+const rounds = ({ readings }: Timeline) => {
+  const all = new Map<number, Map<Process, Timeline['readings'][number]>>();
+  for (const reading of readings) {
+    const round = all.get(reading.atMs) ?? new Map();
+    all.set(reading.atMs, round.set(reading.process, reading));
+  }
+  return all;
+};
+
+/** Who shares lists with a process at a moment, itself included; undefined: some of it is in doubt. */
+const fleetAt = (
+  timeline: Timeline,
+  process: Process,
+  fromMs: number,
+  untilMs: number,
+): Process[] | undefined => {
+  const others = timeline.hasRedis ? timeline.othersOf(process) : [];
+  const running = [process, ...others].filter(
+    ({ startedAtMs, killedAtMs }) => startedAtMs <= untilMs && killedAtMs >= fromMs,
+  );
+  const isSteady = running.every((each) =>
+    timeline.hasRedis
+      ? timeline.isConnected(each, fromMs, untilMs)
+      : timeline.ranThrough(each, fromMs, untilMs),
+  );
+  return isSteady ? running : undefined;
+};
+
+export const allTellTheSame: Check = function* (timeline) {
+  if (!timeline.hasRedis) return;
+  for (const [atMs, round] of rounds(timeline))
+    for (const [process, mine] of round)
+      for (const [other, theirs] of round) {
+        if (other === process || other.fields !== process.fields) continue;
+        const last = timeline.calls.findLast(
+          (call) => call.process.fields === process.fields && call.askedAtMs < atMs,
+        );
+        const endedAtMs = last?.endedAtMs ?? Infinity;
+        // All have heard of the last call who ran then.
+        const fleet = fleetAt(timeline, process, endedAtMs - 2 * SETTLED_MS, atMs);
+        if (!fleet || atMs < endedAtMs + SETTLED_MS || mine.list !== theirs.list) continue;
+        const [some, others] = [mine, theirs].map(({ status: { cached, failing, failure } }) =>
+          [
+            cached?.hasNextPage,
+            cached?.decisions[0]?.requestId,
+            failure?.kind,
+            failing?.attempts,
+          ].join(),
+        );
+        if (some !== others) yield [atMs, process, `tells ${some}, and ${other.name} ${others}`];
+      }
+};
+
+export const theNextLoadIsTold: Check = function* (timeline) {
+  for (const [atMs, round] of rounds(timeline))
+    for (const process of round.keys()) {
+      const readings = [process, ...timeline.othersOf(process)].flatMap((each) =>
+        timeline.hasRedis || each === process ? (round.get(each) ?? []) : [],
+      );
+      const told = Math.min(...readings.map(({ status }) => status.nextLoadInMs || -Infinity));
+      const dueMs = atMs + told;
+      const [early, late] = timeline.hasRedis ? [SECOND / 2, SECOND] : [50, 50];
+      if (told < 0 || dueMs + late > timeline.endedAtMs) continue;
+      const fleet = fleetAt(timeline, process, atMs - SETTLED_MS, dueMs + late);
+      const calls = timeline.calls.filter((call) => fleet?.includes(call.process));
+      const isBusy = calls.some(
+        (call) => call.askedAtMs <= atMs && call.endedAtMs > atMs - SETTLED_MS,
+      );
+      if (!fleet || fleet.length > readings.length || isBusy) continue;
+      const next = calls.find(({ askedAtMs }) => askedAtMs > atMs);
+      if (next?.isForced) continue;
+      const nextMs = next?.askedAtMs ?? Infinity;
+      if (nextMs < dueMs - early || nextMs > dueMs + late)
+        yield [atMs, process, `tells a load in ${told} ms, and it is made after ${nextMs - atMs}`];
+    }
+};
+
+/** Which call a report is about. */
+const callOf = ({ calls }: Timeline, { process, atMs }: Report): Call | undefined =>
+  calls.findLast((call) => call.process === process && call.deliveredAtMs <= atMs);
+
+export const aRefusalHasAReason: Check = function* (timeline) {
+  for (const report of timeline.reports) {
+    const { event, process, atMs } = report;
+    if (event.type !== 'list-load-failed') continue;
+    const { kind } = event.error;
+    const list = callOf(timeline, report)?.list;
+    if (kind !== 'shrunk' && kind !== 'drifted') continue;
+    if (!list || !timeline.mayGuardRefuse(process, list, atMs))
+      yield [atMs, process, `refuses ${nameOf(list)} as ${kind}`];
+  }
+};
+
+export const anAcceptanceIsLogged: Check = function* (timeline) {
+  for (const { process, atMs, lines } of timeline.reports)
+    for (const line of lines) {
+      if (!String(line['msg']).startsWith('list: an operator')) continue;
+      const found = timeline.refreshes.find(({ id }) => id === line['requestId']);
+      const reasons = [line['reasons']].flat();
+      if (
+        !found ||
+        found.atMs > atMs ||
+        !reasons.every((each) => found.accepts.some((one) => one === each))
+      )
+        yield [
+          atMs,
+          process,
+          `logs an acceptance of ${String(reasons)} by ${String(line['requestId'])}`,
+        ];
+    }
+};
+
+const entriesOf = (list: BankList): string[] =>
+  JSON.parse(list.json).map((each: unknown) => JSON.stringify(each));
+
+export const changesAreLogged: Check = function* (timeline) {
+  for (const { process, atMs, event, list, previous, lines } of timeline.reports) {
+    if (event.type !== 'list-renewed' || !list || !previous) continue;
+    const [before, after] = [entriesOf(previous), entriesOf(list)];
+    const added = after.filter((entry) => !before.includes(entry)).length;
+    const removed = before.filter((entry) => !after.includes(entry)).length;
+    const isLarge = Math.max(removed, after.length - before.length) * 5 > before.length;
+    const msg = isLarge ? 'list: changed by more than GUARD_MAX_SHRINK' : 'list: changed';
+    const line = lines.find((each) => String(each['msg']).startsWith('list: changed'));
+    const told = line ? [line['msg'], line['added'], line['removed'], line['count']].join() : '';
+    const found = added + removed > 0 ? [msg, added, removed, after.length].join() : '';
+    if (told !== found) yield [atMs, process, `logs "${told}", not "${found}"`];
+  }
+};
+
+export const lastModifiedGoesOn: Check = function* (timeline) {
+  for (const { process, atMs, wallMs, event, list, previous } of timeline.reports) {
+    if (event.type !== 'list-renewed' && event.type !== 'list-restored') continue;
+    const [now, before] = [event.list.changedAtMs, event.previous?.changedAtMs ?? -Infinity];
+    const least = before + SECOND;
+    const isShaken = timeline.troubled(['clock', 'sleep'], process.index, atMs - 5 * SECOND, atMs);
+    const isRight =
+      list === previous
+        ? now === before
+        : now >= least &&
+          (now === least || now <= wallMs || isShaken) &&
+          (event.type === 'list-restored' ||
+            now === least ||
+            now > wallMs - 5 * SECOND ||
+            isShaken);
+    if (!isRight) yield [atMs, process, `says Last-Modified ${now} at ${wallMs}, after ${before}`];
+  }
+};
+
+export const storesWork: Check = function* (timeline) {
+  for (const process of timeline.processes) {
+    const reports = timeline.reportsOf(process);
+    for (const { event, atMs } of reports) {
+      if (event.type !== 'store-failed') continue;
+      const kinds = event.store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
+      if (!timeline.troubled([...kinds, 'sleep'], process.index, atMs - SETTLED_MS, atMs))
+        yield [atMs, process, `says that ${event.store} ${event.reason}`];
+    }
+    for (const store of ['CACHE_REDIS_URL', 'CACHE_SNAPSHOT_FILE'] as const) {
+      const last = reports.findLast(
+        ({ event }) => 'store' in event && event.store === store && event.type !== 'store-empty',
+      );
+      const untilMs = Math.min(process.endedAtMs, timeline.endedAtMs) - 1;
+      const kinds = store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
+      const isCalm =
+        timeline.ranThrough(process, untilMs - 4 * SETTLED_MS, untilMs) &&
+        !timeline.troubled(kinds, process.index, untilMs - 4 * SETTLED_MS, untilMs);
+      if (isCalm && last?.event.type === 'store-failed')
+        yield [untilMs, process, `still says that ${store} ${last.event.reason}`];
+    }
+  }
+};
+void placeOf;
