@@ -5,6 +5,9 @@ import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
 
 export interface Shape {
   readonly size: number;
+  /** Which bank is the second one: another one where banks were replaced. */
+  readonly first: number;
+  readonly isReversed: boolean;
   /** How often the first bank was renamed. */
   readonly renames: number;
   /** How many entries have no name. */
@@ -13,14 +16,20 @@ export interface Shape {
   readonly numeric: number;
 }
 
-export const USUAL: Shape = { size: 20, renames: 0, nameless: 0, numeric: 0 };
+export const USUAL: Shape = {
+  size: 20,
+  first: 0,
+  isReversed: false,
+  renames: 0,
+  nameless: 0,
+  numeric: 0,
+};
 
 /** Of what there can be: no more than all entries are without a name. */
-export const toShape = ({ size, renames, nameless, numeric }: Shape): Shape => ({
-  size,
-  renames,
-  nameless: Math.min(size, nameless),
-  numeric: Math.min(size, numeric),
+export const toShape = (shape: Shape): Shape => ({
+  ...shape,
+  nameless: Math.min(shape.size, shape.nameless),
+  numeric: Math.min(shape.size, shape.numeric),
 });
 
 /** A list that the provider has sent completely, and that was usable. */
@@ -35,24 +44,42 @@ export interface BankList {
 }
 
 /** The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing. */
-export const FIELDS = ['code,ispb,name', 'code,name'] as const;
+export const FIELDS = ['code,ispb:ids.ispb,name,site?', 'code,name'] as const;
 export type Fields = (typeof FIELDS)[number];
 
 /**
  * @param serial tells an answer from every other one, where lists are to differ; see {@link
  *   serialIn}
  */
-export const toEntries = ({ size, renames, nameless, numeric }: Shape, serial: number) =>
-  Array.from({ length: size }, (_, index) => {
+export const toEntries = (shape: Shape, serial: number) => {
+  const entries = Array.from({ length: shape.size }, (_, index) => {
+    const bank = ((shape.first + index) % 90) + 2;
     const [text, number] =
-      index === 0 ? [`1.${serial}`, 1e7 + serial] : [String(index + 1).padStart(3, '0'), index + 1];
+      index === 0 ? [`1.${serial}`, 1e7 + serial] : [String(bank).padStart(3, '0'), bank];
+    const name = index === 0 ? `BCO ${shape.renames}` : `BCO ${bank}`;
     return {
-      code: index < numeric ? number : text,
-      ispb: String(10_000_000 + index),
-      ...(index < size - nameless && { name: index === 0 ? `BCO ${renames}` : `BCO ${index}` }),
-      kind: { of: ['bank'], since: 1_900 + index },
+      code: index < shape.numeric ? number : text,
+      ids: { ispb: String(10_000_000 + bank), of: ['bank'] },
+      ...(index < shape.size - shape.nameless && { name }),
     };
   });
+  return shape.isReversed ? entries.toReversed() : entries;
+};
+
+/** The same entries in another form, with what is not published, some of it hard to read. */
+export const toBody = (entries: readonly unknown[], form: number): string => {
+  const rest = { note: `] , } " \\\" é${'x'.repeat(900)}`, since: 1.5, isOpen: true };
+  return (
+    [
+      JSON.stringify(entries),
+      `\ufeff ${JSON.stringify(entries, undefined, 2)}\n`,
+      JSON.stringify(entries.map((entry) => (isObject(entry) ? { ...rest, ...entry } : entry))),
+    ][form % 3] ?? ''
+  );
+};
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The serial number of a published list, wherever it is quoted. */
 export const serialIn = (text: string): number => Number(/"code":"?1[.0]0*(\d+)/.exec(text)?.[1]);
@@ -60,21 +87,25 @@ export const serialIn = (text: string): number => Number(/"code":"?1[.0]0*(\d+)/
 /** The JSON that a replica with these fields publishes. */
 export const toPublished = (entries: ReturnType<typeof toEntries>, fields: Fields): string =>
   JSON.stringify(
-    entries.map(({ code, ispb, name = null }) =>
-      fields === 'code,name' ? { code, name } : { code, ispb, name },
+    entries.map(({ code, ids: { ispb }, name = null }) =>
+      fields === 'code,name' ? { code, name } : { code, ispb, name, site: null },
     ),
   );
 
-/** GUARD_MAX_SHRINK and GUARD_MAX_DRIFT are left at their default, 20 %. */
+/** A list with fewer entries is refused. */
+export const MIN_BANKS = 4;
+
+/** GUARD_MAX_SHRINK and GUARD_MAX_DRIFT are left at their default: exactly so much may be lost. */
 const MAX_LOSS = 0.2;
-/** Counts of single entries round either way. */
-const ROUNDING = 0.05;
+/** Shares that are remembered are rounded. */
+const ROUNDING = 0.001;
 
 const losses = (before: Shape, after: Shape) => {
   const rise = (part: 'nameless' | 'numeric'): number =>
     after[part] / after.size - before[part] / before.size;
+  const lost = before.size - after.size;
   return {
-    shrunk: [1 - after.size / before.size],
+    shrunk: [lost > 0 && lost / before.size > MAX_LOSS + 1e-9 ? 1 : 0],
     drifted: [rise('nameless'), Math.abs(rise('numeric'))],
   };
 };

@@ -41,6 +41,9 @@ export interface Call {
   /** When a usable list had arrived completely, and which; infinite without one. */
   deliveredAtMs: number;
   list?: BankList;
+  /** Whether the answer named a next page, and how many of its entries are unusable, by reason. */
+  hasNextPage?: boolean;
+  rejected?: Readonly<Record<string, number>>;
   /** What the provider did instead. */
   failure?: LoadErrorKind;
   /** As the provider said. */

@@ -110,7 +110,7 @@ const ACTIONS = {
         { weight: 3, arbitrary: keys<BehaviourName>(BEHAVIOURS) },
         { weight: 1, arbitrary: fc.constantFrom<BehaviourName[]>('rate-limited', 'unavailable') },
       ),
-      retryAfterS: fc.constantFrom(undefined, 3, 120, 600, 20_000),
+      retryAfterS: fc.constantFrom(undefined, 3, 120, 600, 20_000, 100_000),
       forMs: lasting(HOUR),
       isForAll: fc.constantFrom(true, true, true, false),
     },
@@ -217,6 +217,8 @@ const setup = (pace: Pace, replicas: number | undefined) =>
       hasRedis: fc.constantFrom(true, true, true, false),
       hasSnapshot: fc.boolean(),
       isSigned: fc.boolean(),
+      /** The list is inside an object. */
+      isInside: fc.constantFrom(false, false, true),
       /** Every other replica publishes other fields, and shares nothing with the rest. */
       hasTwoFleets: fc.constantFrom(false, false, false, true),
       everyAnswerDiffers: fc.constantFrom(true, true, false),

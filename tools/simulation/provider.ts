@@ -3,6 +3,8 @@ import type { Dispatcher } from 'undici';
 import { LoadError, type LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { Connections } from '../../src/provider/connections.ts';
 import {
+  MIN_BANKS,
+  toBody,
   toEntries,
   toPublished,
   toShape,
@@ -31,24 +33,42 @@ interface Behaviour {
   readonly kind?: LoadErrorKind;
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: (entries: readonly unknown[]) => string;
+  /** What is sent besides or in place of the entries; undefined: the entries. */
+  readonly entries?: (entries: readonly object[]) => readonly unknown[];
+  readonly body?: string;
+  /** How many entries are rejected, by reason, of those of a usable list. */
+  readonly rejected?: (size: number) => Readonly<Record<string, number>>;
   /** What becomes of the answer where it does not arrive whole. */
   readonly course?: 'refuse' | 'never' | 'stall' | 'cut';
 }
 
+/** PROVIDER_ACCESS_TOKEN. */
+export const TOKEN = 'a-simulated-token';
+
 const JSON_TYPE = { 'content-type': 'application/json' };
-/** Entries that are not published; six in twenty-six are more than GUARD_MAX_SHRINK allows. */
-const UNUSABLE = [null, [], { code: ' ' }, { name: 'no code' }, 7, 'x'];
+/** Entries that are not published. */
+const UNUSABLE = [
+  { not_an_object: null },
+  { not_an_object: [] },
+  { required_field: { code: ' ', name: 'no code' } },
+  { object_value: { code: '700', name: { of: 'an object' } } },
+  { altered_number: { code: 9_007_199_254_740_993 } },
+];
+const unusable = UNUSABLE.flatMap((each) => Object.values(each));
 
 /** The failures of the README, and answers that are usable though odd. */
 export const BEHAVIOURS = {
   healthy: {},
+  /** Exactly as many as GUARD_MAX_SHRINK allows, of twenty. */
   'some-unusable': {
-    body: (entries) => {
-      const some = entries.length / 10;
-      return JSON.stringify([...entries.slice(0, some), ...entries, ...UNUSABLE.slice(0, some)]);
-    },
+    entries: (entries) =>
+      entries.length < 20 ? entries : [...unusable.slice(1), ...entries, entries.at(-1)],
+    rejected: (size): Readonly<Record<string, number>> =>
+      size < 20
+        ? {}
+        : { not_an_object: 1, required_field: 1, object_value: 1, altered_number: 1, duplicate: 1 },
   },
+  'next-page': { headers: { ...JSON_TYPE, link: '<?page=2>; rel="next"' } },
   refuse: { kind: 'unreachable', course: 'refuse' },
   hang: { kind: 'timeout', course: 'never' },
   stall: { kind: 'timeout', course: 'stall' },
@@ -62,12 +82,20 @@ export const BEHAVIOURS = {
     status: 302,
     headers: { location: 'http://elsewhere.example/' },
   },
-  html: { kind: 'malformed', headers: { 'content-type': 'text/html' }, body: () => '<p>later' },
-  'not-a-list': { kind: 'not_a_list', body: () => 'null' },
-  empty: { kind: 'too_few', body: () => '[]' },
-  'most-unusable': {
+  html: { kind: 'malformed', headers: { 'content-type': 'text/html' }, body: '<p>later' },
+  'not-a-list': { kind: 'not_a_list', body: 'null' },
+  empty: { kind: 'too_few', entries: () => [] },
+  /** One more than GUARD_MAX_SHRINK allows. */
+  'too-many-unusable': {
     kind: 'unusable_entries',
-    body: (entries) => JSON.stringify([...entries, ...UNUSABLE, ...UNUSABLE, ...UNUSABLE]),
+    entries: (entries) => [
+      ...entries,
+      ...Array.from({ length: Math.floor(entries.length / 4) + 1 }, () => null),
+    ],
+  },
+  echo: {
+    kind: 'echoed_secret',
+    entries: (entries) => [...entries.slice(1), { code: '900', name: `Bearer ${TOKEN}` }],
   },
 } as const satisfies Record<string, Behaviour>;
 export type BehaviourName = keyof typeof BEHAVIOURS;
@@ -77,6 +105,12 @@ export const LIST_CHANGES = {
   'one bank renamed': ({ renames }) => ({ renames: renames + 1 }),
   'as usual': () => USUAL,
   'an eighth of it gone': ({ size }) => ({ size: Math.ceil((size * 7) / 8) }),
+  'a fifth of it gone': ({ size }) => ({ size: Math.ceil((size * 4) / 5) }),
+  'a fifth and one gone': ({ size }) => ({ size: Math.max(1, Math.ceil((size * 4) / 5) - 1) }),
+  'a fifth replaced': ({ first, size }) => ({ first: first + Math.floor(size / 5) }),
+  'a third replaced': ({ first, size }) => ({ first: first + Math.ceil(size / 3) }),
+  reversed: ({ isReversed }) => ({ isReversed: !isReversed }),
+  'one without a name': ({ nameless }) => ({ nameless: nameless + 1 }),
   'half of it gone': ({ size }) => ({ size: Math.ceil(size / 2) }),
   'twice as many': ({ size }) => ({ size: Math.min(60, 2 * size) }),
   'three without a name': ({ nameless }) => ({ nameless: nameless + 3 }),
@@ -88,7 +122,8 @@ export type ListChange = keyof typeof LIST_CHANGES;
 
 export type ProviderWorld = ReturnType<typeof createProviderWorld>;
 
-export const createProviderWorld = (world: World, history: History) => {
+/** @param isInside whether the list is at `data.banks` */
+export const createProviderWorld = (world: World, history: History, isInside: boolean) => {
   const behaviours = new Map<
     number | 'all',
     { name: BehaviourName; retryAfterS: number | undefined }
@@ -100,7 +135,7 @@ export const createProviderWorld = (world: World, history: History) => {
   let isDeaf = false;
 
   const published: Readonly<Record<Fields, Map<string, BankList>>> = {
-    'code,ispb,name': new Map(),
+    'code,ispb:ids.ispb,name,site?': new Map(),
     'code,name': new Map(),
   };
   /** From here on a replica may have the list. */
@@ -149,7 +184,8 @@ export const createProviderWorld = (world: World, history: History) => {
         const { name, retryAfterS } =
           behaviours.get(life.process.index) ?? behaviours.get('all') ?? STEADY;
         const behaviour: Behaviour = BEHAVIOURS[name];
-        const { kind, status = 200, headers = JSON_TYPE, course = 'whole' } = behaviour;
+        const { status = 200, headers = JSON_TYPE, course = 'whole' } = behaviour;
+        const kind = behaviour.kind ?? (shape.size < MIN_BANKS ? 'too_few' : undefined);
         const asked = status === 429 || status === 503 ? retryAfterS : undefined;
         if (course === 'refuse') {
           call.failure = 'unreachable';
@@ -159,7 +195,9 @@ export const createProviderWorld = (world: World, history: History) => {
         if (course === 'never') return;
         const entries = toEntries(shape, history.everyAnswerDiffers ? call.number : 0);
         const sent = shape;
-        const bytes = Buffer.from((behaviour.body ?? JSON.stringify)(entries));
+        const list = toBody(behaviour.entries?.(entries) ?? entries, call.number);
+        const whole = isInside ? `{"meta":{"banks":[]},"data":{"n":[1],"banks":${list}}}` : list;
+        const bytes = Buffer.from(behaviour.body ?? whole.replace(/^\{(.*)\ufeff/s, '{$1'));
         later(slowMs + lag(), 'answers', () => {
           if (kind) call.failure = kind;
           call.retryAfterMs = asked === undefined ? undefined : asked * 1_000;
@@ -173,7 +211,11 @@ export const createProviderWorld = (world: World, history: History) => {
           if (course === 'cut') later(lag(), 'breaks off', () => stream.destroy(new Error('cut')));
           if (course !== 'whole') return;
           later(slowMs > 0 ? lag() : 0, 'ends its response', () => {
-            if (!kind && !signal.aborted) record(call, sent, entries);
+            if (!kind && !signal.aborted) {
+              record(call, sent, entries);
+              call.hasNextPage = name === 'next-page';
+              call.rejected = behaviour.rejected?.(sent.size) ?? {};
+            }
             stream.push(bytes.subarray(bytes.length >> 1));
             stream.push(null);
           });

@@ -5,10 +5,10 @@ import { createCore, type Core } from '../../src/core.ts';
 import type { Files } from '../../src/sharing/snapshot-file.ts';
 import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import { createEventLog, createLogger } from '../../src/telemetry/log.ts';
-import type { Fields } from './bank-lists.ts';
+import { MIN_BANKS, type Fields } from './bank-lists.ts';
 import type { History, Process, Refresh, Visit } from './history.ts';
 import type { Setup } from './plan.ts';
-import type { Caller, ProviderWorld } from './provider.ts';
+import { TOKEN, type Caller, type ProviderWorld } from './provider.ts';
 import type { RedisUser, RedisWorld } from './redis.ts';
 import { newOwner, type World } from './world.ts';
 
@@ -42,7 +42,8 @@ export const wallMs = ({ dateMs }: World, { wall }: Machine): number =>
   Math.floor('errorMs' in wall ? dateMs() + wall.errorMs : wall.stoppedAtMs);
 
 export const newMachine = (setup: Setup, index: number): Machine => {
-  const fields = setup.hasTwoFleets && index % 2 > 0 ? 'code,name' : 'code,ispb,name';
+  const fields =
+    setup.hasTwoFleets && index % 2 > 0 ? 'code,name' : 'code,ispb:ids.ispb,name,site?';
   return {
     name: `replica ${index}`,
     index,
@@ -59,11 +60,13 @@ const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
   parseConfig({
     PROVIDER_ENVIRONMENT: 'sandbox',
     PROVIDER_SANDBOX_BASE_URL: 'http://provider.example',
-    PROVIDER_ACCESS_TOKEN: 'simulated',
+    PROVIDER_ACCESS_TOKEN: TOKEN,
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
     PROVIDER_MAX_BODY: '64kb',
     BANK_FIELDS: fields,
     BANK_REQUIRED_FIELDS: 'code',
+    ...(setup.isInside && { BANK_LIST: 'data.banks' }),
+    GUARD_MIN_BANKS: String(MIN_BANKS),
     CACHE_TTL: `${ttlMs}ms`,
     CACHE_MAX_STALE: `${setup.maxStaleMs}ms`,
     ...(setup.hasSnapshot && { CACHE_SNAPSHOT_FILE: '/snapshot' }),
@@ -232,7 +235,7 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     ),
     random: () => world.luck(`jitter ${name}`),
     addSecret: () => undefined,
-    findEcho: () => undefined,
+    findEcho: (json) => (json.includes(TOKEN) ? 'PROVIDER_ACCESS_TOKEN' : undefined),
     emit,
     connect: () => provider.connect(life),
     loadRedisClient: () => Promise.resolve(redis.createClient(life)),

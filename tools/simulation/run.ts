@@ -60,7 +60,7 @@ export const run = async (
   });
   /** To whom what is planned happens, and whatever else comes from outside. */
   const director = newOwner('director');
-  const provider = createProviderWorld(world, history);
+  const provider = createProviderWorld(world, history, setup.isInside);
   const redis = createRedisWorld(world, history);
   const surroundings = { world, history, provider, redis };
   const machines = Array.from({ length: setup.replicas }, (_, index) => newMachine(setup, index));
@@ -297,8 +297,8 @@ export const run = async (
       : [];
     for (const leftMs of ages.flatMap((ageMs) => [ttlMs - ageMs, ttlMs + maxStaleMs - ageMs]))
       for (const afterMs of leftMs > 0 ? [leftMs, leftMs + 1, leftMs + 500] : [])
-        world.later(afterMs, life, 'a browser comes', () => {
-          if (life.state === 'running') void visit(surroundings, life);
+        world.later(afterMs, director, 'a browser comes', () => {
+          if (isAwake(life)) void visit(surroundings, life);
         });
   };
   const runUntil = async (untilMs: number): Promise<void> => {

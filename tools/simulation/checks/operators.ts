@@ -1,8 +1,8 @@
 import type { BankList } from '../bank-lists.ts';
-import type { Call, Process, Report } from '../history.ts';
+import type { Call, Process, Reading, Report } from '../history.ts';
 import {
+  lastUntil,
   nameOf,
-  placeOf,
   SECOND,
   SETTLED_MS,
   STORE,
@@ -124,12 +124,18 @@ export const aTakenListIsReported: Check = function* (timeline) {
     }
 };
 
-/** What each process told at the moments at which all were asked. */
-const rounds = ({ readings }: Timeline) => {
-  const all = new Map<number, Map<Process, Timeline['readings'][number]>>();
+/** What each process told at a moment at which all were asked, after each call. */
+const rounds = ({ readings, calls }: Timeline) => {
+  const all = new Map<number, Map<Process, Reading>>();
+  const seen = new Set<Call>();
   for (const reading of readings) {
-    const round = all.get(reading.atMs) ?? new Map();
-    all.set(reading.atMs, round.set(reading.process, reading));
+    const last = lastUntil(calls, ({ askedAtMs }) => askedAtMs < reading.atMs);
+    const round = all.get(reading.atMs);
+    if (round) round.set(reading.process, reading);
+    else if (last && !seen.has(last) && last.endedAtMs + SETTLED_MS < reading.atMs) {
+      seen.add(last);
+      all.set(reading.atMs, new Map([[reading.process, reading]]));
+    }
   }
   return all;
 };
@@ -195,7 +201,13 @@ export const theNextLoadIsTold: Check = function* (timeline) {
       );
       if (!fleet || fleet.length > readings.length || isBusy) continue;
       const next = calls.find(({ askedAtMs }) => askedAtMs > atMs);
-      if (next?.isForced) continue;
+      // Not all have heard of a Retry-After that came while a list was loaded.
+      const isLeftAlone =
+        timeline.hasRedis &&
+        calls.some(
+          ({ endedAtMs, retryAfterMs = 0 }) => endedAtMs < atMs && endedAtMs + retryAfterMs > atMs,
+        );
+      if (next?.isForced || isLeftAlone) continue;
       const nextMs = next?.askedAtMs ?? Infinity;
       if (nextMs < dueMs - early || nextMs > dueMs + late)
         yield [atMs, process, `tells a load in ${told} ms, and it is made after ${nextMs - atMs}`];
@@ -203,8 +215,21 @@ export const theNextLoadIsTold: Check = function* (timeline) {
 };
 
 /** Which call a report is about. */
-const callOf = ({ calls }: Timeline, { process, atMs }: Report): Call | undefined =>
-  calls.findLast((call) => call.process === process && call.deliveredAtMs <= atMs);
+const callOf = ({ callsOf }: Timeline, { process, atMs }: Report): Call | undefined =>
+  callsOf(process).findLast((call) => call.deliveredAtMs <= atMs);
+
+export const anAnswerIsDescribed: Check = function* (timeline) {
+  for (const report of timeline.reports) {
+    const { event, process, atMs, list } = report;
+    const call = callOf(timeline, report);
+    if (event.type !== 'list-renewed' || !call || call.list !== list) continue;
+    const { rejected, hasNextPage } = event.list;
+    const counts = Object.entries(rejected).filter(([, count]) => count > 0);
+    const told = JSON.stringify([hasNextPage, Object.fromEntries(counts)]);
+    const found = JSON.stringify([call.hasNextPage, call.rejected]);
+    if (told !== found) yield [atMs, process, `tells ${told}, not ${found}`];
+  }
+};
 
 export const aRefusalHasAReason: Check = function* (timeline) {
   for (const report of timeline.reports) {
@@ -297,4 +322,3 @@ export const storesWork: Check = function* (timeline) {
     }
   }
 };
-void placeOf;

@@ -1,6 +1,15 @@
 import { OVERRIDABLE, type Overridable } from '../../../src/banks/guard/guard.ts';
 import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
-import type { Call, History, Process, Refresh, Report, Serving, Trouble, Write } from '../history.ts';
+import type {
+  Call,
+  History,
+  Process,
+  Refresh,
+  Report,
+  Serving,
+  Trouble,
+  Write,
+} from '../history.ts';
 import { moment } from '../plan.ts';
 
 // What the checks ask of a history.
@@ -43,7 +52,10 @@ export const lastAskedMs = ({ askedAtMs, deliveredAtMs }: BankList, byMs: number
   askedAtMs[deliveredAtMs.findLastIndex((atMs) => atMs <= byMs)] ?? -Infinity;
 
 /** The last entry for which it holds, of those in whose order it holds up to one of them. */
-const lastUntil = <T>(entries: readonly T[], holds: (entry: T) => boolean): T | undefined => {
+export const lastUntil = <T>(
+  entries: readonly T[],
+  holds: (entry: T) => boolean,
+): T | undefined => {
   let [from, to] = [0, entries.length];
   while (from < to) {
     const middle = (from + to) >> 1;
@@ -81,6 +93,8 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   for (const serving of servings) servingsOf.get(serving.process)?.push(serving);
   const reportsOf = new Map<Process, Report[]>(processes.map((process) => [process, []]));
   for (const report of history.reports) reportsOf.get(report.process)?.push(report);
+  const callsOf = new Map<Process, Call[]>(processes.map((process) => [process, []]));
+  for (const call of calls) callsOf.get(call.process)?.push(call);
   const decisions = new Map<BankList, Decision | undefined>();
 
   /** What a process served at a moment; undefined: nothing, or it did not run. */
@@ -178,9 +192,11 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     return untilMs;
   };
   const postponed = calls.filter(({ retryAfterMs }) => retryAfterMs !== undefined);
+  const tooFew = calls.filter(({ failure }) => failure === 'too_few');
   /** Whether the provider answered rightly for the whole interval, and wanted calls. */
   const isHealthy = (process: Process, fromMs: number, untilMs: number): boolean =>
     !troubled(['provider'], 'all', fromMs, untilMs) &&
+    !tooFew.some((call) => call.askedAtMs <= untilMs && call.endedAtMs >= fromMs) &&
     !postponed.some(
       (call) =>
         call.process.fields === process.fields &&
@@ -381,6 +397,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     endedAtMs,
     servingsOf: (process: Process): readonly Serving[] => servingsOf.get(process) ?? [],
     reportsOf: (process: Process): readonly Report[] => reportsOf.get(process) ?? [],
+    callsOf: (process: Process): readonly Call[] => callsOf.get(process) ?? [],
     othersOf: (process: Process): Process[] =>
       processes.filter((other) => other !== process && other.fields === process.fields),
     listAt,
