@@ -119,6 +119,8 @@ export interface Refresh {
 export interface Trouble {
   readonly kind:
     'provider' | 'list' | 'redis' | 'silent redis' | 'disk' | 'process' | 'sleep' | 'clock';
+  /** What is wrong with Redis. */
+  readonly what?: string | undefined;
   /** The replica, or all of them. */
   readonly who: number | 'all';
   readonly fromMs: number;

@@ -103,6 +103,11 @@ const ACTIONS = {
     weight: 1,
     having: { fails: fc.boolean(), slowMs: lasting(5 * SECOND), forMs: lasting(HOUR) },
   },
+  /** Somebody deletes it or writes into it; what is signed may have changed anywhere. */
+  snapshot: {
+    weight: 1,
+    having: { become: fc.constantFrom('lost', 'cut short', 'spoilt'), isRestarted: fc.boolean() },
+  },
   provider: {
     weight: 5,
     having: {

@@ -52,7 +52,7 @@ const UNUSABLE = [
   { not_an_object: [] },
   { required_field: { code: ' ', name: 'no code' } },
   { object_value: { code: '700', name: { of: 'an object' } } },
-  { altered_number: { code: 9_007_199_254_740_993 } },
+  { altered_number: { code: 2 ** 53 } },
 ];
 const unusable = UNUSABLE.flatMap((each) => Object.values(each));
 

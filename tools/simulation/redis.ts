@@ -59,6 +59,10 @@ const newConnection = (owner: RedisUser, onError: (error: unknown) => void) => (
 });
 type Connection = ReturnType<typeof newConnection>;
 
+/** With something written into it at random. */
+export const spoilt = (bytes: Buffer, random: () => number): Buffer =>
+  Buffer.from(mutate(bytes.toString('latin1'), random, ['}', '\n', '0']), 'latin1');
+
 export type RedisWorld = ReturnType<typeof createRedisWorld>;
 
 export const createRedisWorld = (world: World, history: History) => {
@@ -284,13 +288,9 @@ export const createRedisWorld = (world: World, history: History) => {
     /** Somebody writes into each value at random. */
     spoil: (): void =>
       troubling(() => {
-        const spoilt = (bytes: Buffer): Buffer =>
-          Buffer.from(
-            mutate(bytes.toString('latin1'), () => world.luck('garbage'), ['}', '\n', '0']),
-            'latin1',
-          );
+        const random = (): number => world.luck('garbage');
         const entries = [...now()].map(
-          ([key, value]) => [key, { ...value, bytes: spoilt(value.bytes) }] as const,
+          ([key, value]) => [key, { ...value, bytes: spoilt(value.bytes, random) }] as const,
         );
         become(new Map(entries), (eras += 1));
       }),

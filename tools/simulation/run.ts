@@ -3,7 +3,7 @@ import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
 import type { History, Serving, Trouble } from './history.ts';
 import type { Action, Event, Plan } from './plan.ts';
 import { createProviderWorld } from './provider.ts';
-import { createRedisWorld } from './redis.ts';
+import { createRedisWorld, spoilt, type RedisFault } from './redis.ts';
 import {
   isRefused,
   kill,
@@ -70,8 +70,13 @@ export const run = async (
 
   // What is switched on until its time is over, or until something else takes its place.
   const lasting = new Map<string, symbol>();
-  const record = (kind: Trouble['kind'], who: Trouble['who'], untilMs = world.nowMs()): Trouble => {
-    const trouble = { kind, who, fromMs: world.nowMs(), untilMs };
+  const record = (
+    kind: Trouble['kind'],
+    who: Trouble['who'],
+    untilMs = world.nowMs(),
+    what?: RedisFault,
+  ): Trouble => {
+    const trouble = { kind, who, fromMs: world.nowMs(), untilMs, what };
     history.troubles.push(trouble);
     return trouble;
   };
@@ -217,6 +222,15 @@ export const run = async (
       during(`disk of ${name}`, record('disk', index, until(forMs)), (isOn) =>
         Object.assign(disk, isOn ? faults : DISK_WORKS),
       ),
+    snapshot: ({ become, isRestarted }, machine) => {
+      const { disk, index } = machine;
+      record('disk', index);
+      const { content = Buffer.alloc(0) } = disk;
+      if (become === 'lost') disk.content = undefined;
+      else if (become === 'cut short') disk.content = content.subarray(0, content.length / 2);
+      else if (setup.isSigned) disk.content = spoilt(content, () => world.luck('garbage'));
+      if (isRestarted) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
+    },
     provider: ({ behaviour, retryAfterS, forMs, isForAll }, { index }) => {
       const who = isForAll ? 'all' : index;
       during(`provider for ${who}`, record('provider', who, until(forMs)), (isOn) =>
@@ -234,7 +248,7 @@ export const run = async (
     redis: ({ fault, forMs, isForAll }, { index }) => {
       const who = isForAll ? 'all' : index;
       const kind = fault.endsWith('messages') ? 'silent redis' : 'redis';
-      during(`redis ${fault} for ${who}`, record(kind, who, until(forMs)), (isOn) =>
+      during(`redis ${fault} for ${who}`, record(kind, who, until(forMs), fault), (isOn) =>
         redis.fault(who, fault, isOn),
       );
     },

@@ -228,6 +228,27 @@ export const aFleetBacksOffAsOneClient: Check = function* (timeline) {
   }
 };
 
+export const retriesBackOff: Check = function* (timeline) {
+  if (timeline.hasRedis) return;
+  for (const process of timeline.processes) {
+    let failures = 0;
+    for (const [index, call] of timeline.callsOf(process).entries()) {
+      const next = timeline.callsOf(process)[index + 1];
+      failures = call.failure ? failures + 1 : 0;
+      if (!next || failures === 0 || next.isForced || call.retryAfterMs !== undefined) continue;
+      const fromMs = Math.min(call.endedAtMs, call.askedAtMs + process.timeoutMs);
+      const waitMs = next.askedAtMs - fromMs;
+      const isKnown = timeline.ranThrough(process, call.askedAtMs, next.askedAtMs);
+      const isAsked = timeline.postponed.some(({ process: asked }) => asked === process);
+      const [least, most] = [SECOND, 2 ** failures * SECOND].map((ms) =>
+        Math.min(ms, longestRetryMs(process)),
+      );
+      if (isKnown && !isAsked && (waitMs < (least ?? 0) - 50 || waitMs > (most ?? 0) + 50))
+        yield [next.askedAtMs, process, `waits ${waitMs} ms after failure ${failures}`];
+    }
+  }
+};
+
 export const attemptsGoOn: Check = function* (timeline) {
   for (const calls of fleets(timeline))
     for (const [index, call] of calls.entries()) {

@@ -8,6 +8,7 @@ import {
   attemptsGoOn,
   nobodyCallsWhileTheListIsFresh,
   oneCallAtATime,
+  retriesBackOff,
   retryAfterIsObeyed,
 } from './calls.ts';
 import { allServeTheSame, aRefreshIsAnswered, okMeansThatItIsShared } from './fleet.ts';
@@ -29,6 +30,7 @@ import {
   theGuardHolds,
 } from './served.ts';
 import {
+  aFailingStoreIsReported,
   aFailureIsReported,
   allTellTheSame,
   anAcceptanceIsLogged,
@@ -70,6 +72,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A fleet makes one call per CACHE_TTL': aFleetMakesOneCallPerTtl,
   'Retry-After is obeyed by all': retryAfterIsObeyed,
   'A fleet backs off as one client does': aFleetBacksOffAsOneClient,
+  'Retries back off from a second to a minute': retriesBackOff,
   'While loads fail, attempts go on': attemptsGoOn,
   'All replicas agree within seconds, or a minute after a lost message': allServeTheSame,
   'ok means that the list of this question, or a later one, is that of the fleet':
@@ -88,6 +91,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'An acceptance is logged by every replica that takes the list': anAcceptanceIsLogged,
   'Changes of the list are logged': changesAreLogged,
   'Last-Modified is when the content came, and goes on': lastModifiedGoesOn,
+  'A store that fails is reported': aFailingStoreIsReported,
   'A store fails, and works again, when it does': storesWork,
 };
 

@@ -90,9 +90,15 @@ export const aRefreshIsAnswered: Check = function* (timeline) {
     const limitMs = 8 * process.timeoutMs + 10 * SECOND;
     if (timeline.isUnanswered(process, atMs, limitMs, endedAtMs))
       yield [atMs, process, `has not answered a refresh`];
-    if (answer === undefined || answer === 'ok' || answer === 'not shared') continue;
+    if (answer === undefined) continue;
     if (OVERRIDABLE.some((reason) => answer === reason && accepts.includes(reason)))
       yield [endedAtMs, process, `refuses as ${answer} what is accepted as that`];
+    const isLoaded = timeline
+      .callsOf(process)
+      .some(({ askedAtMs }) => askedAtMs >= atMs && askedAtMs <= endedAtMs);
+    if (!isLoaded && process.endedAtMs > endedAtMs)
+      yield [endedAtMs, process, `answers ${answer} to a refresh, and has not called`];
+    if (answer === 'ok' || answer === 'not shared') continue;
     // The last of what was asked for an operator tells why there is no list.
     const isTrue = timeline.calls.some(
       (call) =>

@@ -1,5 +1,5 @@
 import type { Process } from '../history.ts';
-import { lastAskedMs, nameOf, SECOND, STORE, type Check, type Timeline } from './timeline.ts';
+import { HOUR, lastAskedMs, nameOf, SECOND, STORE, type Check, type Timeline } from './timeline.ts';
 
 // How fresh what is served is, and who waits.
 
@@ -30,7 +30,10 @@ export const whatIsServedIsFresh: Check = function* (timeline) {
       timeline.troubled(['process', 'sleep'], 'all', sinceMs, atMs) ||
       timeline.troubled(STORE, 'all', sinceMs, atMs);
     const oldest =
-      process.ttlMs + 3 * SECOND + (isShaken ? 2 * process.timeoutMs + 10 * SECOND : 0);
+      process.ttlMs +
+      // Long before it is stale a list is renewed ahead of that.
+      (process.ttlMs >= HOUR && !isShaken ? 0 : 3 * SECOND) +
+      (isShaken ? 2 * process.timeoutMs + 10 * SECOND : 0);
     const isOld =
       ageMs > oldest ||
       (timeline.isAgeKnown(process, list, atMs) && atMs - lastAskedMs(list, atMs) > oldest);

@@ -299,13 +299,43 @@ export const lastModifiedGoesOn: Check = function* (timeline) {
   }
 };
 
+/** While a store fails for so long, somebody has used it. */
+const NOTICED_MS = 10 * SECOND;
+
+export const aFailingStoreIsReported: Check = function* (timeline) {
+  for (const { what, who, fromMs, untilMs } of timeline.troubles)
+    for (const process of timeline.processes) {
+      const isHit = who === 'all' || who === process.index;
+      const isBroken = what !== undefined && ['refuses connections', 'is loading'].includes(what);
+      const atMs = fromMs + NOTICED_MS;
+      // Of two, the second one ends both.
+      const same = timeline.troubles.filter(
+        (other) => other.what === what && other.fromMs <= atMs && other.untilMs >= fromMs,
+      );
+      if (
+        !isHit ||
+        !isBroken ||
+        same.length > 1 ||
+        untilMs < atMs ||
+        !timeline.ranThrough(process, fromMs, atMs)
+      )
+        continue;
+      const last = timeline
+        .reportsOf(process)
+        .findLast((report) => 'store' in report.event && report.atMs <= atMs);
+      if (timeline.hasRedis && last?.event.type !== 'store-failed')
+        yield [atMs, process, `does not say that Redis ${what}`];
+    }
+};
+
 export const storesWork: Check = function* (timeline) {
   for (const process of timeline.processes) {
     const reports = timeline.reportsOf(process);
     for (const { event, atMs } of reports) {
       if (event.type !== 'store-failed') continue;
       const kinds = event.store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
-      if (!timeline.troubled([...kinds, 'sleep'], process.index, atMs - SETTLED_MS, atMs))
+      const sinceMs = atMs <= process.readyAtMs ? 0 : atMs - SETTLED_MS;
+      if (!timeline.troubled([...kinds, 'sleep'], process.index, sinceMs, atMs))
         yield [atMs, process, `says that ${event.store} ${event.reason}`];
     }
     for (const store of ['CACHE_REDIS_URL', 'CACHE_SNAPSHOT_FILE'] as const) {
@@ -317,7 +347,16 @@ export const storesWork: Check = function* (timeline) {
       const isCalm =
         timeline.ranThrough(process, untilMs - 4 * SETTLED_MS, untilMs) &&
         !timeline.troubled(kinds, process.index, untilMs - 4 * SETTLED_MS, untilMs);
-      if (isCalm && last?.event.type === 'store-failed')
+      // A snapshot that cannot be read is written again with the next list.
+      const isUsed =
+        store === 'CACHE_REDIS_URL' ||
+        reports.some(
+          (report) =>
+            report.atMs > (last?.atMs ?? 0) &&
+            report.atMs < untilMs - SETTLED_MS &&
+            'list' in report.event,
+        );
+      if (isCalm && isUsed && last?.event.type === 'store-failed')
         yield [untilMs, process, `still says that ${store} ${last.event.reason}`];
     }
   }

@@ -408,6 +408,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     isConnected,
     isHealthy,
     leaveAloneUntilMs,
+    postponed,
     mayGuardRefuse,
     isOverElsewhere,
     wasTaken,
