@@ -28,7 +28,8 @@ export const USUAL: Shape = {
 /** Of what there can be: no more than all entries are without a name. */
 export const toShape = (shape: Shape): Shape => ({
   ...shape,
-  nameless: Math.min(shape.size, shape.nameless),
+  // One that is too short is refused for that.
+  nameless: shape.size < MIN_BANKS ? 0 : Math.min(shape.size, shape.nameless),
   numeric: Math.min(shape.size, shape.numeric),
 });
 

@@ -234,8 +234,8 @@ export const retriesBackOff: Check = function* (timeline) {
     let failures = 0;
     for (const [index, call] of timeline.callsOf(process).entries()) {
       const next = timeline.callsOf(process)[index + 1];
-      failures = call.failure ? failures + 1 : 0;
-      if (!next || failures === 0 || next.isForced || call.retryAfterMs !== undefined) continue;
+      failures = timeline.wasTaken(call) ? 0 : failures + 1;
+      if (!next || !call.failure || next.isForced || call.retryAfterMs !== undefined) continue;
       const fromMs = Math.min(call.endedAtMs, call.askedAtMs + process.timeoutMs);
       const waitMs = next.askedAtMs - fromMs;
       const isKnown = timeline.ranThrough(process, call.askedAtMs, next.askedAtMs);

@@ -1,6 +1,7 @@
-import type { BankList } from '../bank-lists.ts';
+import { mustBeRefused, type BankList } from '../bank-lists.ts';
 import type { Call, Process, Reading, Report } from '../history.ts';
 import {
+  expiryMs,
   lastUntil,
   nameOf,
   SECOND,
@@ -243,23 +244,31 @@ export const aRefusalHasAReason: Check = function* (timeline) {
   }
 };
 
+const ACCEPTED = 'list: an operator has accepted it';
+
 export const anAcceptanceIsLogged: Check = function* (timeline) {
   for (const { process, atMs, lines } of timeline.reports)
-    for (const line of lines) {
-      if (!String(line['msg']).startsWith('list: an operator')) continue;
-      const found = timeline.refreshes.find(({ id }) => id === line['requestId']);
-      const reasons = [line['reasons']].flat();
-      if (
-        !found ||
-        found.atMs > atMs ||
-        !reasons.every((each) => found.accepts.some((one) => one === each))
-      )
-        yield [
-          atMs,
-          process,
-          `logs an acceptance of ${String(reasons)} by ${String(line['requestId'])}`,
-        ];
+    for (const { msg, requestId, reasons } of lines) {
+      const asked = timeline.refreshes.find(({ id }) => id === requestId);
+      const isAccepted = [reasons]
+        .flat()
+        .every((each) => asked?.accepts.some((one) => one === each));
+      if (msg === ACCEPTED && !isAccepted)
+        yield [atMs, process, `logs that ${String(requestId)} has accepted ${String(reasons)}`];
     }
+  for (const report of timeline.reports) {
+    const { process, atMs, event, list, previous, lines } = report;
+    if (event.type !== 'list-renewed' || !list || !previous || list === previous) continue;
+    const isForced = callOf(timeline, report)?.isForced;
+    // What the fleet held before is no loss.
+    const isBack = timeline.servings.some(
+      (held) => held.list === list && held.fromMs < atMs - SECOND && !timeline.everyAnswerDiffers,
+    );
+    const isNeeded = mustBeRefused(previous.shape, list.shape) && !isBack && isForced;
+    const isOver = expiryMs(process, previous, atMs) < atMs + 3 * SECOND;
+    if (isNeeded && !isOver && !lines.some(({ msg }) => msg === ACCEPTED))
+      yield [atMs, process, `does not log that somebody has accepted ${nameOf(list)}`];
+  }
 };
 
 const entriesOf = (list: BankList): string[] =>
@@ -322,7 +331,10 @@ export const aFailingStoreIsReported: Check = function* (timeline) {
         continue;
       const last = timeline
         .reportsOf(process)
-        .findLast((report) => 'store' in report.event && report.atMs <= atMs);
+        .findLast(
+          ({ event, atMs: toldAtMs }) =>
+            'store' in event && event.store === 'CACHE_REDIS_URL' && toldAtMs <= atMs,
+        );
       if (timeline.hasRedis && last?.event.type !== 'store-failed')
         yield [atMs, process, `does not say that Redis ${what}`];
     }
