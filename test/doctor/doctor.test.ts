@@ -230,7 +230,7 @@ test.each<Row>([
   [
     'nested',
     'entries',
-    /ids of BANK_FIELDS is an object, or a list of objects: it has ids.code, ids.ispb/,
+    /ids of BANK_FIELDS is an object, or a list of objects: it has ids.code, ids.ispb\n +next +set BANK_FIELDS to the fields inside/,
     { BANK_FIELDS: 'ids' },
   ],
   ['echo', 'entries', /PROVIDER_ACCESS_TOKEN/],
@@ -242,6 +242,13 @@ test.each<Row>([
     'most-unusable',
     'entries',
     /\d+ entries are not JSON objects: tell the provider\n +next +the list is accepted once/,
+  ],
+  // The fields may be wrong too.
+  [
+    'most-unusable',
+    'entries',
+    /next +set BANK_FIELDS and BANK_REQUIRED/,
+    { BANK_FIELDS: 'code,nothing?' },
   ],
   ['duplicates', 'entries', /199 entries have the same published content as an earlier one/],
   [
@@ -271,9 +278,35 @@ test.each([
 
 test('of what is in an object that should be published, eight paths are named', async () => {
   const parts = Array.from({ length: 9 }, (_, index) => [`part${index}`, index]);
-  const banks = [{ code: '1', ids: Object.fromEntries(parts) }];
+  // A name could write to the terminal.
+  const banks = [{ code: '1', ids: { '\u001B[31m': 1, ...Object.fromEntries(parts) } }];
   const { text } = await diagnose(await emulate({ banks }), { BANK_FIELDS: 'code,ids' });
   expect(text).toMatch(/it has ids\.part0, .*ids\.part7$/m);
+});
+
+test.each([
+  // Not the one that is published already.
+  ['code,codes', 'BANK_FIELDS=code'],
+  // An optional field stays optional, though every entry has it.
+  ['code?,nmae', 'BANK_FIELDS=code?,name'],
+])('with BANK_FIELDS=%s it suggests %s', async (fields, line) => {
+  const banks = Array.from({ length: 51 }, (_, code) => ({ code: `${code}`, name: `B${code}` }));
+  const { text } = await diagnose(await emulate({ banks }), { BANK_FIELDS: fields });
+  expect(text.split('\n').map((each) => each.trim())).toContain(line);
+  expect(text).not.toContain('codes:code');
+});
+
+test('a list as long as a page is perhaps one', async () => {
+  const report = await diagnose(await emulate({ banks: makeBanks(100) }));
+  expect(report.linesOf('list')).toContain('100 entries, perhaps the first page of more');
+});
+
+test('a web page is recognised behind empty lines', async () => {
+  const emulator = await emulate();
+  emulator.respondWith((_req, res) =>
+    res.setHeader('content-type', 'application/json').end('\r\n<!doctype html>'),
+  );
+  expectFailure(await diagnose(emulator), 'content', 'a web page');
 });
 
 test('entries without any published value are not counted as the same content', async () => {
