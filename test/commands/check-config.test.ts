@@ -82,10 +82,26 @@ test('every problem is printed, no invalid value is, and the status is 1', async
 });
 
 test('a secret in the value of another variable is redacted, also one that is not valid', async () => {
+  const proxy = 'http://user:password@proxy.example.com';
+  const lower = { ...SANDBOX, https_proxy: proxy, PROVIDER_CLIENT_ID: `id-${proxy}` };
+  expect((await checkConfig(lower)).redacted).toMatch(/^PROVIDER_CLIENT_ID .* id-\[redacted\]$/m);
   for (const secret of ['management-token', 'too-short']) {
     const env = { ...SANDBOX, MANAGEMENT_TOKEN: secret, PROVIDER_CLIENT_ID: `id-${secret}` };
     expect((await checkConfig(env)).redacted).toMatch(/^PROVIDER_CLIENT_ID .* id-\[redacted\]$/m);
   }
+});
+
+test('no secret is printed, in whatever variable it is', async () => {
+  const env = {
+    MANAGEMENT_TOKEN: 'hidden-management-token',
+    PROVIDER_CLIENT_SECRET: 'hidden-secret',
+    HTTPS_PROXY: 'http://user:hidden@proxy',
+    HTTP_PROXY: 'http://user:hidden@proxy',
+    CACHE_REDIS_URL: 'redis://:hidden@redis',
+    CACHE_SIGNING_KEY: 'hidden-key-of-more-than-32-characters',
+  };
+  const { row } = await checkConfig({ ...env, PROVIDER_ENVIRONMENT: 'sandbox' });
+  for (const name of Object.keys(env)) expect([name, row(name)]).toEqual([name, 'environment set']);
 });
 
 test('a value cannot write escape sequences to the terminal', async () => {

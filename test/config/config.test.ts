@@ -69,6 +69,7 @@ test('secrets are listed with their variables, and cannot be printed with the co
     ...GRANT,
     MANAGEMENT_TOKEN: 'management-token-1',
     CACHE_REDIS_URL: 'redis://:redis-secret@redis',
+    CACHE_SIGNING_KEY: 'signing-key-of-more-than-32-characters',
     HTTPS_PROXY: 'http://user:p%40ss-word@proxy:3128',
     HTTP_PROXY: 'http://:a:b@proxy',
   });
@@ -80,10 +81,17 @@ test('secrets are listed with their variables, and cannot be printed with the co
     ['HTTP_PROXY', ':a:b'],
     ['HTTP_PROXY', 'a:b'],
     ['CACHE_REDIS_URL', 'redis-secret'],
+    ['CACHE_SIGNING_KEY', 'signing-key-of-more-than-32-characters'],
   ]);
   expect(JSON.stringify(config)).not.toMatch(
-    /client-secret|management-token|redis-secret|ss-word|a:b/,
+    /client-secret|management-token|redis-secret|signing-key|ss-word|a:b/,
   );
+});
+
+test('each variable that ends in _FILE names a file to be read at the start, except for the snapshot', () => {
+  const files = VARIABLE_NAMES.filter((name) => VARIABLES[name].file);
+  const named = VARIABLE_NAMES.filter((name) => name.endsWith('_FILE'));
+  expect([...files, 'CACHE_SNAPSHOT_FILE'].toSorted()).toEqual(named.toSorted());
 });
 
 test('secrets may be in files, which are no secrets', () => {
