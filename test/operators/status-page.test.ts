@@ -302,6 +302,7 @@ test.each([
   [48 * HOUR_MS - 31_000, '47 h 59 min'],
   [48 * HOUR_MS, '2 d'],
   [73.5 * HOUR_MS, '3 d 1 h'],
+  [85 * HOUR_MS, '3 d 13 h'],
 ])('a time span of %d ms is shown as %s', (ms, shown) => {
   expect(formatDuration(ms).replaceAll('\u00A0', ' ')).toBe(shown);
 });
