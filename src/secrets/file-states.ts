@@ -28,10 +28,14 @@ export interface FileStatesOptions {
 export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
   /** By variable. */
   const states = new Map<string, SecretFileState>();
+  /** What the last reading of a file has shown, where that is a fault. */
+  const readingFaults = new Map<string, FileFault>();
   /** Of the files whose present content was refused where it was used. */
   const refusals = new Map<string, FileFault>();
 
-  const change = (variable: string, fault: FileFault | undefined): void => {
+  /** A file that cannot be read is told before what became of the content that is kept. */
+  const update = (variable: string): void => {
+    const fault = readingFaults.get(variable) ?? refusals.get(variable);
     const known = states.get(variable)?.unusable;
     if (known?.problem === fault?.problem && known?.consequence === fault?.consequence) return;
     const sinceMs = known?.sinceMs ?? clock.wallMs();
@@ -53,8 +57,10 @@ export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
     areUsable: (variables: readonly string[]): boolean =>
       variables.every((variable) => !states.get(variable)?.unusable),
     /** Notes what reading a file has shown: a fault, or with `undefined` that it can be used. */
-    noteReading: (variable: string, fault: FileFault | undefined): void =>
-      change(variable, fault ?? refusals.get(variable)),
+    noteReading: (variable: string, fault: FileFault | undefined): void => {
+      note(readingFaults, variable, fault);
+      update(variable);
+    },
     /**
      * Notes what using the content of a file has shown: that it is refused, or with `undefined`
      * that it works. A refusal is a fault of the file, until it has another content or works.
@@ -62,13 +68,21 @@ export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
      */
     noteUse: (variable: string, refusal: FileFault | undefined): void => {
       if (!states.has(variable)) return;
-      const isKnown = refusals.delete(variable);
-      if (refusal) refusals.set(variable, refusal);
-      if (refusal || isKnown) change(variable, refusal);
+      note(refusals, variable, refusal);
+      update(variable);
     },
     /** The files have another content. */
     forgetUse: (variables: readonly string[]): void => {
       for (const variable of variables) refusals.delete(variable);
     },
   };
+};
+
+const note = (
+  faults: Map<string, FileFault>,
+  variable: string,
+  fault: FileFault | undefined,
+): void => {
+  if (fault) faults.set(variable, fault);
+  else faults.delete(variable);
 };

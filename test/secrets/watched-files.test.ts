@@ -68,6 +68,25 @@ test('a refusal of what a file has outlasts a time in which the file cannot be r
   expect(files.unusable()).toEqual([]);
 });
 
+test('a file that cannot be read is usable again once it can be, whatever its last content does meanwhile', async () => {
+  const { clock, events, current, files, reading } = watch();
+  await current();
+  const refusal = { problem: 'does not work', consequence: 'it is refused' };
+  files.noteUse('SECRET_FILE', refusal);
+  reading(EMPTY);
+  await current();
+  for (const use of [undefined, refusal, undefined]) files.noteUse('SECRET_FILE', use);
+  expect(files.unusable()).toMatchObject([{ problem: 'is empty' }]);
+  clock.advance(1_000);
+  reading({ value: 'old', problems: [] });
+  await current();
+  expect(events.map((event) => ('problem' in event ? event.problem : event.type))).toEqual([
+    'does not work',
+    'is empty',
+    'secret-file-usable',
+  ]);
+});
+
 test('a look at the files that ends after the stop is the last one', async () => {
   const { clock, current, files, reading } = watch();
   await current();
