@@ -95,7 +95,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
     const saved = await snapshot?.read();
     if (saved)
       await keeper
-        .takeSaved(saved, undefined)
+        .takeStored(saved, undefined)
         .catch((error: unknown) => snapshot?.reportRefused(error));
     await redisFleet?.synchronize();
     const cached = keeper.cache.get();

@@ -35,13 +35,13 @@ export interface ListPast {
   readonly earlier: readonly EarlierList[];
 }
 
-/** What a store keeps: enough to serve the list again. */
-export type SavedList = ListPast &
+/** A list as it comes from a store, which keeps enough to serve it again. */
+export type StoredList = ListPast &
   Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'> &
   Partial<Pick<LoadedList, 'hasNextPage'>>;
 
 export interface CachedList extends LoadedList, ListPast {
-  /** The same, by this machine's clock at the time when the list was taken: for people. */
+  /** `loadedAtMs` by this machine's clock at the time when the list was taken: for people. */
   readonly loadedAtWallMs: WallMs;
   readonly representations: Representations;
   /** The last one that this replica saw. */

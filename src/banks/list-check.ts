@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { ListPast, SavedList } from './cached-list.ts';
+import type { ListPast, StoredList } from './cached-list.ts';
 import { freshness, isServable, type FreshnessPolicy } from './freshness.ts';
 import {
   OVERRIDABLE,
@@ -44,7 +44,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
 
   const window = () => memoryWindow(policy, clock.monotonicMs());
 
-  const precedentOf = (current: SavedList): Precedent => {
+  const precedentOf = (current: StoredList): Precedent => {
     const now = window();
     return {
       cached: current,
@@ -60,8 +60,8 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
    * @throws {LoadError} when the guard refuses it
    */
   const check = (
-    next: SavedList & Partial<NewList>,
-    current: SavedList | undefined,
+    next: StoredList & Partial<NewList>,
+    current: StoredList | undefined,
     overrides: readonly Overridable[],
   ): readonly Overridable[] => {
     const list = { ...UNKNOWN_IN_STORES, ...next };
@@ -75,7 +75,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
   };
 
   /** Whether the guard would refuse `next` as the successor of `current`. */
-  const refuses = (next: SavedList, current: SavedList): boolean => {
+  const refuses = (next: StoredList, current: StoredList): boolean => {
     try {
       check(next, current, []);
       return false;
@@ -89,13 +89,13 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     check,
     refuses,
     /** What is remembered once `next` has replaced `current`. */
-    remember: (current: SavedList, next: SavedList): readonly EarlierList[] =>
+    remember: (current: StoredList, next: StoredList): readonly EarlierList[] =>
       remember(current, next, window()),
     /**
      * `kept`, with what is remembered once it goes on instead of `other`: the lists before both,
      * unless an operator or the guard has decided between the two.
      */
-    rememberingBoth: <L extends SavedList>(kept: L, other: SavedList): L =>
+    rememberingBoth: <L extends StoredList>(kept: L, other: StoredList): L =>
       isUsable(other) &&
       kept.decisions[0]?.id === other.decisions[0]?.id &&
       !refuses(kept, other) &&

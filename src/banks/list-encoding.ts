@@ -1,5 +1,5 @@
 import { wall, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
-import type { CachedList, SavedList } from './cached-list.ts';
+import type { CachedList, StoredList } from './cached-list.ts';
 import { UNKNOWN_IN_STORES } from './list-check.ts';
 import { findLargeChange } from './list-change.ts';
 import type { LoadedList } from './reading/list-reader.ts';
@@ -42,7 +42,7 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
   return {
     wallMsOf,
     encode: async (
-      next: SavedList & Partial<LoadedList>,
+      next: StoredList & Partial<LoadedList>,
       previous: CachedList | undefined,
     ): Promise<CachedList> => {
       const loadedAtWallMs = wallMsOf(next.loadedAtMs);

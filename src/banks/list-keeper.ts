@@ -6,7 +6,7 @@ import {
   MAX_DECISIONS,
   type Decision,
   type CachedList,
-  type SavedList,
+  type StoredList,
 } from './cached-list.ts';
 import type { FreshnessPolicy } from './freshness.ts';
 import type { Overridable, GuardPolicy } from './guard/guard.ts';
@@ -14,7 +14,7 @@ import { createListCheck } from './list-check.ts';
 import { createListEncoding } from './list-encoding.ts';
 import type { ListEvent } from './list-event.ts';
 import { createFailureRecord } from './loading/failures.ts';
-import { isSaved, NO_VERSION, versionFollowing, type ListVersion } from './order.ts';
+import { isInStore, NO_VERSION, versionFollowing, type ListVersion } from './order.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import type { Compressors } from './representation.ts';
 
@@ -119,10 +119,10 @@ export const createListKeeper = (options: ListKeeperOptions) => {
      * @returns whether it was taken
      * @throws {LoadError} when it has too few entries
      */
-    takeSaved: async (saved: SavedList, previous: CachedList | undefined): Promise<boolean> => {
-      check(saved, undefined, []);
-      const version = versionFollowing(saved.version, previous?.version ?? NO_VERSION);
-      const encoded = { ...(await encode(saved, previous)), version };
+    takeStored: async (stored: StoredList, previous: CachedList | undefined): Promise<boolean> => {
+      check(stored, undefined, []);
+      const version = versionFollowing(stored.version, previous?.version ?? NO_VERSION);
+      const encoded = { ...(await encode(stored, previous)), version };
       const list = previous ? rememberingBoth(encoded, previous) : encoded;
       const replaced = cache.get();
       if (!take(list, previous)) return false;
@@ -158,7 +158,7 @@ const createStoreMarks = ({ cache, changes, wallMsOf, onEvent }: StoreMarksOptio
 
   return {
     /** The shared store has taken the list, as this version, with what it remembers. */
-    markSaved: ({ id, decisions, earlier }: CachedList, version: ListVersion): void =>
+    markInStore: ({ id, decisions, earlier }: CachedList, version: ListVersion): void =>
       update(id, (cached) => ({
         ...cached,
         version: versionFollowing(version, cached.version),
@@ -171,7 +171,7 @@ const createStoreMarks = ({ cache, changes, wallMsOf, onEvent }: StoreMarksOptio
      * The shared store has another list, and this one is not written over it. With that the store
      * has told all that it knows of it.
      */
-    markUnsaved: ({ id }: CachedList): void =>
+    markNotInStore: ({ id }: CachedList): void =>
       update(id, (cached) => ({
         ...cached,
         version: { ...cached.version, listId: '' },
@@ -182,7 +182,7 @@ const createStoreMarks = ({ cache, changes, wallMsOf, onEvent }: StoreMarksOptio
      * The shared store has the list that came from the snapshot, and knows better how long ago
      * everything was.
      */
-    confirm: ({ id, version, loadedAtMs, isAgeUnknown, decisions, earlier }: SavedList): void => {
+    confirm: ({ id, version, loadedAtMs, isAgeUnknown, decisions, earlier }: StoredList): void => {
       update(id, (cached) => ({
         ...cached,
         version: versionFollowing(version, cached.version),
@@ -204,7 +204,7 @@ const pastDecisions = (
   previous: CachedList | undefined,
 ): Pick<CachedList, 'decisions' | 'unconfirmedDecisions'> => {
   if (!previous) return { decisions: [], unconfirmedDecisions: [] };
-  return previous.isUnconfirmed && !isSaved(previous)
+  return previous.isUnconfirmed && !isInStore(previous)
     ? { decisions: [], unconfirmedDecisions: previous.decisions }
     : previous;
 };

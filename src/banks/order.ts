@@ -66,8 +66,8 @@ export interface OrderedList {
 export const isSameVersion = (some: ListVersion, other: ListVersion): boolean =>
   some.series === other.series && some.number === other.number && some.listId === other.listId;
 
-/** Whether the store has taken the list. */
-export const isSaved = ({ id, version }: Pick<OrderedList, 'id' | 'version'>): boolean =>
+/** Whether the store has taken the list, as far as this replica knows. */
+export const isInStore = ({ id, version }: Pick<OrderedList, 'id' | 'version'>): boolean =>
   version.listId === id;
 
 /** Whether a list that the store has not taken was loaded when the store had the other one. */
@@ -90,7 +90,7 @@ export const chooseList = <L extends OrderedList>(
   if (ours.isUnconfirmed) return isAfter(ours.version, theirs.version) ? 'ours' : 'theirs';
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
-  if (isSaved(ours) && isAfter(theirs.version, ours.version)) return 'theirs';
+  if (isInStore(ours) && isAfter(theirs.version, ours.version)) return 'theirs';
   // Two histories, because the store was away, or has lost what it had.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';

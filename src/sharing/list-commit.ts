@@ -1,6 +1,6 @@
 import { confirmDecisions, type CachedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
-import { isSaved } from '../banks/order.ts';
+import { isInStore } from '../banks/order.ts';
 import { nextVersion } from './list-exchange.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
@@ -29,7 +29,7 @@ export const createListCommit = (options: ListCommitOptions) => {
   const isWrittenFirst = (): boolean => {
     const cached = cache.get();
     return (
-      cached !== undefined && keeper.isUsable(cached) && isSaved(cached) && store.isAvailable()
+      cached !== undefined && keeper.isUsable(cached) && isInStore(cached) && store.isAvailable()
     );
   };
 

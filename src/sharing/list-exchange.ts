@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { confirmDecisions, type CachedList, type SavedList } from '../banks/cached-list.ts';
+import { confirmDecisions, type CachedList, type StoredList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
 import {
   chooseList,
   isSameVersion,
-  isSaved,
+  isInStore,
   NO_VERSION,
   versionFollowing,
   type ListVersion,
@@ -47,8 +47,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
 
   /** A list that cannot be used counts as none, and is a problem. */
   const readTheirs = async (
-    read: () => Promise<SavedList | undefined>,
-  ): Promise<{ readonly theirs?: SavedList | undefined; readonly problem?: string }> => {
+    read: () => Promise<StoredList | undefined>,
+  ): Promise<{ readonly theirs?: StoredList | undefined; readonly problem?: string }> => {
     try {
       return { theirs: await read() };
     } catch (error) {
@@ -57,30 +57,30 @@ export const createListExchange = (options: ListExchangeOptions) => {
     }
   };
 
-  const isTheirsKept = (ours: CachedList | undefined, theirs: SavedList): boolean => {
+  const isTheirsKept = (ours: CachedList | undefined, theirs: StoredList): boolean => {
     if (!ours) return true;
     if (!keeper.isUsable(theirs)) return false;
     return !keeper.isUsable(ours) || chooseList(ours, theirs, keeper.refuses) === 'theirs';
   };
 
   /** The outcome has a problem where the list is refused here. */
-  const takeTheirs = async (theirs: SavedList, ours: CachedList | undefined): Promise<Outcome> => {
+  const takeTheirs = async (theirs: StoredList, ours: CachedList | undefined): Promise<Outcome> => {
     try {
-      return (await keeper.takeSaved(theirs, ours)) ? DONE : AGAIN;
+      return (await keeper.takeStored(theirs, ours)) ? DONE : AGAIN;
     } catch (error) {
       if (!(error instanceof LoadError)) throw error;
       // It may be right for other replicas: it is not replaced, and the cached one goes on
       // beside it.
-      if (ours && isSaved(ours)) keeper.markUnsaved(ours);
+      if (ours && isInStore(ours)) keeper.markNotInStore(ours);
       return { again: false, problem: describeStoreFailure(error) };
     }
   };
 
-  const writeOurs = async (ours: CachedList, theirs: SavedList | undefined): Promise<Outcome> => {
+  const writeOurs = async (ours: CachedList, theirs: StoredList | undefined): Promise<Outcome> => {
     const next = nextVersion(theirs?.version, ours, store.isSeriesWhole());
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
     if (!(await store.writeList(list, next))) return AGAIN;
-    keeper.markSaved(list, next);
+    keeper.markInStore(list, next);
     if (cache.freshForMs() > 0) await lease.end();
     return DONE;
   };
@@ -136,7 +136,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (!head) return whenEmpty(ours);
     if (!ours || version?.listId !== ours.id || ours.isUnconfirmed) return whenOther(head, ours);
     // Another replica may have written it again, as another version.
-    if (!isSameVersion(version, ours.version)) keeper.markSaved(ours, version);
+    if (!isSameVersion(version, ours.version)) keeper.markInStore(ours, version);
     return DONE;
   };
 };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CachedList, SavedList } from '../banks/cached-list.ts';
+import type { CachedList, StoredList } from '../banks/cached-list.ts';
 import type { ListVersion } from '../banks/order.ts';
 import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
@@ -146,13 +146,13 @@ export const createRedisStore = (options: RedisStoreOptions) => {
      * @throws {StoreError | LoadError | SecretFileError} if it is damaged, or does not belong to
      *   the head
      */
-    readList: async (): Promise<SavedList | undefined> => {
+    readList: async (): Promise<StoredList | undefined> => {
       const { head, list } = await names();
       const { values, moment } = await read([head, list], envelope.maxBytes + 1);
       return openList(values, (bytes) => envelope.open(bytes, moment));
     },
     /** Undefined if there is none. @throws the same */
-    readPreviousVersionsList: async (): Promise<SavedList | undefined> => {
+    readPreviousVersionsList: async (): Promise<StoredList | undefined> => {
       const key = previousVersionsKey(envelope.provenance);
       const { values, moment } = await read([key], envelope.maxBytes + 1);
       return values[0] && envelope.open(values[0], moment);
@@ -206,8 +206,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
  */
 const openList = async (
   [headBytes, bytes]: readonly (Buffer | undefined)[],
-  open: (bytes: Buffer) => Promise<SavedList>,
-): Promise<SavedList | undefined> => {
+  open: (bytes: Buffer) => Promise<StoredList>,
+): Promise<StoredList | undefined> => {
   if (!headBytes || !bytes || headBytes.equals(SET_ASIDE)) return undefined;
   const list = await open(bytes);
   const version = readHead(headBytes.subarray(0, TOKEN_BYTES));

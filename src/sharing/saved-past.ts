@@ -4,7 +4,7 @@ import {
   type Decision,
   type CachedList,
   type ListPast,
-  type SavedList,
+  type StoredList,
 } from '../banks/cached-list.ts';
 import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
@@ -77,7 +77,7 @@ export const writePast = (
 const MILLION = 1_000_000;
 const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
 
-type Past = Omit<ListPast, 'changedAtMs'> & Pick<SavedList, 'hasNextPage'>;
+type Past = Omit<ListPast, 'changedAtMs'> & Pick<StoredList, 'hasNextPage'>;
 
 /** What the first two lines tell: all that the previous version of this service wrote. */
 export interface ShortPast {

@@ -1,4 +1,4 @@
-import type { CachedList, SavedList } from '../banks/cached-list.ts';
+import type { CachedList, StoredList } from '../banks/cached-list.ts';
 import type { Clock } from '../clock.ts';
 import { inspectSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
@@ -94,7 +94,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
 
   return {
     /** The saved list, whatever its age; undefined if there is none. */
-    read: async (): Promise<SavedList | undefined> => {
+    read: async (): Promise<StoredList | undefined> => {
       try {
         const bytes = await files.read(path, envelope.maxBytes).catch((error: unknown) => {
           if (codeOf(error) === 'ENOENT') return undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Decision, SavedList } from '../../src/banks/cached-list.ts';
+import type { Decision, StoredList } from '../../src/banks/cached-list.ts';
 import { NO_VERSION } from '../../src/banks/order.ts';
 import { createListKeeper } from '../../src/banks/list-keeper.ts';
 import type { Clock } from '../../src/clock.ts';
@@ -10,11 +10,11 @@ import { eventually } from '../helpers/wait-until.ts';
 
 // Two lists that meet; everything else about lists is seen from outside.
 
-const savedList = async (
+const storedList = async (
   count: number,
   clock: Clock,
   decisions: readonly Decision[] = [],
-): Promise<SavedList> => ({
+): Promise<StoredList> => ({
   ...(await readBanks(makeBanks(count))),
   id: `list of ${count}`,
   version: NO_VERSION,
@@ -46,7 +46,7 @@ test('a list that is encoded for long replaces none that has come meanwhile', as
     },
   });
   const restore = async (count: number): Promise<boolean> =>
-    keeper.takeSaved(await savedList(count, clock), undefined);
+    keeper.takeStored(await storedList(count, clock), undefined);
   const slow = restore(1);
   await eventually(() => pending.length === 1);
   const quick = restore(2);
@@ -66,9 +66,11 @@ test('where two histories meet, both are remembered, unless an operator has deci
     clock,
     onEvent: () => undefined,
   });
-  const other = await savedList(100, clock);
+  const other = await storedList(100, clock);
   const remembered = async (decisions: readonly Decision[]): Promise<number[]> =>
-    rememberingBoth(await savedList(95, clock, decisions), other).earlier.map(({ count }) => count);
+    rememberingBoth(await storedList(95, clock, decisions), other).earlier.map(
+      ({ count }) => count,
+    );
   const decision: Decision = {
     id: 'an acceptance',
     madeAtMs: clock.monotonicMs(),
