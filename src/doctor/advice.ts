@@ -123,55 +123,64 @@ const SHORT_TIMEOUT_MS = 1_000;
 
 /** What was seen, where the kind of the failure alone says too little. */
 const symptomOf = (
-  { kind, reasonCode = '' }: LoadError,
+  error: LoadError,
   evidence: Evidence,
-  { contact, url }: Endpoint,
-): ExchangeSymptom | undefined => {
-  const { config, observation, json, location, survey, trials } = evidence;
-  const { token, timeoutMs } = config.provider;
-  const { answer } = observation;
-  const status = contact?.head?.status ?? 0;
-  if (kind === 'timeout') {
+  endpoint: Endpoint,
+): ExchangeSymptom | undefined =>
+  SYMPTOMS[error.kind]?.(evidence, endpoint, error.reasonCode ?? '');
+
+type FindSymptom = (
+  evidence: Evidence,
+  endpoint: Endpoint,
+  reasonCode: string,
+) => ExchangeSymptom | undefined;
+
+const SYMPTOMS: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
+  timeout: ({ config }, { contact }) => {
     if (contact?.connection) return contact.head ? 'not complete in time' : 'no response in time';
-    return timeoutMs < SHORT_TIMEOUT_MS ? 'connecting timed out early' : 'connecting timed out';
-  }
-  if (kind === 'unreachable') {
+    const isShort = config.provider.timeoutMs < SHORT_TIMEOUT_MS;
+    return isShort ? 'connecting timed out early' : 'connecting timed out';
+  },
+  unreachable: (_evidence, { contact, url }, reasonCode) => {
     // The server refuses the client by a TLS alert: in TLS 1.3 once the connection is open.
     const [, alert = ''] = /_(ALERT_\w+)$/.exec(reasonCode) ?? [];
     const seen = [alert, contact?.connection ? 'closed' : reasonCode];
     return seen.find(isSymptom) ?? (url.protocol === 'https:' ? 'no handshake' : 'no connection');
-  }
-  // Of a file the message says all.
-  if (kind === 'no_token' && token.kind === 'client-credentials')
+  },
+  no_token: ({ config, observation, trials }, _endpoint, reasonCode) => {
+    // Of a file the message says all.
+    if (config.provider.token.kind !== 'client-credentials') return undefined;
     return trials.working
       ? symptomOfTrial(trials.working)
       : symptomOfRefusal(observation, reasonCode);
-  if (kind === 'unauthorized')
-    return token.kind === 'client-credentials' ? '401 with a granted token' : '401';
-  if (kind === 'unexpected_status') {
+  },
+  unauthorized: ({ config }) =>
+    config.provider.token.kind === 'client-credentials' ? '401 with a granted token' : '401',
+  unexpected_status: (_evidence, { contact }) => {
+    const status = contact?.head?.status ?? 0;
     if (status === 403 || status === 404) return `${status}`;
     return status >= 300 && status < 400 ? 'redirect' : 'another';
-  }
-  if (kind === 'malformed' && reasonCode === 'UND_ERR_HEADERS_OVERFLOW') return 'large head';
-  if (kind === 'malformed') {
+  },
+  malformed: ({ observation: { answer }, json }, { contact }, reasonCode) => {
+    if (reasonCode === 'UND_ERR_HEADERS_OVERFLOW') return 'large head';
     if (!answer) return contact?.head ? 'cut short' : 'not HTTP';
     if (answer.body.toString('latin1').trimStart().startsWith('<')) return 'web page';
     if (json !== undefined && labelProblem(answer.contentType)) return 'wrong label';
     return isUtf8(answer.body) ? 'damaged' : 'not UTF-8';
-  }
-  if (kind === 'too_large') return answer ? 'beyond a fixed limit' : 'too large';
-  if (kind === 'not_a_list') {
+  },
+  too_large: ({ observation }) => (observation.answer ? 'beyond a fixed limit' : 'too large'),
+  not_a_list: ({ config, location }) => {
     if (location.entries.length === 0) return 'none';
     return config.banks.listPath === undefined ? 'in an envelope' : 'elsewhere';
-  }
-  if (kind === 'unusable_entries') {
+  },
+  unusable_entries: (evidence) => {
+    const { survey } = evidence;
     if (survey.objects.length > 0) return 'objects';
     if (survey.nonObjects === survey.entries) return 'no objects';
     // Nothing in the configuration explains it.
     if (survey.nonObjects > 0 && entryHints(evidence).length === 1) return 'too few objects';
     return survey.duplicates > 0 ? 'alike' : 'unusable';
-  }
-  return undefined;
+  },
 };
 
 /** What an exchange with other settings proved. */
