@@ -51,8 +51,10 @@ export const suggestLines = (
   const isEverywhere = (from: string): boolean =>
     publishable.some((field) => field.path === from && field.isEverywhere);
   /** A field as it is written in BANK_FIELDS, with the name that is configured. */
-  const toItem = ({ name, from, isOptional }: FieldRule): string =>
-    `${name === from ? name : `${name}:${from}`}${isOptional || !isEverywhere(from) ? '?' : ''}`;
+  const toItem = ({ name, from, isOptional }: FieldRule): string => {
+    const item = name === from ? name : `${name}:${from}`;
+    return isOptional || !isEverywhere(from) ? `${item}?` : item;
+  };
 
   const required = missing.filter(({ field }) => !field.isOptional);
   /** What takes the place of a configured field. */
@@ -82,14 +84,16 @@ export const suggestLines = (
       .join(',');
 
   const isCorrect = required.length === 0 && objects.length === 0;
-  const [theirs, ours] = isCorrect ? ['', ''] : [correctAll(false), correctAll(true)];
-  const lines: readonly (readonly [label: string, fields: string])[] = theirs
-    ? [
-        ["Corrected, with the provider's names:", theirs],
-        ['Corrected, with the names that pages read now:', ours === theirs ? '' : ours],
-      ]
-    : [['Keep what pages need, in the order in which they should get it:', listAll()]];
-  return lines.flatMap(([label, names]) =>
-    names ? [{ label, line: `BANK_FIELDS=${names}` }] : [],
-  );
+  const theirs = isCorrect ? '' : correctAll(false);
+  if (theirs === '')
+    return suggest('Keep what pages need, in the order in which they should get it:', listAll());
+  const ours = correctAll(true);
+  return [
+    ...suggest("Corrected, with the provider's names:", theirs),
+    ...suggest('Corrected, with the names that pages read now:', ours === theirs ? '' : ours),
+  ];
 };
+
+/** Nothing where there are no `fields`. */
+const suggest = (label: string, fields: string): readonly Suggestion[] =>
+  fields === '' ? [] : [{ label, line: `BANK_FIELDS=${fields}` }];
