@@ -4,7 +4,6 @@ import {
   MAX_FIELD_NAMES,
   newField,
   type FieldProfile,
-  type JsonType,
   type ListProfile,
 } from '../reading/profile.ts';
 
@@ -22,22 +21,34 @@ export interface ProfiledList {
  * a field that is filled as often as before, but with numbers instead of strings, has drifted by
  * 100 %. Each is described by its shares before and now, for people; never by a value.
  */
-export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number) =>
-  [...cached.profile].flatMap(([field, before]) => {
+export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number) => {
+  const drifts: { readonly field: string; readonly description: string }[] = [];
+  for (const [field, filledBefore] of cached.profile) {
     // Names that the provider chooses are collected up to a bound: beyond it, nothing is known of
     // this one.
-    if (!next.profile.has(field) && next.profile.size >= MAX_FIELD_NAMES) return [];
-    const now = next.profile.get(field) ?? UNFILLED;
-    const lost = (type: JsonType): number =>
-      // Both shares times both counts, so that they are whole numbers.
-      Math.max(0, before.filled[type] * next.count - now.filled[type] * cached.count);
-    const drift = JSON_TYPES.reduce((sum, type) => sum + lost(type), 0);
+    if (!next.profile.has(field) && next.profile.size >= MAX_FIELD_NAMES) continue;
+    const before: Side = [filledBefore, cached.count];
+    const now: Side = [next.profile.get(field) ?? UNFILLED, next.count];
     const whole = cached.count * next.count;
-    if (!isMoreThanShare(drift, whole, maxDrift)) return [];
-    const unfilled = countFilled(before) * next.count - countFilled(now) * cached.count;
-    const describe = isMoreThanShare(unfilled, whole, maxDrift) ? describeFilled : describeTypes;
-    return [{ field, description: describe([before, cached.count], [now, next.count]) }];
-  });
+    if (isMoreThanShare(lostValues(before, now), whole, maxDrift))
+      drifts.push({ field, description: describeFilled(before, now) });
+    else if (isMoreThanShare(lostByType(before, now), whole, maxDrift))
+      drifts.push({ field, description: describeTypes(before, now) });
+  }
+  return drifts;
+};
+
+/** How much smaller the share of the filled entries is, times both counts: a whole number. */
+const lostValues = ([before, countBefore]: Side, [now, countNow]: Side): number =>
+  countFilled(before) * countNow - countFilled(now) * countBefore;
+
+/** The same by JSON type. What one type gained does not make up for it, so it is never less. */
+const lostByType = ([before, countBefore]: Side, [now, countNow]: Side): number => {
+  let lost = 0;
+  for (const type of JSON_TYPES)
+    lost += Math.max(0, before.filled[type] * countNow - now.filled[type] * countBefore);
+  return lost;
+};
 
 const UNFILLED = newField();
 

@@ -141,7 +141,11 @@ const WINDOW_PARTS = 14;
 /** Parts begin where the one before ends, so that one more may have its end in the window. */
 export const MAX_EARLIER_LISTS = RECENT_LISTS + WINDOW_PARTS + 1;
 
-/** @param known may have the same content more than once: the last one counts */
+/**
+ * The oldest lists together, by parts of the window, and the recent ones as they are:
+ * `[a b] [c d e] [f] g h i ...`
+ * @param known may have the same content more than once: the last one counts
+ */
 const thinned = (
   known: readonly EarlierList[],
   { windowMs }: MemoryWindow,
@@ -154,7 +158,7 @@ const thinned = (
     const part = parts.at(-1);
     // Counted from the first list of the part: from its last one, it could grow without end.
     const isSamePart = part && list.lastUntilMs - part.firstUntilMs < windowMs / WINDOW_PARTS;
-    if (isSamePart) parts.splice(-1, 1, together(part, list));
+    if (isSamePart) parts[parts.length - 1] = together(part, list);
     else parts.push(list);
   }
   return [...parts, ...lists.slice(-RECENT_LISTS)].slice(-MAX_EARLIER_LISTS);
