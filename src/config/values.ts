@@ -73,8 +73,8 @@ const toUrl = (text: string, protocols: readonly string[], problem: string): URL
   if (Buffer.byteLength(text) > MAX_SECRET_BYTES)
     throw new InvalidValue(`has more than ${MAX_SECRET_BYTES} bytes`);
   // URL would leave line breaks and tabs out, and take long to find the host behind many signs.
-  if (/[\s\p{Cc}]/u.test(text) || text.split('@', MAX_AT_SIGNS + 2).length > MAX_AT_SIGNS + 1)
-    throw new InvalidValue(problem);
+  const atSigns = text.match(/@/g)?.length ?? 0;
+  if (/[\s\p{Cc}]/u.test(text) || atSigns > MAX_AT_SIGNS) throw new InvalidValue(problem);
   if (isHostTooLong(text))
     throw new InvalidValue(`has a host name of more than ${MAX_HOST_CHARS} characters`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -247,11 +247,9 @@ export const toShare = (text: string): number => {
 export const toFields = (text: string) => {
   const fields = itemsOf(text).map((field) => {
     const isOptional = field.endsWith('?');
-    const [name = '', from = name, ...rest] = (isOptional ? field.slice(0, -1) : field).split(
-      ':',
-      3,
-    );
-    if (![name, from].every(isFieldName) || rest.length > 0) {
+    const names = (isOptional ? field.slice(0, -1) : field).split(':');
+    const [name = '', from = name] = names;
+    if (names.length > 2 || !isFieldName(name) || !isFieldName(from)) {
       throw new InvalidValue(
         'is not a list of fields; use names such as code,ispb,name, id:ispb to rename, ispb:ids.ispb for a field inside an ' +
           'object, or logo? for an optional field',

@@ -58,7 +58,7 @@ export const readRefusal = (body: string, status: number): LoadError | undefined
 
 /** A grant is one object; of much nesting each bracket would cost more than a page of text. */
 const parseResponse = (body: string): unknown =>
-  body.split(/[[{]/, MAX_BRACKETS + 2).length > MAX_BRACKETS + 1 ? undefined : parseJson(body);
+  (body.match(/[[{]/g)?.length ?? 0) > MAX_BRACKETS ? undefined : parseJson(body);
 
 const MAX_BRACKETS = 64;
 
