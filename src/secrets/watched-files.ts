@@ -91,18 +91,16 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
       const { value, problems } = reading;
       const next = value === undefined && withdrawal === undefined ? last : value;
       if (next !== last) {
+        last = next;
         sinceMs = clock.wallMs();
         states.forgetUse(variables);
       }
-      last = next;
       why = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ');
       const kept = last === undefined ? 'there is none to use' : 'the last usable one stays in use';
+      const consequence = withdrawal ?? kept;
       for (const variable of variables) {
         const problem = problems.find((each) => each.variable === variable)?.text;
-        states.noteReading(
-          variable,
-          problem === undefined ? undefined : { problem, consequence: withdrawal ?? kept },
-        );
+        states.noteReading(variable, problem === undefined ? undefined : { problem, consequence });
       }
     };
     if (variables.length > 0) groups.push({ variables, reread, sinceMs: () => sinceMs });
