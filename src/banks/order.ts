@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { MonotonicMs } from '../clock.ts';
 
 // Which of two lists is kept: the cached one, or the one that the shared store has?
-// Pure. The order is the one in which the store took the lists; no wall clock has a part in it.
+// Pure, but for the name of a new series. The order is the one in which the store took the lists; no
+// wall clock has a part in it.
 
 /** How far a series of lists in the store got. */
 export interface SeriesVersion {
@@ -65,6 +67,22 @@ export interface OrderedList {
 
 export const isSameVersion = (some: ListVersion, other: ListVersion): boolean =>
   some.series === other.series && some.number === other.number && some.listId === other.listId;
+
+/**
+ * The version that `list` gets after the one in the store.
+ * @param isSeriesWhole whether the store has lost nothing of its series; otherwise another one
+ *   begins, as it does in a store without any list
+ */
+export const nextVersion = (
+  theirs: ListVersion = NO_VERSION,
+  { id, version }: Pick<OrderedList, 'id' | 'version'>,
+  isSeriesWhole: boolean,
+): ListVersion => {
+  const series = (isSeriesWhole && theirs.series) || randomUUID();
+  const number = Math.max(theirs.number, version.number) + 1;
+  const next = versionFollowing({ series, number, listId: id, former: [] }, theirs);
+  return versionFollowing(next, version);
+};
 
 /** Whether the store has taken the list, as far as this replica knows. */
 export const isInStore = ({ id, version }: Pick<OrderedList, 'id' | 'version'>): boolean =>

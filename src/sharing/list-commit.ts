@@ -1,7 +1,6 @@
 import { confirmDecisions, type CachedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
-import { isInStore } from '../banks/order.ts';
-import { nextVersion } from './list-exchange.ts';
+import { isInStore, nextVersion } from '../banks/order.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
 

@@ -1,15 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { confirmDecisions, type CachedList, type StoredList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
-import {
-  chooseList,
-  isSameVersion,
-  isInStore,
-  NO_VERSION,
-  versionFollowing,
-  type ListVersion,
-} from '../banks/order.ts';
+import { chooseList, isSameVersion, isInStore, nextVersion } from '../banks/order.ts';
 import { describeStoreFailure, type StoreReport } from './list-store.ts';
 import type { ListRewrite } from './list-rewrite.ts';
 import type { RedisStore } from './redis-store.ts';
@@ -139,20 +131,4 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (!isSameVersion(version, ours.version)) keeper.markInStore(ours, version);
     return DONE;
   };
-};
-
-/**
- * The version that `list` gets after the one in the store.
- * @param isSeriesWhole whether the store has lost nothing of its series; otherwise another one
- *   begins, as it does in a store without any list
- */
-export const nextVersion = (
-  theirs: ListVersion = NO_VERSION,
-  { id, version }: Pick<CachedList, 'id' | 'version'>,
-  isSeriesWhole: boolean,
-): ListVersion => {
-  const series = (isSeriesWhole && theirs.series) || randomUUID();
-  const number = Math.max(theirs.number, version.number) + 1;
-  const next = versionFollowing({ series, number, listId: id, former: [] }, theirs);
-  return versionFollowing(next, version);
 };

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NO_VERSION } from '../../src/banks/order.ts';
-import { nextVersion } from '../../src/sharing/list-exchange.ts';
+import { NO_VERSION, nextVersion } from '../../src/banks/order.ts';
 import { versionAt } from '../helpers/list-version.ts';
 
 // The version that a list gets in the shared store.
