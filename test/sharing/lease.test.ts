@@ -158,6 +158,24 @@ describeWithRedis('with a real Redis', () => {
     expect(Math.round((await plannedInMs(one)) / 1_000)).toBe(30);
   });
 
+  test('a replica that hangs in its load keeps nobody waiting for a Retry-After that a list has ended', async () => {
+    const hanging = await start(alone());
+    await eventually(() => hanging.service.list.status().isShared === true);
+    const other = await start({ env: { CACHE_TTL: '5m' } });
+    await provider.behave('stall');
+    const calls = provider.listCalls();
+    await advanceToLoad(hanging);
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('rate-limited', { retryAfter: '3600' });
+    expect(await other.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    // Longer than a load, and while the right to make the first one still holds.
+    clock.skip(5_200);
+    await provider.behave('healthy');
+    expect(await other.service.list.refresh()).toBeUndefined();
+    await advanceToLoad(other);
+    await eventually(() => provider.listCalls() === calls + 4);
+  });
+
   test('a replica that hangs in its load for too long keeps no other one from waiting after a failure', async () => {
     const hanging = await start(alone());
     await eventually(() => hanging.service.list.status().isShared === true);

@@ -116,7 +116,7 @@ export const createNextLoad = (options: NextLoadOptions) => {
       retryAfter.note({ askedForMs, askedAtMs, spreadMs, cause: error });
       if (!isOutdated(failure)) adoptFailure(failure, lease, error, spreadMs);
     },
-    /** Milliseconds for which another replica has the right to make the next request. */
+    /** Milliseconds for which the load of another replica is waited for. */
     othersTurnMs: othersTurn.leftMs,
     answered: retryAfter.answered,
     /** A load of this replica has failed. */
@@ -158,19 +158,18 @@ export const createNextLoad = (options: NextLoadOptions) => {
   };
 };
 
-/** Whether it is another replica's turn to load, and for how much longer. */
+/** Whether another replica loads, and for how much longer that is waited for. */
 const createOthersTurn = ({ loadTimeoutMs, keeper, fleet, clock }: NextLoadOptions) => {
   const { cache } = keeper;
   /** The newest lease of another replica, and when it was first seen. */
   let seen: { readonly id: string; readonly atMs: MonotonicMs } | undefined;
 
-  /** How long the lease of another replica is respected, from the moment when it is first seen. */
-  const respectedForMs = ({ isLoading, failure }: Lease): number => {
+  /** How long the load of another replica is waited for, from the moment when it is first seen. */
+  const waitedForMs = ({ failure }: Lease): number => {
     const servableForMs = cache.servableForMs();
     if (failure && (servableForMs > 0 || !isByGuard(failure))) return longestWaitMs(servableForMs);
-    if (servableForMs > 0) return Infinity;
     // Requests wait for a list: not for all of a load.
-    return isLoading ? loadTimeoutMs / 2 : 0;
+    return servableForMs > 0 ? Infinity : loadTimeoutMs / 2;
   };
 
   return {
@@ -180,10 +179,14 @@ const createOthersTurn = ({ loadTimeoutMs, keeper, fleet, clock }: NextLoadOptio
       if (lease && !lease.isOwn && seen?.id !== lease.id)
         seen = { id: lease.id, atMs: clock.monotonicMs() };
     },
+    /**
+     * Milliseconds for which its load is waited for. Where it waits after a failure, this replica
+     * has adopted that, and waits for as long as is right here.
+     */
     leftMs: (): number => {
       const lease = fleet.lease();
-      if (!lease || lease.id !== seen?.id) return 0;
-      const untilMs = Math.min(lease.heldUntilMs, seen.atMs + respectedForMs(lease));
+      if (!lease?.isLoading || lease.id !== seen?.id) return 0;
+      const untilMs = Math.min(lease.heldUntilMs, seen.atMs + waitedForMs(lease));
       return Math.max(0, untilMs - clock.monotonicMs());
     },
   };
