@@ -63,7 +63,10 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
   const evidence: Evidence = { config, observation, json, location, survey, missing, trials };
   const failure = outcome instanceof LoadError ? advise(outcome, evidence) : undefined;
   const failedAt = EXCHANGE_STEPS.findIndex((name) => name === failure?.name);
-  const passed = failure ? EXCHANGE_STEPS.slice(0, failedAt) : EXCHANGE_STEPS;
+  const before = failure ? EXCHANGE_STEPS.slice(0, failedAt) : EXCHANGE_STEPS;
+  // An unexpected error may have come at any step.
+  const isUnexpected = outcome instanceof LoadError && outcome.kind === 'internal';
+  const passed = isUnexpected ? stepsSeen(observation) : before;
   const suggestions = [
     ...(location.path === listPath
       ? []
@@ -80,6 +83,16 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
       ...suggestions.flatMap(({ label, line }) => ['', label, `  ${line}`]),
     ],
   };
+};
+
+/** The steps that were seen to be passed. */
+const stepsSeen = ({ contacts, answer }: Observation): readonly ExchangeStep[] => {
+  const contact = contacts['the provider'];
+  // The provider is asked only once there is a token.
+  if (!contact) return [];
+  if (!contact.connection) return ['token'];
+  if (!contact.head) return ['token', 'address', 'TLS'];
+  return ['token', 'address', 'TLS', 'status', ...(answer ? (['content'] as const) : [])];
 };
 
 /** The list that BANK_LIST names, or else the one that is probably meant, and where it is. */

@@ -1,11 +1,16 @@
 import { expect, test } from '@jest/globals';
+import { LoadError } from '../../src/banks/load-error.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import { diagnose } from '../../src/doctor/diagnosis.ts';
 import { EXCHANGE_SYMPTOMS } from '../../src/doctor/exchange-symptoms.ts';
+import type { Observation } from '../../src/doctor/observe.ts';
 import {
   PORT_SYMPTOMS,
   REDIS_SYMPTOMS,
   SNAPSHOT_SYMPTOMS,
 } from '../../src/doctor/surroundings-symptoms.ts';
 import { findSymptom, type Symptom } from '../../src/doctor/symptoms.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
 
 // What the codes of Node, OpenSSL and Redis mean, also those that no test can cause. That the doctor
 // looks them up is in the tests beside this one.
@@ -87,4 +92,42 @@ test.each<
   for (const [codes, cause] of Object.entries(causes))
     for (const code of codes.split(' '))
       expect([code, causeOf(rows, code)]).toEqual([code, expect.stringMatching(cause)]);
+});
+
+test('after an unexpected error only the steps that were seen are reported as passed', () => {
+  const config = parseConfig({ ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: 'http://localhost' });
+  const connection = { address: '127.0.0.1', isThroughProxy: false, afterMs: 1, tls: undefined };
+  const head = { status: 200, afterMs: 2, clockAheadMs: undefined };
+  const answer = {
+    status: 200,
+    contentType: undefined,
+    retryAfter: undefined,
+    link: undefined,
+    body: Buffer.from('[]'),
+  };
+  const passed = [
+    {},
+    { contact: {} },
+    { contact: { connection } },
+    { contact: { connection, head } },
+    { contact: { connection, head }, answer },
+  ].map((seen) => {
+    const observation: Observation = {
+      contacts: seen.contact ? { 'the provider': seen.contact } : {},
+      answer: seen.answer,
+      answeredAfterMs: 3,
+      outcome: new LoadError('internal', 'unexpected error while loading'),
+      tokenVariable: 'PROVIDER_ACCESS_TOKEN',
+    };
+    const { text, works } = diagnose(config, observation, [], { tried: [], working: undefined });
+    expect([works, text]).toEqual([false, expect.stringContaining('unexpected error')]);
+    return [...text.matchAll(/^ok +(\S+)/gm)].map(([, name]) => name).join(' ');
+  });
+  expect(passed).toEqual([
+    'configuration',
+    'configuration token',
+    'configuration token address TLS',
+    'configuration token address TLS status',
+    'configuration token address TLS status content',
+  ]);
 });
