@@ -22,6 +22,8 @@ export interface ListStatus extends LoadFailures {
    * undefined: there are none.
    */
   readonly isShared: boolean | undefined;
+  /** Whether this instance is asking the provider. */
+  readonly isLoading: boolean;
   /** Milliseconds until the provider is asked again; 0 while it is being asked. */
   readonly nextLoadInMs: number;
 }
@@ -81,6 +83,7 @@ export const createBankList = (options: BankListOptions) => {
         cached,
         ageMs: cache.ageMs(),
         isShared: hasReplicas ? cached !== undefined && isInStore(cached) : undefined,
+        isLoading: renewal.isLoading(),
         nextLoadInMs: renewal.nextLoadInMs(),
       };
     },

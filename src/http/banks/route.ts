@@ -24,8 +24,9 @@ export const createBanksRoute = ({ list, chooseResponse, requestLog }: BanksRout
     let served = list.served();
     let found: Found = 'hit';
     if (!served) {
-      const { state, nextLoadInMs, failure } = list.status();
-      const isUnderWay = waiting > 0 || (state === 'empty' && nextLoadInMs === 0);
+      const { state, isLoading, nextLoadInMs, failure } = list.status();
+      // The first load is under way also while the stores are asked for a list.
+      const isUnderWay = waiting > 0 || isLoading || (state === 'empty' && nextLoadInMs === 0);
       found = isUnderWay ? 'collapsed' : 'miss';
       // While retries are backing off there is a response at once.
       requestLog.note(req, { waited: isUnderWay || failure === undefined });

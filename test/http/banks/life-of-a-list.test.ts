@@ -5,7 +5,7 @@ import { wall } from '../../../src/clock.ts';
 import { createChooseResponse, type Found } from '../../../src/http/banks/responses.ts';
 import { createManualClock } from '../../helpers/manual-clock.ts';
 import { openRaw } from '../../helpers/raw-http.ts';
-import { startRig, type Rig } from '../../helpers/rig.ts';
+import { advanceToLoad, startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
 import { eventually, waitUntil } from '../../helpers/wait-until.ts';
 
 // Requests that find no list wait for the load, and Cache-Status and a metric tell of it; and what
@@ -84,6 +84,21 @@ test('requests that wait in vain are counted, those that are told at once are no
   const served = await waitForTwo(sendList);
   expect(served.map(({ status }) => status)).toEqual([200, 200]);
   await expectWaits(2, 2);
+});
+
+test('requests that find an expired list and a retry under way wait for it, share it and are counted', async () => {
+  rig = await startLoadedRig();
+  await rig.emulator.behave('unavailable');
+  rig.clock.skip(30 * 86_400_000);
+  expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
+  await expectWaits(0, 1);
+  holdCalls(rig.emulator);
+  await advanceToLoad(rig);
+  await waitUntil('a call to the provider', () => calls.length, Boolean);
+  const shared = 'banks-bff; fwd=miss; collapsed; ttl=3600';
+  const served = await waitForTwo(sendList);
+  expect(served.map(({ headers }) => headers.get('cache-status'))).toEqual([shared, shared]);
+  await expectWaits(2, 1);
 });
 
 test('a client that goes away while it waits was not served', async () => {
