@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { readHeadLength, skipEmptyLines } from './head.ts';
 import type { RespondToHead } from './hot-path.ts';
 import type { Limits } from './limits.ts';
-import { heldBy, type Exchange, type Holder } from './memory.ts';
+import { heldBy, type NodeRequest, type Holder } from './memory.ts';
 import { hasContent, RequestStream } from './node-http.ts';
 import type { RefusalCode } from './refusals.ts';
 
@@ -29,7 +29,7 @@ export interface Connection extends Place, Holder {
   partialHead: { readonly searchedBytes: number } | undefined;
   /** Where node:http takes the requests of this connection; without one in work, for a second. */
   stream: RequestStream | undefined;
-  exchange: Exchange | undefined;
+  nodeRequest: NodeRequest | undefined;
   hasHadRequest: boolean;
   /** When it was opened, became idle, began to receive a head, or was closed: see phase.ts. */
   phaseSinceMs: number;
@@ -71,7 +71,7 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     received: NOTHING,
     partialHead: undefined,
     stream: undefined,
-    exchange: undefined,
+    nodeRequest: undefined,
     heldBytes: 0,
     hasHadRequest: false,
     phaseSinceMs: nowMs,
@@ -104,20 +104,22 @@ const settle = (connection: Connection): void => {
 };
 
 /** Whether no request may be taken now: one is in work, or its response is not taken yet. */
-const mustWait = ({ exchange, shared, socket }: Connection): boolean =>
-  exchange !== undefined || socket.writableLength > 0 || shared.isPaused || socket.destroyed;
+const mustWait = ({ nodeRequest, shared, socket }: Connection): boolean =>
+  nodeRequest !== undefined || socket.writableLength > 0 || shared.isPaused || socket.destroyed;
 
 const takeRequest = (connection: Connection): void => {
   const { socket, shared, isOverCapacity, partialHead } = connection;
   const received = (connection.received = skipEmptyLines(connection.received));
   if (received.length === 0) return;
   const length = readHeadLength(received, partialHead?.searchedBytes ?? 0);
-  if (length === undefined && !socket.readableEnded) {
+  if (length === undefined) {
+    // The rest of the head does not come.
+    if (socket.readableEnded) return refuse(connection, 'bad_request');
     if (!partialHead) connection.phaseSinceMs = performance.now();
     connection.partialHead = { searchedBytes: received.length };
     return;
   }
-  if (typeof length !== 'number') return refuse(connection, length ?? 'bad_request');
+  if (typeof length === 'string') return refuse(connection, length);
   const head = length < received.length ? received.subarray(0, length) : received;
   connection.received = length < received.length ? received.subarray(length) : NOTHING;
   connection.partialHead = undefined;
@@ -145,7 +147,7 @@ const waitForNext = (connection: Connection): void => {
     socket.pause();
     // The end of a pause, and of what is in work, comes here again.
     if (!mustWait(connection)) shared.turns.add(connection);
-  } else if (socket.readableEnded && !connection.exchange) close(connection);
+  } else if (socket.readableEnded && !connection.nodeRequest) close(connection);
   else if (socket.isPaused()) socket.resume();
 };
 
@@ -161,7 +163,7 @@ const countMemory = (connection: Connection): void =>
 
 const giveToNode = (connection: Connection, head: Buffer): void => {
   const stream = (connection.stream ??= connectToNode(connection));
-  connection.exchange = { headBytes: head.length, response: undefined };
+  connection.nodeRequest = { headBytes: head.length, response: undefined };
   stream.push(head);
 };
 
@@ -177,9 +179,9 @@ const connectToNode = (connection: Connection): RequestStream => {
 
 /** To be called with each response that node:http begins, before the application gets it. */
 export const onNodeRequest = (connection: Connection, response: ServerResponse): void => {
-  const { exchange } = connection;
-  if (!exchange) return;
-  exchange.response = response;
+  const { nodeRequest } = connection;
+  if (!nodeRequest) return;
+  nodeRequest.response = response;
   if (hasContent(response.req)) {
     response.setHeader('Connection', 'close');
     connection.state = 'last';
@@ -188,9 +190,9 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
   countMemory(connection);
   // The last response of a connection ends its stream before.
   response.once('close', () => {
-    if (connection.exchange !== exchange) return;
+    if (connection.nodeRequest !== nodeRequest) return;
     if (connection.state === 'last' || connection.stream?.writableEnded) return close(connection);
-    connection.exchange = undefined;
+    connection.nodeRequest = undefined;
     connection.phaseSinceMs = performance.now();
     settle(connection);
   });
@@ -200,23 +202,23 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
 export const releaseStream = (connection: Connection): void => {
   const { stream } = connection;
   if (!stream) return;
-  connection.stream = connection.exchange = undefined;
+  connection.stream = connection.nodeRequest = undefined;
   stream.destroy();
   countMemory(connection);
 };
 
 /** Gives up what the connection holds, for the bound on memory. */
 export const freeMemory = (connection: Connection): void => {
-  if (connection.exchange || connection.received.length > 0) refuse(connection, 'overloaded');
+  if (connection.nodeRequest || connection.received.length > 0) refuse(connection, 'overloaded');
   else releaseStream(connection);
 };
 
 /** Tells the client that no request could be taken or finished, and closes the connection. */
 export const refuse = (connection: Connection, refusal: RefusalCode): void => {
-  const { state, socket, shared, exchange } = connection;
+  const { state, socket, shared, nodeRequest } = connection;
   if (state === 'closing' || !socket.writable) return;
   // Part of a response has been sent: only the end of the connection can tell the client.
-  if (exchange?.response?.headersSent || socket.writableLength > 0) socket.destroy();
+  if (nodeRequest?.response?.headersSent || socket.writableLength > 0) socket.destroy();
   else {
     shared.writeRefusal(socket, refusal);
     close(connection);

@@ -42,7 +42,7 @@ export const createMemory = <T extends Holder>(maxBytes: number, free: (holder: 
 };
 
 /** A request that node:http has in work. */
-export interface Exchange {
+export interface NodeRequest {
   readonly headBytes: number;
   response: ServerResponse | undefined;
 }
@@ -52,18 +52,18 @@ interface Contents {
   readonly socket: Socket;
   readonly received: Buffer;
   readonly stream: RequestStream | undefined;
-  readonly exchange: Exchange | undefined;
+  readonly nodeRequest: NodeRequest | undefined;
 }
 
 /** What counts for a connection: what the worst shape takes, on Node 20 and 26. */
-export const heldBy = ({ socket, received, stream, exchange }: Contents): number => {
+export const heldBy = ({ socket, received, stream, nodeRequest }: Contents): number => {
   let bytes = 0;
   if (received.length > 0) bytes += received.buffer.byteLength;
   if (socket.isPaused()) bytes += PER_PAUSED;
   if (stream) bytes += PER_STREAM;
-  if (exchange) {
-    const headers = (exchange.response?.req.rawHeaders.length ?? 0) / 2;
-    bytes += PER_REQUEST + PER_HEADER * headers + PER_HEAD_BYTE * exchange.headBytes;
+  if (nodeRequest) {
+    const headers = (nodeRequest.response?.req.rawHeaders.length ?? 0) / 2;
+    bytes += PER_REQUEST + PER_HEADER * headers + PER_HEAD_BYTE * nodeRequest.headBytes;
   }
   return bytes;
 };

@@ -14,11 +14,11 @@ export const phaseOf = (
   connection: Connection,
   arrivalMs = connection.shared.limits.arrivalMs,
 ): Phase => {
-  const { state, socket, received, partialHead, exchange, hasHadRequest } = connection;
-  if (exchange?.response || socket.writableLength > 0) return 'responding';
+  const { state, socket, received, partialHead, nodeRequest, hasHadRequest } = connection;
+  if (nodeRequest?.response || socket.writableLength > 0) return 'responding';
   if (state === 'closing') return 'closing';
   // node:http has got the head, but has made no request of it.
-  if (exchange) return 'receiving';
+  if (nodeRequest) return 'receiving';
   if (received.length > 0) return partialHead ? 'receiving' : 'responding';
   const isArriving = !hasHadRequest && performance.now() - connection.phaseSinceMs < arrivalMs;
   return isArriving ? 'arriving' : 'idle';
@@ -39,7 +39,7 @@ export const endOverdue = (connection: Connection, nowMs: number): void => {
   const passedMs = nowMs - connection.phaseSinceMs;
   const phase = phaseOf(connection);
   // Without a request in work, a connection keeps nothing of node:http for long.
-  if (!connection.exchange) releaseStream(connection);
+  if (!connection.nodeRequest) releaseStream(connection);
   if (phase === 'closing') {
     if (passedMs >= LINGER_MS) socket.destroy();
   } else if (phase === 'idle' && hasHadRequest) {

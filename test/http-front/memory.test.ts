@@ -52,7 +52,7 @@ test.each([
 
 test('the beginning of a head counts as all that was read with it, which stays in memory', () => {
   const received = Buffer.allocUnsafeSlow(60_000).subarray(59_990);
-  const contents = { socket: new Socket(), stream: undefined, exchange: undefined };
+  const contents = { socket: new Socket(), stream: undefined, nodeRequest: undefined };
   expect(heldBy({ ...contents, received })).toBe(60_000);
   expect(heldBy({ ...contents, received: Buffer.alloc(0) })).toBe(0);
 });
