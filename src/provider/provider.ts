@@ -80,14 +80,14 @@ export const createProvider = (
   const requestBanks = async (token: string, signal: AbortSignal): Promise<ProviderAnswer> => {
     // The wait for the token may have taken all of the time.
     signal.throwIfAborted();
-    const { pathname, search } = banksUrl(baseUrl);
+    const path = banksUrl(baseUrl).pathname;
     const headers = {
       accept: 'application/json',
       'accept-encoding': 'br, gzip',
       authorization: `Bearer ${token}`,
       'user-agent': userAgent,
     };
-    const request = { method: 'GET', path: `${pathname}${search}`, headers, signal } as const;
+    const request = { method: 'GET', path, headers, signal } as const;
     const startedAtMs = clock.monotonicMs();
     let answer: ProviderAnswer | undefined;
     try {

@@ -59,8 +59,12 @@ export const createTokenRequest = (
 
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
     const { headers, body } = writeTokenRequest(source, await readSecret());
-    const path = `${url.pathname}${url.search}`;
-    const request = { path, headers: { ...headers, 'user-agent': userAgent }, body, signal };
+    const request = {
+      path: url.pathname,
+      headers: { ...headers, 'user-agent': userAgent },
+      body,
+      signal,
+    };
     const answer = await connections.request({ method: 'POST', ...request }, (response) =>
       readAnswer(response, isGrantOrRefusal, MAX_GRANT_BYTES, signal),
     );
