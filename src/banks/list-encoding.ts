@@ -16,7 +16,10 @@ export interface ListEncodingOptions {
   readonly compressors?: Compressors | undefined;
 }
 
-/** What only the provider's response tells: as long as a store does not, it is as it was. */
+/**
+ * What only the provider's response tells. A list from a store does not have it, and keeps what was
+ * known of the list before it.
+ */
 const toldByProvider = ({ rejected, objectFields, upstreamFields, hasNextPage }: CachedList) => ({
   rejected,
   objectFields,

@@ -38,7 +38,7 @@ export const createCors = (origins: Config['corsOrigins']) => {
      */
     varies: allowed.size > 0 && !isOpen,
     /**
-     * Follows the origins: `same-origin` would prevent even an allowed frontend from embedding an
+     * Follows the origins: `same-origin` would prevent even an allowed frontend from embedding a
      * response.
      */
     resourcePolicy: allowed.size > 0 ? 'cross-origin' : 'same-origin',

@@ -10,8 +10,8 @@ import type { ProviderAnswer } from './answer.ts';
 import { parseHttpDate } from '../http-date.ts';
 
 // What the provider's answers mean: an answer in; checked, narrowed banks out, or a LoadError that
-// says why not. No network, no time. All that is assumed of an entry is that it is a JSON object;
-// only published fields get through.
+// says why not. No network, and no clock but for the century of a date with a two-digit year. All
+// that is assumed of an entry is that it is a JSON object; only published fields get through.
 
 export interface CheckOptions extends ReadOptions {
   /** Wall-clock milliseconds, against which a dated `Retry-After` is read. */

@@ -47,8 +47,8 @@ export const createRedaction = () => {
       ),
     /**
      * The origin of a secret that a name or a text in `json` contains, in any of its {@link
-     * encodedForms}, also where any of their characters are percent-encoded. Undefined where there is none, or one of fewer than {@link SHORTEST_ECHO}
-     * characters.
+     * encodedForms}, also where any of their characters are percent-encoded. Undefined where there
+     * is none, or one of fewer than {@link SHORTEST_ECHO} characters.
      */
     findEcho: (json: string): string | undefined => {
       const texts = [json, ...decodings(json)];

@@ -14,8 +14,8 @@ export type LostLines = Pick<LogDestination, 'lostLines' | 'onReadAgain'>;
 
 /**
  * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a
- * stopped reader does not fill its memory: while 4 MB are waiting, new lines are dropped and
- * counted. Lines are collected as bytes for a few milliseconds and written together. After an
+ * stopped reader does not fill its memory: new lines are dropped and counted once the buffer of
+ * 4 MB is full, at the latest; with 2 MB waiting behind what was written, it may be. Lines are collected as bytes for a few milliseconds and written together. After an
  * error, such as EPIPE when the reader has gone or a full disk, the waiting lines are dropped and
  * the service continues.
  * @param fd a non-blocking file descriptor, see {@link openNonBlocking}

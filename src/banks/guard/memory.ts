@@ -94,7 +94,7 @@ export const remember = (
   const known = [...inWindow(cached.earlier, now), toEarlier(cached, now)];
   const content = contentOf(next);
   const returnsTo = known.findIndex((list) => list.content === content);
-  // What came after the list to which `next` returns was wrong.
+  // Where `next` has an earlier list's content again, the lists since that one were wrong.
   return thinned(returnsTo === -1 ? known : known.slice(0, returnsTo), now);
 };
 
