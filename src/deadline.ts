@@ -34,10 +34,12 @@ export const withDeadline = async <T>(
       cancel();
       signal?.removeEventListener('abort', onAbort);
     };
-    // After a pause of the process a result can be handled before the timer that was due long
-    // before it.
-    const isLate = (): boolean => clock.monotonicMs() - startedAtMs > limitMs;
-    const settle = (value: T): void => (isLate() ? giveUp(timeoutError()) : resolve(value));
+    const settle = (value: T): void => {
+      // After a pause of the process a result can be handled before the timer that was due long
+      // before it.
+      if (clock.monotonicMs() - startedAtMs > limitMs) giveUp(timeoutError());
+      else resolve(value);
+    };
     void work(controller.signal).then(settle, reject).finally(end);
   });
 };

@@ -8,12 +8,18 @@ export const parseHttpDate = (value: string): number | undefined => {
   // Date.parse and the patterns would read all of it.
   if (value.length > MAX_DATE_CHARS) return undefined;
   const text = value.trim();
-  const old = (RFC_850.exec(text) ?? ASCTIME.exec(text))?.groups;
-  const fixdate = old
-    ? `${old['day']}, ${old['date']?.replace(' ', '0')} ${old['month']} ${fullYear(old['year'])} ${old['time']} GMT`
-    : text;
+  const old = RFC_850.exec(text) ?? ASCTIME.exec(text);
+  const fixdate = old?.groups ? toFixdate(old.groups) : text;
   const ms = Date.parse(fixdate);
-  return !Number.isNaN(ms) && new Date(ms).toUTCString() === fixdate ? ms : undefined;
+  if (Number.isNaN(ms)) return undefined;
+  // What is written otherwise does not exist, such as the 31st of June, or is another form.
+  return new Date(ms).toUTCString() === fixdate ? ms : undefined;
+};
+
+/** The parts of an old form in the present one: `Sun, 06 Nov 1994 08:49:37 GMT`. */
+const toFixdate = (parts: Readonly<Record<string, string>>): string => {
+  const date = parts['date']?.replace(' ', '0');
+  return `${parts['day']}, ${date} ${parts['month']} ${fullYear(parts['year'])} ${parts['time']} GMT`;
 };
 
 /** The longest form has 33 characters. */

@@ -11,7 +11,8 @@ export const suggestFields = (fields: readonly PublishableField[]): readonly str
   const plain = fields.filter(({ path }) => isPlainName(path));
   return plain.map(({ path, isEverywhere }) => {
     const name = shortName(path, plain);
-    return `${name === path ? path : `${name}:${path}`}${isEverywhere ? '' : '?'}`;
+    const item = name === path ? path : `${name}:${path}`;
+    return isEverywhere ? item : `${item}?`;
   });
 };
 

@@ -23,10 +23,10 @@ export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[]) {
-    const isFull = problems.length >= MAX_PROBLEMS;
-    const count = `${isFull ? 'at least ' : ''}${problems.length} problem${problems.length === 1 ? '' : 's'}`;
+    const bound = problems.length >= MAX_PROBLEMS ? 'at least ' : '';
+    const noun = problems.length === 1 ? 'problem' : 'problems';
     const lines = problems.map((problem) => `  ${describeProblem(problem)}`);
-    super([`The configuration has ${count}:`, ...lines].join('\n'));
+    super([`The configuration has ${bound}${problems.length} ${noun}:`, ...lines].join('\n'));
     this.problems = problems;
   }
 }

@@ -100,12 +100,12 @@ export const effectiveVariables = (
     const spelling = spellingIn(merged, name);
     const text = merged[spelling] || preset;
     if (text === undefined) return { name, source: 'unset', shown: '' };
-    const source = environment[spelling] ? 'environment' : merged[spelling] ? '.env' : 'default';
-    const shown = isSecret ? 'set' : file ? `${text} (readable)` : text;
-    return {
-      name,
-      source,
-      shown: spellingsOf(name).some((key) => wrong.has(key)) ? 'see below' : shown,
-    };
+    let source = 'default';
+    if (merged[spelling]) source = '.env';
+    if (environment[spelling]) source = 'environment';
+    let shown = file ? `${text} (readable)` : text;
+    if (isSecret) shown = 'set';
+    if (spellingsOf(name).some((key) => wrong.has(key))) shown = 'see below';
+    return { name, source, shown };
   });
 };

@@ -203,8 +203,10 @@ const DESCRIBE: Readonly<Record<ExchangeStep, (evidence: Evidence) => Descriptio
   list: ({ observation, survey, json }) => {
     const pages = signOfPages(observation.answer?.link, json);
     if (pages === undefined) return [`${survey.entries} entries`];
+    const isSure = observation.answer && namesNextPage(observation.answer.link);
+    const page = isSure ? 'the first page of more' : 'perhaps the first page of more';
     return [
-      `${survey.entries} entries, ${observation.answer && namesNextPage(observation.answer.link) ? '' : 'perhaps '}the first page of more: ${pages}`,
+      `${survey.entries} entries, ${page}: ${pages}`,
       "compare the number with the provider's documentation; this service makes one request: ask for an address that sends the whole list",
     ];
   },

@@ -45,9 +45,15 @@ const tryPort = async ({ port: tried, server }: { port: Port; server: Server }):
   }
 };
 
+/** Where what listens on every address is reached. */
+const LOOPBACK = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+]);
+
 /** Whether what listens there answers as this service does. */
 const isServiceAt = async (port: number, host: string): Promise<boolean> => {
-  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  const address = LOOPBACK.get(host) ?? host;
   const origin = `http://${isIPv6(address) ? `[${address}]` : address}:${port}`;
   try {
     const answer = await fetch(`${origin}/healthz`, {

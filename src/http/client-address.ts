@@ -72,10 +72,8 @@ export const clientOf = (address: string): string => {
   if (mapped !== undefined) return mapped;
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = address.split('::');
-  const [before, behind] = [head, tail].map((groups) => groups.split(':').filter(Boolean));
-  const zeros = Array.from(
-    { length: 8 - (before?.length ?? 0) - (behind?.length ?? 0) },
-    () => '0',
-  );
-  return [...(before ?? []), ...zeros, ...(behind ?? [])].slice(0, 4).join(':');
+  const first = head.split(':').filter(Boolean);
+  const last = tail.split(':').filter(Boolean);
+  const zeros = Array.from({ length: 8 - first.length - last.length }, () => '0');
+  return [...first, ...zeros, ...last].slice(0, 4).join(':');
 };

@@ -75,8 +75,8 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
       );
       held = { ...held, renewAtMs: nowMs + delayMs };
     }
-    const isRejected = held?.token === rejectedToken;
-    const tokenInUse = validForMs === 0 ? 'none' : isRejected ? 'rejected' : 'valid';
+    let tokenInUse: 'none' | 'rejected' | 'valid' = 'none';
+    if (validForMs > 0) tokenInUse = held?.token === rejectedToken ? 'rejected' : 'valid';
     if (refusesClient(error)) {
       const consequence =
         tokenInUse === 'valid' ? 'the token in use stays' : 'there is no valid token';

@@ -47,10 +47,10 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
     );
     tallies.banks_http_requests_total.count(event.answeredBy);
     if (listState && !aborted) tallies.banks_served_total.count(listState);
-    if (event.waited)
-      tallies.banks_list_waits_total.count(
-        aborted ? 'aborted' : status < 500 ? 'served' : 'failed',
-      );
+    if (event.waited) {
+      const end = status < 500 ? 'served' : 'failed';
+      tallies.banks_list_waits_total.count(aborted ? 'aborted' : end);
+    }
     if (event.isRefusedOrigin)
       tallies.banks_cors_refusals_total.count(method === 'OPTIONS' ? 'preflight' : 'request');
   };

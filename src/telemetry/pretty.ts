@@ -18,7 +18,8 @@ const toPrettyText = (line: string): string => {
   if (!isJsonObject(entry)) return `${printable(line.trimEnd())}\n`;
   const { level, severity: _, time, msg, ...facts } = entry;
   const timeOfDay = String(time).slice(11, 19);
-  const mark = Number(level) >= 50 ? 'ERROR  ' : Number(level) >= 40 ? 'WARN  ' : '';
+  let mark = Number(level) >= 40 ? 'WARN  ' : '';
+  if (Number(level) >= 50) mark = 'ERROR  ';
   if (msg === 'listening') return indent(timeOfDay, describeStart(facts));
   const details = Object.entries(facts).map(([name, value]) => `${name}=${format(value)}`);
   return indent(timeOfDay, [[`${mark}${String(msg)}`, ...details].join('  ')]);

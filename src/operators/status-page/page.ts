@@ -143,12 +143,9 @@ const ageFact = ({ status: { ageMs, state, cached }, policy, nowMs }: PageConten
   if (ageMs === undefined || !cached) return fact('Age of the list', 'no list', 'since the start');
   const overdueMs = ageMs - policy.ttlMs;
   const changedAtMs = notAfter(nowMs, cached.changedAtMs);
-  const note =
-    state === 'fresh'
-      ? `current for another ${formatDuration(-overdueMs)}`
-      : state === 'stale'
-        ? `renewal overdue for ${formatDuration(overdueMs)}`
-        : `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
+  let note = `current for another ${formatDuration(-overdueMs)}`;
+  if (state === 'stale') note = `renewal overdue for ${formatDuration(overdueMs)}`;
+  if (state === 'expired') note = `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
   return fact(
     'Age of the list',
     formatDuration(ageMs),
