@@ -71,7 +71,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
     keeper,
     clock,
   });
-  const redisFleet = createFleet(config, saving, keeper, retryAfter, secrets, options);
+  const redisFleet = createFleet({ config, saving, keeper, retryAfter, secrets, options });
   const renewal = createRenewal({
     load: provider.load,
     loadTimeoutMs: config.provider.timeoutMs,
@@ -196,15 +196,20 @@ const createSnapshot = (
   return createSnapshotFile({ path: snapshotFile, envelope, clock, report, files });
 };
 
+interface FleetParts {
+  readonly config: Config;
+  readonly saving: Saving;
+  readonly keeper: ListKeeper;
+  readonly retryAfter: RetryAfter;
+  readonly secrets: SecretFiles;
+  readonly options: CoreOptions;
+}
+
 /** The replicas that share the list in Redis; undefined without Redis. */
-const createFleet = (
-  { cache, provider }: Config,
-  { signing, envelope }: Saving,
-  keeper: ListKeeper,
-  retryAfter: RetryAfter,
-  secrets: SecretFiles,
-  { clock, ioClock = clock, random, loadRedisClient, emit }: CoreOptions,
-) => {
+const createFleet = ({ config, saving, keeper, retryAfter, secrets, options }: FleetParts) => {
+  const { cache, provider } = config;
+  const { signing, envelope } = saving;
+  const { clock, ioClock = clock, random, loadRedisClient, emit } = options;
   if (!cache.redisUrl) return undefined;
   const report = createStoreReport('CACHE_REDIS_URL', emit);
   const store = createRedisStore({

@@ -1,19 +1,27 @@
 import type { ListKeeper } from '../banks/list-keeper.ts';
+import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { Fleet } from '../banks/loading/fleet.ts';
+import type { RetryAfter } from '../banks/loading/retry-after.ts';
 import type { Clock } from '../clock.ts';
 import { createListCommit } from './list-commit.ts';
 import { createListExchange } from './list-exchange.ts';
 import { createListRewrite } from './list-rewrite.ts';
 import type { StoreReport } from './list-store.ts';
 import type { RedisStore } from './redis-store.ts';
-import { createSharedLease, type SharedLeaseOptions } from './shared-lease.ts';
+import { createSharedLease } from './shared-lease.ts';
 
 // The replicas that share a list in Redis. This is not consensus. The lease only saves calls: if it
 // or Redis fails, a replica calls the provider itself.
 
-export interface RedisFleetOptions extends SharedLeaseOptions {
+export interface RedisFleetOptions {
   readonly store: RedisStore;
   readonly keeper: ListKeeper;
+  readonly retryAfter: RetryAfter;
+  /** The longest time that a load can take, in milliseconds. */
+  readonly loadTimeoutMs: number;
+  /** Failures that say nothing of the other replicas: they are not shared. */
+  readonly unsharedFailures: readonly LoadErrorKind[];
+  readonly clock: Clock;
   /** Measures how long the other replicas have to write a list again. */
   readonly ioClock: Clock;
   readonly report: StoreReport;

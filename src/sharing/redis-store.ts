@@ -3,14 +3,13 @@ import type { CachedList, StoredList } from '../banks/cached-list.ts';
 import type { ListVersion } from '../banks/order.ts';
 import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
-import { StoreError } from './list-store.ts';
+import { StoreError, type StoreReport } from './list-store.ts';
 import { TOKEN_BYTES, type RedisClient, type RedisEntry } from './redis-client.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
 import { readHead, SET_ASIDE, writeHead } from './saved-version.ts';
 import {
   createSavedLease,
   type LeaseToWrite,
-  type SavedLeaseOptions,
   type StoredLease,
   type StoreMoment,
 } from './saved-lease.ts';
@@ -26,13 +25,29 @@ import type { Signing } from './signing.ts';
 // Everything is written over what was there at the last look. That the values are deleted after a
 // time only cleans up: no rule depends on it.
 
-export interface RedisStoreOptions
-  extends Omit<RedisConnectionOptions, 'handshake'>, Omit<SavedLeaseOptions, 'ownId'> {
+export interface RedisStoreOptions {
+  /**
+   * The address to connect to, asked for before each attempt. @throws an error whose message may be
+   * logged
+   */
+  readonly url: RedisConnectionOptions['url'];
+  /** Is told that the address works, or with a reason that a connection in use is kept over it. */
+  readonly noteAddress?: RedisConnectionOptions['noteAddress'];
   readonly envelope: Envelope;
+  readonly signing: Signing;
   /** Milliseconds for which a list is worth keeping. */
   readonly lifeMs: number;
+  /** The longest lease that can be meant, in milliseconds; a longer one is ignored. */
+  readonly longestLeaseMs: number;
   /** Measures the ages of lists. */
   readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Measures the deadlines of real input and output. */
+  readonly ioClock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  readonly report: StoreReport;
+  /** The client library's unless given. */
+  readonly loadClient?: RedisConnectionOptions['loadClient'];
 }
 
 /** What is in the store, as far as a few bytes tell. */

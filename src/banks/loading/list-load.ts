@@ -24,18 +24,14 @@ export interface ListLoadOptions {
   readonly loadTimeoutMs: number;
   readonly keeper: ListKeeper;
   readonly fleet: Fleet;
+  readonly nextLoad: Pick<NextLoad, 'answered' | 'failed'>;
   readonly clock: Clock;
+  /** Gives up the load under way. */
+  readonly signal: AbortSignal;
 }
 
-/**
- * @param signal gives up the load under way
- */
-export const createListLoad = (
-  options: ListLoadOptions,
-  nextLoad: NextLoad,
-  signal: AbortSignal,
-) => {
-  const { load, loadTimeoutMs, keeper, fleet, clock } = options;
+export const createListLoad = (options: ListLoadOptions) => {
+  const { load, loadTimeoutMs, keeper, fleet, nextLoad, clock, signal } = options;
   const { cache, failures, onEvent } = keeper;
 
   /** @throws {LoadError} */

@@ -1,15 +1,28 @@
 import { EventEmitter, once } from 'node:events';
+import type { Clock } from '../../clock.ts';
 import { OVERRIDABLE, type Overridable } from '../guard/guard.ts';
-import type { OperatorRequest } from '../list-keeper.ts';
+import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
 import { STOPPING, type LoadError } from '../load-error.ts';
 import type { Fleet } from './fleet.ts';
-import { createListLoad, type ListLoadOptions } from './list-load.ts';
-import { createNextLoad, type NextLoadOptions } from './next-load.ts';
+import { createListLoad, type Load } from './list-load.ts';
+import { createNextLoad } from './next-load.ts';
+import type { RetryAfter } from './retry-after.ts';
 
 // When the list is loaded: one loop, which waits until a load is due, agrees with the other
 // replicas on who makes it, and makes it.
 
-export type RenewalOptions = ListLoadOptions & NextLoadOptions;
+export interface RenewalOptions {
+  readonly load: Load;
+  /** Longest time for one load. */
+  readonly loadTimeoutMs: number;
+  readonly ttlMs: number;
+  readonly keeper: ListKeeper;
+  readonly fleet: Fleet;
+  readonly retryAfter: RetryAfter;
+  readonly clock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+}
 
 /** A load that operators wait for. */
 interface OperatorsLoad {
@@ -28,7 +41,7 @@ export const createRenewal = (options: RenewalOptions) => {
   const stopping = new AbortController();
   const nextLoad = createNextLoad(options);
   const claims = createClaims(fleet);
-  const loadList = createListLoad(options, nextLoad, stopping.signal);
+  const loadList = createListLoad({ ...options, nextLoad, signal: stopping.signal });
   const operators: OperatorsLoad[] = [];
   let running: Promise<void> | undefined;
   /**
