@@ -81,6 +81,8 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
       }
       if (next === list) next = undefined;
     }
+    // Without an await since `next` was read: a list that comes now begins another writing.
+    writing = undefined;
   };
 
   /**
@@ -89,7 +91,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
   const save = (list: CachedList): void => {
     cancelRetry();
     next = list;
-    writing ??= writeAll().finally(() => (writing = undefined));
+    writing ??= writeAll();
   };
 
   return {

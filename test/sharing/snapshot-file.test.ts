@@ -18,9 +18,11 @@ import { checkConfig } from '../../src/config/environment.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { makeBanks } from '../helpers/banks.ts';
+import { createStoreReport } from '../../src/sharing/list-store.ts';
+import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { openRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
-import { eventually } from '../helpers/wait-until.ts';
+import { eventually, waitUntil } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The last good list on disk: what a restart finds there, and what it makes of it. Its format is in
@@ -228,6 +230,40 @@ test('a list that fails to be saved while a later one waits is not saved over th
   // It waits for what is being saved.
   await rig.close();
   expect(saves).toBe(2);
+});
+
+test('a list that comes just as another one has been saved is saved too, before the end', async () => {
+  const { service, clock } = await start();
+  const { cached } = await waitUntil('a list', service.list.status, (seen) => Boolean(seen.cached));
+  if (!cached) throw new Error('no list');
+  let saves = 0;
+  const events: string[] = [];
+  const snapshot = createSnapshotFile({
+    path,
+    clock,
+    envelope: {
+      provenance: '',
+      maxBytes: 1,
+      seal: () => Promise.resolve(Buffer.of()),
+      open: () => Promise.reject(),
+    },
+    report: createStoreReport('CACHE_SNAPSHOT_FILE', ({ type }) => {
+      events.push(type);
+      // Runs between the end of the writing and whatever waits for it.
+      if (type === 'store-recovered') queueMicrotask(() => snapshot.save(cached));
+    }),
+    files: {
+      read: () => Promise.resolve(Buffer.of()),
+      removeAbandoned: () => Promise.resolve(),
+      replace: () => ((saves += 1) === 1 ? Promise.reject(new Error('full')) : Promise.resolve()),
+    },
+  });
+  for (const wanted of ['store-failed', 'store-recovered']) {
+    snapshot.save(cached);
+    await eventually(() => events.at(-1) === wanted);
+  }
+  await snapshot.stop();
+  expect(saves).toBe(3);
 });
 
 describe('nothing is replaced that the service did not write:', () => {
