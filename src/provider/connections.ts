@@ -1,4 +1,5 @@
 import type { LookupFunction, Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, EnvHttpProxyAgent, type Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
@@ -60,7 +61,7 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
   const variable = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   return {
     request: async ({ signal, ...request }, read) => {
-      const { dispatcher, isTunnelled } = await createDispatcher(options, variable);
+      const { dispatcher, proxyInUse } = await createRoute(options, variable);
       const flood = new AbortController();
       let interim = 0;
       const onInfo = (): void => {
@@ -74,7 +75,7 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
           .request({ ...request, origin: url.origin, signal: signals, onInfo })
           .catch((error: unknown) => {
             signal.throwIfAborted();
-            const proxy = isTunnelled() ? variable : undefined;
+            const proxy = proxyInUse();
             throw toConnectionError(error, { peer, url, proxy, tlsProblem: tls.problem() });
           });
         return await read(response);
@@ -99,51 +100,91 @@ const INTERIM_FLOOD = `sends more than ${MAX_INTERIM} interim responses (1xx)`;
  */
 const maxReceivedBytes = (maxBodyBytes: number): number => 8 * maxBodyBytes + 524_288;
 
-/**
- * undici's own time-outs are off, since one deadline covers the whole exchange; the one for
- * connecting only ends what that left behind.
- * @param variable holds the address of the proxy, if there is one
- * @returns a dispatcher for one connection, and whether a proxy has opened a tunnel for it
- */
-const createDispatcher = async (options: ConnectionsOptions, variable: ProxyVariable) => {
-  const { peer, url, tls, proxies, timeoutMs, lookup, userAgent } = options;
+/** The way of one request: directly, or through a proxy. */
+interface Route {
+  /** Makes one connection to the origin. */
+  readonly dispatcher: Dispatcher;
+  /** The variable of the proxy that has opened a tunnel. */
+  readonly proxyInUse: () => ProxyVariable | undefined;
+}
+
+/** For both ways. One deadline covers the whole exchange, and undici needs none of its own. */
+const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 };
+
+/** @param variable holds the address of the proxy, if there is one */
+const createRoute = async (
+  options: ConnectionsOptions,
+  variable: ProxyVariable,
+): Promise<Route> => {
+  const { tls, proxies, timeoutMs } = options;
   const secureContext = await tls.current().catch(toLoadError);
-  let hasTunnel = false;
-  const isTunnelled = (): boolean => hasTunnel;
-  const createClient = (origin: URL | string, clientOptions: Client.Options): Client =>
-    new Client(origin, {
-      ...clientOptions,
-      connect: connectOnce(
-        clientOptions.connect,
-        () => endedEarly(peer, hasTunnel ? variable : undefined),
-        (socket) => {
-          limitBytes(socket, maxReceivedBytes(options.maxBodyBytes), tooMuchOfResponse);
-          options.onConnected?.(socket, hasTunnel);
-        },
-      ),
-    });
-  const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
-  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
-  const handshake = { rejectUnauthorized: true, timeout: timeoutMs + 1_000 };
-  const connect = { ...handshake, secureContext, ...(lookup && { lookup }) };
-  const proxy = variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
-  if (proxy === undefined)
-    return { dispatcher: createClient(url.origin, { ...noTimeouts, connect }), isTunnelled };
-  let endProxyLimit = (): void => undefined;
-  const onTunnel = (): void => {
-    hasTunnel = true;
-    endProxyLimit();
+  const handshake: Handshake = {
+    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
+    rejectUnauthorized: true,
+    // It only ends what the deadline left behind.
+    timeout: timeoutMs + 1_000,
   };
+  const proxy = variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
+  return proxy === undefined
+    ? createDirectRoute(options, { ...handshake, secureContext })
+    : createProxyRoute(options, { handshake, secureContext, proxy, variable });
+};
+
+interface Handshake {
+  readonly rejectUnauthorized: true;
+  readonly timeout: number;
+}
+
+const createDirectRoute = (
+  options: ConnectionsOptions,
+  secureHandshake: buildConnector.BuildOptions,
+): Route => {
+  const { url, lookup } = options;
+  const proxyInUse = (): undefined => undefined;
+  const connect = { ...secureHandshake, ...(lookup && { lookup }) };
+  const createClient = originClientFactory(options, proxyInUse);
+  return { dispatcher: createClient(url.origin, { ...NO_TIMEOUTS, connect }), proxyInUse };
+};
+
+interface ProxyRouteOptions {
+  readonly handshake: Handshake;
+  readonly secureContext: SecureContext | undefined;
+  readonly proxy: NonNullable<ConnectionsOptions['proxies']['https']>;
+  readonly variable: ProxyVariable;
+}
+
+/** The tunnel of one request. */
+interface Tunnel {
+  isOpen: boolean;
+  /** Ends the bound on what the proxy sends before it. */
+  endProxyLimit: () => void;
+}
+
+/**
+ * undici goes through these steps:
+ * 1. `clientFactory` makes the client of the proxy, which does not connect yet.
+ * 2. With the request, `factory` makes the client of the origin. If NO_PROXY names the origin, that
+ *    client connects directly, and nothing of the rest happens.
+ * 3. The origin's client wants a connection: undici calls `connect` of the proxy's client, which is
+ *    `openTunnel`.
+ * 4. The proxy's client connects to the proxy and sends CONNECT.
+ * 5. The proxy responds, and the tunnel is open, or `openTunnel` rejects.
+ * 6. In the tunnel, the TLS handshake with an HTTPS origin: the origin's client is connected.
+ */
+const createProxyRoute = (
+  options: ConnectionsOptions,
+  { handshake, secureContext, proxy, variable }: ProxyRouteOptions,
+): Route => {
+  const { proxies, lookup, userAgent } = options;
+  const tunnel: Tunnel = { isOpen: false, endProxyLimit: () => undefined };
+  const proxyInUse = (): ProxyVariable | undefined => (tunnel.isOpen ? variable : undefined);
   const onProxyConnected = (socket: Socket): void => {
-    endProxyLimit = limitBytes(socket, MAX_PROXY_BYTES, (bytes) => tooMuchOfProxy(variable, bytes));
+    tunnel.endProxyLimit = limitBytes(socket, MAX_PROXY_BYTES, (bytes) =>
+      tooMuchOfProxy(variable, bytes),
+    );
   };
   const dispatcher = new EnvHttpProxyAgent({
-    ...noTimeouts,
-    factory: createClient,
-    connect,
-    requestTls: { ...handshake, secureContext },
-    // The client certificate is not for the proxy.
-    proxyTls: { ...handshake, minVersion: 'TLSv1.2', ...(lookup && { lookup }) },
+    ...NO_TIMEOUTS,
     httpProxy: proxy.url.href,
     httpsProxy: proxy.url.href,
     noProxy: proxies.exceptions,
@@ -151,22 +192,35 @@ const createDispatcher = async (options: ConnectionsOptions, variable: ProxyVari
     ...(proxy.credentials && {
       token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
     }),
-    clientFactory: (origin, clientOptions: Client.Options) =>
-      asTunnel(
-        new Client(origin, {
-          ...noTimeouts,
-          ...clientOptions,
-          connect: endOnError(clientOptions.connect, onProxyConnected),
-        }),
-        { ...options, variable, onTunnel },
-      ),
+    clientFactory: (origin, clientOptions: Client.Options) => {
+      const connect = endOnError(clientOptions.connect, onProxyConnected);
+      const client = new Client(origin, { ...NO_TIMEOUTS, ...clientOptions, connect });
+      return asTunnel(client, tunnel, { ...options, variable });
+    },
+    // The client certificate is not for the proxy.
+    proxyTls: { ...handshake, minVersion: 'TLSv1.2', ...(lookup && { lookup }) },
+    factory: originClientFactory(options, proxyInUse),
+    // Directly, and in the tunnel.
+    connect: { ...handshake, secureContext, ...(lookup && { lookup }) },
+    requestTls: { ...handshake, secureContext },
   });
-  return { dispatcher, isTunnelled };
+  return { dispatcher, proxyInUse };
 };
+
+const originClientFactory =
+  (options: ConnectionsOptions, proxyInUse: Route['proxyInUse']) =>
+  (origin: URL | string, clientOptions: Client.Options): Client => {
+    const toError = (): LoadError => endedEarly(options.peer, proxyInUse());
+    const onConnected = (socket: Socket): void => {
+      limitBytes(socket, maxReceivedBytes(options.maxBodyBytes), tooMuchOfResponse);
+      options.onConnected?.(socket, proxyInUse() !== undefined);
+    };
+    const connect = connectOnce(clientOptions.connect, toError, onConnected);
+    return new Client(origin, { ...clientOptions, connect });
+  };
 
 interface TunnelOptions extends Pick<ConnectionsOptions, 'timeoutMs' | 'clock'> {
   readonly variable: ProxyVariable;
-  readonly onTunnel: () => void;
 }
 
 /**
@@ -175,7 +229,8 @@ interface TunnelOptions extends Pick<ConnectionsOptions, 'timeoutMs' | 'clock'> 
  */
 const asTunnel = <C extends Dispatcher>(
   client: C,
-  { timeoutMs, clock, variable, onTunnel }: TunnelOptions,
+  tunnel: Tunnel,
+  { timeoutMs, clock, variable }: TunnelOptions,
 ): C => {
   const limitMs = timeoutMs / 2;
   const connect: Connect = client.connect.bind(client);
@@ -185,20 +240,21 @@ const asTunnel = <C extends Dispatcher>(
       `the proxy in ${variable} opened no tunnel within ${limitMs} ms`,
     );
   const openTunnel: Connect = async (request) => {
-    const tunnel = await withDeadline((signal) => connect({ ...request, signal }), {
+    const answer = await withDeadline((signal) => connect({ ...request, signal }), {
       limitMs,
       clock,
       timeoutError,
     }).catch((error: unknown) => {
       throw toProxyError(error, variable);
     });
-    if (Math.floor(tunnel.statusCode / 100) !== 2) {
-      tunnel.socket.on('error', () => undefined).destroy();
-      throw toRefusal(tunnel.statusCode, variable);
+    if (Math.floor(answer.statusCode / 100) !== 2) {
+      answer.socket.on('error', () => undefined).destroy();
+      throw toRefusal(answer.statusCode, variable);
     }
-    onTunnel();
+    tunnel.isOpen = true;
+    tunnel.endProxyLimit();
     // Every 2xx opens the tunnel; undici knows 200 only.
-    return { ...tunnel, statusCode: 200 };
+    return { ...answer, statusCode: 200 };
   };
   return Object.assign(client, { connect: openTunnel });
 };
