@@ -1,5 +1,5 @@
-import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../clock.ts';
+import { createWakeUp } from '../wake-up.ts';
 import type { RedisStore } from './redis-store.ts';
 
 // What a replica with nothing to serve does when the list in Redis cannot be used: it asks the
@@ -22,14 +22,8 @@ export const createListRewrite = (
   /** Since a usable list was last found. */
   let state: 'not asked' | 'waiting' | 'in vain' = 'not asked';
   let looksInVain = 0;
-  /** Emits `look`, when another look is worth while. */
-  const wait = new EventEmitter();
-  /** The same, while nobody waits for it yet. */
-  let isLookDue = false;
-  const look = (): void => {
-    isLookDue = true;
-    wait.emit('look');
-  };
+  /** Another look is worth while. */
+  const news = createWakeUp();
   let cancelWait = (): void => {};
   return {
     /**
@@ -47,17 +41,17 @@ export const createListRewrite = (
       if (state === 'not asked') {
         state = 'waiting';
         looksInVain = 0;
-        isLookDue = false;
+        news.forget();
         cancelWait = clock.after(WAIT_MS, () => {
           if (state === 'waiting') state = 'in vain';
-          look();
+          news.wake();
         });
         // Another replica has written meanwhile.
         if (!(await store.setAside(head))) return true;
       }
       // Setting the head aside reads files, and may have taken longer than the wait.
-      if (!isLookDue) await once(wait, 'look');
-      isLookDue = false;
+      await news.woken();
+      news.forget();
       return true;
     },
     /** A list that can be used has been found. */
@@ -66,6 +60,6 @@ export const createListRewrite = (
       cancelWait();
     },
     /** Another replica may have written something. */
-    onNews: look,
+    onNews: news.wake,
   };
 };

@@ -1,5 +1,5 @@
-import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../../clock.ts';
+import { createWakeUp } from '../../wake-up.ts';
 import { OVERRIDABLE, type Overridable } from '../guard/guard.ts';
 import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
 import { STOPPING, type LoadError } from '../load-error.ts';
@@ -36,8 +36,8 @@ type End = (failure: LoadError | undefined) => void;
 export const createRenewal = (options: RenewalOptions) => {
   const { keeper, fleet, clock } = options;
   const { changes } = keeper;
-  /** Emits `wake`, which ends a wait of the loop. */
-  const alarm = new EventEmitter();
+  /** Ends a wait of the loop: something has happened since it last looked. */
+  const alarm = createWakeUp();
   const stopping = new AbortController();
   const nextLoad = createNextLoad(options);
   const claims = createClaims(fleet);
@@ -49,14 +49,12 @@ export const createRenewal = (options: RenewalOptions) => {
    * waits while it is the turn of one of them.
    */
   let phase: 'waiting' | 'looking' | 'loading' = 'looking';
-  /** Something has happened since the loop last looked. */
-  let isWoken = false;
 
   const run = async (): Promise<void> => {
     /* oxlint-disable no-await-in-loop -- one step after the other */
     while (!stopping.signal.aborted) {
       phase = 'looking';
-      isWoken = false;
+      alarm.forget();
       await fleet.synchronize();
       nextLoad.followOthers();
       const operator = operators.shift();
@@ -83,13 +81,9 @@ export const createRenewal = (options: RenewalOptions) => {
 
   /** Ends after `waitMs`, when it is woken, or when the shared store is to be looked at. */
   const pause = async (waitMs: number): Promise<void> => {
-    if (isWoken || stopping.signal.aborted) return;
-    const cancel = clock.after(Math.ceil(Math.min(waitMs, fleet.pollMs)), wake);
-    await once(alarm, 'wake').finally(cancel);
-  };
-  const wake = (): void => {
-    isWoken = true;
-    alarm.emit('wake');
+    const cancel = clock.after(Math.ceil(Math.min(waitMs, fleet.pollMs)), alarm.wake);
+    await alarm.woken();
+    cancel();
   };
 
   const loadFor = async ({ request, ends }: OperatorsLoad): Promise<void> => {
@@ -125,12 +119,12 @@ export const createRenewal = (options: RenewalOptions) => {
     /** A request finds no list. */
     want: (): void => {
       start();
-      wake();
+      alarm.wake();
     },
     /** There may be something new in the shared store. */
     onNews: (): void => {
       if (phase === 'loading') void look();
-      else wake();
+      else alarm.wake();
     },
     /**
      * Makes a load of its own as soon as none is under way. Those who override the same
@@ -145,7 +139,7 @@ export const createRenewal = (options: RenewalOptions) => {
         }
         enqueue(operators, request, end);
         start();
-        wake();
+        alarm.wake();
       }),
     /** Why requests without a list need not wait; undefined where a load may bring one. */
     failure: (): LoadError | undefined =>
@@ -157,7 +151,7 @@ export const createRenewal = (options: RenewalOptions) => {
     /** Ends the load under way, and resolves once the loop has ended. */
     stop: async (): Promise<void> => {
       stopping.abort(STOPPING);
-      wake();
+      alarm.wake();
       await running;
       changes.emit('change');
     },
