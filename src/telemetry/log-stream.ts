@@ -14,10 +14,11 @@ export type LostLines = Pick<LogDestination, 'lostLines' | 'onReadAgain'>;
 
 /**
  * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a
- * stopped reader does not fill its memory: new lines are dropped and counted once the buffer of
- * 4 MB is full, at the latest; with 2 MB waiting behind what was written, it may be. Lines are collected as bytes for a few milliseconds and written together. After an
- * error, such as EPIPE when the reader has gone or a full disk, the waiting lines are dropped and
- * the service continues.
+ * stopped reader does not fill its memory: while the buffer of 4 MiB is full, new lines are dropped
+ * and counted. The room of what was written is used again once that is more than half of it, so
+ * that as little as 2 MiB may be waiting. Lines are collected as bytes for a few milliseconds and
+ * written together. After an error, such as EPIPE when the reader has gone or a full disk, the
+ * waiting lines are dropped and the service continues.
  * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number) => {
