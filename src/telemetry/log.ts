@@ -82,6 +82,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         break;
       case 'store-failed': {
         const { store, reason } = event;
+        // Not each new reason: they may alternate with each attempt. The status page has the newest.
         if (!failingStores.has(store)) logger.warn({ store }, `${store}: ${reason}`);
         failingStores.add(store);
         break;
