@@ -1,3 +1,5 @@
+import type { DestinationStream, Logger } from 'pino';
+import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createChooseResponse } from './banks/responses.ts';
@@ -5,51 +7,63 @@ import { createHotPath } from './banks/hot-path.ts';
 import { createClientAddress, createClientOf } from './client-address.ts';
 import { createCommonHeaders } from './common-headers.ts';
 import { createCors } from './cors.ts';
-import type { HealthOptions } from './health.ts';
 import { createRespondToRefused } from './refused.ts';
-import { createRequestLog, type RequestLogOptions } from './request-log.ts';
+import { createRequestLog } from './request-log.ts';
 import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
-import type { ConnectionClosedEvent, RequestEvent } from '../telemetry/events.ts';
+import type { Redaction } from '../secrets/redaction.ts';
+import type { SecretFileState } from '../secrets/file-states.ts';
+import type { ConnectionClosedEvent, RequestEvent, StoreState } from '../telemetry/events.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and
 // the Express application for the others.
 
-export interface PublicServerOptions
-  extends HealthOptions, Omit<RequestLogOptions, 'clientAddress' | 'cors' | 'emit'> {
+/** What the public port needs of the service. */
+export interface PublicServerOptions {
+  readonly list: BankList;
   readonly clock: Clock;
+  readonly version: string;
+  readonly environment: string;
+  readonly stores: () => readonly StoreState[];
+  readonly secretFiles: () => readonly SecretFileState[];
+  readonly isDraining: () => boolean;
+  readonly logger: Logger;
+  /** Where `logger` writes what it has redacted. */
+  readonly logDestination: DestinationStream;
+  readonly redact: Redaction['redact'];
   readonly emit: (event: RequestEvent | ConnectionClosedEvent) => void;
 }
 
 export const createPublicServer = (config: Config, options: PublicServerOptions): HttpFront => {
-  const { list, clock, logger } = options;
+  const { list, clock, isDraining, logger, logDestination, redact, emit } = options;
   const cors = createCors(config.corsOrigins);
   const commonHeaders = createCommonHeaders(cors);
-  const shared = {
-    ...options,
+  const clientAddress = createClientAddress(config.trustProxy);
+  const requestLog = createRequestLog({
+    logger,
+    logDestination,
+    redact,
+    clientAddress,
     cors,
-    commonHeaders,
-    requestLog: createRequestLog({
-      ...options,
-      clientAddress: createClientAddress(config.trustProxy),
-      cors,
-    }),
-    chooseResponse: createChooseResponse({
-      list,
-      cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
-      variesByOrigin: cors.varies,
-      clock,
-    }),
-  };
+    emit,
+  });
+  const chooseResponse = createChooseResponse({
+    list,
+    cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
+    variesByOrigin: cors.varies,
+    clock,
+  });
+  const banks = { list, chooseResponse, requestLog };
   const server = createHttpFront({
     respondToRefused: createRespondToRefused(commonHeaders(undefined), logger),
     clock,
     clientOf: createClientOf(config.trustProxy),
-    onClosed: (reason) => options.emit({ type: 'connection-closed', reason }),
-    hotPath: config.hotPath ? createHotPath(shared) : undefined,
+    onClosed: (reason) => emit({ type: 'connection-closed', reason }),
+    hotPath: config.hotPath ? createHotPath({ ...banks, commonHeaders, isDraining }) : undefined,
     limits: { ...LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
     loadApp: async () => {
       const { createPublicApp } = await import('./app.ts');
-      return createPublicApp({ ...shared, server, fields: config.banks.fields });
+      const { fields } = config.banks;
+      return createPublicApp({ ...options, ...banks, cors, commonHeaders, server, fields });
     },
   });
   return server;

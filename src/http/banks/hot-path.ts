@@ -1,12 +1,17 @@
 import type { CommonHeaders } from '../common-headers.ts';
 import type { HotPath } from '../../http-front/index.ts';
-import type { BanksRouteOptions } from './route.ts';
+import type { BankList } from '../../banks/bank-list.ts';
+import type { RequestLog } from '../request-log.ts';
+import type { ChooseResponse } from './responses.ts';
 
 // GET /banks without node:http and Express, for ordinary requests while there is a list to serve.
 // It skips nothing else: the encoding, the conditions, the headers and the log line come from the
 // same functions. A table of tests compares the bytes of both paths.
 
-export interface HotPathOptions extends BanksRouteOptions {
+export interface HotPathOptions {
+  readonly list: Pick<BankList, 'served'>;
+  readonly chooseResponse: ChooseResponse;
+  readonly requestLog: RequestLog;
   readonly commonHeaders: CommonHeaders;
   readonly isDraining: () => boolean;
 }
