@@ -126,4 +126,5 @@ export const createListCache = (policy: FreshnessPolicy, clock: Pick<Clock, 'mon
 };
 
 /** The time at which something happened that is `ageMs` old at `nowMs`. */
-export const before = (nowMs: MonotonicMs, ageMs: number): MonotonicMs => monotonic(nowMs - ageMs);
+export const timeBefore = (nowMs: MonotonicMs, ageMs: number): MonotonicMs =>
+  monotonic(nowMs - ageMs);

@@ -42,10 +42,10 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
   const isUsable = ({ loadedAtMs }: ListPast): boolean =>
     isServable(freshness(clock.monotonicMs() - loadedAtMs, policy));
 
-  const window = () => memoryWindow(policy, clock.monotonicMs());
+  const windowNow = () => memoryWindow(policy, clock.monotonicMs());
 
   const precedentOf = (current: StoredList): Precedent => {
-    const now = window();
+    const now = windowNow();
     return {
       cached: current,
       largestCount: largestCount(current, now),
@@ -68,7 +68,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     // A list that may no longer be served is no measure.
     if (!current || !isUsable(current)) return guard(list, undefined, rules, overrides);
     const precedent = precedentOf(current);
-    if (!wasCached(current, next, window())) return guard(list, precedent, rules, overrides);
+    if (!wasCached(current, next, windowNow())) return guard(list, precedent, rules, overrides);
     // What was right before is neither shrunk nor drifted; the other rules still hold.
     guard(list, precedent, rules, OVERRIDABLE);
     return [];
@@ -90,7 +90,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     refuses,
     /** What is remembered once `next` has replaced `current`. */
     remember: (current: StoredList, next: StoredList): readonly EarlierList[] =>
-      remember(current, next, window()),
+      remember(current, next, windowNow()),
     /**
      * `kept`, with what is remembered once it goes on instead of `other`: the lists before both,
      * unless an operator or the guard has decided between the two.
@@ -100,7 +100,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
       kept.decisions[0]?.id === other.decisions[0]?.id &&
       !refuses(kept, other) &&
       !refuses(other, kept)
-        ? { ...kept, earlier: rememberBoth(kept, other, window()) }
+        ? { ...kept, earlier: rememberBoth(kept, other, windowNow()) }
         : kept,
   };
 };

@@ -1,10 +1,10 @@
 import {
-  before,
   MAX_DECISIONS,
   type Decision,
   type CachedList,
   type ListPast,
   type StoredList,
+  timeBefore,
 } from '../banks/cached-list.ts';
 import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
@@ -112,12 +112,12 @@ export const readPast = (
   const sinceMs = Math.max(0, elapsedMs);
   const isFromFuture = elapsedMs < -MAX_AHEAD_MS;
   const listAgeMs = isFromFuture ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
-  const at = (age: number): MonotonicMs => before(nowMs, age + sinceMs);
+  const at = (age: number): MonotonicMs => timeBefore(nowMs, age + sinceMs);
   return {
     ...known,
     isUnconfirmed: false,
     isAgeUnknown: isAgeUnknown || isFromFuture,
-    loadedAtMs: before(nowMs, listAgeMs),
+    loadedAtMs: timeBefore(nowMs, listAgeMs),
     decisions: decisions.map(({ ageMs: age, ...decision }) => ({
       ...decision,
       madeAtMs: at(age),
