@@ -1,0 +1,28 @@
+import type { CachedList } from '../../src/banks/cached-list.ts';
+import { NO_VERSION } from '../../src/banks/order.ts';
+import { represent } from '../../src/banks/representation.ts';
+import { createManualClock } from './manual-clock.ts';
+import { readBanks } from './read-banks.ts';
+
+/** A cached list of these entries, which came when a manual clock begins, but for `changes`. */
+export const cachedListOf = async (
+  entries: readonly unknown[],
+  changes: Partial<CachedList> = {},
+): Promise<CachedList> => {
+  const clock = createManualClock();
+  const list = await readBanks(entries);
+  return {
+    ...list,
+    id: 'a list',
+    version: NO_VERSION,
+    isUnconfirmed: false,
+    loadedAtMs: clock.monotonicMs(),
+    loadedAtWallMs: clock.wallMs(),
+    isAgeUnknown: false,
+    changedAtMs: clock.wallMs(),
+    decisions: [],
+    unconfirmedDecisions: [],
+    representations: await represent(list.json),
+    ...changes,
+  };
+};
