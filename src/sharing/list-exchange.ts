@@ -49,12 +49,6 @@ export const createListExchange = (options: ListExchangeOptions) => {
     }
   };
 
-  const isTheirsKept = (ours: CachedList | undefined, theirs: StoredList): boolean => {
-    if (!ours) return true;
-    if (!keeper.isUsable(theirs)) return false;
-    return !keeper.isUsable(ours) || chooseList(ours, theirs, keeper.refuses) === 'theirs';
-  };
-
   /** The outcome has a problem where the list is refused here. */
   const takeTheirs = async (theirs: StoredList, ours: CachedList | undefined): Promise<Outcome> => {
     try {
@@ -88,7 +82,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (!theirs || theirs.id === ours?.id) return { again: false, problem };
     const outcome = await takeTheirs(theirs, ours);
     // It is still to be written as this version does.
-    return outcome === DONE && cache.served() ? AGAIN : outcome;
+    return outcome.problem === undefined && cache.served() ? AGAIN : outcome;
   };
 
   /** Redis has a list that is not the cached one, or that came from the snapshot too. */
@@ -96,26 +90,29 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
     // Another replica may have written a newer one since the look, which is as good.
     const { theirs, problem } = await readTheirs(store.readList);
-    const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
     if (theirs) rewrite.end();
     isKnown = true;
-    if (ours && theirs?.id === ours.id) {
-      // A snapshot has its age from the wall clock, which may have been wrong; Redis knows better.
-      keeper.confirm(theirs);
-      return DONE;
+    // The cached list as it is to be compared, and written: theirs may confirm its decisions.
+    const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
+    const next = stepFor(ours, theirs, keeper);
+    switch (next.step) {
+      case 'confirm':
+        keeper.confirm(next.theirs);
+        return DONE;
+      case 'take': {
+        const outcome = await takeTheirs(next.theirs, ours);
+        if (outcome.problem !== undefined) refused = { head, problem: outcome.problem };
+        return outcome;
+      }
+      case 'write': {
+        const { again } = await writeOurs(next.ours, theirs);
+        return { again, problem };
+      }
+      case 'ask':
+        return { again: await rewrite.ask(head), problem };
+      case 'leave':
+        return DONE;
     }
-    if (theirs && isTheirsKept(ours, theirs)) {
-      const outcome = await takeTheirs(theirs, ours);
-      if (outcome.problem !== undefined) refused = { head, problem: outcome.problem };
-      return outcome;
-    }
-    if (ours && keeper.isUsable(ours)) {
-      const { again } = await writeOurs(ours, theirs);
-      return { again, problem };
-    }
-    // There is nothing to serve, and nothing that can be used: the others may have the list.
-    const again = !theirs && (await rewrite.ask(head));
-    return { again, problem };
   };
 
   /**
@@ -131,4 +128,36 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (!isSameVersion(version, ours.version)) keeper.markInStore(ours, version);
     return DONE;
   };
+};
+
+type Step =
+  /**
+   * Both are the same list. A snapshot has its age from the wall clock, which may have been wrong;
+   * Redis knows better.
+   */
+  | { readonly step: 'confirm'; readonly theirs: StoredList }
+  | { readonly step: 'take'; readonly theirs: StoredList }
+  /** Over theirs, whether that can be read or not. */
+  | { readonly step: 'write'; readonly ours: CachedList }
+  /** Theirs cannot be read, and there is nothing to serve: another replica may have the list. */
+  | { readonly step: 'ask' }
+  /** Both are too old to be served: a load will bring another one. */
+  | { readonly step: 'leave' };
+
+/**
+ * What becomes of the cached list and of the one that Redis has. Pure.
+ * @param theirs undefined where it cannot be read
+ */
+const stepFor = (
+  ours: CachedList | undefined,
+  theirs: StoredList | undefined,
+  { isUsable, refuses }: Pick<ListKeeper, 'isUsable' | 'refuses'>,
+): Step => {
+  const usable = ours && isUsable(ours) ? ours : undefined;
+  if (!theirs) return usable ? { step: 'write', ours: usable } : { step: 'ask' };
+  if (!ours) return { step: 'take', theirs };
+  if (ours.id === theirs.id) return { step: 'confirm', theirs };
+  if (!isUsable(theirs)) return usable ? { step: 'write', ours: usable } : { step: 'leave' };
+  if (!usable || chooseList(usable, theirs, refuses) === 'theirs') return { step: 'take', theirs };
+  return { step: 'write', ours: usable };
 };

@@ -51,23 +51,29 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   let isWanted = false;
   const stopping = new AbortController();
 
+  /** Exchanges until there is nothing left to do. @returns what is wrong with what Redis has */
+  const exchangeInRounds = async (): Promise<string | undefined> => {
+    for (let round = 1; ; round += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one look after the other
+      const { again, problem } = await inTurn(exchange);
+      if (problem !== undefined) report.problem(problem);
+      if (!again || round === MAX_ROUNDS) return problem;
+    }
+  };
+
   const exchangeAll = async (): Promise<void> => {
-    /* oxlint-disable no-await-in-loop -- one look after the other */
     while (isWanted && !stopping.signal.aborted) {
       isWanted = false;
       try {
-        let problem: string | undefined;
-        for (let round = 0, again = true; round < MAX_ROUNDS && again; round += 1) {
-          ({ again, problem } = await inTurn(exchange));
-          if (problem !== undefined) report.problem(problem);
-        }
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const problem = await exchangeInRounds();
         if (problem === undefined) report.success();
       } catch (error) {
         store.failed(error);
       }
     }
-    /* oxlint-enable no-await-in-loop */
-    // Without an await since `isWanted` was read: nobody is given an exchange that has ended.
+    // There is no await between this and the last reading of `isWanted`. Otherwise somebody could
+    // set it in between, and would be given an exchange that has ended.
     exchanging = undefined;
   };
 
