@@ -130,7 +130,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
   };
 };
 
-type Step =
+type ListStep =
   /**
    * Both are the same list. A snapshot has its age from the wall clock, which may have been wrong;
    * Redis knows better.
@@ -152,7 +152,7 @@ const stepFor = (
   ours: CachedList | undefined,
   theirs: StoredList | undefined,
   { isUsable, refuses }: Pick<ListKeeper, 'isUsable' | 'refuses'>,
-): Step => {
+): ListStep => {
   const usable = ours && isUsable(ours) ? ours : undefined;
   if (!theirs) return usable ? { step: 'write', ours: usable } : { step: 'ask' };
   if (!ours) return { step: 'take', theirs };
