@@ -1,5 +1,5 @@
 // The kinds of failed loads, in one table: what is wrong, what to do, at which step of the
-// exchange, and what clients get without a list to serve. The error, the metrics, the answers, the
+// load, and what clients get without a list to serve. The error, the metrics, the answers, the
 // status page and the doctor use it, and a test compares the documents with it.
 
 export interface FailureKind {
@@ -9,8 +9,8 @@ export interface FailureKind {
   /** The problem that clients get while there is no list to serve. */
   readonly problem:
     'provider_unavailable' | 'provider_timeout' | 'provider_invalid_answer' | 'internal_error';
-  /** The step of the exchange that fails; undefined where only what the doctor sees can tell. */
-  readonly step?: ExchangeStep;
+  /** The step of the load that fails; undefined where only what the doctor sees can tell. */
+  readonly step?: LoadStep;
 }
 
 /** What to do: a sentence, or one that a shell command completes. */
@@ -18,8 +18,8 @@ export type Action = string | { readonly text: string; readonly command: ShellCo
 
 export type ShellCommand = 'doctor' | 'accept-shrunk' | 'accept-drifted';
 
-/** The steps in the order in which an exchange takes them. */
-export const EXCHANGE_STEPS = [
+/** The steps in the order in which a load takes them. */
+export const LOAD_STEPS = [
   'token',
   'address',
   'TLS',
@@ -29,7 +29,7 @@ export const EXCHANGE_STEPS = [
   'entries',
 ] as const;
 
-export type ExchangeStep = (typeof EXCHANGE_STEPS)[number];
+export type LoadStep = (typeof LOAD_STEPS)[number];
 
 export const RETRIES =
   'The next attempt is made automatically, at the time that is shown. POST /refresh makes one now.';

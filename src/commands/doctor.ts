@@ -2,23 +2,23 @@ import type { ConfigProblem } from '../config/reader.ts';
 import { ConfigError, describeProblem, secretsOf } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { diagnose } from '../doctor/diagnosis.ts';
-import { observeExchange } from '../doctor/observe.ts';
+import { observeLoad } from '../doctor/observe.ts';
 import type { Step } from '../doctor/report.ts';
 import { tryTokenRequests } from '../doctor/token-trials.ts';
 import { trySurroundings } from '../doctor/surroundings.ts';
 import type { CommandContext } from './command-line.ts';
 
 /**
- * Makes one exchange with the provider, tries the stores and the ports, and reports each step.
+ * Makes one load from the provider, tries the stores and the ports, and reports each step.
  * @returns 0 if everything that is configured works
  */
 export const doctor = async ({ env, redaction, write }: CommandContext): Promise<number> => {
   try {
     const { config, unusableFiles } = await readConfig(env);
     for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
-    const observation = await observeExchange(config, redaction);
+    const observation = await observeLoad(config, redaction);
     const trials = await tryTokenRequests(config, observation, (changed) =>
-      observeExchange(changed, redaction),
+      observeLoad(changed, redaction),
     );
     const surroundings = await trySurroundings(config, redaction);
     const steps = [...untriedFiles(unusableFiles), ...surroundings];

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { isPlainName } from '../banks/guard/field-names.ts';
 import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
-import { EXCHANGE_STEPS, FAILURE_KINDS, RETRIES } from '../failure-kinds.ts';
+import { LOAD_STEPS, FAILURE_KINDS, RETRIES } from '../failure-kinds.ts';
 import { labelProblem } from '../provider/contract.ts';
 import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import { banksUrl } from '../provider/provider.ts';
@@ -10,19 +10,15 @@ import type { Contact, Observation } from './observe.ts';
 import { ms, percentFilled, type Step } from './report.ts';
 import type { MissingField } from './suggestions.ts';
 import { findLists, signOfPages, type Survey } from './survey.ts';
-import {
-  EXCHANGE_SYMPTOMS,
-  type ExchangeSymptom,
-  type ExchangeWords,
-} from './exchange-symptoms.ts';
+import { LOAD_SYMPTOMS, type LoadSymptom, type LoadWords } from './load-symptoms.ts';
 import { toAdvice } from './symptoms.ts';
 import { isAboutClient, tokenRefusalOf, type TokenTrials, type Trial } from './token-trials.ts';
 
-// Why an exchange failed and what to do about it: the symptom that it shows, looked up in the table
+// Why a load failed and what to do about it: the symptom that it shows, looked up in the table
 // of symptoms, or else the advice of the kind of failure. Pure, and in words of its own: of the
 // provider's text only names of fields and members are shown.
 
-/** Everything that is known about an exchange. */
+/** Everything that is known about a load. */
 export interface Evidence {
   readonly config: Config;
   readonly observation: Observation;
@@ -70,15 +66,13 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
   };
 };
 
-const ROWS = EXCHANGE_STEPS.flatMap((name) =>
-  EXCHANGE_SYMPTOMS[name].map((row) => ({ name, ...row })),
-);
+const ROWS = LOAD_STEPS.flatMap((name) => LOAD_SYMPTOMS[name].map((row) => ({ name, ...row })));
 
 const rowOf = (symptom: string) =>
   ROWS.find(({ symptoms }) => symptoms.some((known) => known === symptom));
 
 /** Whether a code is one of those in the table. */
-const isSymptom = (code: string): code is ExchangeSymptom => rowOf(code) !== undefined;
+const isSymptom = (code: string): code is LoadSymptom => rowOf(code) !== undefined;
 
 /** What everybody is told about the kind, without what concerns a running service. */
 const adviceOnKind = (kind: LoadErrorKind) => {
@@ -93,7 +87,7 @@ const adviceOnKind = (kind: LoadErrorKind) => {
 const toClause = (text: string): string =>
   text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 
-const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): ExchangeWords => {
+const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): LoadWords => {
   const { config, observation, json, location, trials } = evidence;
   const { environment, timeoutMs } = config.provider;
   const members = [findLists(json).join(' or '), signOfPages(observation.answer?.link, json)];
@@ -126,14 +120,13 @@ const symptomOf = (
   error: LoadError,
   evidence: Evidence,
   endpoint: Endpoint,
-): ExchangeSymptom | undefined =>
-  SYMPTOMS[error.kind]?.(evidence, endpoint, error.reasonCode ?? '');
+): LoadSymptom | undefined => SYMPTOMS[error.kind]?.(evidence, endpoint, error.reasonCode ?? '');
 
 type FindSymptom = (
   evidence: Evidence,
   endpoint: Endpoint,
   reasonCode: string,
-) => ExchangeSymptom | undefined;
+) => LoadSymptom | undefined;
 
 const SYMPTOMS: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   timeout: ({ config }, { contact }) => {
@@ -183,8 +176,8 @@ const SYMPTOMS: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   },
 };
 
-/** What an exchange with other settings proved. */
-const symptomOfTrial = ({ lines }: Trial): ExchangeSymptom =>
+/** What a load with other settings proved. */
+const symptomOfTrial = ({ lines }: Trial): LoadSymptom =>
   lines.some((line) => line.startsWith('PROVIDER_TOKEN_AUTH'))
     ? 'wrong authentication'
     : 'wrong format';
@@ -193,7 +186,7 @@ const symptomOfTrial = ({ lines }: Trial): ExchangeSymptom =>
 const symptomOfRefusal = (
   observation: Observation,
   reasonCode: string,
-): ExchangeSymptom | undefined => {
+): LoadSymptom | undefined => {
   const refusal = tokenRefusalOf(observation);
   const status = refusal?.status ?? 0;
   if (refusal && isAboutClient(refusal)) return 'client rejected';

@@ -1,7 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import { countRejected, valueAt } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
-import { EXCHANGE_STEPS, type ExchangeStep } from '../failure-kinds.ts';
+import { LOAD_STEPS, type LoadStep } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
 import { advise, entryHints, type Evidence } from './advice.ts';
 import type { Observation } from './observe.ts';
@@ -11,7 +11,7 @@ import { findMissing, suggestLines } from './suggestions.ts';
 import { findLists, signOfPages, surveyEntries } from './survey.ts';
 import type { TokenTrials } from './token-trials.ts';
 
-// What the exchange showed, step by step in words, up to the first failure. Pure: an observation
+// What the load showed, step by step in words, up to the first failure. Pure: an observation
 // in, a report out.
 
 /**
@@ -26,13 +26,13 @@ export const diagnose = (
   trials: TokenTrials,
 ) => {
   const { outcome } = observation;
-  const exchange = explain(config, observation, trials);
+  const load = explain(config, observation, trials);
   const { working } = trials;
   const corrected = working && explain(working.config, working.observation, NO_TRIALS);
   const clock = describeClock(observation);
   const steps: Step[] = [
     toStep('configuration', describeConfiguration(config)),
-    ...exchange.steps,
+    ...load.steps,
     ...(clock ? [toStep('clock', clock)] : []),
     ...surroundings,
   ];
@@ -42,7 +42,7 @@ export const diagnose = (
     ...(working && corrected
       ? ['', `With ${working.lines.join(' and ')}:`, ...corrected.steps.flatMap(renderStep)]
       : []),
-    ...(corrected ?? exchange).proposal,
+    ...(corrected ?? load).proposal,
     '',
     ...describeOutcome(outcome, failed),
     '',
@@ -52,7 +52,7 @@ export const diagnose = (
 
 const NO_TRIALS: TokenTrials = { tried: [], working: undefined };
 
-/** The steps of one exchange, and the lines about the provider's fields. */
+/** The steps of one load, and the lines about the provider's fields. */
 const explain = (config: Config, observation: Observation, trials: TokenTrials) => {
   const { answer, outcome } = observation;
   const { fields: published, listPath } = config.banks;
@@ -62,8 +62,8 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
   const missing = survey.entries > 0 ? findMissing(published, survey) : [];
   const evidence: Evidence = { config, observation, json, location, survey, missing, trials };
   const failure = outcome instanceof LoadError ? advise(outcome, evidence) : undefined;
-  const failedAt = EXCHANGE_STEPS.findIndex((name) => name === failure?.name);
-  const before = failure ? EXCHANGE_STEPS.slice(0, failedAt) : EXCHANGE_STEPS;
+  const failedAt = LOAD_STEPS.findIndex((name) => name === failure?.name);
+  const before = failure ? LOAD_STEPS.slice(0, failedAt) : LOAD_STEPS;
   // An unexpected error may have come at any step.
   const isUnexpected = outcome instanceof LoadError && outcome.kind === 'internal';
   const passed = isUnexpected ? stepsSeen(observation) : before;
@@ -86,7 +86,7 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
 };
 
 /** The steps that were seen to be passed. */
-const stepsSeen = ({ contacts, answer }: Observation): readonly ExchangeStep[] => {
+const stepsSeen = ({ contacts, answer }: Observation): readonly LoadStep[] => {
   const contact = contacts['the provider'];
   // The provider is asked only once there is a token.
   if (!contact) return [];
@@ -159,7 +159,7 @@ const describeClock = ({ contacts }: Observation): Description | undefined => {
 /** Less leaves too little time to get a new one. */
 const MIN_CERTIFICATE_DAYS = 14;
 
-const DESCRIBE: Readonly<Record<ExchangeStep, (evidence: Evidence) => Description>> = {
+const DESCRIBE: Readonly<Record<LoadStep, (evidence: Evidence) => Description>> = {
   token: ({ config, observation: { contacts } }) => {
     const { token: source } = config.provider;
     if (source.kind === 'client-credentials')

@@ -14,12 +14,12 @@ import { headerOf, type ProviderAnswer } from '../provider/answer.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { readVersion } from '../version.ts';
 
-// One exchange with the provider, made by the service's own core: its token, its connection, its
+// One load from the provider, made by the service's own core: its token, its connection, its
 // contract, its list with its deadline and guard. The doctor only observes, so what it sees is what
 // the service would get.
 
 /**
- * What was seen of the last request to one endpoint. Times count from the start of the exchange.
+ * What was seen of the last request to one endpoint. Times count from the start of the load.
  */
 export interface Contact {
   connection?: {
@@ -40,10 +40,10 @@ export interface Contact {
   };
 }
 
-export type Observation = Awaited<ReturnType<typeof observeExchange>>;
+export type Observation = Awaited<ReturnType<typeof observeLoad>>;
 
-/** Makes the exchange. Never rejects: a failure is the outcome. */
-export const observeExchange = async (config: Config, { addSecret, findEcho }: Redaction) => {
+/** Makes the load. Never rejects: a failure is the outcome. */
+export const observeLoad = async (config: Config, { addSecret, findEcho }: Redaction) => {
   const startedAtMs = performance.now();
   const elapsedMs = (): number => performance.now() - startedAtMs;
   /** Without an endpoint that was not asked: the provider is asked only once there is a token. */

@@ -6,10 +6,10 @@ import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import type { Observation } from './observe.ts';
 
 // Other ways to ask the token endpoint, after it has refused the configured one: at most one
-// exchange for each. None is made unless the refusal is about the format or the client's
+// load for each. None is made unless the refusal is about the format or the client's
 // authentication.
 
-/** An exchange with other settings. */
+/** A load with other settings. */
 export interface Trial {
   /** What differs, as lines of the configuration. */
   readonly lines: readonly string[];
@@ -33,7 +33,7 @@ interface Refusal {
 
 type Settings = Pick<ClientCredentials, 'auth' | 'format'>;
 
-/** @param observe makes one exchange */
+/** @param observe makes one load */
 export const tryTokenRequests = async (
   config: Config,
   first: Observation,
@@ -79,7 +79,7 @@ export const tryTokenRequests = async (
   return { tried, working };
 };
 
-/** The token endpoint's refusal, if that is what the exchange ended with. */
+/** The token endpoint's refusal, if that is what the load ended with. */
 export const tokenRefusalOf = ({ outcome, contacts }: Observation): Refusal | undefined => {
   const status = contacts['the token endpoint']?.head?.status;
   if (!(outcome instanceof LoadError) || outcome.kind !== 'no_token' || status === undefined)

@@ -34,21 +34,21 @@ export const createAccessToken = (source: TokenSource, options: TokenOptions): A
     : createClientCredentials(source, options);
 
 /**
- * Runs `exchange` with a token. A 401 gets one newer token and one retry, never more: a provider
+ * Runs `request` with a token. A 401 gets one newer token and one retry, never more: a provider
  * that rejects whatever it issues must not be asked in a loop. Every other answer is returned as it
  * is, 403 included: that token was recognised, and a new one has the same rights.
  * @throws {LoadError} `unauthorized`, naming the variable to check, or what the token or the
- *   exchange throws
+ *   request throws
  */
 export const withToken = async (
   accessToken: AccessToken,
-  exchange: (token: string) => Promise<ProviderAnswer>,
+  request: (token: string) => Promise<ProviderAnswer>,
 ): Promise<ProviderAnswer> => {
   const token = await accessToken.current();
-  const answer = await exchange(token);
+  const answer = await request(token);
   if (answer.status !== 401) return answer;
   const newer = await accessToken.newerThan(token);
-  const retried = newer === undefined ? answer : await exchange(newer);
+  const retried = newer === undefined ? answer : await request(newer);
   if (retried.status !== 401) return retried;
   throw new LoadError(
     'unauthorized',

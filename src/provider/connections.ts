@@ -108,7 +108,7 @@ interface Route {
   readonly proxyInUse: () => ProxyVariable | undefined;
 }
 
-/** For both ways. One deadline covers the whole exchange, and undici needs none of its own. */
+/** For both ways. One deadline covers the whole load, and undici needs none of its own. */
 const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 };
 
 /** @param variable holds the address of the proxy, if there is one */

@@ -18,7 +18,7 @@ import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
-// The doctor against the emulator, for each way in which an exchange can fail.
+// The doctor against the emulator, for each way in which a load can fail.
 
 const TOKEN = 'emulator-access-token';
 const ALL_STEPS = [

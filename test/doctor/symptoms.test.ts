@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { diagnose } from '../../src/doctor/diagnosis.ts';
-import { EXCHANGE_SYMPTOMS } from '../../src/doctor/exchange-symptoms.ts';
+import { LOAD_SYMPTOMS } from '../../src/doctor/load-symptoms.ts';
 import type { Observation } from '../../src/doctor/observe.ts';
 import {
   PORT_SYMPTOMS,
@@ -60,7 +60,7 @@ test.each<
   ],
   [
     'the address of the provider',
-    EXCHANGE_SYMPTOMS.address,
+    LOAD_SYMPTOMS.address,
     {
       'ENOTFOUND EAI_AGAIN': /DNS knows no host/,
       ECONNREFUSED: /nothing listens at/,
@@ -69,7 +69,7 @@ test.each<
   ],
   [
     'the certificate of the provider',
-    EXCHANGE_SYMPTOMS.TLS,
+    LOAD_SYMPTOMS.TLS,
     {
       'CERT_HAS_EXPIRED CERT_NOT_YET_VALID': /has expired or is not valid yet/,
       ERR_TLS_CERT_ALTNAME_INVALID: /for another name/,
@@ -80,7 +80,7 @@ test.each<
   ],
   [
     'the token',
-    EXCHANGE_SYMPTOMS.token,
+    LOAD_SYMPTOMS.token,
     {
       'invalid_grant unauthorized_client': /which may not use the client-credentials grant/,
       unsupported_grant_type: /does not offer the client-credentials grant/,

@@ -22,7 +22,7 @@ const SECRETS = new Map(
   ].map((text) => [text, text]),
 );
 
-/** Steps that do not concern the exchange. */
+/** Steps that do not concern the load. */
 const SURROUNDINGS = ['clock', 'redis', 'snapshot', 'port', 'management'];
 
 /** For a sandbox and with free ports unless `env` says otherwise. */
@@ -32,7 +32,7 @@ export const runDoctor = async (env: Environment) => {
   return {
     status,
     text,
-    /** The names of the steps of the exchange with this result, in their order. */
+    /** The names of the steps of the load with this result, in their order. */
     steps: (result: 'ok' | 'note' | 'ok|note' | 'FAIL'): string[] =>
       [...text.matchAll(new RegExp(`^(?:${result}) +(\\S+)`, 'gm'))]
         .map(([, name = '']) => name)

@@ -1,11 +1,11 @@
-import type { ExchangeStep } from '../failure-kinds.ts';
+import type { LoadStep } from '../failure-kinds.ts';
 import type { Symptoms } from './symptoms.ts';
 import { TOKEN_SYMPTOMS, type TokenWords } from './token-symptoms.ts';
 
-// What the doctor can tell from a symptom of the exchange, by the step at which it is seen.
+// What the doctor can tell from a symptom of the load, by the step at which it is seen.
 
 /** What stands in the texts. */
-export interface ExchangeWords extends TokenWords {
+export interface LoadWords extends TokenWords {
   /** Without the port. */
   readonly hostname: string;
   /** The variable with the address. */
@@ -29,7 +29,7 @@ export interface ExchangeWords extends TokenWords {
   readonly hints: string;
 }
 
-export const EXCHANGE_SYMPTOMS = {
+export const LOAD_SYMPTOMS = {
   token: TOKEN_SYMPTOMS,
   address: [
     {
@@ -278,7 +278,7 @@ export const EXCHANGE_SYMPTOMS = {
       next: 'set BANK_FIELDS and BANK_REQUIRED_FIELDS to fields that the table below shows as filled',
     },
   ],
-} as const satisfies Readonly<Record<ExchangeStep, Symptoms<ExchangeWords>>>;
+} as const satisfies Readonly<Record<LoadStep, Symptoms<LoadWords>>>;
 
 /** What the table has a row for. */
-export type ExchangeSymptom = (typeof EXCHANGE_SYMPTOMS)[ExchangeStep][number]['symptoms'][number];
+export type LoadSymptom = (typeof LOAD_SYMPTOMS)[LoadStep][number]['symptoms'][number];
