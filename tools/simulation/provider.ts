@@ -37,7 +37,7 @@ interface Behaviour {
   readonly entries?: (entries: readonly object[]) => readonly unknown[];
   readonly body?: string;
   /** How many entries are rejected, by reason, of those of a usable list. */
-  readonly rejected?: (size: number) => Readonly<Record<string, number>>;
+  readonly rejected?: (size: number, fields: Fields) => Readonly<Record<string, number>>;
   /** What becomes of the answer where it does not arrive whole. */
   readonly course?: 'refuse' | 'never' | 'stall' | 'cut';
 }
@@ -50,7 +50,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const UNUSABLE = [
   { not_an_object: null },
   { not_an_object: [] },
-  { required_field: { code: ' ', name: 'no code' } },
+  { blank: { code: ' ', name: ' ' } },
   { object_value: { code: '700', name: { of: 'an object' } } },
   { altered_number: { code: 2 ** 53 } },
 ];
@@ -63,10 +63,16 @@ export const BEHAVIOURS = {
   'some-unusable': {
     entries: (entries) =>
       entries.length < 20 ? entries : [...unusable.slice(1), ...entries, entries.at(-1)],
-    rejected: (size): Readonly<Record<string, number>> =>
+    rejected: (size, fields): Readonly<Record<string, number>> =>
       size < 20
         ? {}
-        : { not_an_object: 1, required_field: 1, object_value: 1, altered_number: 1, duplicate: 1 },
+        : {
+            not_an_object: 1,
+            [fields === 'code,name' ? 'nothing_published' : 'required_field']: 1,
+            object_value: 1,
+            altered_number: 1,
+            duplicate: 1,
+          },
   },
   'next-page': { headers: { ...JSON_TYPE, link: '<?page=2>; rel="next"' } },
   refuse: { kind: 'unreachable', course: 'refuse' },
@@ -182,7 +188,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
       later(lag(), 'is asked', () => {
         if (trend) shape = toShape({ ...shape, ...LIST_CHANGES[trend](shape) });
         const { name, retryAfterS } =
-          behaviours.get(life.process.index) ?? behaviours.get('all') ?? STEADY;
+          behaviours.get(life.process.index) ?? behaviours.get('all') ?? steady(call.number);
         const behaviour: Behaviour = BEHAVIOURS[name];
         const { status = 200, headers = JSON_TYPE, course = 'whole' } = behaviour;
         const kind = behaviour.kind ?? (shape.size < MIN_BANKS ? 'too_few' : undefined);
@@ -214,7 +220,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
             if (!kind && !signal.aborted) {
               record(call, sent, entries);
               call.hasNextPage = name === 'next-page';
-              call.rejected = behaviour.rejected?.(sent.size) ?? {};
+              call.rejected = behaviour.rejected?.(sent.size, call.process.fields) ?? {};
             }
             stream.push(bytes.subarray(bytes.length >> 1));
             stream.push(null);
@@ -259,7 +265,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
       trend = isTrend ? change : undefined;
     },
     /** The list stays as it is. */
-    steady: (): void => void (trend = undefined),
+    holdStill: (): void => void (trend = undefined),
     /** @param isDeafToo whether a call that its replica has given up goes on */
     slow: (ms: number, isDeafToo: boolean): void => {
       slowMs = ms;
@@ -268,7 +274,11 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
   };
 };
 
-const STEADY = { name: 'healthy', retryAfterS: undefined } as const;
+/** A provider that works: not all that it sends is right. */
+const steady = (number: number): { name: BehaviourName; retryAfterS: undefined } => ({
+  name: (['healthy', 'some-unusable', 'healthy', 'next-page'] as const)[number % 4] ?? 'healthy',
+  retryAfterS: undefined,
+});
 
 /** Resolves like undici's dump(), at the body's end whatever it is. */
 const dumped = (body: Readable): Promise<void> =>

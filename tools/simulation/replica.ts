@@ -64,7 +64,7 @@ const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
     PROVIDER_MAX_BODY: '64kb',
     BANK_FIELDS: fields,
-    BANK_REQUIRED_FIELDS: 'code',
+    ...(fields !== 'code,name' && { BANK_REQUIRED_FIELDS: 'code' }),
     ...(setup.isInside && { BANK_LIST: 'data.banks' }),
     GUARD_MIN_BANKS: String(MIN_BANKS),
     CACHE_TTL: `${ttlMs}ms`,

@@ -349,7 +349,7 @@ export const run = async (
       if (trouble.kind !== 'clock') trouble.untilMs = Math.min(trouble.untilMs, world.nowMs());
     for (const who of ['all', ...machines.keys()] as const) provider.behave(who, 'healthy');
     provider.slow(0, false);
-    provider.steady();
+    provider.holdStill();
     redis.heal();
     record('redis', 'all');
     if (setup.remains) {

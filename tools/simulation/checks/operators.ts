@@ -239,8 +239,10 @@ export const aRefusalHasAReason: Check = function* (timeline) {
     const { kind } = event.error;
     const list = callOf(timeline, report)?.list;
     if (kind !== 'shrunk' && kind !== 'drifted') continue;
-    if (!list || !timeline.mayGuardRefuse(process, list, atMs))
-      yield [atMs, process, `refuses ${nameOf(list)} as ${kind}`];
+    const isSize =
+      kind === 'drifted' || event.error.message.includes(` to ${list?.shape.size} entr`);
+    if (!list || !isSize || !timeline.mayGuardRefuse(process, list, atMs))
+      yield [atMs, process, `refuses ${nameOf(list)}: ${event.error.message}`];
   }
 };
 
