@@ -23,7 +23,10 @@ export interface StoredLease extends Lease {
 /** A new lease of this replica, or one of another replica with a new failure. */
 export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> & Partial<Pick<StoredLease, 'id' | 'owner'>>;
 
-/** By then the next attempt has been claimed, and that lease has the failure. */
+/**
+ * How long a failure is still told once its lease is over. Later the lease of the next attempt has
+ * told it.
+ */
 const NEXT_CLAIM_MS = 10_000;
 
 /** Nobody has the lease. */

@@ -167,8 +167,8 @@ const createClaims = (fleet: Pick<Fleet, 'claim'>) => {
       overtaken = 0;
     },
     /**
-     * Whether the lease was claimed, or claims are overtaken again and again while nobody has it:
-     * what is written then is no lease.
+     * Whether to load: the lease was claimed; or each claim finds that something else was written
+     * meanwhile, but never a lease, so that waiting for its owner would have no end.
      */
     mayLoad: async (): Promise<boolean> => {
       if (await fleet.claim()) return true;
