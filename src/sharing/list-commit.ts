@@ -75,7 +75,7 @@ export const createListCommit = (options: ListCommitOptions) => {
   ): Promise<boolean> => {
     /* oxlint-disable no-await-in-loop -- one write after the other */
     for (let attempt = 0; cache.get()?.id === previous?.id; attempt += 1) {
-      // Where somebody changes the head again and again, and writes no list, that delays no request.
+      // Where somebody changes the head again and again, and writes no list, no request waits.
       if (attempt === MAX_ATTEMPTS || !isWrittenFirst())
         return takeThenWrite(list, previous, isForOperator);
       if (await inTurn(() => writeThenTake(list, previous))) return true;

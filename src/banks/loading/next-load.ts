@@ -78,7 +78,7 @@ export const createNextLoad = (options: NextLoadOptions) => {
   const isOutdated = ({ listId }: SharedFailure): boolean =>
     cache.state() === 'fresh' && listId !== cache.get()?.id;
 
-  /** Another replica's failure counts as one of this replica: the next load waits as theirs does. */
+  /** Another replica's failure counts as one of this replica: the next load waits as it does. */
   const adoptFailure = (
     { attempts, failingForMs }: SharedFailure,
     { heldUntilMs }: Lease,

@@ -43,6 +43,6 @@ export const retryAfterMs = (askedForMs: number, ttlMs: number, servableForMs: n
 export const longestWaitMs = (servableForMs: number): number =>
   Math.max(untilExpiredMs(servableForMs), LONGEST_RETRY_MS);
 
-/** Milliseconds until nothing may be served any more. A list is served to the end of its last one. */
+/** Milliseconds until nothing may be served any more. In its last one a list still may be. */
 export const untilExpiredMs = (servableForMs: number): number =>
   servableForMs > 0 ? servableForMs + 1 : 0;
