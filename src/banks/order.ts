@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { MonotonicMs } from '../clock.ts';
 
 // Which of two lists is kept: the cached one, or the one that the shared store has?
-// Pure, but for the name of a new series. The order is the one in which the store took the lists; no
-// wall clock has a part in it.
+// Pure, but for the name of a new series. The order is the one in which the store took the lists;
+// no wall clock has a part in it.
 
 /** How far a series of lists in the store got. */
 export interface SeriesVersion {
