@@ -202,13 +202,7 @@ export const theNextLoadIsTold: Check = function* (timeline) {
       );
       if (!fleet || fleet.length > readings.length || isBusy) continue;
       const next = calls.find(({ askedAtMs }) => askedAtMs > atMs);
-      // Not all have heard of a Retry-After that came while a list was loaded.
-      const isLeftAlone =
-        timeline.hasRedis &&
-        calls.some(
-          ({ endedAtMs, retryAfterMs = 0 }) => endedAtMs < atMs && endedAtMs + retryAfterMs > atMs,
-        );
-      if (next?.isForced || isLeftAlone) continue;
+      if (next?.isForced) continue;
       const nextMs = next?.askedAtMs ?? Infinity;
       if (nextMs < dueMs - early || nextMs > dueMs + late)
         yield [atMs, process, `tells a load in ${told} ms, and it is made after ${nextMs - atMs}`];
@@ -346,6 +340,9 @@ export const storesWork: Check = function* (timeline) {
       if (event.type !== 'store-failed') continue;
       const kinds = event.store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
       const sinceMs = atMs <= process.readyAtMs ? 0 : atMs - SETTLED_MS;
+      // A list that was spoilt is found when somebody reads it, however late.
+      const mayBeSpoilt = timeline.troubled(['silent redis'], 'all', 0, atMs);
+      if (mayBeSpoilt && event.reason.endsWith('ignored')) continue;
       if (!timeline.troubled([...kinds, 'sleep'], process.index, sinceMs, atMs))
         yield [atMs, process, `says that ${event.store} ${event.reason}`];
     }
