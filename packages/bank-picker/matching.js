@@ -44,12 +44,8 @@ const BEST_KNOWN = 20;
 
 export const isNumber = (/** @type {string} */ word) => /^\d+$/.test(word);
 
-const ROWS = new Map(BRANDS.map(([ispb, ...names], fame) => [ispb, { names, fame }]));
-
-/** @type {Map<string, [text: string, until: number][]>} */
-const FORMER = new Map();
-for (const [ispb, text, until] of FORMER_NAMES)
-  FORMER.set(ispb, [...(FORMER.get(ispb) ?? []), [text, until]]);
+const ROWS = new Map(BRANDS.map(([ispb, names], fame) => [ispb, { names, fame }]));
+const FORMER = new Map(FORMER_NAMES);
 
 /** @returns {Candidate} */
 export const toCandidate = (/** @type {Bank} */ bank) => {
@@ -58,8 +54,8 @@ export const toCandidate = (/** @type {Bank} */ bank) => {
   const names = [{ text: bank.name, kind: 'list', until: 0 }];
   if (brand) names.push({ text: brand, kind: 'brand', until: 0 });
   for (const text of aliases) names.push({ text, kind: 'alias', until: 0 });
-  for (const [text, until] of FORMER.get(bank.id) ?? [])
-    names.push({ text, kind: 'former', until });
+  for (const name of FORMER.get(bank.id) ?? [])
+    names.push({ text: name.slice(0, -5), kind: 'former', until: Number(name.slice(-4)) });
   return { bank, names, fame };
 };
 

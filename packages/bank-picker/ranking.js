@@ -12,7 +12,7 @@ import * as TIER from './tiers.js';
  * @property {readonly Matches[]} optional
  * @property {readonly Matches[]} kinds those of the optional ones that say what the bank is
  * @typedef {object} Ranking
- * @property {readonly number[]} keys one for each hit: the lowest is the best; see `keyOf`
+ * @property {readonly number[]} order which candidates are hits, the best one first
  * @property {Uint8Array} tiers by candidate, of the hits
  * @property {Uint8Array} formers by candidate: 1 where a name that the bank no longer has was found
  */
@@ -52,12 +52,26 @@ const keyOf = (at, rankClass, begins, candidates) => {
   return (rankClass * PLACES + (begins ? first : then)) * candidates.length + at;
 };
 
-const candidateAt = (/** @type {number} */ key, /** @type {readonly Candidate[]} */ candidates) =>
-  key % candidates.length;
+/**
+ * Which candidates these keys are of, the best one first.
+ * @param {readonly number[]} keys
+ * @param {readonly Candidate[]} candidates
+ */
+const inOrder = (keys, { length }) =>
+  Array.from(Float64Array.from(keys).toSorted(), (key) => key % length);
+
+/**
+ * Whether the name of a candidate that matched is one that the bank no longer has.
+ * @param {Pick<Matches, 'names'>} matches
+ * @param {number} at
+ * @param {readonly Candidate[]} candidates
+ */
+const hasFormerName = ({ names }, at, candidates) =>
+  candidates[at]?.names[names[at] ?? 0]?.kind === 'former';
 
 /** @returns {Ranking} */
 const noHits = (/** @type {number} */ candidates) => ({
-  keys: [],
+  order: [],
   tiers: new Uint8Array(candidates).fill(TIER.none),
   formers: new Uint8Array(candidates),
 });
@@ -76,14 +90,13 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
   for (let at = 0; at < candidates.length; at += 1) {
     let [tier, matched, begins] = [0, 0, 0];
     let isFormer = false;
-    const names = candidates[at]?.names ?? [];
     for (const table of needed) {
       const own = table.tiers[at] ?? TIER.none;
       // One of several words is no whole name.
       tier = Math.max(tier, needed.length > 1 ? Math.max(TIER.word, own) : own);
       if (own === TIER.none) continue;
       matched += 1;
-      isFormer ||= names[table.names[at] ?? 0]?.kind === 'former';
+      isFormer ||= hasFormerName(table, at, candidates);
       begins ||= table.begins[at] ?? 0;
     }
     // It is of another kind than the query says.
@@ -94,7 +107,7 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
       const own = table.tiers[at] ?? TIER.none;
       if (own >= tier) continue;
       tier = own;
-      isFormer = names[table.names[at] ?? 0]?.kind === 'former';
+      isFormer = hasFormerName(table, at, candidates);
       begins = table.begins[at] ?? 0;
     }
     if (tier === TIER.none) continue;
@@ -111,9 +124,10 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
     ranking.tiers[at] = tier;
     ranking.formers[at] = Number(isFormer);
   }
-  const isWithoutError = (/** @type {number} */ key) =>
-    (ranking.tiers[candidateAt(key, candidates)] ?? TIER.none) < TIER.sound;
-  return { ...ranking, keys: best < TIER.sound ? keys.filter(isWithoutError) : keys };
+  const order = inOrder(keys, candidates);
+  const isWithoutError = (/** @type {number} */ at) =>
+    (ranking.tiers[at] ?? TIER.none) < TIER.sound;
+  return { ...ranking, order: best < TIER.sound ? order.filter(isWithoutError) : order };
 };
 
 /**
@@ -126,16 +140,16 @@ export const rankParts = (needed, candidates) => {
   const scores = new Float64Array(candidates.length);
   let most = 0;
   let hasUnknown = false;
-  for (const [index, { tiers, names, count }] of needed.entries()) {
-    const rarity = Math.min(MOST_RARITY, Math.max(1, Math.log2(candidates.length / count)));
+  for (const [index, table] of needed.entries()) {
+    const rarity = Math.min(MOST_RARITY, Math.max(1, Math.log2(candidates.length / table.count)));
     const weight = rarity * (index === 0 ? FIRST_WORD : 1);
     most += weight;
-    hasUnknown ||= count === 0;
+    hasUnknown ||= table.count === 0;
     for (let at = 0; at < candidates.length; at += 1) {
-      const tier = tiers[at] ?? TIER.none;
+      const tier = table.tiers[at] ?? TIER.none;
       if (tier > TIER.errorInStart) continue;
-      const isFormer = candidates[at]?.names[names[at] ?? 0]?.kind === 'former';
-      scores[at] = (scores[at] ?? 0) + weight * (isFormer ? 0.8 : 1) * qualityOf(tier);
+      const share = hasFormerName(table, at, candidates) ? 0.8 : 1;
+      scores[at] = (scores[at] ?? 0) + weight * share * qualityOf(tier);
     }
   }
   const best = scores.reduce((highest, score) => Math.max(highest, score), 0);
@@ -148,7 +162,7 @@ export const rankParts = (needed, candidates) => {
     const rankClass = PARTS + Math.round(MOST_PARTS * (1 - score / best));
     keys.push(keyOf(at, rankClass, false, candidates));
   }
-  return { ...none, keys };
+  return { ...none, order: inOrder(keys, candidates) };
 };
 
 /** What a word says that matches in this tier. */
@@ -157,14 +171,6 @@ const qualityOf = (/** @type {number} */ tier) => {
   if (tier < TIER.start) return 1;
   return tier < TIER.sound ? 0.8 : 0.6;
 };
-
-/**
- * Which candidates are hits, the best one first.
- * @param {Ranking} ranking
- * @param {readonly Candidate[]} candidates
- */
-export const inOrder = ({ keys }, candidates) =>
-  Array.from(Float64Array.from(keys).toSorted(), (key) => candidateAt(key, candidates));
 
 /** Whether it is in the table of brands. */
 const isBrand = (/** @type {Candidate | undefined} */ candidate) =>
@@ -178,7 +184,7 @@ const isBrand = (/** @type {Candidate | undefined} */ candidate) =>
  */
 export const brandsOf = (ranking, candidates) => ({
   ...ranking,
-  keys: ranking.keys.filter((key) => isBrand(candidates[candidateAt(key, candidates)])),
+  order: ranking.order.filter((at) => isBrand(candidates[at])),
 });
 
 /** Whether a hit has all words without an error, in a name that the bank has today. */
@@ -188,10 +194,10 @@ export const isRegular = (/** @type {Ranking} */ { tiers, formers }, /** @type {
 /**
  * Whether the first hit is what the query names: it alone, or it as the well-known one.
  * @param {Ranking} ranking
- * @param {readonly number[]} order
  * @param {readonly Candidate[]} candidates
  */
-export const isFirstNamed = (ranking, [first = -1, second = -1], candidates) => {
+export const isFirstNamed = (ranking, candidates) => {
+  const [first = -1, second = -1] = ranking.order;
   const isWhole = (/** @type {number} */ at) =>
     ranking.tiers[at] === TIER.whole && isRegular(ranking, at);
   return isWhole(first) && (isBrand(candidates[first]) || !isWhole(second));

@@ -1,7 +1,7 @@
 import { BRANDS, POPULAR } from './brands.js';
 import { explain } from './marks.js';
 import { findExactly, findLoosely, toCandidate, vocabularyOf } from './matching.js';
-import { brandsOf, inOrder, isFirstNamed, isRegular, rankParts, rankWhole } from './ranking.js';
+import { brandsOf, isFirstNamed, isRegular, rankParts, rankWhole } from './ranking.js';
 import { queryWords } from './spelling.js';
 import * as TIER from './tiers.js';
 import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
@@ -144,7 +144,7 @@ export const createSearch = (banks) => {
  * @property {Ranking} ranking
  */
 
-const isNothing = (/** @type {Found} */ { ranking }) => ranking.keys.length === 0;
+const isNothing = (/** @type {Found} */ { ranking }) => ranking.order.length === 0;
 
 /**
  * @param {Found} found
@@ -152,12 +152,11 @@ const isNothing = (/** @type {Found} */ { ranking }) => ranking.keys.length === 
  * @param {readonly string[]} words
  */
 const toHits = ({ tables, ranking }, candidates, words) => {
-  const order = inOrder(ranking, candidates);
   /** @returns {Kind} */
   const kindOf = (/** @type {number} */ at) => (isRegular(ranking, at) ? 'found' : 'guessed');
   /** @type {Hit[]} */
   const hits = [];
-  for (const at of order) {
+  for (const at of ranking.order) {
     const candidate = candidates[at];
     if (!candidate) continue;
     hits.push({
@@ -167,7 +166,7 @@ const toHits = ({ tables, ranking }, candidates, words) => {
     });
   }
   const [first] = hits;
-  if (first && isFirstNamed(ranking, order, candidates)) hits[0] = { ...first, kind: 'named' };
+  if (first && isFirstNamed(ranking, candidates)) hits[0] = { ...first, kind: 'named' };
   return hits;
 };
 

@@ -23,6 +23,7 @@ const CSS = `
   font-family: var(--bank-picker-font-family, inherit);
   font-size: var(--bank-picker-font-size, max(16px, 1em));
   line-height: 1.5;
+  font-variant-numeric: tabular-nums;
   -webkit-text-size-adjust: 100%;
   --surface: var(--bank-picker-surface, light-dark(#fff, #15201d));
   --raised: var(--bank-picker-popup-surface, light-dark(#fff, #1b2925));
@@ -85,6 +86,22 @@ svg {
   stroke-width: 1.75;
   stroke-linecap: round;
   stroke-linejoin: round;
+}
+
+.count,
+.heading,
+.numbers {
+  color: var(--muted);
+  font-size: 0.8125em;
+}
+
+.brand + bdi,
+.until,
+.none span,
+.help,
+.note {
+  color: var(--muted);
+  font-size: 0.875em;
 }
 
 label {
@@ -191,8 +208,6 @@ input::placeholder {
   position: fixed;
   inset: auto;
   flex-direction: column;
-  width: auto;
-  height: auto;
   margin: 0;
   padding: 0;
   overflow: hidden;
@@ -211,8 +226,6 @@ input::placeholder {
 .count {
   flex: none;
   padding: 0.75em 1.4em 0.25em;
-  color: var(--muted);
-  font-size: 0.8125em;
 }
 
 .list {
@@ -227,8 +240,6 @@ input::placeholder {
 
 .heading {
   padding: 0.5em 0.9em 0.25em;
-  color: var(--muted);
-  font-size: 0.8125em;
   font-weight: 600;
 }
 
@@ -307,8 +318,6 @@ input::placeholder {
 
 .brand + bdi,
 .until {
-  color: var(--muted);
-  font-size: 0.875em;
   font-weight: 400;
 }
 
@@ -326,9 +335,6 @@ input::placeholder {
 .numbers {
   display: flex;
   gap: 0.75em;
-  color: var(--muted);
-  font-size: 0.8125em;
-  font-variant-numeric: tabular-nums;
 }
 
 .code {
@@ -369,11 +375,6 @@ mark {
   padding: 1em 1.125em;
 }
 
-.none span {
-  color: var(--muted);
-  font-size: 0.875em;
-}
-
 .skeleton {
   display: grid;
   gap: 1.25em;
@@ -392,16 +393,9 @@ mark {
   width: 42%;
 }
 
-.help,
-.note {
-  color: var(--muted);
-  font-size: 0.875em;
-}
-
 .note {
   min-height: 1.5em;
   margin-top: 0.375em;
-  font-variant-numeric: tabular-nums;
 }
 
 .help,
@@ -411,11 +405,13 @@ mark {
   contain: inline-size;
 }
 
-.note.vanished {
+.note.vanished,
+.outdated {
   color: var(--warning);
 }
 
-.note.wrong {
+.note.wrong,
+.failure strong {
   color: var(--danger);
   font-weight: 600;
 }
@@ -424,20 +420,10 @@ mark {
   display: none;
 }
 
-.outdated {
-  margin-top: 0.375em;
-  color: var(--warning);
-  font-size: 0.875em;
-}
-
+.outdated,
 .failure {
   margin-top: 0.375em;
   font-size: 0.875em;
-}
-
-.failure strong {
-  color: var(--danger);
-  font-weight: 600;
 }
 
 .actions {
@@ -476,7 +462,6 @@ mark {
 .wait,
 .reference {
   color: var(--muted);
-  font-variant-numeric: tabular-nums;
 }
 
 .reference {
