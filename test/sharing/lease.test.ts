@@ -10,6 +10,7 @@ import {
   openRig,
   plannedInMs,
   startLoadedRig,
+  startRig,
   stopAtOnce,
   type Rig,
   type RigOptions,
@@ -114,10 +115,10 @@ describeWithRedis('with a real Redis', () => {
     async (ttl, minutes) => {
       const env = { CACHE_TTL: ttl };
       const answer = holdBack(200, makeBanks(3));
-      const one = await openRig(optionsOf({ env }));
+      const one = await startRig(optionsOf({ env }));
       await eventually(answer.isAsked);
       await provider.behave('rate-limited', { retryAfter: '600' });
-      const two = await openRig(optionsOf({ env }));
+      const two = await startRig(optionsOf({ env }));
       expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
       clock.skip(1);
       answer.send();
