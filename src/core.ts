@@ -245,7 +245,6 @@ const createFleet = ({ config, saving, keeper, retryAfter, secrets, options }: F
     unsharedFailures:
       provider.token.kind === 'client-credentials' ? ['internal'] : ['internal', 'no_token'],
     clock,
-    ioClock,
     report,
   });
 };

@@ -3,7 +3,6 @@ import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { chooseList, isSameVersion, isInStore, nextVersion } from '../banks/order.ts';
 import { describeStoreFailure, type StoreReport } from './list-store.ts';
-import type { ListRewrite } from './list-rewrite.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
 
@@ -13,7 +12,6 @@ import type { SharedLease } from './shared-lease.ts';
 export interface ListExchangeOptions {
   readonly store: RedisStore;
   readonly lease: Pick<SharedLease, 'end'>;
-  readonly rewrite: ListRewrite;
   readonly keeper: ListKeeper;
   readonly report: StoreReport;
 }
@@ -30,7 +28,7 @@ const DONE: Outcome = { again: false };
 const AGAIN: Outcome = { again: true };
 
 export const createListExchange = (options: ListExchangeOptions) => {
-  const { store, lease, rewrite, keeper, report } = options;
+  const { store, lease, keeper, report } = options;
   const { cache } = keeper;
   /** Redis has been looked at before: that it is empty is worth one line. */
   let isKnown = false;
@@ -90,7 +88,6 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
     // Another replica may have written a newer one since the look, which is as good.
     const { theirs, problem } = await readTheirs(store.readList);
-    if (theirs) rewrite.end();
     isKnown = true;
     // The cached list as it is to be compared, and written: theirs may confirm its decisions.
     const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
@@ -108,10 +105,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
         const { again } = await writeOurs(next.ours, theirs);
         return { again, problem };
       }
-      case 'ask':
-        return { again: await rewrite.ask(head), problem };
       case 'leave':
-        return DONE;
+        return { again: false, problem };
     }
   };
 
@@ -139,9 +134,7 @@ type ListStep =
   | { readonly step: 'take'; readonly theirs: StoredList }
   /** Over theirs, whether that can be read or not. */
   | { readonly step: 'write'; readonly ours: CachedList }
-  /** Theirs cannot be read, and there is nothing to serve: another replica may have the list. */
-  | { readonly step: 'ask' }
-  /** Both are too old to be served: a load will bring another one. */
+  /** Neither can be served: a load will bring another one. */
   | { readonly step: 'leave' };
 
 /**
@@ -154,7 +147,7 @@ const stepFor = (
   { isUsable, refuses }: Pick<ListKeeper, 'isUsable' | 'refuses'>,
 ): ListStep => {
   const usable = ours && isUsable(ours) ? ours : undefined;
-  if (!theirs) return usable ? { step: 'write', ours: usable } : { step: 'ask' };
+  if (!theirs) return usable ? { step: 'write', ours: usable } : { step: 'leave' };
   if (!ours) return { step: 'take', theirs };
   if (ours.id === theirs.id) return { step: 'confirm', theirs };
   if (!isUsable(theirs)) return usable ? { step: 'write', ours: usable } : { step: 'leave' };

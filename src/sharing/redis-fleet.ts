@@ -5,7 +5,6 @@ import type { RetryAfter } from '../banks/loading/retry-after.ts';
 import type { Clock } from '../clock.ts';
 import { createListCommit } from './list-commit.ts';
 import { createListExchange } from './list-exchange.ts';
-import { createListRewrite } from './list-rewrite.ts';
 import type { StoreReport } from './list-store.ts';
 import type { RedisStore } from './redis-store.ts';
 import { createSharedLease } from './shared-lease.ts';
@@ -22,8 +21,6 @@ export interface RedisFleetOptions {
   /** Failures that say nothing of the other replicas: they are not shared. */
   readonly unsharedFailures: readonly LoadErrorKind[];
   readonly clock: Clock;
-  /** Measures how long the other replicas have to write a list again. */
-  readonly ioClock: Clock;
   readonly report: StoreReport;
 }
 
@@ -41,10 +38,9 @@ const HANDOVER_MS = 200;
 const MAX_ROUNDS = 8;
 
 export const createRedisFleet = (options: RedisFleetOptions) => {
-  const { store, keeper, ioClock, report } = options;
+  const { store, keeper, report } = options;
   const lease = createSharedLease(options);
-  const rewrite = createListRewrite(store, ioClock);
-  const exchange = createListExchange({ store, lease, rewrite, keeper, report });
+  const exchange = createListExchange({ store, lease, keeper, report });
   const inTurn = createQueue();
   /** The exchange that is under way, and whether another one is wanted after it. */
   let exchanging: Promise<void> | undefined;
@@ -108,11 +104,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   return {
     ...fleet,
     /** Starts connecting. Calls `onNews` when another replica may have written something. */
-    open: (onNews: () => void): void =>
-      store.open(() => {
-        rewrite.onNews();
-        onNews();
-      }),
+    open: store.open,
     renewConnection: store.renewConnection,
     /** Ends the lease, if this replica has it for a load, and closes the connection. */
     stop: async (): Promise<void> => {

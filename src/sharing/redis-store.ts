@@ -6,7 +6,7 @@ import type { Envelope } from './envelope.ts';
 import { StoreError, type StoreReport } from './list-store.ts';
 import { TOKEN_BYTES, type RedisClient, type RedisEntry } from './redis-client.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
-import { readHead, SET_ASIDE, writeHead } from './saved-version.ts';
+import { readHead, writeHead } from './saved-version.ts';
 import {
   createSavedLease,
   type LeaseToWrite,
@@ -191,11 +191,6 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       note({ head, version });
       return true;
     },
-    /** Takes the list out of use, and tells the other replicas, if the head is still `expected`. */
-    setAside: async (expected: Buffer): Promise<boolean> => {
-      const { head } = await names();
-      return write(expected, [{ key: head, value: SET_ASIDE }], lifeMs);
-    },
     /** Writes a lease over the one of the last look. Never rejects. */
     writeLease: async (next: LeaseToWrite): Promise<LeaseWrite> => {
       if (!content) return 'no redis';
@@ -223,7 +218,7 @@ const openList = async (
   [headBytes, bytes]: readonly (Buffer | undefined)[],
   open: (bytes: Buffer) => Promise<StoredList>,
 ): Promise<StoredList | undefined> => {
-  if (!headBytes || !bytes || headBytes.equals(SET_ASIDE)) return undefined;
+  if (!headBytes || !bytes) return undefined;
   const list = await open(bytes);
   const version = readHead(headBytes.subarray(0, TOKEN_BYTES));
   if (version?.listId !== list.id || version.number !== list.version.number)

@@ -8,9 +8,6 @@ import { isId, isWholeUpTo, toList } from './saved-values.ts';
 /** Numbers count up by one: a million a second would take 30 years to get there. */
 const MAX_NUMBER = 1e15;
 
-/** Instead of a version: the list cannot be used, until a replica writes one. */
-export const SET_ASIDE = Buffer.from('-');
-
 export const writeHead = ({ series, number, listId }: ListVersion): Buffer =>
   Buffer.from(`${series}:${number}:${listId}`);
 
