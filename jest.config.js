@@ -23,7 +23,7 @@ export default {
   maxWorkers: Math.ceil(1.5 * availableParallelism()),
   testMatch: [
     '<rootDir>/test/**/*.test.ts',
-    // Of the bank picker what it does, but not how it looks; npm run test:examples has all of it.
+    // Of the bank picker what it does; npm run test:examples has the rest.
     '<rootDir>/packages/bank-picker/test/{search,form,use,origin}.test.ts',
   ],
   // Loads, kills and soaks have a configuration of their own, npm run test:soak; so has what installs packages, npm run
