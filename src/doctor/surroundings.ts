@@ -77,7 +77,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
   try {
     await within(CONNECT_MS, () => redis.connect());
     tried = 'reading';
-    await within(OPERATION_MS, () => redis.look([key], 1));
+    await within(OPERATION_MS, () => redis.read([key], 1));
     tried = 'writing';
     const entry = { key, value: Buffer.from('written') };
     await within(OPERATION_MS, () => redis.compareAndSet(undefined, [entry], LIFE_MS));

@@ -15,7 +15,7 @@ export interface RedisClient {
    * there is none. A value of another type counts as none. In a Cluster the keys must be in one
    * slot.
    */
-  look(keys: readonly string[], maxBytes: number): Promise<Seen>;
+  read(keys: readonly string[], maxBytes: number): Promise<ReadValues>;
   /**
    * Sets all `entries` in one step, if the first one's key still has the value `expected`
    * (undefined: none), of which no more than the first {@link TOKEN_BYTES} are compared. A value of
@@ -32,7 +32,7 @@ export interface RedisClient {
   subscribe(channel: string, onMessage: (message: string) => void): Promise<void>;
 }
 
-export interface Seen {
+export interface ReadValues {
   readonly nowMs: StoreMs;
   readonly values: readonly (Buffer | undefined)[];
 }
@@ -80,7 +80,7 @@ end`;
 /**
  * KEYS: what to read. ARGV: how many bytes of each. Returns seconds, microseconds, and the values.
  */
-const LOOK = `${TRY}
+const READ = `${TRY}
 local now = try('time')
 if failure then return failure end
 local found = { now[1], now[2] }
@@ -146,8 +146,8 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
       isDestroyed = true;
       if (connection.isOpen) connection.destroy();
     },
-    look: async (keys, maxBytes) => {
-      const reply = await evaluate(LOOK, keys, [String(maxBytes)]);
+    read: async (keys, maxBytes) => {
+      const reply = await evaluate(READ, keys, [String(maxBytes)]);
       if (!isListOfBuffers(reply) || reply.length !== keys.length + 2) throw unexpectedReply();
       const [seconds, microseconds, ...values] = reply;
       const nowMs = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);

@@ -96,7 +96,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
 
   /** The first `maxBytes` of each value, and the moment at which they were read. */
   const read = async (keys: readonly string[], maxBytes: number) => {
-    const { nowMs, values } = await connection.run((redis) => redis.look(keys, maxBytes));
+    const { nowMs, values } = await connection.run((redis) => redis.read(keys, maxBytes));
     return { values, moment: { storeMs: nowMs, nowMs: clock.monotonicMs() } };
   };
 
@@ -261,7 +261,7 @@ const prepare = async (
   ownId: string,
   onNews: () => void,
 ): Promise<string | undefined> => {
-  const { values } = await redis.look([probe, head], TOKEN_BYTES);
+  const { values } = await redis.read([probe, head], TOKEN_BYTES);
   const entry = { key: probe, value: Buffer.from(ownId) };
   if (!(await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS)))
     throw new StoreError('does not write what nobody else writes');

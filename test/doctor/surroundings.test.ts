@@ -127,7 +127,7 @@ describeWithRedis('Redis', () => {
     expectFailure(somethingElse, 'redis', /connecting/, /check CACHE_REDIS_URL/);
   });
 
-  test('that refuses the user, a look, a write or a message is a failure that says which', async () => {
+  test('that refuses the user, a read, a write or a message is a failure that says which', async () => {
     const redis = await redisOfTest('--requirepass', SECRET);
     const as = (user: string) => `redis://${user}127.0.0.1:${redis.port}`;
     expectFailure(await at(as('')), 'redis', /\(NOAUTH\)/, /write both into/);

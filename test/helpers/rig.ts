@@ -106,8 +106,8 @@ const withTimeOf = async (
     return {
       ...redis,
       connect: () => late(redis.connect()),
-      look: async (keys, maxBytes) => ({
-        ...(await late(redis.look(keys, maxBytes))),
+      read: async (keys, maxBytes) => ({
+        ...(await late(redis.read(keys, maxBytes))),
         nowMs: storeTime(clock.wallMs()),
       }),
       compareAndSet: (...write) => late(redis.compareAndSet(...write)),

@@ -169,8 +169,8 @@ const anyAction = fc.oneof(
 const MOMENTS = [
   'provider is asked',
   'provider answers',
-  'redis gets look',
-  'redis answers look',
+  'redis gets read',
+  'redis answers read',
   'redis gets compareAndSet',
   'redis answers compareAndSet',
   'a message arrives',

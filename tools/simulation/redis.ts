@@ -205,8 +205,8 @@ export const createRedisWorld = (world: World, history: History) => {
       return {
         connect: () => connect(connection),
         destroy: () => drop(connection, new Error('The client is closed')),
-        look: (keys, maxBytes) =>
-          send(connection, 'look', false, () => ({
+        read: (keys, maxBytes) =>
+          send(connection, 'read', false, () => ({
             nowMs: storeTime(timeMs()),
             values: keys.map((key) => get(key)?.subarray(0, maxBytes)),
           })),
