@@ -1,4 +1,5 @@
 import { createBankList } from './banks/bank-list.ts';
+import type { ListEvent } from './banks/list-event.ts';
 import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
 import { LoadError } from './banks/load-error.ts';
 import { createSoleReplica } from './banks/loading/fleet.ts';
@@ -55,15 +56,16 @@ export const createCore = (config: Config, options: CoreOptions) => {
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
   const saving = createSaving(config, secrets, options);
   const snapshot = createSnapshot(config, saving, options);
+  const onEvent = (event: ListEvent): void => {
+    emit(event);
+    if ('list' in event) snapshot?.save(event.list);
+  };
   const keeper = createListKeeper({
     policy: config.cache,
     guard: { ...config.guard, fields: config.banks.fields },
     clock,
     compressors,
-    onEvent: (event) => {
-      emit(event);
-      if ('list' in event) snapshot?.save(event.list);
-    },
+    onEvent,
   });
   const retryAfter = createRetryAfter({
     loadTimeoutMs: config.provider.timeoutMs,
@@ -81,6 +83,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
     retryAfter,
     clock,
     random,
+    onEvent,
   });
   const list = createBankList({
     keeper,

@@ -49,9 +49,9 @@ export const createBankList = (options: BankListOptions) => {
       const served = cache.served();
       if (served) return served;
       if (renewal.isStopped()) throw STOPPING;
-      const failure = renewal.failure();
+      const failure = renewal.backOffCause();
       if (failure && !renewal.isLoading()) throw failure;
-      renewal.want();
+      renewal.wake();
       // oxlint-disable-next-line no-await-in-loop -- until there is a list or a failure
       await once(changes, 'change', { signal });
     }
@@ -66,13 +66,13 @@ export const createBankList = (options: BankListOptions) => {
      * @throws {LoadError} the load's failure, at once while retries are backing off; `timeout`
      *   after `loadTimeoutMs`
      */
-    arrival: (signal?: AbortSignal): Promise<ServedList> =>
+    waitUntilServed: (signal?: AbortSignal): Promise<ServedList> =>
       withDeadline(untilServed, {
         limitMs: loadTimeoutMs,
         clock,
         ...(signal && { signal }),
         timeoutError: () =>
-          renewal.failure() ??
+          renewal.backOffCause() ??
           new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
       }),
     status: (): ListStatus => {

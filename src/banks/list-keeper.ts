@@ -134,7 +134,6 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     ...createStoreMarks({ cache, changes, wallMsOf, onEvent }),
     refuses,
     isUsable,
-    onEvent,
   };
 };
 

@@ -71,7 +71,9 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
       },
     },
   );
-  const outcome = await core.list.arrival().catch((error: unknown) => LoadError.from(error));
+  const outcome = await core.list
+    .waitUntilServed()
+    .catch((error: unknown) => LoadError.from(error));
   await core.stop();
   return { contacts, answer, answeredAfterMs, outcome, tokenVariable: core.tokenVariable };
 };

@@ -1,5 +1,5 @@
 import { LoadError } from '../banks/load-error.ts';
-import { retryAfterMs, retryDelayMs } from '../banks/loading/schedule.ts';
+import { boundedRetryAfterMs, retryDelayMs } from '../banks/loading/schedule.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 
@@ -71,7 +71,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     if (held) {
       const delayMs = Math.max(
         retryDelayMs(failuresInARow, validForMs, random()),
-        retryAfterMs(error.retryAfterMs ?? 0, validForMs, validForMs),
+        boundedRetryAfterMs(error.retryAfterMs ?? 0, validForMs, validForMs),
       );
       held = { ...held, renewAtMs: nowMs + delayMs };
     }

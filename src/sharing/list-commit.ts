@@ -11,7 +11,7 @@ import type { SharedLease } from './shared-lease.ts';
 
 export interface ListCommitOptions {
   readonly store: RedisStore;
-  readonly lease: Pick<SharedLease, 'end'>;
+  readonly lease: Pick<SharedLease, 'endForFreshList'>;
   readonly keeper: ListKeeper;
   /** Runs `work` while no exchange is under way. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
@@ -49,7 +49,7 @@ export const createListCommit = (options: ListCommitOptions) => {
       return false;
     }
     const isTaken = keeper.take({ ...known, version }, previous);
-    await lease.end();
+    await lease.endForFreshList();
     return isTaken;
   };
 

@@ -11,7 +11,7 @@ import type { SharedLease } from './shared-lease.ts';
 
 export interface ListExchangeOptions {
   readonly store: RedisStore;
-  readonly lease: Pick<SharedLease, 'end'>;
+  readonly lease: Pick<SharedLease, 'endForFreshList'>;
   readonly keeper: ListKeeper;
   readonly report: StoreReport;
 }
@@ -65,7 +65,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
     if (!(await store.writeList(list, next))) return AGAIN;
     keeper.markInStore(list, next);
-    if (cache.freshForMs() > 0) await lease.end();
+    if (cache.freshForMs() > 0) await lease.endForFreshList();
     return DONE;
   };
 

@@ -86,17 +86,17 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     // Without Redis every replica loads by itself.
     claim: async () => (await lease.claim()) !== 'overtaken',
     commit: createListCommit({ store, lease, keeper, inTurn, synchronize }),
-    fail: async (failure, waitMs) => {
+    shareFailure: async (failure, dueInMs) => {
       // A second time over what another replica has written meanwhile.
       for (let round = 0; round < 2; round += 1) {
         // oxlint-disable-next-line no-await-in-loop -- see above
         await synchronize();
-        // Another replica may have succeeded meanwhile; the provider is left alone nevertheless.
-        if (!keeper.failures.current().failure && failure.askedForMs === 0) return undefined;
+        // Another replica may have succeeded meanwhile, which does not end a Retry-After.
+        if (!keeper.failures.current().failure && failure.retryAfterMs === 0) return undefined;
         const before = store.lease();
-        const others = before?.isOwn ? undefined : before?.failure;
+        const replaced = before?.isOwn ? undefined : before?.failure;
         // oxlint-disable-next-line no-await-in-loop -- see above
-        if ((await lease.fail(failure, waitMs)) !== 'overtaken') return others;
+        if ((await lease.writeFailure(failure, dueInMs)) !== 'overtaken') return replaced;
       }
       return undefined;
     },

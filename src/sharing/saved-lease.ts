@@ -24,8 +24,8 @@ export interface StoredLease extends Lease {
 export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> & Partial<Pick<StoredLease, 'id' | 'owner'>>;
 
 /**
- * How long a failure is still told once its lease is over. Later the lease of the next attempt has
- * told it.
+ * How long a failure is still found after the end of its lease. After that it is in the lease of the
+ * next attempt.
  */
 const NEXT_CLAIM_MS = 10_000;
 
@@ -42,9 +42,9 @@ export interface SavedLeaseOptions {
 
 export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseOptions) => {
   /**
-   * Undefined if nobody has it, or what is there cannot be understood. One that is over counts as
-   * none; but with a failure it is given for {@link NEXT_CLAIM_MS} more, so that a replica which
-   * looks only now hears of the failure.
+   * Undefined if nobody has the lease, or the bytes are not a lease. One that has ended counts as
+   * none; but with a failure it is returned for {@link NEXT_CLAIM_MS} more, so that a replica that
+   * looks only now still finds the failure.
    */
   const read = async (
     bytes: Buffer | undefined,
@@ -69,10 +69,14 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
       isLoading,
       heldUntilMs: monotonic(nowMs + leftMs),
       failure: failure && {
-        ...failure,
+        id: failure.id,
+        kind: failure.kind,
+        attempts: failure.attempts,
+        failingForMs: failure.failingForMs,
+        listId: failure.listId,
         // Where the next attempt is due, the Retry-After has been obeyed.
-        askedForMs: isOver ? 0 : Math.max(0, failure.askedUntilMs - storeMs),
-        askedAtMs: monotonic(nowMs - Math.max(0, storeMs - (failure.askedAtMs ?? storeMs))),
+        retryAfterMs: isOver ? 0 : Math.max(0, failure.askedUntilMs - storeMs),
+        retryAfterAtMs: monotonic(nowMs - Math.max(0, storeMs - failure.askedAtMs)),
       },
     };
   };
@@ -89,9 +93,13 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
         heldUntilMs: toSavedTime(storeMs + (heldUntilMs - nowMs)),
         isLoading,
         failure: failure && {
-          ...failure,
-          askedUntilMs: toSavedTime(storeMs + failure.askedForMs),
-          askedAtMs: toSavedTime(storeMs + (failure.askedAtMs - nowMs)),
+          id: failure.id,
+          kind: failure.kind,
+          attempts: failure.attempts,
+          failingForMs: failure.failingForMs,
+          listId: failure.listId,
+          askedUntilMs: toSavedTime(storeMs + failure.retryAfterMs),
+          askedAtMs: toSavedTime(storeMs + (failure.retryAfterAtMs - nowMs)),
         },
       };
       return signing.sign('lease', Buffer.from(`${JSON.stringify(saved)}\n`));
@@ -108,16 +116,16 @@ interface SavedLease {
   readonly failure?: SavedFailure | undefined;
 }
 
-type SavedFailure = Omit<SharedFailure, 'askedForMs' | 'askedAtMs'> & {
-  /** Milliseconds since 1970 by the store's clock. */
+type SavedFailure = Omit<SharedFailure, 'retryAfterMs' | 'retryAfterAtMs'> & {
+  /** When the provider's `Retry-After` ends, in milliseconds since 1970 by the store's clock. */
   readonly askedUntilMs: number;
-  /** The same; undefined where an earlier version of this service has written it. */
-  readonly askedAtMs?: number | undefined;
+  /** When it was received, by the same clock. */
+  readonly askedAtMs: number;
 };
 
 /**
- * When it ends. Where the load of a replica that has died was given up, the wait for a `Retry-After`
- * that another one got meanwhile goes on.
+ * When the lease ends. A replica that dies while it loads leaves its lease until `heldUntilMs`; a
+ * `Retry-After` that another replica received meanwhile holds for longer.
  */
 const leaseEndMs = ({ isLoading, heldUntilMs, failure }: SavedLease, storeMs: StoreMs): number =>
   isLoading && heldUntilMs <= storeMs
@@ -152,7 +160,7 @@ const toFailure = (value: unknown): SavedFailure | undefined => {
     isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
     isId(listId) &&
     isWholeUpTo(MAX_DURATION_MS, askedUntilMs) &&
-    (askedAtMs === undefined || isWholeUpTo(MAX_DURATION_MS, askedAtMs));
+    isWholeUpTo(MAX_DURATION_MS, askedAtMs);
   return isFailure
     ? { id, kind, attempts, failingForMs, listId, askedUntilMs, askedAtMs }
     : undefined;

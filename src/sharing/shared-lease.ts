@@ -6,9 +6,8 @@ import { monotonic, type Clock, type MonotonicMs } from '../clock.ts';
 import type { LeaseWrite, RedisStore } from './redis-store.ts';
 import { ENDED, type LeaseToWrite } from './saved-lease.ts';
 
-// The lease in Redis, which is the right to make the next request. While a load is under way its
-// owner has it, and nobody else takes it away; after a failure it is held until the next attempt is
-// due.
+// The lease in Redis: the right to make the next load. Its owner has it while it loads, and nobody
+// else takes it away. After a failure it is held until the next attempt is due.
 
 export interface SharedLeaseOptions {
   readonly store: Pick<RedisStore, 'lease' | 'version' | 'writeLease'>;
@@ -33,26 +32,26 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
   const { store, retryAfter, keeper, loadTimeoutMs, unsharedFailures, clock } = options;
   const after = (delayMs: number): MonotonicMs => monotonic(clock.monotonicMs() + delayMs);
 
-  /** Nobody loads, and nobody is to for `waitMs` after this failure. */
+  /** After this failure nobody loads for `waitMs`. */
   const waiting = (failure: SharedFailure, waitMs: number): LeaseToWrite => ({
     heldUntilMs: after(waitMs),
     isLoading: false,
     failure,
   });
 
-  /** Ends the lease of this replica, if it has one for a load. What the others know holds on. */
+  /** Gives the lease back, if this replica has it for a load. An earlier failure stays in it. */
   const release = async (): Promise<void> => {
     const lease = store.lease();
     if (!lease?.isOwn || !lease.isLoading) return;
     const { failure } = lease;
-    await store.writeLease(failure ? waiting(failure, failure.askedForMs) : ENDED);
+    await store.writeLease(failure ? waiting(failure, failure.retryAfterMs) : ENDED);
   };
 
-  /** For how long the `Retry-After` that came with `failure`, or before it, is still in force. */
-  const retryAfterLeftMs = ({ id, askedForMs, askedAtMs }: SharedFailure): number => {
+  /** For how long the `Retry-After` of `failure`, or one before it, still holds. */
+  const retryAfterLeftMs = ({ id, retryAfterMs, retryAfterAtMs }: SharedFailure): number => {
     // The last look may have found a failure that this replica has not followed yet.
-    const isNew = !keeper.failures.hasSeen(id) && !retryAfter.isEnded(askedAtMs);
-    return isNew ? askedForMs : retryAfter.leftMs();
+    const isNew = !keeper.failures.hasSeen(id) && !retryAfter.isEnded(retryAfterAtMs);
+    return isNew ? retryAfterMs : retryAfter.leftMs();
   };
 
   return {
@@ -63,15 +62,15 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       return store.writeLease({
         heldUntilMs: after(loadTimeoutMs + WRITE_MS),
         isLoading: true,
-        // It stays known during the next attempt; its Retry-After has been obeyed.
-        failure: failure && { ...failure, askedForMs: 0 },
+        // Others can still find it during the load; its Retry-After has been obeyed.
+        failure: failure && { ...failure, retryAfterMs: 0 },
       });
     },
     /**
-     * There is a fresh list: nobody makes a request, and nobody waits after a failure, except for a
-     * `Retry-After` that is in force nevertheless.
+     * Redis has a fresh list: ends the lease of this replica for a load, and any wait after a
+     * failure, except for a `Retry-After` that still holds.
      */
-    end: async (): Promise<void> => {
+    endForFreshList: async (): Promise<void> => {
       const lease = store.lease();
       if (!lease || (lease.isLoading && !lease.isOwn)) return;
       const { failure } = lease;
@@ -79,11 +78,11 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       await store.writeLease(failure && leftMs > 0 ? waiting(failure, leftMs) : ENDED);
     },
     /**
-     * A load has failed, and the next attempt is not due for `waitMs`. Writes the failure into the
-     * lease, which is then held for so long; into the lease of another replica that loads now,
-     * which goes on as it is; or nowhere, where the failure says nothing of the others.
+     * Writes the failure of a load into the lease, which is then held for `waitMs`, until the next
+     * attempt is due. If another replica is loading, its lease keeps its owner and its end. If the
+     * failure says nothing of the other replicas, it is not written, and the lease is given back.
      */
-    fail: async (newFailure: NewFailure, waitMs: number): Promise<LeaseWrite> => {
+    writeFailure: async (newFailure: NewFailure, waitMs: number): Promise<LeaseWrite> => {
       if (unsharedFailures.includes(newFailure.kind)) {
         await release();
         return 'written';
@@ -93,12 +92,13 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       const failure: SharedFailure = {
         ...newFailure,
         listId: store.version()?.listId ?? '',
-        askedForMs: Math.max(newFailure.askedForMs, earlier?.askedForMs ?? 0),
-        // Not when the answer came: the store has been looked at since, so this is not too early,
-        // however long its reply took.
-        askedAtMs: newFailure.askedForMs > 0 || !earlier ? clock.monotonicMs() : earlier.askedAtMs,
+        retryAfterMs: Math.max(newFailure.retryAfterMs, earlier?.retryAfterMs ?? 0),
+        // Not the time of the response: the store has been looked at since, so this is not too
+        // early, however long its reply took.
+        retryAfterAtMs:
+          newFailure.retryAfterMs > 0 || !earlier ? clock.monotonicMs() : earlier.retryAfterAtMs,
       };
-      // An operator's load has failed while another replica loads.
+      // A refresh has failed while another replica loads.
       if (lease?.isLoading && !lease.isOwn) return store.writeLease({ ...lease, failure });
       // Two replicas may have failed at once: the longer wait counts.
       const heldUntilMs = lease?.isLoading ? 0 : (lease?.heldUntilMs ?? 0);

@@ -163,7 +163,15 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => one.service.list.status().isShared === true);
     const names = await namesOfValues();
     const fail = async (kind: string, listId = ''): Promise<void> => {
-      const failure = { id: kind, kind, attempts: 1, failingForMs: 0, listId, askedUntilMs: 0 };
+      const failure = {
+        id: kind,
+        kind,
+        attempts: 1,
+        failingForMs: 0,
+        listId,
+        askedUntilMs: 0,
+        askedAtMs: 0,
+      };
       const heldUntilMs = clock.wallMs() + MINUTE;
       const lease = { id: kind, owner: 'x', heldUntilMs, isLoading: false, failure };
       await redis.command(`SET ${names}:lease '${JSON.stringify(lease)}'`);

@@ -323,7 +323,7 @@ export const visit = async (surroundings: Surroundings, life: Life): Promise<voi
   const found: Visit = { process, atMs };
   history.visits.push(found);
   try {
-    const { list, freshForMs } = core.list.served() ?? (await core.list.arrival());
+    const { list, freshForMs } = core.list.served() ?? (await core.list.waitUntilServed());
     const known = provider.find(process.fields, list.json);
     if (known) found.list = known;
     else history.defects.push(`${life.name} serves a list that the provider never had`);

@@ -3,7 +3,7 @@ import type { LoadError, LoadErrorKind } from '../load-error.ts';
 
 /** The loads that failed since the last success. */
 export interface LoadFailures {
-  /** The failure that no success has followed yet. */
+  /** The newest failure; undefined once a success has followed it. */
   readonly failure: LoadError | undefined;
   /** Undefined when the last load succeeded. */
   readonly failing: FailingLoads | undefined;
@@ -11,7 +11,7 @@ export interface LoadFailures {
   readonly lastFailure: { readonly kind: LoadErrorKind; readonly atMs: WallMs } | undefined;
 }
 
-/** Loads that failed one after the other, without a success in between. */
+/** Loads that failed one after the other, without a success in between: a new object for each. */
 export interface FailingLoads {
   /** When the first one failed. */
   readonly sinceMs: WallMs;
@@ -21,14 +21,12 @@ export interface FailingLoads {
 
 export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
-  /** Of the last failure that this replica has found in the shared store, or written there. */
+  /** The failure in the shared store that this replica has read or written last. */
   let lastSeenId: string | undefined;
-  let count = 0;
   return {
     /** A load of this replica failed. */
     add: (failure: LoadError): void => {
       const atMs = clock.wallMs();
-      count += 1;
       const { sinceMs = atMs, attempts = 0 } = current.failing ?? {};
       current = {
         failure,
@@ -36,13 +34,8 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
         lastFailure: { kind: failure.kind, atMs },
       };
     },
-    /** This failure is in the shared store: another replica's was found, or this one's written. */
-    noteSeen: (id: string): void => void (lastSeenId = id),
-    /** Whether the failure in the shared store is not new to this replica. */
-    hasSeen: (id: string): boolean => id === lastSeenId,
     /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
     addShared: (failure: LoadError, attempts: number, failingForMs: number): void => {
-      count += 1;
       const atMs = clock.wallMs();
       current = {
         failure,
@@ -55,7 +48,8 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
       current = { ...current, failure: undefined, failing: undefined };
     },
     current: (): LoadFailures => current,
-    /** How many failures there have been since the start; the number of the newest one. */
-    count: (): number => count,
+    /** This replica has read the failure with this id in the shared store, or writes it there. */
+    noteSeen: (id: string): void => void (lastSeenId = id),
+    hasSeen: (id: string): boolean => id === lastSeenId,
   };
 };

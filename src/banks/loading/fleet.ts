@@ -3,18 +3,18 @@ import type { CachedList } from '../cached-list.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadErrorKind } from '../load-error.ts';
 
-// What the renewal needs of the other replicas. None of it ever rejects: without the shared store a
-// replica goes on by itself.
+// What the renewal needs of the other replicas. No method rejects: without the shared store a
+// replica loads by itself.
 
 export interface Fleet {
-  /** How often the shared store is looked at, in milliseconds. */
+  /** How often to look at the shared store, in milliseconds. */
   readonly pollMs: number;
   /**
    * After a failed load, the other replicas have this much longer to make the next attempt, in
    * milliseconds.
    */
   readonly handoverMs: number;
-  /** Makes the cached list and the one in the store the same. */
+  /** Looks at the shared store, and makes the cached list and the one in the store the same. */
   synchronize(): Promise<void>;
   /** The lease at the last look; undefined while nobody has it, and without the store. */
   lease(): Lease | undefined;
@@ -32,49 +32,46 @@ export interface Fleet {
     isForOperator: boolean,
   ): Promise<boolean>;
   /**
-   * Tells the others that the load has failed, and that the next attempt is not due for `waitMs`.
-   * @returns the failure that another replica has shared meanwhile, if one has
+   * Writes into the lease that a load has failed, and that the next attempt is due in `dueInMs`.
+   * @returns the failure of another replica that was in the lease before, if there was one
    */
-  fail(failure: NewFailure, waitMs: number): Promise<SharedFailure | undefined>;
+  shareFailure(failure: NewFailure, dueInMs: number): Promise<SharedFailure | undefined>;
 }
 
-/** The right to make the next request. */
+/** The right to make the next load. */
 export interface Lease {
-  /** Another one with each claim and each wait. */
+  /** A new one with each claim and each failure. */
   readonly id: string;
-  /** Whether it is this replica that has it. */
+  /** Whether this replica has it. */
   readonly isOwn: boolean;
   readonly heldUntilMs: MonotonicMs;
-  /** Whether the request is being made; otherwise its owner waits after a failure. */
+  /** Whether its owner is loading; otherwise it waits after a failure. */
   readonly isLoading: boolean;
-  /**
-   * The failure of the fleet that no success has followed yet; also while the next attempt is under
-   * way.
-   */
+  /** The newest failure that no success has followed yet; also during the next attempt. */
   readonly failure?: SharedFailure | undefined;
 }
 
 export interface SharedFailure {
-  /** Another one with each failure. */
+  /** A new one with each failure. */
   readonly id: string;
   readonly kind: LoadErrorKind;
   readonly attempts: number;
   readonly failingForMs: number;
-  /** The list that the store had then, which the load was to replace; empty: none. */
+  /** The list in the store that the load was to replace; empty: there was none. */
   readonly listId: string;
   /**
-   * What is left of the provider's `Retry-After`, in milliseconds: bounded by the replica that got
-   * it, and then by each other one.
+   * What is left of the provider's `Retry-After`, in milliseconds: bounded by the replica that
+   * received it, and again by each other one.
    */
-  readonly askedForMs: number;
-  /** When that one came, or a little later; it stays with it when a later failure passes it on. */
-  readonly askedAtMs: MonotonicMs;
+  readonly retryAfterMs: number;
+  /** When that was received, or a little later; later failures keep it. */
+  readonly retryAfterAtMs: MonotonicMs;
 }
 
-/** As the replica tells it whose load failed. */
-export type NewFailure = Omit<SharedFailure, 'listId' | 'askedAtMs'>;
+/** A failure as the replica gives it whose load failed. */
+export type NewFailure = Omit<SharedFailure, 'listId' | 'retryAfterAtMs'>;
 
-/** A replica that has no others beside it. */
+/** For a replica without others. */
 export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   pollMs: Infinity,
   handoverMs: 0,
@@ -82,5 +79,5 @@ export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   lease: () => undefined,
   claim: () => Promise.resolve(true),
   commit: (list, previous) => Promise.resolve(take(list, previous)),
-  fail: () => Promise.resolve(undefined),
+  shareFailure: () => Promise.resolve(undefined),
 });

@@ -1,11 +1,13 @@
 import type { Clock } from '../../clock.ts';
 import { withDeadline } from '../../deadline.ts';
 import type { CachedList } from '../cached-list.ts';
+import type { ListEvent } from '../list-event.ts';
 import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
 import type { LoadedList } from '../reading/list-reader.ts';
 import type { Fleet } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
+import type { RetryAfter } from './retry-after.ts';
 
 // One load, from the request to the provider to the cached list, or the failure.
 
@@ -24,18 +26,21 @@ export interface ListLoadOptions {
   readonly loadTimeoutMs: number;
   readonly keeper: ListKeeper;
   readonly fleet: Fleet;
-  readonly nextLoad: Pick<NextLoad, 'answered' | 'failed'>;
+  readonly nextLoad: Pick<NextLoad, 'plan'>;
+  readonly retryAfter: RetryAfter;
   readonly clock: Clock;
+  readonly onEvent: (event: ListEvent) => void;
   /** Gives up the load under way. */
   readonly signal: AbortSignal;
 }
 
 export const createListLoad = (options: ListLoadOptions) => {
-  const { load, loadTimeoutMs, keeper, fleet, nextLoad, clock, signal } = options;
-  const { cache, failures, onEvent } = keeper;
+  const { load, loadTimeoutMs, keeper, fleet, nextLoad, retryAfter, clock, onEvent, signal } =
+    options;
+  const { cache, failures } = keeper;
 
-  /** @throws {LoadError} */
-  const request = async (
+  /** Loads a list and prepares it, to be taken after `previous`. @throws {LoadError} */
+  const loadAndPrepare = async (
     operator: OperatorRequest | undefined,
     previous: CachedList | undefined,
     limitMs: number,
@@ -49,8 +54,19 @@ export const createListLoad = (options: ListLoadOptions) => {
     });
     // The age counts from here: encoding a large list takes its time.
     const list = await keeper.prepare(loaded, clock.monotonicMs(), previous, operator);
-    nextLoad.answered(requestedAtMs);
+    retryAfter.endBefore(requestedAtMs);
     return list;
+  };
+
+  const recordFailure = (failure: LoadError): void => {
+    failures.add(failure);
+    retryAfter.add({
+      retryAfterMs: failure.retryAfterMs ?? 0,
+      receivedAtMs: clock.monotonicMs(),
+      spreadMs: fleet.handoverMs,
+      cause: failure,
+    });
+    nextLoad.plan();
   };
 
   /**
@@ -63,7 +79,7 @@ export const createListLoad = (options: ListLoadOptions) => {
     elapsedMs: () => number,
   ): Promise<boolean> => {
     const previous = cache.get();
-    const list = await request(operator, previous, limitMs);
+    const list = await loadAndPrepare(operator, previous, limitMs);
     const isTaken = await fleet.commit(list, previous, operator !== undefined);
     signal.throwIfAborted();
     if (!isTaken) return false;
@@ -81,11 +97,11 @@ export const createListLoad = (options: ListLoadOptions) => {
   };
 
   /**
-   * Loads a list. One that another replica's list overtook counts for nothing; for an operator
-   * another one is then loaded. Never rejects.
+   * Loads a list. If another replica's list comes first, that one is used, and for an operator
+   * another list is loaded. Never rejects.
    * @param operator waits for a list of this replica; undefined: nobody does
-   * @returns the failure, which is recorded and reported unless `signal` has aborted, or only the
-   *   time was too short to overtake the other replicas; undefined if there was none
+   * @returns the failure; undefined if there was none. It is recorded and reported, unless `signal`
+   *   has aborted, or the provider answered and only the lists of other replicas came first
    */
   return async (operator: OperatorRequest | undefined): Promise<LoadError | undefined> => {
     const startedAtMs = clock.monotonicMs();
@@ -105,9 +121,9 @@ export const createListLoad = (options: ListLoadOptions) => {
     } catch (thrown) {
       const error = LoadError.from(thrown);
       if (signal.aborted) return error;
-      // The provider has answered: there is no failure to be repeated later.
+      // The provider has answered: this is no reason to back off.
       if (isOvertaken && error.kind === 'timeout') return error;
-      nextLoad.failed(error);
+      recordFailure(error);
       onEvent({
         type: 'list-load-failed',
         error,

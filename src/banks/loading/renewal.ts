@@ -1,11 +1,13 @@
 import type { Clock } from '../../clock.ts';
 import { createWakeUp } from '../../wake-up.ts';
 import { OVERRIDABLE, type Overridable } from '../guard/guard.ts';
+import type { ListEvent } from '../list-event.ts';
 import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
 import { STOPPING, type LoadError } from '../load-error.ts';
 import type { Fleet } from './fleet.ts';
 import { createListLoad, type Load } from './list-load.ts';
 import { createNextLoad } from './next-load.ts';
+import { createOtherReplicas } from './other-replicas.ts';
 import type { RetryAfter } from './retry-after.ts';
 
 // When the list is loaded: one loop, which waits until a load is due, agrees with the other
@@ -22,128 +24,124 @@ export interface RenewalOptions {
   readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
+  readonly onEvent: (event: ListEvent) => void;
 }
-
-/** A load that operators wait for. */
-interface OperatorsLoad {
-  readonly request: OperatorRequest;
-  /** One for each of those who wait for it. */
-  readonly ends: End[];
-}
-
-type End = (failure: LoadError | undefined) => void;
 
 export const createRenewal = (options: RenewalOptions) => {
-  const { keeper, fleet, clock } = options;
+  const { keeper, fleet, retryAfter, clock } = options;
   const { changes } = keeper;
-  /** Ends a wait of the loop: something has happened since it last looked. */
-  const alarm = createWakeUp();
+  const wakeUp = createWakeUp();
   const stopping = new AbortController();
   const nextLoad = createNextLoad(options);
-  const claims = createClaims(fleet);
+  const others = createOtherReplicas({ ...options, nextLoad });
   const loadList = createListLoad({ ...options, nextLoad, signal: stopping.signal });
-  const operators: OperatorsLoad[] = [];
+  const refreshes = createRefreshQueue();
   let running: Promise<void> | undefined;
+  /** Claims in a row that found another write to the lease. */
+  let lostClaims = 0;
   /**
-   * What the loop does: it waits until a load is due; or loads; or looks at the other replicas, and
-   * waits while it is the turn of one of them.
+   * What the loop does: `waiting` until a load is due; `loading`; or `agreeing` with the other
+   * replicas on what comes next, which includes the wait while one of them loads.
    */
-  let phase: 'waiting' | 'looking' | 'loading' = 'looking';
+  let phase: 'waiting' | 'agreeing' | 'loading' = 'agreeing';
 
   const run = async (): Promise<void> => {
     /* oxlint-disable no-await-in-loop -- one step after the other */
     while (!stopping.signal.aborted) {
-      phase = 'looking';
-      alarm.forget();
-      await fleet.synchronize();
-      nextLoad.followOthers();
-      const operator = operators.shift();
-      if (operator) await loadFor(operator);
+      phase = 'agreeing';
+      wakeUp.forget();
+      await lookAtOthers();
+      const refresh = refreshes.next();
+      if (refresh) refresh.end(await load(refresh.request));
       else await waitOrRenew();
     }
     /* oxlint-enable no-await-in-loop */
-    for (const end of operators.splice(0).flatMap(({ ends }) => ends)) end(STOPPING);
+    refreshes.endAll(STOPPING);
     changes.emit('change');
+  };
+
+  const lookAtOthers = async (): Promise<void> => {
+    await fleet.synchronize();
+    others.follow();
   };
 
   const waitOrRenew = async (): Promise<void> => {
     nextLoad.plan();
     const dueInMs = nextLoad.dueInMs();
-    const othersTurnMs = nextLoad.othersTurnMs();
-    if (dueInMs > 0 || othersTurnMs > 0) claims.restart();
+    const othersTurnMs = others.turnLeftMs();
+    if (dueInMs > 0 || othersTurnMs > 0) lostClaims = 0;
     if (dueInMs > 0) {
       phase = 'waiting';
       changes.emit('change');
       await pause(dueInMs);
     } else if (othersTurnMs > 0) await pause(othersTurnMs);
-    else if (await claims.mayLoad()) await load(undefined);
+    else if (await mayLoad()) await load(undefined);
   };
 
-  /** Ends after `waitMs`, when it is woken, or when the shared store is to be looked at. */
+  /** Ends after `waitMs`, when it is woken, or when it is time to look at the shared store. */
   const pause = async (waitMs: number): Promise<void> => {
-    const cancel = clock.after(Math.ceil(Math.min(waitMs, fleet.pollMs)), alarm.wake);
-    await alarm.woken();
+    const cancel = clock.after(Math.ceil(Math.min(waitMs, fleet.pollMs)), wakeUp.wake);
+    await wakeUp.woken();
     cancel();
   };
 
-  const loadFor = async ({ request, ends }: OperatorsLoad): Promise<void> => {
-    const failure = await load(request);
-    for (const end of ends) end(failure);
+  /**
+   * Claims the lease. After {@link MAX_LOST_CLAIMS} it loads without: something writes to the lease
+   * again and again, and never what could be waited for.
+   */
+  const mayLoad = async (): Promise<boolean> => {
+    if (await fleet.claim()) return true;
+    lostClaims += 1;
+    return lostClaims > MAX_LOST_CLAIMS;
   };
 
   const load = async (operator: OperatorRequest | undefined): Promise<LoadError | undefined> => {
     phase = 'loading';
     const failure = await loadList(operator);
     if (stopping.signal.aborted) return failure && STOPPING;
-    phase = 'looking';
+    phase = 'agreeing';
     if (!failure) return undefined;
     // Requests that wait are answered now, and not once the other replicas know.
     changes.emit('change');
-    await nextLoad.shareFailure();
+    await others.share(failure);
     return failure;
-  };
-
-  /** While a load is under way, the other replicas are only followed. */
-  const look = async (): Promise<void> => {
-    await fleet.synchronize();
-    nextLoad.followOthers();
   };
 
   const start = (): void => {
     if (!stopping.signal.aborted) running ??= run();
   };
+  const wake = (): void => {
+    start();
+    wakeUp.wake();
+  };
 
   return {
     /** Loads the first list, unless a fresh one was restored, and keeps renewing it. */
     start,
-    /** A request finds no list. */
-    want: (): void => {
-      start();
-      alarm.wake();
-    },
+    /** For a request without a list: starts the loop, or ends its wait. */
+    wake,
     /** There may be something new in the shared store. */
     onNews: (): void => {
-      if (phase === 'loading') void look();
-      else alarm.wake();
+      if (phase === 'loading') void lookAtOthers();
+      else wakeUp.wake();
     },
     /**
      * Makes a load of its own as soon as none is under way. Those who override the same
      * reasons share one; of their request ids the first one counts.
      * @returns the failure, or undefined if there was none
      */
-    refresh: (request: OperatorRequest): Promise<LoadError | undefined> =>
-      new Promise((end) => {
-        if (stopping.signal.aborted) {
-          end(STOPPING);
-          return;
-        }
-        enqueue(operators, request, end);
-        start();
-        alarm.wake();
-      }),
-    /** Why requests without a list need not wait; undefined where a load may bring one. */
-    failure: (): LoadError | undefined =>
-      keeper.failures.current().failure ?? nextLoad.retryAfterCause(),
+    refresh: (request: OperatorRequest): Promise<LoadError | undefined> => {
+      if (stopping.signal.aborted) return Promise.resolve(STOPPING);
+      const end = refreshes.add(request);
+      wake();
+      return end;
+    },
+    /**
+     * The failure after which the next load waits, with or without a `Retry-After`; undefined where
+     * the next load is not delayed by one.
+     */
+    backOffCause: (): LoadError | undefined =>
+      keeper.failures.current().failure ?? retryAfter.cause(),
     isStopped: (): boolean => stopping.signal.aborted,
     isLoading: (): boolean => phase === 'loading',
     /** Milliseconds until the next load; 0 while it is under way, here or in another replica. */
@@ -151,42 +149,41 @@ export const createRenewal = (options: RenewalOptions) => {
     /** Ends the load under way, and resolves once the loop has ended. */
     stop: async (): Promise<void> => {
       stopping.abort(STOPPING);
-      alarm.wake();
+      wakeUp.wake();
       await running;
       changes.emit('change');
     },
   };
 };
 
-/** Claims of the right to make the next request, one after the other. */
-const createClaims = (fleet: Pick<Fleet, 'claim'>) => {
-  let overtaken = 0;
+/** Each costs the time of a request to Redis. */
+const MAX_LOST_CLAIMS = 8;
+
+/** Loads that operators wait for. Those who override the same reasons share one. */
+const createRefreshQueue = () => {
+  const waiting: Refresh[] = [];
   return {
-    /** No load is due, or it is the turn of another replica. */
-    restart: (): void => {
-      overtaken = 0;
+    /** @returns the failure of the load, or undefined if there was none */
+    add: (request: OperatorRequest): Promise<LoadError | undefined> => {
+      const same = waiting.find((other) => isSameSet(other.request.overrides, request.overrides));
+      if (same) return same.ended;
+      let end = (_failure: LoadError | undefined): void => {};
+      const ended = new Promise<LoadError | undefined>((resolve) => (end = resolve));
+      waiting.push({ request, ended, end });
+      return ended;
     },
-    /**
-     * Whether to load: the lease was claimed; or each claim finds that something else was written
-     * meanwhile, but never a lease, so that waiting for its owner would have no end.
-     */
-    mayLoad: async (): Promise<boolean> => {
-      if (await fleet.claim()) return true;
-      overtaken += 1;
-      return overtaken > MAX_OVERTAKEN_CLAIMS;
+    next: (): Refresh | undefined => waiting.shift(),
+    endAll: (failure: LoadError): void => {
+      for (const { end } of waiting.splice(0)) end(failure);
     },
   };
 };
 
-/** Each costs the time of a request to Redis. */
-const MAX_OVERTAKEN_CLAIMS = 8;
+interface Refresh {
+  readonly request: OperatorRequest;
+  readonly ended: Promise<LoadError | undefined>;
+  readonly end: (failure: LoadError | undefined) => void;
+}
 
-/** Operators who override the same reasons share a load. */
-const enqueue = (operators: OperatorsLoad[], request: OperatorRequest, end: End): void => {
-  const same = operators.find((other) => sameReasons(other.request.overrides, request.overrides));
-  if (same) same.ends.push(end);
-  else operators.push({ request, ends: [end] });
-};
-
-const sameReasons = (some: readonly Overridable[], others: readonly Overridable[]): boolean =>
+const isSameSet = (some: readonly Overridable[], others: readonly Overridable[]): boolean =>
   OVERRIDABLE.every((reason) => some.includes(reason) === others.includes(reason));

@@ -1,9 +1,9 @@
 import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError } from '../load-error.ts';
-import { longestWaitMs, retryAfterMs, untilExpiredMs } from './schedule.ts';
+import { boundedRetryAfterMs, longestWaitMs, untilExpiredMs } from './schedule.ts';
 
-// For how long the provider wants to be left alone: its `Retry-After`, whichever replica got it.
+// Until when the provider's `Retry-After` forbids a load, whichever replica received it.
 
 export interface RetryAfterOptions {
   /** Longest time for one load. */
@@ -13,24 +13,23 @@ export interface RetryAfterOptions {
   readonly clock: Clock;
 }
 
-/** A `Retry-After` as it came. */
-export interface RetryAfterWish {
-  /** 0: none came. */
-  readonly askedForMs: number;
-  /** When it came, to this replica or to another one. */
-  readonly askedAtMs: MonotonicMs;
-  /** Is added, so that not all replicas call at once. */
+/** A `Retry-After` that this replica or another one has received. */
+export interface ReceivedRetryAfter {
+  /** In milliseconds; 0: the response had none. */
+  readonly retryAfterMs: number;
+  readonly receivedAtMs: MonotonicMs;
+  /** Is added, so that the replicas do not make their next attempts at the same time. */
   readonly spreadMs: number;
   /** The failure that it came with. */
   readonly cause: LoadError;
 }
 
-/** What is obeyed of it, and of those before it. */
-interface Asked {
-  /** When the last one came. */
-  readonly sinceMs: MonotonicMs;
+/** The wait that follows from all that were received. */
+interface Wait {
+  /** When the last one was received. */
+  readonly receivedAtMs: MonotonicMs;
   readonly untilMs: MonotonicMs;
-  /** Until when it is obeyed while nothing can be served. */
+  /** The end of the wait while there is no list to serve. */
   readonly emptyUntilMs: MonotonicMs;
   /** The failure that the last one came with. */
   readonly cause: LoadError;
@@ -40,45 +39,48 @@ export type RetryAfter = ReturnType<typeof createRetryAfter>;
 
 export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryAfterOptions) => {
   const { cache } = keeper;
-  let asked: Asked | undefined;
+  let wait: Wait | undefined;
 
-  /** A list that was certainly requested after it came ends it. */
-  const isEnded = (sinceMs: MonotonicMs): boolean =>
-    (cache.get()?.loadedAtMs ?? -Infinity) - loadTimeoutMs > sinceMs;
+  /**
+   * Whether the cached list ends a `Retry-After`: it was certainly requested after that was
+   * received.
+   */
+  const isEnded = (receivedAtMs: MonotonicMs): boolean =>
+    (cache.get()?.loadedAtMs ?? -Infinity) - loadTimeoutMs > receivedAtMs;
 
-  /** Milliseconds for which the provider is still to be left alone. */
+  /** Milliseconds until the wait ends; 0 where there is none. */
   const leftMs = (): number => {
-    if (!asked || isEnded(asked.sinceMs)) return 0;
+    if (!wait || isEnded(wait.receivedAtMs)) return 0;
     const nowMs = clock.monotonicMs();
-    const boundMs = Math.max(untilExpiredMs(cache.servableForMs()), asked.emptyUntilMs - nowMs);
-    return Math.max(0, Math.min(asked.untilMs - nowMs, boundMs));
+    const boundMs = Math.max(untilExpiredMs(cache.servableForMs()), wait.emptyUntilMs - nowMs);
+    return Math.max(0, Math.min(wait.untilMs - nowMs, boundMs));
   };
 
   return {
     isEnded,
     leftMs,
-    /** Why the provider is left alone, also after a later success; undefined where it is not. */
-    cause: (): LoadError | undefined => (leftMs() > 0 ? asked?.cause : undefined),
-    /** What was asked for before holds on beside it. */
-    note: ({ askedForMs, askedAtMs, spreadMs, cause }: RetryAfterWish): void => {
-      if (askedForMs === 0) return;
-      const waitMs = retryAfterMs(askedForMs, ttlMs, Infinity);
+    /** The failure that the wait follows from, also after a success; undefined without a wait. */
+    cause: (): LoadError | undefined => (leftMs() > 0 ? wait?.cause : undefined),
+    /** Lengthens the wait, and never shortens it. */
+    add: ({ retryAfterMs, receivedAtMs, spreadMs, cause }: ReceivedRetryAfter): void => {
+      if (retryAfterMs === 0) return;
+      const waitMs = boundedRetryAfterMs(retryAfterMs, ttlMs, Infinity);
       const untilMs = monotonic(clock.monotonicMs() + waitMs + spreadMs);
-      const minuteEndMs = askedAtMs + longestWaitMs(0) + spreadMs;
+      const minuteEndMs = receivedAtMs + longestWaitMs(0) + spreadMs;
       const emptyUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
-      const next: Asked = { sinceMs: askedAtMs, untilMs, emptyUntilMs, cause };
-      asked = asked && !isEnded(asked.sinceMs) ? obeyBoth(next, asked) : next;
+      const next: Wait = { receivedAtMs, untilMs, emptyUntilMs, cause };
+      wait = wait && !isEnded(wait.receivedAtMs) ? longerOf(next, wait) : next;
     },
-    /** A load of this replica that began at `requestedAtMs` has brought a list. */
-    answered: (requestedAtMs: MonotonicMs): void => {
-      if (asked && asked.sinceMs < requestedAtMs) asked = undefined;
+    /** This replica has loaded a list: that ends what was received before the request for it. */
+    endBefore: (requestedAtMs: MonotonicMs): void => {
+      if (wait && wait.receivedAtMs < requestedAtMs) wait = undefined;
     },
   };
 };
 
 /** Of each time, the later one. */
-const obeyBoth = (next: Asked, before: Asked): Asked => ({
-  sinceMs: later(next.sinceMs, before.sinceMs),
+const longerOf = (next: Wait, before: Wait): Wait => ({
+  receivedAtMs: later(next.receivedAtMs, before.receivedAtMs),
   untilMs: later(next.untilMs, before.untilMs),
   emptyUntilMs: later(next.emptyUntilMs, before.emptyUntilMs),
   cause: next.cause,

@@ -1,10 +1,10 @@
-// When the provider is asked again: pure arithmetic over a random number in [0, 1).
+// How long to wait for the next load. Pure: `random` is a number in [0, 1).
 
 /**
- * The wait before the renewal of a list that is fresh for another `freshForMs`, in milliseconds. It
- * starts ahead of the expiry by 0.2 % to 1 % of `ttlMs`: enough for the exchange to finish while
- * the list is fresh (7 s of an hour), spread enough that replicas do not call together, and so
- * little that N lifetimes cost N calls.
+ * The wait before the renewal of a list that is fresh for another `freshForMs`, in milliseconds. The
+ * renewal starts 0.2 % to 1 % of `ttlMs` before the list is stale: early enough to end while the
+ * list is fresh (at least 7 s with a TTL of an hour), at different times on different replicas, and
+ * so late that it adds no requests: there is one per TTL.
  */
 export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number): number =>
   Math.max(0, freshForMs - ttlMs * (0.002 + 0.008 * random));
@@ -31,18 +31,21 @@ export const retryDelayMs = (failures: number, ttlMs: number, random: number): n
 };
 
 /**
- * How long the provider is left alone after a `Retry-After` of `askedForMs`, in milliseconds: not
- * for longer than the larger of the TTL and 1 h, since a hostile value must not stop the renewal;
- * and while nothing can be served, or from the moment when nothing can be, not beyond 1 min.
+ * What is obeyed of a `Retry-After`, in milliseconds: at most the larger of the TTL and 1 h, since a
+ * hostile value must not stop the renewal; and at most {@link longestWaitMs}.
  * @param servableForMs how long the cached list may still be served; 0: nothing may be
  */
-export const retryAfterMs = (askedForMs: number, ttlMs: number, servableForMs: number): number =>
-  Math.min(askedForMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS), longestWaitMs(servableForMs));
+export const boundedRetryAfterMs = (
+  retryAfterMs: number,
+  ttlMs: number,
+  servableForMs: number,
+): number =>
+  Math.min(retryAfterMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS), longestWaitMs(servableForMs));
 
-/** The longest wait after any failure: until nothing may be served any more, and at least 1 min. */
+/** The longest wait after any failure: until the list has expired, and at least 1 min. */
 export const longestWaitMs = (servableForMs: number): number =>
   Math.max(untilExpiredMs(servableForMs), LONGEST_RETRY_MS);
 
-/** Milliseconds until nothing may be served any more. In its last one a list still may be. */
+/** Milliseconds until the list has expired: in the last millisecond it may still be served. */
 export const untilExpiredMs = (servableForMs: number): number =>
   servableForMs > 0 ? servableForMs + 1 : 0;

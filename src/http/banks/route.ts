@@ -35,7 +35,7 @@ export const createBanksRoute = ({ list, chooseResponse, requestLog }: BanksRout
       const closed = new AbortController();
       res.once('close', () => closed.abort());
       try {
-        served = await list.arrival(closed.signal);
+        served = await list.waitUntilServed(closed.signal);
       } catch (error) {
         if (closed.signal.aborted) return;
         requestLog.note(req, { listState: list.status().state });

@@ -1,5 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { renewalDelayMs, retryAfterMs, retryDelayMs } from '../../../src/banks/loading/schedule.ts';
+import {
+  boundedRetryAfterMs,
+  renewalDelayMs,
+  retryDelayMs,
+} from '../../../src/banks/loading/schedule.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -45,7 +49,7 @@ test.each([
   ['of 20 s without a list', 20_000, 20_000, HOUR, 0],
 ])(
   'a Retry-After %s postpones a load by %d ms',
-  (_what, delayMs, askedForMs, ttlMs, servableForMs) => {
-    expect(retryAfterMs(askedForMs, ttlMs, servableForMs)).toBe(delayMs);
+  (_what, delayMs, retryAfterMs, ttlMs, servableForMs) => {
+    expect(boundedRetryAfterMs(retryAfterMs, ttlMs, servableForMs)).toBe(delayMs);
   },
 );

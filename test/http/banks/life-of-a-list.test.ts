@@ -141,7 +141,7 @@ test('a response follows the clock to the second, and names the last failure onc
 test('a response is made once for each list, second, failure, encoding and way to the list', async () => {
   rig = await startRig();
   const { list } = rig.service;
-  await list.arrival();
+  await list.waitUntilServed();
   const cachePolicy = { ttlMs: 3_600_000, maxStaleMs: 3_600_000, browserMaxAgeMs: 60_000 };
   const choose = createChooseResponse({
     list,

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
+import type { ListEvent } from '../list-event.ts';
+import type { ListKeeper } from '../list-keeper.ts';
+import { LoadError } from '../load-error.ts';
+import type { Fleet, Lease, NewFailure, SharedFailure } from './fleet.ts';
+import { dependsOnCachedList, type NextLoad } from './next-load.ts';
+import type { RetryAfter } from './retry-after.ts';
+import { boundedRetryAfterMs, longestWaitMs } from './schedule.ts';
+
+// What the loads of the other replicas mean for this one. While one of them loads, this one waits.
+// A failure of one counts for all.
+
+export interface OtherReplicasOptions {
+  /** Longest time for one load. */
+  readonly loadTimeoutMs: number;
+  readonly ttlMs: number;
+  readonly keeper: ListKeeper;
+  readonly fleet: Fleet;
+  readonly retryAfter: RetryAfter;
+  readonly nextLoad: NextLoad;
+  readonly clock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  readonly onEvent: (event: ListEvent) => void;
+}
+
+export const createOtherReplicas = (options: OtherReplicasOptions) => {
+  const { loadTimeoutMs, ttlMs, keeper, fleet, retryAfter, nextLoad, clock, random, onEvent } =
+    options;
+  const { cache, failures } = keeper;
+  /** The newest lease of another replica, and when it was first seen. */
+  let seen: { readonly id: string; readonly atMs: MonotonicMs } | undefined;
+
+  /** Another list than the one that the failed load was to replace is fresh. */
+  const isOutdated = ({ listId }: SharedFailure): boolean =>
+    cache.state() === 'fresh' && listId !== cache.get()?.id;
+
+  /** Counts the failure as one of this replica: the next load waits as the other replica does. */
+  const adopt = (
+    { attempts, failingForMs }: SharedFailure,
+    { heldUntilMs }: Lease,
+    error: LoadError,
+    spreadMs: number,
+  ): void => {
+    failures.addShared(error, attempts, failingForMs);
+    const latestMs = clock.monotonicMs() + longestWaitMs(cache.servableForMs());
+    nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
+    onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
+  };
+
+  /** How long to wait for a load, from the moment when its lease is first seen. */
+  const longestTurnMs = ({ failure }: Lease): number => {
+    const servableForMs = cache.servableForMs();
+    if (failure && (servableForMs > 0 || !dependsOnCachedList(failure)))
+      return longestWaitMs(servableForMs);
+    // Requests wait for a list: not for all of a load.
+    return servableForMs > 0 ? Infinity : loadTimeoutMs / 2;
+  };
+
+  return {
+    /**
+     * To be called after each look at the shared store. Notes when the lease of another replica is
+     * first seen. Each failure in a lease is followed once: its `Retry-After` holds in any case, and
+     * it is adopted unless it is outdated.
+     */
+    follow: (): void => {
+      const lease = fleet.lease();
+      if (!lease) return;
+      const { id, isOwn, failure } = lease;
+      if (!isOwn && seen?.id !== id) seen = { id, atMs: clock.monotonicMs() };
+      if (!failure || failures.hasSeen(failure.id)) return;
+      failures.noteSeen(failure.id);
+      const cause = new LoadError(failure.kind, 'the load of another replica failed');
+      // So that the replicas do not make their next attempts at the same time.
+      const spreadMs = random() * fleet.handoverMs;
+      const { retryAfterMs, retryAfterAtMs: receivedAtMs } = failure;
+      retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs, cause });
+      if (!isOutdated(failure)) adopt(failure, lease, cause, spreadMs);
+    },
+    /**
+     * Milliseconds for which to wait for another replica, which is loading now. After a failure no
+     * replica is waited for: the failure has been adopted, with a time for the next load.
+     */
+    turnLeftMs: (): number => {
+      const lease = fleet.lease();
+      if (!lease?.isLoading || lease.id !== seen?.id) return 0;
+      const untilMs = Math.min(lease.heldUntilMs, seen.atMs + longestTurnMs(lease));
+      return Math.max(0, untilMs - clock.monotonicMs());
+    },
+    /**
+     * Writes the failure of a load of this replica for the others, with the time of the next
+     * attempt. Nothing is written if another failure or a success has followed it.
+     */
+    share: async (failure: LoadError): Promise<void> => {
+      const current = failures.current();
+      if (current.failure !== failure || !current.failing) return;
+      const id = randomUUID();
+      failures.noteSeen(id);
+      const { attempts, sinceMs } = current.failing;
+      const shared: NewFailure = {
+        id,
+        kind: failure.kind,
+        attempts,
+        failingForMs: Math.max(0, Math.round(clock.wallMs() - sinceMs)),
+        retryAfterMs: boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity),
+      };
+      const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
+      const replaced = await fleet.shareFailure(shared, dueInMs);
+      if (!replaced) return;
+      const { retryAfterMs, retryAfterAtMs: receivedAtMs } = replaced;
+      retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs: fleet.handoverMs, cause: failure });
+    },
+  };
+};
