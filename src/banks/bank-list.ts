@@ -87,6 +87,8 @@ export const createBankList = (options: BankListOptions) => {
         nextLoadInMs: renewal.nextLoadInMs(),
       };
     },
+    /** Milliseconds after which a request that got no list can be repeated. */
+    retryInMs: renewal.dueInMs,
     /**
      * Loads the whole list now, whatever the back-off says, after a load that is under way.
      * @param overrides the reasons for which the guard does not refuse this one list

@@ -73,6 +73,16 @@ describeWithRedis('with a real Redis', () => {
     expect(await failed(one)).toBe('1');
   });
 
+  test('a request that waited for a failed load gets the time of the next one', async () => {
+    const answer = holdBack(503);
+    const { list } = (await startRig(optionsOf())).service;
+    await eventually(answer.isAsked);
+    const retryInMs = list.waitUntilServed().catch(list.retryInMs);
+    answer.send();
+    // The wait after the first failure, and the 200 ms in which another replica may be quicker.
+    expect(await retryInMs).toBe(1_450);
+  });
+
   test('of two replicas that fail at once the longer wait counts, also for who joins later', async () => {
     const env = { CACHE_TTL: '2m' };
     const one = await start({ env });

@@ -146,6 +146,8 @@ export const createRenewal = (options: RenewalOptions) => {
     isLoading: (): boolean => phase === 'loading',
     /** Milliseconds until the next load; 0 while it is under way, here or in another replica. */
     nextLoadInMs: (): number => (phase === 'waiting' ? nextLoad.dueInMs() : 0),
+    /** Milliseconds until the next load is due, whatever is under way. */
+    dueInMs: nextLoad.dueInMs,
     /** Ends the load under way, and resolves once the loop has ended. */
     stop: async (): Promise<void> => {
       stopping.abort(STOPPING);

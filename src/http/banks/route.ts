@@ -39,8 +39,7 @@ export const createBanksRoute = ({ list, chooseResponse, requestLog }: BanksRout
       } catch (error) {
         if (closed.signal.aborted) return;
         requestLog.note(req, { listState: list.status().state });
-        // Retry-After on every one: the list's own back-off knows when asking again can help.
-        res.setHeader('Retry-After', Math.max(1, Math.ceil(list.status().nextLoadInMs / 1_000)));
+        res.setHeader('Retry-After', Math.max(1, Math.ceil(list.retryInMs() / 1_000)));
         sendProblem(res, FAILURE_KINDS[LoadError.from(error).kind].problem);
         return;
       } finally {
