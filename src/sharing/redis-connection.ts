@@ -19,11 +19,8 @@ export interface RedisConnectionOptions {
   readonly url: () => Promise<string>;
   /** Is told that the address works, or with a reason that a connection in use is kept over it. */
   readonly noteAddress?: ((problem: string | undefined) => void) | undefined;
-  /**
-   * Prepares each new connection. If it rejects, the connection is closed, and tried again later.
-   * @param onNews to be called with each message
-   */
-  readonly handshake: (redis: RedisClient, onNews: () => void) => Promise<void>;
+  /** Prepares each new connection. If it rejects, the connection is closed, and tried again later. */
+  readonly handshake: (redis: RedisClient) => Promise<void>;
   /** Measures the deadlines of real input and output. */
   readonly ioClock: Clock;
   /** A number in [0, 1), for jitter. */
@@ -50,7 +47,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   let whyOffline = 'is not connected';
   /** Of the next attempt to connect. */
   let cancelNext = (): void => {};
-  let onNews = (): void => {};
+  let onConnected = (): void => {};
   let firstAttempt: Promise<void> | undefined;
 
   const within = <T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
@@ -72,11 +69,8 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
     // Outside the deadline: on a busy machine the library alone may take as long.
     const createClient = await loadClient();
     const fresh = await within(CONNECT_MS, (signal) =>
-      establish(options, createClient, signal, {
-        onNews: () => onNews(),
-        onError: (redis, error) => {
-          if (connected === redis) goOffline(error);
-        },
+      establish(options, createClient, signal, (redis, error) => {
+        if (connected === redis) goOffline(error);
       }),
     );
     if (connected) retire(connected, ioClock, closing.signal);
@@ -93,16 +87,16 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       if (!connected) goOffline(error);
       return;
     }
-    onNews();
+    onConnected();
   };
 
   return {
     /**
      * Starts connecting and keeps reconnecting until `close`. Calls `listener` after each
-     * handshake, and for each message.
+     * handshake.
      */
     open: (listener: () => void): void => {
-      onNews = listener;
+      onConnected = listener;
       firstAttempt = connect();
     },
     close: (): void => {
@@ -126,7 +120,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
         if (connected && !(error instanceof SecretFileError)) noteAddress?.(reason);
         return reason;
       }
-      onNews();
+      onConnected();
       return undefined;
     },
     /**
@@ -158,19 +152,15 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   };
 };
 
-interface ConnectionListeners {
-  /** Another replica may have written something. */
-  readonly onNews: () => void;
-  /** Called with all errors of the connection. */
-  readonly onError: (redis: RedisClient, error: unknown) => void;
-}
-
-/** Connects and does the handshake, unless `signal` aborts. */
+/**
+ * Connects and does the handshake, unless `signal` aborts.
+ * @param onError is called with all errors of the connection
+ */
 const establish = async (
   { url, handshake }: RedisConnectionOptions,
   createClient: CreateRedisClient,
   signal: AbortSignal,
-  { onNews, onError }: ConnectionListeners,
+  onError: (redis: RedisClient, error: unknown) => void,
 ): Promise<RedisClient> => {
   const address = await url();
   signal.throwIfAborted();
@@ -182,7 +172,7 @@ const establish = async (
   signal.addEventListener('abort', () => redis.destroy());
   try {
     await redis.connect();
-    await handshake(redis, onNews);
+    await handshake(redis);
     return redis;
   } catch (error) {
     redis.destroy();

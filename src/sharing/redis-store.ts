@@ -77,21 +77,21 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   const ownId = randomUUID();
   const savedLease = createSavedLease({ ownId, signing, longestLeaseMs });
   const names = (): Promise<Names> => namesFor(envelope.provenance, signing, ownId);
-  /** What Redis had at the last look or write; undefined while it cannot be used. */
+  /**
+   * What Redis had at the last look, or was written since; undefined while it cannot be used. A
+   * write changes only its own part, because the other one may have been written meanwhile.
+   */
   let content: StoreContent | undefined;
-  /** The series that Redis had when it was connected to. */
+  /** The series that Redis had when this replica connected to it. */
   let seriesBefore: string | undefined;
-  /** Changes what was written, and nothing that another write has found meanwhile. */
-  const note = (written: Partial<StoreContent>): void => {
-    if (content) content = { ...content, ...written };
-  };
+  let onNews = (): void => {};
   /** The message about the last write. */
   let announced: Promise<unknown> = Promise.resolve();
 
   const connection = createRedisConnection({
     ...connecting,
-    handshake: async (redis, onNews) =>
-      void (seriesBefore = await prepare(redis, await names(), ownId, onNews)),
+    handshake: async (redis) =>
+      void (seriesBefore = await prepare(redis, await names(), ownId, () => onNews())),
   });
 
   /** The first `maxBytes` of each value, and the moment at which they were read. */
@@ -116,10 +116,10 @@ export const createRedisStore = (options: RedisStoreOptions) => {
 
   return {
     /**
-     * Starts connecting, and keeps reconnecting. Calls `onNews` after each connection, and for each
-     * message.
+     * Starts connecting, and keeps reconnecting. Calls `listener` after each connection, and for
+     * each message of another replica.
      */
-    open: connection.open,
+    open: (listener: () => void): void => connection.open((onNews = listener)),
     /** Closes the connection once the other replicas have been told of the last write. */
     close: async (): Promise<void> => {
       await announced;
@@ -188,7 +188,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         { key: keys.list, value: sealed },
       ];
       if (!(await write(seen.head, entries, lifeMs))) return false;
-      note({ head, version });
+      if (content) content = { ...content, head, version };
       return true;
     },
     /** Writes a lease over the one of the last look. Never rejects. */
@@ -200,7 +200,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         const { lease: key } = await names();
         const value = await savedLease.write(next, moment);
         if (!(await write(seen.leaseToken, [{ key, value }], longestLeaseMs))) return 'overtaken';
-        note({ leaseToken: value, lease: await savedLease.read(value, moment) });
+        const lease = await savedLease.read(value, moment);
+        if (content) content = { ...content, leaseToken: value, lease };
         return 'written';
       } catch (error) {
         options.report.error(error);
