@@ -42,9 +42,9 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   const lease = createSharedLease(options);
   const exchange = createListExchange({ store, lease, keeper, report });
   const inTurn = createQueue();
-  /** The exchange that is under way, and whether another one is wanted after it. */
-  let exchanging: Promise<void> | undefined;
-  let isWanted = false;
+  /** The last synchronization that has begun, and one that begins after it. */
+  let begun = Promise.resolve();
+  let next: Promise<void> | undefined;
   const stopping = new AbortController();
 
   /** Exchanges until there is nothing left to do. @returns what is wrong with what Redis has */
@@ -57,26 +57,22 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     }
   };
 
-  const exchangeAll = async (): Promise<void> => {
-    while (isWanted && !stopping.signal.aborted) {
-      isWanted = false;
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
-        const problem = await exchangeInRounds();
-        if (problem === undefined) report.success();
-      } catch (error) {
-        store.failed(error);
-      }
+  const exchangeNow = async (): Promise<void> => {
+    try {
+      const problem = await exchangeInRounds();
+      if (problem === undefined) report.success();
+    } catch (error) {
+      store.failed(error);
     }
-    // There is no await between this and the last reading of `isWanted`. Otherwise somebody could
-    // set it in between, and would be given an exchange that has ended.
-    exchanging = undefined;
   };
 
-  const synchronize = (): Promise<void> => {
-    isWanted = true;
-    return (exchanging ??= exchangeAll());
-  };
+  /** All who call this while a synchronization is under way share the one after it. */
+  const synchronize = (): Promise<void> =>
+    (next ??= begun.then(() => {
+      next = undefined;
+      if (!stopping.signal.aborted) begun = exchangeNow();
+      return begun;
+    }));
 
   const fleet: Fleet = {
     pollMs: POLL_MS,
@@ -110,7 +106,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     stop: async (): Promise<void> => {
       if (store.lease()?.isOwn) await synchronize();
       stopping.abort();
-      await exchanging;
+      await begun;
       await lease.release();
       await store.close();
     },
