@@ -42,8 +42,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   const lease = createSharedLease(options);
   const exchange = createListExchange({ store, lease, keeper, report });
   const inTurn = createQueue();
-  /** The last synchronization that has begun, and one that begins after it. */
-  let begun = Promise.resolve();
+  /** The next synchronization, until it begins. */
   let next: Promise<void> | undefined;
   const stopping = new AbortController();
 
@@ -51,7 +50,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   const exchangeInRounds = async (): Promise<string | undefined> => {
     for (let round = 1; ; round += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one look after the other
-      const { again, problem } = await inTurn(exchange);
+      const { again, problem } = await exchange();
       if (problem !== undefined) report.problem(problem);
       if (!again || round === MAX_ROUNDS) return problem;
     }
@@ -66,12 +65,11 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     }
   };
 
-  /** All who call this while a synchronization is under way share the one after it. */
+  /** Those who call this before the next synchronization begins share it. */
   const synchronize = (): Promise<void> =>
-    (next ??= begun.then(() => {
+    (next ??= inTurn(async () => {
       next = undefined;
-      if (!stopping.signal.aborted) begun = exchangeNow();
-      return begun;
+      if (!stopping.signal.aborted) await exchangeNow();
     }));
 
   const fleet: Fleet = {
@@ -106,7 +104,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     stop: async (): Promise<void> => {
       if (store.lease()?.isOwn) await synchronize();
       stopping.abort();
-      await begun;
+      await inTurn(() => Promise.resolve());
       await lease.release();
       await store.close();
     },
