@@ -4,7 +4,7 @@ import { freshness, isServable, type Freshness, type FreshnessPolicy } from './f
 import type { Overridable } from './guard/guard.ts';
 import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
-import type { ListVersion } from './order.ts';
+import type { OrderedList } from './order.ts';
 import type { LoadedList, ReadList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
@@ -12,23 +12,14 @@ import type { Representations } from './representation.ts';
 // freshness.ts.
 
 /** What is known of a list besides its content: which one it is, how old, and what was before. */
-export interface ListPast {
-  /** Tells it from every other list, on all replicas. */
-  readonly id: string;
-  readonly version: ListVersion;
-  /** It comes from the snapshot, and the shared store has not confirmed it: it may be long past. */
-  readonly isUnconfirmed: boolean;
-  /** When the provider's answer was complete. Every age is counted from here. */
-  readonly loadedAtMs: MonotonicMs;
-  /** It was saved in the future, by the clock that read it: its age is a guess. */
-  readonly isAgeUnknown: boolean;
+export interface ListPast extends OrderedList {
   /** When this very content was first received, for `Last-Modified`. */
   readonly changedAtMs: WallMs;
-  /** The operators' decisions that it is based on, newest first; at most {@link MAX_DECISIONS}. */
+  /** At most {@link MAX_DECISIONS}. */
   readonly decisions: readonly Decision[];
   /**
-   * Those of a snapshot that it was loaded over, and that may be long past: they count once the
-   * shared store turns out to have them.
+   * Those of an unconfirmed snapshot that it was loaded over: they count once a list in the shared
+   * store has them too.
    */
   readonly unconfirmedDecisions: readonly Decision[];
   /** What the guard remembers of the lists before it, oldest first. */
@@ -65,7 +56,7 @@ export interface Decision {
 
 export const MAX_DECISIONS = 8;
 
-/** `list`, once these decisions are those of a list that the shared store has. */
+/** `list`, compared with one in the shared store that has these decisions. */
 export const confirmDecisions = <L extends ListPast>(
   list: L,
   decisions: readonly Decision[],
@@ -103,7 +94,7 @@ export const createListCache = (policy: FreshnessPolicy, clock: Pick<Clock, 'mon
   const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
   const state = (): Freshness => freshness(ageMs(), policy);
   return {
-    /** To the library, a start of 0 means that none is given. */
+    /** A start of 0 would mean to the library that none is given. */
     set: (list: CachedList): void =>
       void cache.set('banks', list, { start: list.loadedAtMs || -1 }),
     /** The list, however old it is. */

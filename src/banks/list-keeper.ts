@@ -14,7 +14,7 @@ import { createListCheck } from './list-check.ts';
 import { createListEncoding } from './list-encoding.ts';
 import type { ListEvent } from './list-event.ts';
 import { createFailureRecord } from './loading/failures.ts';
-import { isInStore, NO_VERSION, versionFollowing, type ListVersion } from './order.ts';
+import { isInStore, NO_VERSION, versionFollowing, type StoreVersion } from './order.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import type { Compressors } from './representation.ts';
 
@@ -86,7 +86,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       const next = {
         ...loaded,
         id: randomUUID(),
-        version: previous?.version ?? NO_VERSION,
+        storeVersion: previous?.storeVersion ?? NO_VERSION,
         isUnconfirmed: false,
         loadedAtMs,
         isAgeUnknown: false,
@@ -121,8 +121,11 @@ export const createListKeeper = (options: ListKeeperOptions) => {
      */
     takeStored: async (stored: StoredList, previous: CachedList | undefined): Promise<boolean> => {
       check(stored, undefined, []);
-      const version = versionFollowing(stored.version, previous?.version ?? NO_VERSION);
-      const encoded = { ...(await encode(stored, previous)), version };
+      const storeVersion = versionFollowing(
+        stored.storeVersion,
+        previous?.storeVersion ?? NO_VERSION,
+      );
+      const encoded = { ...(await encode(stored, previous)), storeVersion };
       const list = previous ? rememberingBoth(encoded, previous) : encoded;
       const replaced = cache.get();
       if (!take(list, previous)) return false;
@@ -144,47 +147,51 @@ interface StoreMarksOptions {
   readonly onEvent: (event: ListEvent) => void;
 }
 
-/** Notes what the shared store says of the cached list. Each names all that it changes. */
+/** Notes what the shared store says of the cached list. */
 const createStoreMarks = ({ cache, changes, wallMsOf, onEvent }: StoreMarksOptions) => {
-  /** Nothing happens if another list than that with this id is cached by now. */
-  const update = (id: string, withNews: (cached: CachedList) => CachedList): void => {
+  /** Does nothing if the list with this id is no longer the cached one. */
+  const update = (id: string, change: (cached: CachedList) => CachedList): void => {
     const cached = cache.get();
     if (cached?.id !== id) return;
-    const list = withNews(cached);
+    const list = change(cached);
     cache.set(list);
     onEvent({ type: 'list-version-set', list });
   };
 
   return {
-    /** The shared store has taken the list, as this version, with what it remembers. */
-    markInStore: ({ id, decisions, earlier }: CachedList, version: ListVersion): void =>
+    /** The shared store has taken the list, and then had this version. */
+    markInStore: ({ id, decisions, earlier }: CachedList, version: StoreVersion): void =>
       update(id, (cached) => ({
         ...cached,
-        version: versionFollowing(version, cached.version),
+        storeVersion: versionFollowing(version, cached.storeVersion),
         isUnconfirmed: false,
         decisions,
         unconfirmedDecisions: [],
         earlier,
       })),
-    /**
-     * The shared store has another list, and this one is not written over it. With that the store
-     * has told all that it knows of it.
-     */
+    /** The shared store has another list, and this one is not written over it. */
     markNotInStore: ({ id }: CachedList): void =>
       update(id, (cached) => ({
         ...cached,
-        version: { ...cached.version, listId: '' },
+        storeVersion: { ...cached.storeVersion, listId: '' },
         isUnconfirmed: false,
         unconfirmedDecisions: [],
       })),
     /**
-     * The shared store has the list that came from the snapshot, and knows better how long ago
-     * everything was.
+     * The shared store has the list that came from the snapshot. The times from the store are used:
+     * those of a snapshot depend on the wall clock.
      */
-    confirm: ({ id, version, loadedAtMs, isAgeUnknown, decisions, earlier }: StoredList): void => {
+    confirm: ({
+      id,
+      storeVersion,
+      loadedAtMs,
+      isAgeUnknown,
+      decisions,
+      earlier,
+    }: StoredList): void => {
       update(id, (cached) => ({
         ...cached,
-        version: versionFollowing(version, cached.version),
+        storeVersion: versionFollowing(storeVersion, cached.storeVersion),
         isUnconfirmed: false,
         loadedAtMs,
         loadedAtWallMs: wallMsOf(loadedAtMs),

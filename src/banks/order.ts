@@ -16,13 +16,9 @@ export interface SeriesVersion {
   readonly number: number;
 }
 
-/** The version that the store had when it took the list, or when the list was loaded. */
-export interface ListVersion extends SeriesVersion {
-  /**
-   * The list that the store had at this version: the list itself, once the store has taken it;
-   * until then the list that it is to replace. Empty where the store has another list, which is
-   * not replaced.
-   */
+/** A version of the store: the last list that it has taken, and what came before. */
+export interface StoreVersion extends SeriesVersion {
+  /** The list that the store has at this version. */
   readonly listId: string;
   /**
    * How far the series before this one got, newest first, as far as its writer knew. A store may
@@ -34,11 +30,11 @@ export interface ListVersion extends SeriesVersion {
 /** More series than that are forgotten. Some begin with each restart of all replicas. */
 export const MAX_FORMER = 32;
 
-/** Of a list before any store has taken one. */
-export const NO_VERSION: ListVersion = { series: '', number: 0, listId: '', former: [] };
+/** Before any store has taken a list. */
+export const NO_VERSION: StoreVersion = { series: '', number: 0, listId: '', former: [] };
 
 /** `next`, with the series that came before it: that of `earlier`, and those before that. */
-export const versionFollowing = (next: ListVersion, earlier: ListVersion): ListVersion => {
+export const versionFollowing = (next: StoreVersion, earlier: StoreVersion): StoreVersion => {
   const reached = new Map<string, number>();
   for (const { series, number } of [...next.former, earlier, ...earlier.former])
     reached.set(series, Math.max(number, reached.get(series) ?? 0));
@@ -49,48 +45,62 @@ export const versionFollowing = (next: ListVersion, earlier: ListVersion): ListV
 };
 
 /** Whether the store took the one after the other; false also where they have no order. */
-const isAfter = (some: ListVersion, other: ListVersion): boolean =>
+const isAfter = (some: StoreVersion, other: StoreVersion): boolean =>
   some.series === other.series
     ? some.number > other.number
     : some.former.some(({ series, number }) => series === other.series && number >= other.number);
 
-/** A list as far as the order is concerned. */
+/** What the order of a list depends on. */
 export interface OrderedList {
+  /** Unique, on all replicas. */
   readonly id: string;
-  readonly version: ListVersion;
+  /**
+   * The version that the store had when it took this list; until it has, the one that it had when
+   * the list was loaded. `listId` is empty where the store has another list, which this one does not
+   * replace.
+   */
+  readonly storeVersion: StoreVersion;
+  /**
+   * It comes from the snapshot, and this replica has not compared it with the shared store yet: the
+   * store may have had many others since.
+   */
   readonly isUnconfirmed: boolean;
   /** The operators' decisions that it is based on, newest first. */
   readonly decisions: readonly { readonly id: string; readonly madeAtMs: MonotonicMs }[];
+  /** When the provider's response was complete. Every age is counted from here. */
   readonly loadedAtMs: MonotonicMs;
+  /** It was saved in the future, by the clock that read it: its age is a guess. */
   readonly isAgeUnknown: boolean;
 }
 
-export const isSameVersion = (some: ListVersion, other: ListVersion): boolean =>
+export const isSameVersion = (some: StoreVersion, other: StoreVersion): boolean =>
   some.series === other.series && some.number === other.number && some.listId === other.listId;
 
 /**
- * The version that `list` gets after the one in the store.
+ * The version of the store once it has taken this list over the one at `theirs`.
  * @param isSeriesWhole whether the store has lost nothing of its series; otherwise another one
  *   begins, as it does in a store without any list
  */
 export const nextVersion = (
-  theirs: ListVersion = NO_VERSION,
-  { id, version }: Pick<OrderedList, 'id' | 'version'>,
+  theirs: StoreVersion = NO_VERSION,
+  { id, storeVersion }: Pick<OrderedList, 'id' | 'storeVersion'>,
   isSeriesWhole: boolean,
-): ListVersion => {
+): StoreVersion => {
   const series = (isSeriesWhole && theirs.series) || randomUUID();
-  const number = Math.max(theirs.number, version.number) + 1;
+  const number = Math.max(theirs.number, storeVersion.number) + 1;
   const next = versionFollowing({ series, number, listId: id, former: [] }, theirs);
-  return versionFollowing(next, version);
+  return versionFollowing(next, storeVersion);
 };
 
-/** Whether the store has taken the list, as far as this replica knows. */
-export const isInStore = ({ id, version }: Pick<OrderedList, 'id' | 'version'>): boolean =>
-  version.listId === id;
+/** Whether the store has taken the list, as far as this replica knows: it need not have it still. */
+export const isInStore = ({
+  id,
+  storeVersion,
+}: Pick<OrderedList, 'id' | 'storeVersion'>): boolean => storeVersion.listId === id;
 
 /** Whether a list that the store has not taken was loaded when the store had the other one. */
 const isSuccessor = (some: OrderedList, other: OrderedList): boolean =>
-  some.version.listId === other.id;
+  some.storeVersion.listId === other.id;
 
 type Choice = 'ours' | 'theirs';
 
@@ -105,10 +115,11 @@ export const chooseList = <L extends OrderedList>(
 ): Choice => {
   // Nobody has written since ours was loaded.
   if (isSuccessor(ours, theirs)) return 'ours';
-  if (ours.isUnconfirmed) return isAfter(ours.version, theirs.version) ? 'ours' : 'theirs';
+  if (ours.isUnconfirmed)
+    return isAfter(ours.storeVersion, theirs.storeVersion) ? 'ours' : 'theirs';
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
-  if (isInStore(ours) && isAfter(theirs.version, ours.version)) return 'theirs';
+  if (isInStore(ours) && isAfter(theirs.storeVersion, ours.storeVersion)) return 'theirs';
   // Two histories, because the store was away, or has lost what it had.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';

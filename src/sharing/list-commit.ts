@@ -41,14 +41,14 @@ export const createListCommit = (options: ListCommitOptions) => {
     if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
       return false;
     const known = confirmDecisions(list, cached.decisions);
-    const version = nextVersion(cached.version, known, store.isSeriesWhole());
+    const storeVersion = nextVersion(cached.storeVersion, known, store.isSeriesWhole());
     try {
-      if (!(await store.writeList(known, version))) return false;
+      if (!(await store.writeList(known, storeVersion))) return false;
     } catch (error) {
       store.failed(error);
       return false;
     }
-    const isTaken = keeper.take({ ...known, version }, previous);
+    const isTaken = keeper.take({ ...known, storeVersion }, previous);
     await lease.endForFreshList();
     return isTaken;
   };
@@ -59,8 +59,8 @@ export const createListCommit = (options: ListCommitOptions) => {
     previous: CachedList | undefined,
     isForOperator: boolean,
   ): Promise<boolean> => {
-    const version = cache.get()?.version ?? list.version;
-    const isTaken = keeper.take({ ...list, version }, previous);
+    const storeVersion = cache.get()?.storeVersion ?? list.storeVersion;
+    const isTaken = keeper.take({ ...list, storeVersion }, previous);
     const written = synchronize();
     if (!isForOperator) return isTaken;
     await written;

@@ -61,7 +61,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
   };
 
   const writeOurs = async (ours: CachedList, theirs: StoredList | undefined): Promise<Outcome> => {
-    const next = nextVersion(theirs?.version, ours, store.isSeriesWhole());
+    const next = nextVersion(theirs?.storeVersion, ours, store.isSeriesWhole());
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
     if (!(await store.writeList(list, next))) return AGAIN;
     keeper.markInStore(list, next);
@@ -120,7 +120,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (!head) return whenEmpty(ours);
     if (!ours || version?.listId !== ours.id || ours.isUnconfirmed) return whenOther(head, ours);
     // Another replica may have written it again, as another version.
-    if (!isSameVersion(version, ours.version)) keeper.markInStore(ours, version);
+    if (!isSameVersion(version, ours.storeVersion)) keeper.markInStore(ours, version);
     return DONE;
   };
 };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CachedList, StoredList } from '../banks/cached-list.ts';
-import type { ListVersion } from '../banks/order.ts';
+import type { StoreVersion } from '../banks/order.ts';
 import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
 import { StoreError, type StoreReport } from './list-store.ts';
@@ -55,7 +55,7 @@ export interface StoreContent {
   /** What is compared before a list is written. */
   readonly head: Buffer | undefined;
   /** What the head says; undefined if it says nothing that can be understood. */
-  readonly version: ListVersion | undefined;
+  readonly version: StoreVersion | undefined;
   /** What is compared before a lease is written. */
   readonly leaseToken: Buffer | undefined;
   /** Undefined if nobody has it. */
@@ -134,7 +134,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       options.report.error(error);
     },
     /** Of the list in Redis at the last look. */
-    version: (): ListVersion | undefined => content?.version,
+    version: (): StoreVersion | undefined => content?.version,
     /**
      * Whether nothing can be lost of the series that Redis had at the last look, because it began
      * during this connection: a server gets older data before it takes connections only.
@@ -177,7 +177,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
      * @returns whether it did; if not, another replica has written one
      * @throws {StoreError | SecretFileError}
      */
-    writeList: async (list: CachedList, version: ListVersion): Promise<boolean> => {
+    writeList: async (list: CachedList, version: StoreVersion): Promise<boolean> => {
       if (!content) return false;
       const seen = content;
       const head = writeHead(version);
@@ -222,7 +222,7 @@ const openList = async (
   if (!headBytes || !bytes) return undefined;
   const list = await open(bytes);
   const version = readHead(headBytes.subarray(0, TOKEN_BYTES));
-  if (version?.listId !== list.id || version.number !== list.version.number)
+  if (version?.listId !== list.id || version.number !== list.storeVersion.number)
     throw new StoreError('contains a list that does not belong to its version; ignored');
   return list;
 };

@@ -8,7 +8,7 @@ import {
 } from '../banks/cached-list.ts';
 import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
-import { NO_VERSION, type ListVersion } from '../banks/order.ts';
+import { NO_VERSION, type StoreVersion } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
 import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
 import { wall, type MonotonicMs } from '../clock.ts';
@@ -23,7 +23,7 @@ import {
   toSavedTime,
   type Moment,
 } from './saved-values.ts';
-import { toListVersion } from './saved-version.ts';
+import { toStoreVersion } from './saved-version.ts';
 import { StoreError } from './list-store.ts';
 
 // What is known of the past of a saved list: the third line of its envelope. Its times are
@@ -38,7 +38,7 @@ export const MAX_PAST_BYTES = 64 * 1024;
 /** The third line. */
 export const writePast = (
   saved: CachedList,
-  version: ListVersion,
+  version: StoreVersion,
   { storeMs, nowMs }: Moment,
 ): string => {
   const age = (atMs: MonotonicMs): number => Math.round(nowMs - atMs);
@@ -134,7 +134,7 @@ export const readPast = (
 /** A list of the previous version counts as saved when it was received. */
 const fromShort = ({ id, receivedAtMs, acceptedAtMs }: ShortPast) => ({
   id,
-  version: NO_VERSION,
+  storeVersion: NO_VERSION,
   savedAtMs: receivedAtMs,
   ageMs: 0,
   isAgeUnknown: false,
@@ -156,7 +156,7 @@ const fromShort = ({ id, receivedAtMs, acceptedAtMs }: ShortPast) => ({
 /** @throws {StoreError} */
 const toPast = (past: JsonObject) => {
   const { id, savedAtMs, ageMs, isAgeUnknown, hasNextPage } = past;
-  const version = toListVersion(past['version']);
+  const version = toStoreVersion(past['version']);
   const isPast =
     isId(id) &&
     version !== undefined &&
@@ -167,7 +167,7 @@ const toPast = (past: JsonObject) => {
   if (!isPast) throw new StoreError('contains a list with a damaged past; ignored');
   return {
     id,
-    version,
+    storeVersion: version,
     savedAtMs,
     ageMs,
     isAgeUnknown,

@@ -1,4 +1,4 @@
-import { MAX_FORMER, type ListVersion, type SeriesVersion } from '../banks/order.ts';
+import { MAX_FORMER, type StoreVersion, type SeriesVersion } from '../banks/order.ts';
 import { isJsonObject } from '../json.ts';
 import { isId, isWholeUpTo, toList } from './saved-values.ts';
 
@@ -8,11 +8,11 @@ import { isId, isWholeUpTo, toList } from './saved-values.ts';
 /** Numbers count up by one: a million a second would take 30 years to get there. */
 const MAX_NUMBER = 1e15;
 
-export const writeHead = ({ series, number, listId }: ListVersion): Buffer =>
+export const writeHead = ({ series, number, listId }: StoreVersion): Buffer =>
   Buffer.from(`${series}:${number}:${listId}`);
 
 /** Undefined where there is no head, or one that says nothing which can be understood. */
-export const readHead = (bytes: Buffer | undefined): ListVersion | undefined => {
+export const readHead = (bytes: Buffer | undefined): StoreVersion | undefined => {
   const [series = '', digits = '', listId = '', ...rest] =
     bytes?.toString('latin1').split(':', 4) ?? [];
   const number = /^\d{1,16}$/.test(digits) ? Number(digits) : undefined;
@@ -23,7 +23,7 @@ export const readHead = (bytes: Buffer | undefined): ListVersion | undefined => 
 };
 
 /** From JSON; undefined where it is none. */
-export const toListVersion = (value: unknown): ListVersion | undefined => {
+export const toStoreVersion = (value: unknown): StoreVersion | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { listId, former } = value;
   const version = toSeriesVersion(value);

@@ -59,7 +59,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
     if (!hasWritten) await files.removeAbandoned(path);
     hasWritten = true;
     await files
-      .replace(path, await envelope.seal(list, list.version, now()))
+      .replace(path, await envelope.seal(list, list.storeVersion, now()))
       .catch((error: unknown) => {
         const reason = codeOf(error);
         if (!reason) throw error;

@@ -17,7 +17,7 @@ const storedList = async (
 ): Promise<StoredList> => ({
   ...(await readBanks(makeBanks(count))),
   id: `list of ${count}`,
-  version: NO_VERSION,
+  storeVersion: NO_VERSION,
   isUnconfirmed: false,
   loadedAtMs: clock.monotonicMs(),
   isAgeUnknown: false,

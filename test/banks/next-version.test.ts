@@ -5,14 +5,14 @@ import { versionAt } from '../helpers/list-version.ts';
 // The version that a list gets in the shared store.
 
 test('the next number of a series is above that of the store, and above that of the list', () => {
-  const list = { id: 'next', version: versionAt('a', 3) };
+  const list = { id: 'next', storeVersion: versionAt('a', 3) };
   const next = (number: number) => ({ ...versionAt('a', number), listId: 'next' });
   expect(nextVersion(versionAt('a', 7), list, true)).toEqual(next(8));
   expect(nextVersion(versionAt('a', 2), list, true)).toEqual(next(4));
 });
 
 test('a store that may have lost something begins another series, and both know how far it got', () => {
-  const list = { id: 'next', version: versionAt('a', 3, [{ series: 'z', number: 1 }]) };
+  const list = { id: 'next', storeVersion: versionAt('a', 3, [{ series: 'z', number: 1 }]) };
   for (const [number, reached] of [
     [7, 7],
     [2, 3],
@@ -31,7 +31,7 @@ test('a store that may have lost something begins another series, and both know 
 
 test('what is written over another series follows all that both know', () => {
   const theirs = versionAt('b', 7, [{ series: 'a', number: 5 }]);
-  const list = { id: 'next', version: versionAt('c', 3, [{ series: 'd', number: 1 }]) };
+  const list = { id: 'next', storeVersion: versionAt('c', 3, [{ series: 'd', number: 1 }]) };
   expect(nextVersion(theirs, list, true)).toEqual({
     series: 'b',
     number: 8,
@@ -45,10 +45,10 @@ test('what is written over another series follows all that both know', () => {
 });
 
 test('a store that has nothing begins another series, above the number of the list', () => {
-  const after = nextVersion(undefined, { id: 'next', version: versionAt('a', 3) }, true);
+  const after = nextVersion(undefined, { id: 'next', storeVersion: versionAt('a', 3) }, true);
   expect(after).toMatchObject({ number: 4, former: [{ series: 'a', number: 3 }] });
   expect(after.series).toMatch(/^[\w-]{36}$/);
-  expect(nextVersion(NO_VERSION, { id: 'first', version: NO_VERSION }, true)).toMatchObject({
+  expect(nextVersion(NO_VERSION, { id: 'first', storeVersion: NO_VERSION }, true)).toMatchObject({
     number: 1,
   });
 });

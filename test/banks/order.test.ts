@@ -3,7 +3,7 @@ import {
   chooseList,
   NO_VERSION,
   versionFollowing,
-  type ListVersion,
+  type StoreVersion,
   type OrderedList,
 } from '../../src/banks/order.ts';
 import { monotonic } from '../../src/clock.ts';
@@ -13,12 +13,12 @@ import { versionAt } from '../helpers/list-version.ts';
 
 /** A list that the store took as `version`, and that the provider sent at `loadedAtMs`. */
 const listAt = (
-  version: ListVersion,
+  version: StoreVersion,
   loadedAtMs: number,
   more: Partial<OrderedList> = {},
 ): OrderedList => ({
   id: version.listId,
-  version,
+  storeVersion: version,
   isUnconfirmed: false,
   decisions: [],
   loadedAtMs: monotonic(loadedAtMs),

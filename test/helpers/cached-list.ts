@@ -14,7 +14,7 @@ export const cachedListOf = async (
   return {
     ...list,
     id: 'a list',
-    version: NO_VERSION,
+    storeVersion: NO_VERSION,
     isUnconfirmed: false,
     loadedAtMs: clock.monotonicMs(),
     loadedAtWallMs: clock.wallMs(),

@@ -1,8 +1,8 @@
-import type { ListVersion, SeriesVersion } from '../../src/banks/order.ts';
+import type { StoreVersion, SeriesVersion } from '../../src/banks/order.ts';
 
 /** The version of a list that a store has taken. */
 export const versionAt = (
   series: string,
   number: number,
   former: readonly SeriesVersion[] = [],
-): ListVersion => ({ series, number, listId: `${series}${number}`, former });
+): StoreVersion => ({ series, number, listId: `${series}${number}`, former });

@@ -53,7 +53,7 @@ const cachedList = async (more: Partial<CachedList> = {}): Promise<CachedList> =
     hasNextPage: false,
     representations: await represent(read.json),
     id: VERSION.listId,
-    version: VERSION,
+    storeVersion: VERSION,
     isUnconfirmed: false,
     loadedAtMs: monotonic(WRITTEN.nowMs - 5_000),
     isAgeUnknown: false,
@@ -134,7 +134,7 @@ describe('a saved list', () => {
     expect(list).toMatchObject({
       count: 2,
       id: VERSION.listId,
-      version: VERSION,
+      storeVersion: VERSION,
       changedAtMs: CHANGED,
     });
     const [decision] = list.decisions;
@@ -157,7 +157,7 @@ describe('a saved list', () => {
       forge(listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 1_000}`), { lifeMs: 5 }),
     );
     expect(ageOf(list.loadedAtMs)).toBe(65_000);
-    expect(list.version).toEqual({ series: '', number: 0, listId: '', former: [] });
+    expect(list.storeVersion).toEqual({ series: '', number: 0, listId: '', former: [] });
     expect(list.decisions.map(({ madeAtMs }) => ageOf(madeAtMs))).toEqual([66_000]);
   });
 
