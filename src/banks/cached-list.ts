@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { monotonic, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
+import type { Clock, MonotonicMs, WallMs } from '../clock.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import type { Overridable } from './guard/guard.ts';
 import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
 import type { OrderedList } from './order.ts';
+import { NOTHING_REJECTED } from './reading/entry.ts';
 import type { LoadedList, ReadList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
@@ -30,6 +31,14 @@ export interface ListPast extends OrderedList {
 export type StoredList = ListPast &
   Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'> &
   Partial<Pick<LoadedList, 'hasNextPage'>>;
+
+/** What a store does not keep. The list was published before, so none of its fields is absent. */
+export const UNKNOWN_IN_STORES = {
+  rejected: NOTHING_REJECTED,
+  upstreamFields: [],
+  absentFields: [],
+  objectFields: new Map(),
+};
 
 export interface CachedList extends LoadedList, ListPast {
   /** `loadedAtMs` by this machine's clock at the time when the list was taken: for people. */
@@ -115,7 +124,3 @@ export const createListCache = (policy: FreshnessPolicy, clock: Pick<Clock, 'mon
     },
   };
 };
-
-/** The time at which something happened that is `ageMs` old at `nowMs`. */
-export const timeBefore = (nowMs: MonotonicMs, ageMs: number): MonotonicMs =>
-  monotonic(nowMs - ageMs);

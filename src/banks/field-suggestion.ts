@@ -1,4 +1,4 @@
-import { isPlainName } from './guard/field-names.ts';
+import { isPlainName } from './field-names.ts';
 import type { PublishableField } from './reading/upstream-fields.ts';
 
 // What BANK_FIELDS may be, made of the provider's fields.

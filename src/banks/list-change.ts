@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import { isJsonObject } from '../json.ts';
-import { isMoreThanShare } from './guard/drift.ts';
 import { entryGroups } from './reading/entry-groups.ts';
 import { digestOf } from './reading/entry.ts';
 import type { ReadList } from './reading/list-reader.ts';
+import { isMoreThanShare } from './share.ts';
 
 // What a new list changed: for operators, who want to know why their users see something else than
 // yesterday.

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { ListPast, StoredList } from './cached-list.ts';
+import { UNKNOWN_IN_STORES, type ListPast, type StoredList } from './cached-list.ts';
 import { freshness, isServable, type FreshnessPolicy } from './freshness.ts';
 import {
   OVERRIDABLE,
@@ -18,7 +18,6 @@ import {
   wasCached,
   type EarlierList,
 } from './guard/memory.ts';
-import { NOTHING_REJECTED } from './reading/entry.ts';
 
 // Whether one list may replace another, and what is remembered once it has: the guard and its
 // memory, with what they know at this moment.
@@ -28,14 +27,6 @@ export interface ListCheckOptions {
   readonly guard: GuardPolicy;
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
-
-/** What a store does not tell. The list was published before, so none of its fields is absent. */
-export const UNKNOWN_IN_STORES = {
-  rejected: NOTHING_REJECTED,
-  upstreamFields: [],
-  absentFields: [],
-  objectFields: new Map(),
-};
 
 export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOptions) => {
   /** Whether it may be served. */

@@ -1,6 +1,5 @@
 import { wall, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
-import type { CachedList, StoredList } from './cached-list.ts';
-import { UNKNOWN_IN_STORES } from './list-check.ts';
+import { UNKNOWN_IN_STORES, type CachedList, type StoredList } from './cached-list.ts';
 import { findLargeChange } from './list-change.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';

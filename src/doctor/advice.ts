@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isPlainName } from '../banks/guard/field-names.ts';
+import { isPlainName } from '../banks/field-names.ts';
 import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import { LOAD_STEPS, FAILURE_KINDS, RETRIES } from '../failure-kinds.ts';

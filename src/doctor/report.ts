@@ -1,4 +1,4 @@
-import { isPlainName } from '../banks/guard/field-names.ts';
+import { isPlainName } from '../banks/field-names.ts';
 import type { FieldRule } from '../banks/reading/entry.ts';
 import type { FieldSeen } from './survey.ts';
 

@@ -1,4 +1,4 @@
-import { isPlainName } from '../banks/guard/field-names.ts';
+import { isPlainName } from '../banks/field-names.ts';
 import {
   forEachLeaf,
   isFilled,

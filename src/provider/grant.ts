@@ -1,4 +1,4 @@
-import { isPlainName } from '../banks/guard/field-names.ts';
+import { isPlainName } from '../banks/field-names.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { secretProblem, type SecretRule } from '../secrets/secret.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';

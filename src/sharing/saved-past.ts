@@ -4,14 +4,13 @@ import {
   type CachedList,
   type ListPast,
   type StoredList,
-  timeBefore,
 } from '../banks/cached-list.ts';
 import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
 import { NO_VERSION, type StoreVersion } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
 import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
-import { wall, type MonotonicMs } from '../clock.ts';
+import { monotonic, wall, type MonotonicMs } from '../clock.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 import {
   isId,
@@ -112,12 +111,12 @@ export const readPast = (
   const sinceMs = Math.max(0, elapsedMs);
   const isFromFuture = elapsedMs < -MAX_AHEAD_MS;
   const listAgeMs = isFromFuture ? Math.max(ttlMs + 1, ageMs) : Math.max(0, ageMs + sinceMs);
-  const at = (age: number): MonotonicMs => timeBefore(nowMs, age + sinceMs);
+  const at = (age: number): MonotonicMs => monotonic(nowMs - age - sinceMs);
   return {
     ...known,
     isUnconfirmed: false,
     isAgeUnknown: isAgeUnknown || isFromFuture,
-    loadedAtMs: timeBefore(nowMs, listAgeMs),
+    loadedAtMs: monotonic(nowMs - listAgeMs),
     decisions: decisions.map(({ ageMs: age, ...decision }) => ({
       ...decision,
       madeAtMs: at(age),

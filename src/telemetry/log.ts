@@ -2,7 +2,7 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import type { CachedList } from '../banks/cached-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
-import { isPlainName } from '../banks/guard/field-names.ts';
+import { isPlainName } from '../banks/field-names.ts';
 import { compareLists } from '../banks/list-change.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import type { LoadError } from '../banks/load-error.ts';

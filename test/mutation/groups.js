@@ -7,7 +7,7 @@ export const GROUPS = {
   'list-change': { files: ['banks/list-change.ts'], tests: ['banks/list-change'] },
   admission: { files: ['banks/{admission,load-error}.ts'], tests: ['banks/admission'] },
   guard: {
-    files: ['banks/guard/*.ts'],
+    files: ['banks/guard/*.ts', 'banks/{field-names,share}.ts'],
     tests: [
       'banks/guard/drift',
       'banks/guard/guard',

@@ -6,6 +6,7 @@ import {
   type FieldProfile,
   type ListProfile,
 } from '../reading/profile.ts';
+import { isMoreThanShare, percent } from '../share.ts';
 
 // What a new list lost compared with the cached one: for each published field, the share of the
 // entries that lack it now, or have it with another JSON type. What it gained is never drift. Pure.
@@ -64,25 +65,3 @@ const typesOf = ([field, entries]: Side): string =>
   JSON_TYPES.filter((type) => field.filled[type] > 0)
     .map((type) => `${type} in ${percent(field.filled[type], entries)}`)
     .join(', ');
-
-/**
- * Shares are compared in millionths, so that 29 of 100 is exactly 29 %, which `0.29 * 100` is not.
- */
-const PARTS = 1_000_000;
-
-/**
- * Whether `part` is more than `share` (0 to 1, to a millionth) of `whole`. Both are whole numbers
- * below 2^53 / 10^6, which is more than a product of two lists' lengths.
- */
-export const isMoreThanShare = (part: number, whole: number, share: number): boolean =>
-  part * PARTS > Math.round(share * PARTS) * whole;
-
-/**
- * `part` of `whole`, which is not 0, for people: a whole percentage, or one with a decimal where it
- * would mislead.
- */
-export const percent = (part: number, whole: number): string => {
-  const exact = (100 * part) / whole;
-  const rounded = Math.round(exact);
-  return `${Math.abs(exact - rounded) < 0.05 ? rounded : exact.toFixed(1)} %`;
-};

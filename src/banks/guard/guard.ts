@@ -3,8 +3,9 @@ import { LoadError } from '../load-error.ts';
 import { countRejected, type FieldRule } from '../reading/entry.ts';
 import type { ReadList } from '../reading/list-reader.ts';
 import { JSON_TYPES, newField, type FieldProfile } from '../reading/profile.ts';
-import { findDrift, isMoreThanShare, type ProfiledList } from './drift.ts';
-import { showableNames, showName } from './field-names.ts';
+import { isMoreThanShare } from '../share.ts';
+import { findDrift, type ProfiledList } from './drift.ts';
+import { showableNames, showName } from '../field-names.ts';
 import type { FillRates } from './memory.ts';
 
 // May a loaded list replace the cached one? Pure: counts in, and a LoadError out if the list is too

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { findDrift, percent } from '../../../src/banks/guard/drift.ts';
+import { findDrift } from '../../../src/banks/guard/drift.ts';
+import { percent } from '../../../src/banks/share.ts';
 import { readBanks } from '../../helpers/read-banks.ts';
 
 const filled = (count: number, value: unknown): unknown[] =>
