@@ -42,7 +42,6 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
   };
 
   return {
-    wallMsOf,
     encode: async (
       next: StoredList & Partial<LoadedList>,
       previous: CachedList | undefined,

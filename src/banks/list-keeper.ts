@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import type { Clock, MonotonicMs, WallMs } from '../clock.ts';
+import type { Clock, MonotonicMs } from '../clock.ts';
 import {
   createListCache,
   MAX_DECISIONS,
@@ -53,7 +53,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
 
   const { isUsable, check, refuses, remember, rememberingBoth } = createListCheck(options);
   const { maxShrink } = options.guard;
-  const { encode, wallMsOf } = createListEncoding({ clock, maxShrink, compressors });
+  const { encode } = createListEncoding({ clock, maxShrink, compressors });
 
   /**
    * Takes `list`, unless another one than `previous` is cached by now.
@@ -134,7 +134,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       return true;
     },
     rememberingBoth,
-    ...createStoreMarks({ cache, changes, wallMsOf, onEvent }),
+    ...createStoreMarks({ cache, onEvent }),
     refuses,
     isUsable,
   };
@@ -142,13 +142,11 @@ export const createListKeeper = (options: ListKeeperOptions) => {
 
 interface StoreMarksOptions {
   readonly cache: ReturnType<typeof createListCache>;
-  readonly changes: EventEmitter;
-  readonly wallMsOf: (loadedAtMs: MonotonicMs) => WallMs;
   readonly onEvent: (event: ListEvent) => void;
 }
 
 /** Notes what the shared store says of the cached list. */
-const createStoreMarks = ({ cache, changes, wallMsOf, onEvent }: StoreMarksOptions) => {
+const createStoreMarks = ({ cache, onEvent }: StoreMarksOptions) => {
   /** Does nothing if the list with this id is no longer the cached one. */
   const update = (id: string, change: (cached: CachedList) => CachedList): void => {
     const cached = cache.get();
@@ -177,31 +175,6 @@ const createStoreMarks = ({ cache, changes, wallMsOf, onEvent }: StoreMarksOptio
         isUnconfirmed: false,
         unconfirmedDecisions: [],
       })),
-    /**
-     * The shared store has the list that came from the snapshot. The times from the store are used:
-     * those of a snapshot depend on the wall clock.
-     */
-    confirm: ({
-      id,
-      storeVersion,
-      loadedAtMs,
-      isAgeUnknown,
-      decisions,
-      earlier,
-    }: StoredList): void => {
-      update(id, (cached) => ({
-        ...cached,
-        storeVersion: versionFollowing(storeVersion, cached.storeVersion),
-        isUnconfirmed: false,
-        loadedAtMs,
-        loadedAtWallMs: wallMsOf(loadedAtMs),
-        isAgeUnknown,
-        decisions,
-        unconfirmedDecisions: [],
-        earlier,
-      }));
-      changes.emit('change');
-    },
   };
 };
 

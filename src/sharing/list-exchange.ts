@@ -93,9 +93,6 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
     const next = stepFor(ours, theirs, keeper);
     switch (next.step) {
-      case 'confirm':
-        keeper.confirm(next.theirs);
-        return DONE;
       case 'take': {
         const outcome = await takeTheirs(next.theirs, ours);
         if (outcome.problem !== undefined) refused = { head, problem: outcome.problem };
@@ -126,11 +123,6 @@ export const createListExchange = (options: ListExchangeOptions) => {
 };
 
 type ListStep =
-  /**
-   * Both are the same list. A snapshot has its age from the wall clock, which may have been wrong;
-   * Redis knows better.
-   */
-  | { readonly step: 'confirm'; readonly theirs: StoredList }
   | { readonly step: 'take'; readonly theirs: StoredList }
   /** Over theirs, whether that can be read or not. */
   | { readonly step: 'write'; readonly ours: CachedList }
@@ -148,8 +140,8 @@ const stepFor = (
 ): ListStep => {
   const usable = ours && isUsable(ours) ? ours : undefined;
   if (!theirs) return usable ? { step: 'write', ours: usable } : { step: 'leave' };
-  if (!ours) return { step: 'take', theirs };
-  if (ours.id === theirs.id) return { step: 'confirm', theirs };
+  // A snapshot has its age from the wall clock, which may have been wrong; Redis knows better.
+  if (!ours || ours.id === theirs.id) return { step: 'take', theirs };
   if (!isUsable(theirs)) return usable ? { step: 'write', ours: usable } : { step: 'leave' };
   if (!usable || chooseList(usable, theirs, refuses) === 'theirs') return { step: 'take', theirs };
   return { step: 'write', ours: usable };

@@ -125,6 +125,22 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => nextLoadInMs() > 0 && nextLoadInMs() < 11 * MINUTE);
   });
 
+  test('a restored list that the clock took for expired is logged when Redis tells its age', async () => {
+    const connection = await connectionToCut();
+    const kept = { CACHE_SNAPSHOT_FILE: snapshot(), CACHE_REDIS_URL: connection.url };
+    const one = await openRig({ provider, clock, storeClock: clock, env: kept });
+    await eventually(() => one.service.list.status().isShared === true);
+    await one.close();
+    connection.cut();
+    await provider.behave('unavailable');
+    const again = await start({ env: kept, clock: wrongBy(10 * DAY) });
+    await supertest(again.url).get('/banks').expect(503);
+    connection.mend();
+    await eventually(() => again.service.list.status().state === 'fresh');
+    await supertest(again.url).get('/banks').expect(200);
+    expect(again.messages()).toContain('list: recovered');
+  });
+
   test('what came before a restored list is as old as Redis says, not a clock that was set right', async () => {
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
     provider.setBanks(makeBanks(100));
