@@ -30,7 +30,7 @@ export interface ListCheckOptions {
 
 export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOptions) => {
   /** Whether it may be served. */
-  const isUsable = ({ loadedAtMs }: ListPast): boolean =>
+  const canBeServed = ({ loadedAtMs }: ListPast): boolean =>
     isServable(freshness(clock.monotonicMs() - loadedAtMs, policy));
 
   const windowNow = () => memoryWindow(policy, clock.monotonicMs());
@@ -57,7 +57,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
   ): readonly Overridable[] => {
     const list = { ...UNKNOWN_IN_STORES, ...next };
     // A list that may no longer be served is no measure.
-    if (!current || !isUsable(current)) return guard(list, undefined, rules, overrides);
+    if (!current || !canBeServed(current)) return guard(list, undefined, rules, overrides);
     const precedent = precedentOf(current);
     if (!wasCached(current, next, windowNow())) return guard(list, precedent, rules, overrides);
     // What was right before is neither shrunk nor drifted; the other rules still hold.
@@ -76,7 +76,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
   };
 
   return {
-    isUsable,
+    canBeServed,
     check,
     refuses,
     /** What is remembered once `next` has replaced `current`. */
@@ -87,7 +87,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
      * unless an operator or the guard has decided between the two.
      */
     rememberingBoth: <L extends StoredList>(kept: L, other: StoredList): L =>
-      isUsable(other) &&
+      canBeServed(other) &&
       kept.decisions[0]?.id === other.decisions[0]?.id &&
       !refuses(kept, other) &&
       !refuses(other, kept)

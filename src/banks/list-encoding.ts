@@ -19,7 +19,7 @@ export interface ListEncodingOptions {
  * What only the provider's response tells. A list from a store does not have it, and keeps what was
  * known of the list before it.
  */
-const toldByProvider = ({ rejected, objectFields, upstreamFields, hasNextPage }: CachedList) => ({
+const onlyFromProvider = ({ rejected, objectFields, upstreamFields, hasNextPage }: CachedList) => ({
   rejected,
   objectFields,
   upstreamFields,
@@ -42,7 +42,7 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
   };
 
   return {
-    encode: async (
+    toCachedList: async (
       next: StoredList & Partial<LoadedList>,
       previous: CachedList | undefined,
     ): Promise<CachedList> => {
@@ -55,7 +55,7 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
         ...UNKNOWN_IN_STORES,
         publishableFields: [],
         hasNextPage: false,
-        ...(previous && toldByProvider(previous)),
+        ...(previous && onlyFromProvider(previous)),
         ...next,
         json: representations.identity.body,
         representations,

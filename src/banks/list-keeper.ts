@@ -51,9 +51,9 @@ export const createListKeeper = (options: ListKeeperOptions) => {
   /** Emits `change` when another list is taken, and when nobody is loading one any more. */
   const changes = new EventEmitter().setMaxListeners(Infinity);
 
-  const { isUsable, check, refuses, remember, rememberingBoth } = createListCheck(options);
+  const { canBeServed, check, refuses, remember, rememberingBoth } = createListCheck(options);
   const { maxShrink } = options.guard;
-  const { encode } = createListEncoding({ clock, maxShrink, compressors });
+  const { toCachedList } = createListEncoding({ clock, maxShrink, compressors });
 
   /**
    * Takes `list`, unless another one than `previous` is cached by now.
@@ -101,9 +101,9 @@ export const createListKeeper = (options: ListKeeperOptions) => {
           ? { id: randomUUID(), madeAtMs: loadedAtMs, madeAtWallMs: wallMs, reasons, requestId }
           : undefined;
       const { decisions: past, unconfirmedDecisions } = pastDecisions(previous);
-      const encoded = await encode(next, previous);
+      const encoded = await toCachedList(next, previous);
       // What an operator accepts is the measure of what follows, whatever was before.
-      const forgets = decision !== undefined || !previous || !isUsable(previous);
+      const forgets = decision !== undefined || !previous || !canBeServed(previous);
       return {
         ...encoded,
         decisions: (decision ? [decision, ...past] : past).slice(0, MAX_DECISIONS),
@@ -125,7 +125,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         stored.storeVersion,
         previous?.storeVersion ?? NO_VERSION,
       );
-      const encoded = { ...(await encode(stored, previous)), storeVersion };
+      const encoded = { ...(await toCachedList(stored, previous)), storeVersion };
       const list = previous ? rememberingBoth(encoded, previous) : encoded;
       const replaced = cache.get();
       if (!take(list, previous)) return false;
@@ -136,7 +136,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     rememberingBoth,
     ...createStoreMarks({ cache, onEvent }),
     refuses,
-    isUsable,
+    canBeServed,
   };
 };
 

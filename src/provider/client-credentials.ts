@@ -3,10 +3,10 @@ import { boundedRetryAfterMs, retryDelayMs } from '../banks/loading/schedule.ts'
 import type { ClientCredentials } from '../config/provider.ts';
 import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 
-// The token that the token endpoint granted: held, and renewed ahead of its expiry by one request
-// at a time. A token stays in use until its true end, whatever the endpoint does.
+// The token that the token endpoint granted: kept, and renewed ahead of its expiry by one request
+// at a time. It stays in use until it expires, whatever the endpoint does.
 
-interface HeldToken {
+interface GrantedToken {
   readonly token: string;
   /**
    * Monotonic milliseconds; Infinity where the endpoint named no lifetime: such a token is used
@@ -25,7 +25,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
   const { clock, random, onEvent, closing, secrets } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const requestToken = createTokenRequest(source, options);
-  let held: HeldToken | undefined;
+  let granted: GrantedToken | undefined;
   let inFlight: Promise<string> | undefined;
   let failuresInARow = 0;
   /** The last token that the provider has answered with 401. */
@@ -49,7 +49,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     try {
       const { token, lifetimeMs, isTyped } = await requestToken();
       secrets.addSecret(variable, token);
-      held = {
+      granted = {
         token,
         expiresAtMs: startedAtMs + lifetimeMs,
         renewAtMs: startedAtMs + lifetimeMs * renewalShare(random()),
@@ -67,16 +67,16 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     if (closing.aborted) return error;
     const nowMs = clock.monotonicMs();
     failuresInARow += 1;
-    const validForMs = Math.max(0, (held?.expiresAtMs ?? nowMs) - nowMs);
-    if (held) {
+    const validForMs = Math.max(0, (granted?.expiresAtMs ?? nowMs) - nowMs);
+    if (granted) {
       const delayMs = Math.max(
         retryDelayMs(failuresInARow, validForMs, random()),
         boundedRetryAfterMs(error.retryAfterMs ?? 0, validForMs, validForMs),
       );
-      held = { ...held, renewAtMs: nowMs + delayMs };
+      granted = { ...granted, renewAtMs: nowMs + delayMs };
     }
     let tokenInUse: 'none' | 'rejected' | 'valid' = 'none';
-    if (validForMs > 0) tokenInUse = held?.token === rejectedToken ? 'rejected' : 'valid';
+    if (validForMs > 0) tokenInUse = granted?.token === rejectedToken ? 'rejected' : 'valid';
     if (refusesClient(error)) {
       const consequence =
         tokenInUse === 'valid' ? 'the token in use stays' : 'there is no valid token';
@@ -94,14 +94,14 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     current: (): Promise<string> => {
       const nowMs = clock.monotonicMs();
       // Without a token the caller's back-off decides when the endpoint is asked again.
-      if (!held || nowMs >= held.expiresAtMs) return renew();
+      if (!granted || nowMs >= granted.expiresAtMs) return renew();
       // Its event reports a failure; the token in use stays good.
-      if (nowMs >= held.renewAtMs) renew().catch(() => undefined);
-      return Promise.resolve(held.token);
+      if (nowMs >= granted.renewAtMs) renew().catch(() => undefined);
+      return Promise.resolve(granted.token);
     },
     newerThan: async (rejected: string): Promise<string | undefined> => {
-      if (held && held.token !== rejected && clock.monotonicMs() < held.expiresAtMs)
-        return held.token;
+      if (granted && granted.token !== rejected && clock.monotonicMs() < granted.expiresAtMs)
+        return granted.token;
       rejectedToken = rejected;
       const token = await renew();
       return token === rejected ? undefined : token;

@@ -28,7 +28,7 @@ export const createListCommit = (options: ListCommitOptions) => {
   const isWrittenFirst = (): boolean => {
     const cached = cache.get();
     return (
-      cached !== undefined && keeper.isUsable(cached) && isInStore(cached) && store.isAvailable()
+      cached !== undefined && keeper.canBeServed(cached) && isInStore(cached) && store.isAvailable()
     );
   };
 

@@ -71,7 +71,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
 
   /** Redis has no list: it is new, has lost its own, or has one of the previous version only. */
   const whenEmpty = async (ours: CachedList | undefined): Promise<Outcome> => {
-    const isServed = ours !== undefined && keeper.isUsable(ours);
+    const isServed = ours !== undefined && keeper.canBeServed(ours);
     const { theirs, problem } = isServed ? {} : await readTheirs(store.readPreviousVersionsList);
     if (!isKnown && !theirs) report.empty();
     isKnown = true;
@@ -136,13 +136,14 @@ type ListStep =
 const stepFor = (
   ours: CachedList | undefined,
   theirs: StoredList | undefined,
-  { isUsable, refuses }: Pick<ListKeeper, 'isUsable' | 'refuses'>,
+  { canBeServed, refuses }: Pick<ListKeeper, 'canBeServed' | 'refuses'>,
 ): ListStep => {
-  const usable = ours && isUsable(ours) ? ours : undefined;
-  if (!theirs) return usable ? { step: 'write', ours: usable } : { step: 'leave' };
+  const servable = ours && canBeServed(ours) ? ours : undefined;
+  if (!theirs) return servable ? { step: 'write', ours: servable } : { step: 'leave' };
   // A snapshot has its age from the wall clock, which may have been wrong; Redis knows better.
   if (!ours || ours.id === theirs.id) return { step: 'take', theirs };
-  if (!isUsable(theirs)) return usable ? { step: 'write', ours: usable } : { step: 'leave' };
-  if (!usable || chooseList(usable, theirs, refuses) === 'theirs') return { step: 'take', theirs };
-  return { step: 'write', ours: usable };
+  if (!canBeServed(theirs)) return servable ? { step: 'write', ours: servable } : { step: 'leave' };
+  if (!servable || chooseList(servable, theirs, refuses) === 'theirs')
+    return { step: 'take', theirs };
+  return { step: 'write', ours: servable };
 };

@@ -91,7 +91,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   const connection = createRedisConnection({
     ...connecting,
     handshake: async (redis) =>
-      void (seriesBefore = await prepare(redis, await names(), ownId, () => onNews())),
+      void (seriesBefore = await handshake(redis, await names(), ownId, () => onNews())),
   });
 
   /** The first `maxBytes` of each value, and the moment at which they were read. */
@@ -256,7 +256,7 @@ const namesFor = async (provenance: string, signing: Signing, ownId: string) => 
  * or that denies this user a command. Calls `onNews` for each message of another replica.
  * @returns the series that it had
  */
-const prepare = async (
+const handshake = async (
   redis: RedisClient,
   { head, probe, news }: Names,
   ownId: string,
