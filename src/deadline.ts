@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts';
 export interface Deadline {
   readonly limitMs: number;
   readonly clock: Clock;
-  /** What the promise rejects with when the time is over. */
+  /** What the promise rejects with after `limitMs`. */
   readonly timeoutError: () => Error;
   /** Ends the work early; the promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;

@@ -3,7 +3,7 @@
 // status page and the doctor use it, and a test compares the documents with it.
 
 export interface FailureKind {
-  /** What is wrong, for somebody who has just been woken. */
+  /** What is wrong, for an operator who does not know the service. */
   readonly summary: string;
   readonly actions: readonly Action[];
   /** The problem that clients get while there is no list to serve. */

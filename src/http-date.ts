@@ -25,7 +25,7 @@ const toFixdate = (parts: Readonly<Record<string, string>>): string => {
 /** The longest form has 33 characters. */
 const MAX_DATE_CHARS = 64;
 
-/** The two old forms that section 5.6.7 lets nobody send any more and everybody must read. */
+/** The two obsolete forms of section 5.6.7, which nobody may send and everybody must accept. */
 const RFC_850 =
   /^(?<day>\w{3})\w{3,6}, (?<date>\d\d)-(?<month>\w{3})-(?<year>\d\d) (?<time>[\d:]{8}) GMT$/;
 const ASCTIME = /^(?<day>\w{3}) (?<month>\w{3}) (?<date>[ \d]\d) (?<time>[\d:]{8}) (?<year>\d{4})$/;

@@ -9,8 +9,8 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 export const MAX_PATH_DEPTH = 8;
 
 /**
- * The value of JSON text; undefined where it is none. The parser's message quotes the text, so it
- * goes no further.
+ * The value of JSON text; undefined if it is not JSON. The parser's message is dropped, because it
+ * quotes the text.
  */
 export const parseJson = (text: string): unknown => {
   try {

@@ -3,7 +3,7 @@
 
 /**
  * Replaces control characters, invisible ones and those that change the writing direction by their
- * code, such as `\u{1b}`. With more than {@link MAX_CODES} it is no text for people, and is cut
+ * code, such as `\u{1b}`. With more than {@link MAX_CODES} it is not text for people, and is cut
  * there. Escape sequences could recolour a terminal, move its cursor or rename its window.
  */
 export const printable = (text: string): string => {

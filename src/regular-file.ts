@@ -26,7 +26,7 @@ export interface ReadLimits {
   readonly limitMs?: number;
 }
 
-/** A file on a network may take long, or for ever. */
+/** Reading a file on a network may never end. */
 const LONGEST_READ_MS = 2_000;
 
 /**

@@ -33,7 +33,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const { addSecret, redact, findEcho } = redaction;
   for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
   let drain: DrainTimes | undefined;
-  // What the telemetry shows is made before it, and emits nothing until all is made.
+  // The core is made before the telemetry, and emits nothing before `start`.
   const emit = (event: ServiceEvent): void => {
     if (!drain || !isEndedByStop(event)) telemetry.emit(event);
   };
@@ -121,8 +121,8 @@ export const createService = (config: Config, options: ServiceOptions) => {
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       await core.stop();
-      // The management port answers to the end: somebody may be watching the drain, or be waiting
-      // for a load, and is told of the stop in this turn of the event loop.
+      // The management port closes last: operators may watch the drain, and a refresh that waits
+      // gets its response in this turn of the event loop.
       await clock.turn();
       await managementServer.close();
       telemetry.close();
@@ -132,7 +132,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
 };
 
 /**
- * With a list to serve, users need not wait for whoever corrects the file.
+ * With a list to serve, the service starts: the file can be corrected while it runs.
  * @throws {ConfigError} without a list, when a secret file is not usable
  */
 const requireSecrets = async (

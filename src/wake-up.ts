@@ -1,6 +1,6 @@
 /**
- * Something to wait for, by one who also does other things: a wake-up that comes meanwhile is
- * remembered, so that the wait after it ends at once.
+ * A signal to wait for. One that comes while nothing waits is remembered, and ends the next wait at
+ * once.
  */
 export const createWakeUp = () => {
   let isWoken = false;
@@ -10,11 +10,11 @@ export const createWakeUp = () => {
       isWoken = true;
       endWait();
     },
-    /** From here on only a later wake-up counts. */
+    /** Forgets a wake-up that has come. */
     forget: (): void => {
       isWoken = false;
     },
-    /** Resolves once there has been one since the last `forget`. */
+    /** Resolves once a wake-up has come since the last `forget`. */
     woken: (): Promise<void> =>
       new Promise((resolve) => {
         if (isWoken) resolve();

@@ -22,9 +22,9 @@ export interface ListStatus extends LoadFailures {
    * undefined: there are none.
    */
   readonly isShared: boolean | undefined;
-  /** Whether this instance is asking the provider. */
+  /** Whether this replica is loading. */
   readonly isLoading: boolean;
-  /** Milliseconds until the provider is asked again; 0 while it is being asked. */
+  /** Milliseconds until the next load; 0 while it is under way, here or in another replica. */
   readonly nextLoadInMs: number;
 }
 

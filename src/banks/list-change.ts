@@ -26,7 +26,7 @@ export const compareLists = (
   fieldsVanished: without(previous.upstreamFields, next.upstreamFields),
 });
 
-/** A change that is let through, but that operators should hear of. */
+/** A change that the guard accepts, and that is reported to operators. */
 export interface LargeChange {
   /** As compareLists counts them. */
   readonly added: number;

@@ -56,7 +56,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     overrides: readonly Overridable[],
   ): readonly Overridable[] => {
     const list = { ...UNKNOWN_IN_STORES, ...next };
-    // A list that may no longer be served is no measure.
+    // A list that may no longer be served is not compared with.
     if (!current || !canBeServed(current)) return guard(list, undefined, rules, overrides);
     const precedent = precedentOf(current);
     if (!wasCached(current, next, windowNow())) return guard(list, precedent, rules, overrides);
@@ -83,7 +83,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     remember: (current: StoredList, next: StoredList): readonly EarlierList[] =>
       remember(current, next, windowNow()),
     /**
-     * `kept`, with what is remembered once it goes on instead of `other`: the lists before both,
+     * `kept`, with what is remembered once it is used instead of `other`: the lists before both,
      * unless an operator or the guard has decided between the two.
      */
     rememberingBoth: <L extends StoredList>(kept: L, other: StoredList): L =>

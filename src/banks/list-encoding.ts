@@ -16,8 +16,8 @@ export interface ListEncodingOptions {
 }
 
 /**
- * What only the provider's response tells. A list from a store does not have it, and keeps what was
- * known of the list before it.
+ * What only a response of the provider contains. A list from a store takes it over from the list
+ * before it.
  */
 const onlyFromProvider = ({ rejected, objectFields, upstreamFields, hasNextPage }: CachedList) => ({
   rejected,
@@ -36,8 +36,8 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
   /** `Last-Modified` of content that replaces that of `previous`. */
   const changedAt = (changedAtMs: WallMs, previous: CachedList | undefined): WallMs => {
     const pastMs = Math.min(changedAtMs, clock.wallMs());
-    // It goes on by at least a second with each change, also after the clock was set back:
-    // otherwise If-Modified-Since would take the new content for the old.
+    // At least a second later with each change, also after the clock was set back: otherwise
+    // If-Modified-Since would take the new content for the old.
     return wall(Math.max(pastMs, (previous?.changedAtMs ?? -Infinity) + SECOND_MS));
   };
 

@@ -29,7 +29,7 @@ export type ListEvent =
       readonly error: LoadError;
       readonly state: Freshness;
     }
-  /** It has another version: mostly, the shared store has taken it. */
+  /** Its `storeVersion` has changed, usually because the shared store has taken it. */
   | { readonly type: 'list-version-set'; readonly list: CachedList }
   /** It came from a store. */
   | (Taken & { readonly type: 'list-restored'; readonly state: Freshness });

@@ -48,7 +48,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
   const { policy, clock, compressors, onEvent } = options;
   const cache = createListCache(policy, clock);
   const failures = createFailureRecord(clock);
-  /** Emits `change` when another list is taken, and when nobody is loading one any more. */
+  /** Emits `change` when another list is taken, and when a load has ended. */
   const changes = new EventEmitter().setMaxListeners(Infinity);
 
   const { canBeServed, check, refuses, remember, rememberingBoth } = createListCheck(options);
@@ -102,7 +102,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
           : undefined;
       const { decisions: past, unconfirmedDecisions } = pastDecisions(previous);
       const encoded = await toCachedList(next, previous);
-      // What an operator accepts is the measure of what follows, whatever was before.
+      // After a decision, later lists are compared with this one, and not with those before it.
       const forgets = decision !== undefined || !previous || !canBeServed(previous);
       return {
         ...encoded,
@@ -113,9 +113,9 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     },
     /**
      * Prepares a list from a store and takes it. Its writer has compared it with the one before;
-     * here only the number of its entries is checked, against the minimum of this replica. What
-     * `previous` remembers goes on with it, unless an operator or the guard has decided between
-     * the two.
+     * here only the number of its entries is checked, against the minimum of this replica. It
+     * remembers the lists before `previous` too, unless an operator or the guard has decided
+     * between the two.
      * @returns whether it was taken
      * @throws {LoadError} when it has too few entries
      */

@@ -56,8 +56,8 @@ export interface OrderedList {
   readonly id: string;
   /**
    * The version that the store had when it took this list; until it has, the one that it had when
-   * the list was loaded. `listId` is empty where the store has another list, which this one does not
-   * replace.
+   * the list was loaded. `listId` is empty where the store has another list, which this one does
+   * not replace.
    */
   readonly storeVersion: StoreVersion;
   /**
@@ -92,7 +92,9 @@ export const nextVersion = (
   return versionFollowing(next, storeVersion);
 };
 
-/** Whether the store has taken the list, as far as this replica knows: it need not have it still. */
+/**
+ * Whether the store has taken the list, as far as this replica knows: it need not have it still.
+ */
 export const isInStore = ({
   id,
   storeVersion,
@@ -120,7 +122,7 @@ export const chooseList = <L extends OrderedList>(
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
   if (isInStore(ours) && isAfter(theirs.storeVersion, ours.storeVersion)) return 'theirs';
-  // Two histories, because the store was away, or has lost what it had.
+  // The lists have no order: the store was unreachable, or has lost lists.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';
   if (ours.isAgeUnknown !== theirs.isAgeUnknown) return ours.isAgeUnknown ? 'theirs' : 'ours';

@@ -23,7 +23,7 @@ export type ProcessEnvironment = Record<string, string | undefined>;
 /**
  * Reads the environment, which takes precedence over a `.env` file, and deletes the secrets from
  * `env`. `unusableFiles` is what is wrong with secret and TLS files: with a saved list the service
- * starts all the same.
+ * can start without them.
  * @throws {ConfigError} with every problem, those of the files included, if there are others too
  */
 export const readConfig = async (env: ProcessEnvironment) => {

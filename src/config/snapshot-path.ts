@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readStart, targetOf } from '../regular-file.ts';
 
-// What the snapshot may replace: nothing that somebody else wrote.
+// What the snapshot may replace: only what this service wrote.
 
 /** With this every saved list begins, whatever version of the service wrote it. */
 const SAVED_LIST_START = Buffer.from('{"format":"banks-bff/list"');

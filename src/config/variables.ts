@@ -106,10 +106,7 @@ const PREFIXES = ['PROVIDER_', 'CACHE_', 'BANK_', 'GUARD_', 'MANAGEMENT_'];
 const SHORTEST_SIMILAR_NAME = 8;
 const MOST_LETTERS_APART = 2;
 
-/**
- * What other programs call the same thing. It is no mistake where ours is set too: then it is meant
- * for one of them.
- */
+/** Names that other programs use for the same thing. Allowed while ours is set too. */
 const OTHER_NAMES: Readonly<Record<string, VariableName>> = {
   BROWSER_CACHE_MAX_AGE: 'BROWSER_MAX_AGE',
   CORS_ALLOW_ORIGINS: 'CORS_ORIGINS',

@@ -74,7 +74,7 @@ const rowOf = (symptom: string) =>
 /** Whether a code is one of those in the table. */
 const isSymptom = (code: string): code is LoadSymptom => rowOf(code) !== undefined;
 
-/** What everybody is told about the kind, without what concerns a running service. */
+/** The general advice on this kind, without what concerns a running service. */
 const adviceOnKind = (kind: LoadErrorKind) => {
   const { step: name = 'list', summary, actions } = FAILURE_KINDS[kind];
   const next = actions

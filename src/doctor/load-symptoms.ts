@@ -2,7 +2,7 @@ import type { LoadStep } from '../failure-kinds.ts';
 import type { Symptoms } from './symptoms.ts';
 import { TOKEN_SYMPTOMS, type TokenWords } from './token-symptoms.ts';
 
-// What the doctor can tell from a symptom of the load, by the step at which it is seen.
+// The cause and the advice for each symptom of the load, by the step at which it is seen.
 
 /** What stands in the texts. */
 export interface LoadWords extends TokenWords {

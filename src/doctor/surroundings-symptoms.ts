@@ -1,6 +1,6 @@
 import type { Symptoms } from './symptoms.ts';
 
-// What the doctor can tell from a symptom of what the service uses besides the provider.
+// The cause and the advice for each symptom of what the service uses besides the provider.
 
 export const REDIS_SYMPTOMS: Symptoms<{ readonly host: string }> = [
   {

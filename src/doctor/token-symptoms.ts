@@ -1,6 +1,6 @@
 import type { Symptoms } from './symptoms.ts';
 
-// What the doctor can tell from a symptom of the token endpoint.
+// The cause and the advice for each symptom of the token endpoint.
 
 /** What stands in the texts. */
 export interface TokenWords {

@@ -59,8 +59,8 @@ export const drain = async (
 
 /**
  * Accepts the connections that the operating system has established already, and would reset when
- * the server closes. While requests have to wait, clients that ask again and again come to an
- * end.
+ * the server closes. It ends because requests have to wait meanwhile: clients that get no response
+ * open no further connection.
  */
 const acceptWaiting = async (server: Server): Promise<void> => {
   let lastAcceptedMs = 0;

@@ -21,7 +21,7 @@ import { createPlaces, type PlacesOptions } from './places.ts';
 import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
 import { createTurns } from './turns.ts';
 
-// An HTTP server on which no client can stay for ever, or take more than its share.
+// An HTTP server that limits how long a client can stay, and how much it can take.
 
 export interface HttpFrontOptions extends PlacesOptions {
   /** Responds to the ordinary requests for one path; without it, the application does. */

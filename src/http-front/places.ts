@@ -20,7 +20,7 @@ export interface PlacesOptions {
    * many clients'.
    */
   readonly clientOf: (address: string) => string | undefined;
-  /** Is told of each connection that was closed to make room for others. */
+  /** Called for each connection that was closed to make room for others. */
   readonly onClosed: (reason: ClosedReason) => void;
 }
 
@@ -68,8 +68,8 @@ export const createPlaces = ({ limits, clientOf, onClosed }: PlacesOptions) => {
         return undefined;
       }
       const isOverCapacity = ordinary.size >= limits.connections && !evictIdle(ordinary);
-      // A spare place is for one short response. Its request comes at once, so the oldest connection
-      // may go.
+      // A spare place is for one short response. Its request comes at once, so the oldest
+      // connection may go.
       const [oldest] = spare;
       if (isOverCapacity && oldest && spare.size >= limits.spareConnections)
         evict(oldest, 'over_capacity');

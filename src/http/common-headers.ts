@@ -4,9 +4,9 @@ import helmet from 'helmet';
 import type { Cors } from './cors.ts';
 import type { FlatHeaders } from './headers.ts';
 
-// The headers of every response, whoever writes it: the hot path, node:http, and the server where
-// no application answers. Only what is added here is on all of them; a middleware of Express
-// sees no GET or HEAD of /banks.
+// The headers of every response, from the hot path, from node:http, and from the server where no
+// application answers. Only headers added here are on all of them; a middleware of Express sees no
+// GET or HEAD of /banks.
 
 /**
  * Gives the headers of every response to a request with this `Origin`: the same array each time.

@@ -24,8 +24,8 @@ import { createHostCheck, createTokenCheck, type OnRefusal } from './authorizati
 import type { DrainTimes } from './drain-times.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
 
-// The routes of the management port: what must not be public. It is on loopback by default, and
-// what it can change takes a token all the same.
+// The routes of the management port: what must not be public. It listens on loopback by default,
+// and changes need a token.
 
 /** What the management port needs of the service. */
 export interface ManagementServerOptions extends HealthOptions {

@@ -20,14 +20,13 @@ export interface ProviderAnswer {
 
 /**
  * Reads the whole answer.
- * @param hasMeaning whether the body of an answer with this status says something; that of another
- *   is discarded
+ * @param needsBody whether the body of an answer with this status is needed; others are discarded
  * @param maxBytes most of a body, compressed or not
  * @throws {LoadError} `malformed` or `too_large`; the signal's reason
  */
 export const readAnswer = async (
   response: Dispatcher.ResponseData,
-  hasMeaning: (status: number) => boolean,
+  needsBody: (status: number) => boolean,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<ProviderAnswer> => {
@@ -37,7 +36,7 @@ export const readAnswer = async (
     retryAfter: headerOf(response, 'retry-after'),
     link: listHeaderOf(response, 'link'),
   };
-  if (hasMeaning(answer.status))
+  if (needsBody(answer.status))
     return { ...answer, body: await readBody(response, maxBytes, signal) };
   // Not destroy(): an unread undici body without an error listener would end the process.
   await response.body.dump({ limit: 65_536, signal });

@@ -75,8 +75,8 @@ const parseRetryAfter = (value: string | undefined, nowMs: number): number | und
 };
 
 /**
- * What is wrong with a type. A missing one is forgiven, since the parser has the last word; another
- * names an error page.
+ * What is wrong with a type. A missing one is accepted, because the parser decides; one other than
+ * JSON is usually that of an error page.
  */
 export const labelProblem = (contentType = 'application/json'): string | undefined => {
   // Its parameters are looked at one by one, and no label is as long.

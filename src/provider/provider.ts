@@ -127,7 +127,7 @@ export const createProvider = (
      * none.
      */
     confirmedToken: (): ConfirmedToken | undefined => confirmed?.shown,
-    /** Ends a request for a token, and tells of nothing any more. A load ends by its own signal. */
+    /** Ends a request for a token, and emits no more events. A load ends by its own signal. */
     close: (): void => closing.abort(STOPPING),
   };
 };

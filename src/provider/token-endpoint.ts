@@ -40,7 +40,7 @@ export interface TokenOptions {
   readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
-  /** Aborts when the service stops: nothing is asked any more, and nothing told. */
+  /** Aborts when the service stops: no request is made, and no event emitted after that. */
   readonly closing: AbortSignal;
   /** The client secret, or the access token, may be in a file. */
   readonly secrets: Pick<SecretFiles, 'reader' | 'states' | 'noteUse' | 'addSecret'>;

@@ -1,8 +1,7 @@
 import type { Clock } from '../clock.ts';
 
-// Whether each secret file is usable. Two things can be wrong: with its content (noteReading), or
-// with what happens where the content is used (noteUse), such as a Redis that refuses the password.
-// A change is one event.
+// Whether each secret file is usable. Reading it can fail (noteReading), and so can using its
+// content (noteUse): Redis may refuse the password in it. Each change of a state is one event.
 
 /** Why a file cannot be used, and what happens meanwhile. */
 export interface FileFault {
@@ -28,12 +27,12 @@ export interface FileStatesOptions {
 export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
   /** By variable. */
   const states = new Map<string, SecretFileState>();
-  /** What the last reading of a file has shown, where that is a fault. */
+  /** Of the files that could not be used when they were last read. */
   const readingFaults = new Map<string, FileFault>();
-  /** Of the files whose present content was refused where it was used. */
+  /** Of the files whose content was refused where it was used. */
   const refusals = new Map<string, FileFault>();
 
-  /** A file that cannot be read is told before what became of the content that is kept. */
+  /** If reading a file fails, that is reported, and not what the content in use did before. */
   const update = (variable: string): void => {
     const fault = readingFaults.get(variable) ?? refusals.get(variable);
     const known = states.get(variable)?.unusable;
@@ -56,15 +55,14 @@ export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
       ),
     areUsable: (variables: readonly string[]): boolean =>
       variables.every((variable) => !states.get(variable)?.unusable),
-    /** Notes what reading a file has shown: a fault, or with `undefined` that it can be used. */
+    /** Notes the result of reading a file: a fault; undefined: it can be used. */
     noteReading: (variable: string, fault: FileFault | undefined): void => {
       note(readingFaults, variable, fault);
       update(variable);
     },
     /**
-     * Notes what using the content of a file has shown: that it is refused, or with `undefined`
-     * that it works. A refusal is a fault of the file, until it has another content or works.
-     * Ignored where the secret is in no file.
+     * Notes the result of using the content of a file: a refusal; undefined: it works. A refusal is
+     * a fault of the file, until the content changes or works. Ignored if the secret is in no file.
      */
     noteUse: (variable: string, refusal: FileFault | undefined): void => {
       if (!states.has(variable)) return;

@@ -10,9 +10,7 @@ import { createWatchedFiles, type WatchedFilesOptions } from './watched-files.ts
 export type SecretSource = Secret | { readonly path: string };
 
 interface SecretKind {
-  /**
-   * Space around a token is no part of it; of other secrets only a line break at the end is not.
-   */
+  /** Space around a token is ignored; in other secrets, only a line break at the end is. */
   readonly isToken: boolean;
   /**
    * What happens while the file is not usable, for a secret that grants access: it is withdrawn.

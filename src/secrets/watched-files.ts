@@ -137,10 +137,7 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
         .flatMap(({ variables, sinceMs }) =>
           variables.map((variable) => ({ variable, sinceMs: sinceMs() })),
         ),
-    /**
-     * Reads all files twice a second, so that a change is reported although nobody uses what they
-     * hold.
-     */
+    /** Reads all files twice a second, so that a change is reported before the content is used. */
     start: (): void => {
       isWatching = groups.length > 0;
       watch();

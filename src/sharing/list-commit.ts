@@ -18,7 +18,7 @@ export interface ListCommitOptions {
   readonly synchronize: () => Promise<void>;
 }
 
-/** The second one is over what another replica has written, or after a loss of Redis. */
+/** A second one writes over the list of another replica, or after Redis has lost its data. */
 const MAX_ATTEMPTS = 2;
 
 export const createListCommit = (options: ListCommitOptions) => {
@@ -75,7 +75,7 @@ export const createListCommit = (options: ListCommitOptions) => {
   ): Promise<boolean> => {
     /* oxlint-disable no-await-in-loop -- one write after the other */
     for (let attempt = 0; cache.get()?.id === previous?.id; attempt += 1) {
-      // Where somebody changes the head again and again, and writes no list, no request waits.
+      // The head may change again and again without a new list: requests do not wait for that.
       if (attempt === MAX_ATTEMPTS || !isWrittenFirst())
         return takeThenWrite(list, previous, isForOperator);
       if (await inTurn(() => writeThenTake(list, previous))) return true;

@@ -53,8 +53,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
       return (await keeper.takeStored(theirs, ours)) ? DONE : AGAIN;
     } catch (error) {
       if (!(error instanceof LoadError)) throw error;
-      // It may be right for other replicas: it is not replaced, and the cached one goes on
-      // beside it.
+      // It may be right for other replicas: it is not replaced, and this replica keeps its own.
       if (ours && isInStore(ours)) keeper.markNotInStore(ours);
       return { again: false, problem: describeStoreFailure(error) };
     }
@@ -86,7 +85,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
   /** Redis has a list that is not the cached one, or that came from the snapshot too. */
   const whenOther = async (head: Buffer, cached: CachedList | undefined): Promise<Outcome> => {
     if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
-    // Another replica may have written a newer one since the look, which is as good.
+    // This may be a newer one, written since the look.
     const { theirs, problem } = await readTheirs(store.readList);
     isKnown = true;
     // The cached list as it is to be compared, and written: theirs may confirm its decisions.

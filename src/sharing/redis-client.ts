@@ -175,8 +175,8 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
 const isListOfBuffers = (value: unknown): value is readonly Buffer[] =>
   Array.isArray(value) && value.every((part) => Buffer.isBuffer(part));
 
-/** Taken for another one, it could mean that other replicas always win. */
-const unexpectedReply = (): StoreError => new StoreError('answers with what no Redis answers');
+/** Read as "not set", it would mean that other replicas always win. */
+const unexpectedReply = (): StoreError => new StoreError('sends an unexpected reply');
 
 const openServer = (library: Library, options: RedisClientOptions) => {
   const redis = library.createClient({

@@ -17,9 +17,14 @@ export interface RedisConnectionOptions {
    * logged
    */
   readonly url: () => Promise<string>;
-  /** Is told that the address works, or with a reason that a connection in use is kept over it. */
+  /**
+   * Called with undefined once the address works, and with the reason if it does not while a
+   * connection to an earlier address stays in use.
+   */
   readonly noteAddress?: ((problem: string | undefined) => void) | undefined;
-  /** Prepares each new connection. If it rejects, the connection is closed, and tried again later. */
+  /**
+   * Prepares each new connection. If it rejects, the connection is closed, and tried again later.
+   */
   readonly handshake: (redis: RedisClient) => Promise<void>;
   /** Measures the deadlines of real input and output. */
   readonly ioClock: Clock;

@@ -31,13 +31,13 @@ export interface RedisStoreOptions {
    * logged
    */
   readonly url: RedisConnectionOptions['url'];
-  /** Is told that the address works, or with a reason that a connection in use is kept over it. */
+  /** See {@link RedisConnectionOptions}. */
   readonly noteAddress?: RedisConnectionOptions['noteAddress'];
   readonly envelope: Envelope;
   readonly signing: Signing;
-  /** Milliseconds for which a list is worth keeping. */
+  /** Milliseconds after which Redis may delete a list. */
   readonly lifeMs: number;
-  /** The longest lease that can be meant, in milliseconds; a longer one is ignored. */
+  /** In milliseconds; a longer lease is ignored. */
   readonly longestLeaseMs: number;
   /** Measures the ages of lists. */
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -50,7 +50,7 @@ export interface RedisStoreOptions {
   readonly loadClient?: RedisConnectionOptions['loadClient'];
 }
 
-/** What is in the store, as far as a few bytes tell. */
+/** What is in the store, without the list itself. */
 export interface StoreContent {
   /** What is compared before a list is written. */
   readonly head: Buffer | undefined;
@@ -100,7 +100,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     return { values, moment: { storeMs: nowMs, nowMs: clock.monotonicMs() } };
   };
 
-  /** Writes over `expected`, and tells the others. @returns whether it was written */
+  /** Writes over `expected`, and sends a message. @returns whether it was written */
   const write = async (
     expected: Buffer | undefined,
     entries: readonly RedisEntry[],
@@ -108,7 +108,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   ) => {
     const { news } = await names();
     const isSet = await connection.run((redis) => redis.compareAndSet(expected, entries, keepMs));
-    // A message is a hint: every replica looks by itself before long.
+    // It may be lost: every replica looks at Redis within seconds anyway.
     if (isSet)
       announced = connection.run((redis) => redis.publish(news, ownId)).catch(() => undefined);
     return isSet;
@@ -120,13 +120,13 @@ export const createRedisStore = (options: RedisStoreOptions) => {
      * each message of another replica.
      */
     open: (listener: () => void): void => connection.open((onNews = listener)),
-    /** Closes the connection once the other replicas have been told of the last write. */
+    /** Closes the connection once the message about the last write has been sent. */
     close: async (): Promise<void> => {
       await announced;
       connection.close();
     },
     isConnected: connection.isOpen,
-    /** Redis was looked at, and can be used: an open connection is of no use without the key. */
+    /** Whether the last look succeeded: an open connection is not enough without the key. */
     isAvailable: (): boolean => content !== undefined && connection.isOpen(),
     /** Redis cannot be used before the next look. */
     failed: (error: unknown): void => {
@@ -265,7 +265,7 @@ const handshake = async (
   const { values } = await redis.read([probe, head], TOKEN_BYTES);
   const entry = { key: probe, value: Buffer.from(ownId) };
   if (!(await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS)))
-    throw new StoreError('does not write what nobody else writes');
+    throw new StoreError('changes a value that only this replica writes');
   await redis.subscribe(news, (sender) => {
     if (sender !== ownId) onNews();
   });

@@ -24,8 +24,8 @@ export interface StoredLease extends Lease {
 export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> & Partial<Pick<StoredLease, 'id' | 'owner'>>;
 
 /**
- * How long a failure is still found after the end of its lease. After that it is in the lease of the
- * next attempt.
+ * How long a failure is still found after the end of its lease. After that it is in the lease of
+ * the next attempt.
  */
 const NEXT_CLAIM_MS = 10_000;
 
@@ -36,7 +36,7 @@ export interface SavedLeaseOptions {
   /** Identifies this replica. */
   readonly ownId: string;
   readonly signing: Signing;
-  /** The longest lease that can be meant, in milliseconds; a longer one is ignored. */
+  /** In milliseconds; a longer lease is ignored. */
   readonly longestLeaseMs: number;
 }
 

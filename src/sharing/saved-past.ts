@@ -78,7 +78,7 @@ const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
 
 type Past = Omit<ListPast, 'changedAtMs'> & Pick<StoredList, 'hasNextPage'>;
 
-/** What the first two lines tell: all that the previous version of this service wrote. */
+/** What is in the first two lines: all that the previous version of this service wrote. */
 export interface ShortPast {
   readonly id: string;
   readonly receivedAtMs: number;

@@ -25,7 +25,7 @@ export const isText = (maxChars: number, value: unknown): value is string =>
 
 /**
  * An id that this service makes, or an empty one. It is written as one byte for each character,
- * also where it is no JSON.
+ * also outside of JSON.
  */
 export const isId = (value: unknown): value is string =>
   isText(64, value) && /^[\w-]*$/.test(value);

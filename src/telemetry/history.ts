@@ -60,7 +60,8 @@ export const createHistory = (
         if (event.status >= 500) current.failedRequests += 1;
       } else if ('list' in event) {
         if (event.type === 'list-renewed') current.renewed += 1;
-        // Of the list that is replaced; that of the new one only grows until it is noted.
+        // The last age of the list that is replaced. That of the new one is noted later, because it
+        // only grows.
         noteAge(nowMs);
         const age = ageMs();
         agedFromMs = age === undefined ? undefined : nowMs - age;

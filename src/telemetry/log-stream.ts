@@ -15,10 +15,10 @@ export type LostLines = Pick<LogDestination, 'lostLines' | 'onReadAgain'>;
 /**
  * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a
  * stopped reader does not fill its memory: while the buffer of 4 MiB is full, new lines are dropped
- * and counted. The room of what was written is used again once that is more than half of it, so
- * that as little as 2 MiB may be waiting. Lines are collected as bytes for a few milliseconds and
- * written together. After an error, such as EPIPE when the reader has gone or a full disk, the
- * waiting lines are dropped and the service continues.
+ * and counted. The space of written lines is used again once they fill more than half of the
+ * buffer, so lines can be lost while only 2 MiB are waiting. Lines are collected as bytes for a few
+ * milliseconds and written together. After an error, such as EPIPE when the reader has gone or a
+ * full disk, the waiting lines are dropped and the service continues.
  * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number) => {
@@ -156,8 +156,8 @@ const isFull = (error: unknown): boolean => codeOf(error) === 'EAGAIN' || codeOf
 /** Short enough for a person who watches the log. */
 const GATHER_MS = 10;
 /**
- * A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. Trying in vain costs next
- * to nothing.
+ * A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. An attempt that fails
+ * costs almost nothing.
  */
 const FULL_PIPE_MS = 2;
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;

@@ -82,7 +82,8 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         break;
       case 'store-failed': {
         const { store, reason } = event;
-        // Not each new reason: they may alternate with each attempt. The status page has the newest.
+        // Not each new reason: they may alternate with each attempt. The status page has the
+        // newest.
         if (!failingStores.has(store)) logger.warn({ store }, `${store}: ${reason}`);
         failingStores.add(store);
         break;
@@ -231,7 +232,7 @@ const logChanges = (logger: Logger, previous: CachedList, list: CachedList): voi
 /** More would make an unreadable line. */
 const MAX_COUNTED_FIELDS = 50;
 
-/** Told by every replica that takes the list: somebody wanted it in spite of the guard. */
+/** Logged by every replica that takes the list: an operator has overridden the guard for it. */
 const logDecision = (logger: Logger, previous: CachedList, list: CachedList): void => {
   const { count } = list;
   const [decision] = list.decisions;

@@ -15,8 +15,8 @@ export interface GuardPolicy {
   /** A list with fewer usable entries is refused. */
   readonly minBanks: number;
   /**
-   * The greatest share (0 to 1) that may be unusable, or be missing compared with the largest of the
-   * last lists.
+   * The greatest share (0 to 1) that may be unusable, or be missing compared with the largest of
+   * the last lists.
    */
   readonly maxShrink: number;
   /**
@@ -55,8 +55,8 @@ export interface Precedent {
  * @param precedent undefined while there is no list to serve
  * @param overrides the reasons for which this one list is not refused
  * @returns those of them for which it would have been
- * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it must
- *   not be served
+ * @throws {LoadError} `missing_field`, `unusable_entries`, `too_few`, `shrunk` or `drifted`: it
+ *   must not be served
  */
 export const guard = (
   list: NewList,
@@ -64,7 +64,7 @@ export const guard = (
   policy: GuardPolicy,
   overrides: readonly Overridable[],
 ): readonly Overridable[] => {
-  // Beside a cached list this is drift, which depends on whether the field was ever there.
+  // With a cached list, a field that is gone is drift, and one that it did not have is accepted.
   if (!precedent) assertFieldsExist(list, policy);
   assertEnough(list, policy);
   if (!precedent) return [];
@@ -80,8 +80,8 @@ export const guard = (
 };
 
 /**
- * A field that no entry has is a wrong name in BANK_FIELDS, or was renamed: nulls under a promised
- * name help nobody.
+ * A field that no entry has is a wrong name in BANK_FIELDS, or was renamed. Publishing only nulls
+ * under its name would hide that.
  */
 const assertFieldsExist = (
   { absentFields, upstreamFields }: NewList,

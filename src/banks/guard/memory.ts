@@ -57,8 +57,8 @@ const contentOf = ({ entryDigests }: Pick<ReadList, 'entryDigests'>): string =>
 export const CONTENT_CHARS = 22;
 
 /**
- * Whether `next` is cached, or was in the window: after a wrong list the right one comes back. A
- * list that was taken under other limits may have lost too much for those of now.
+ * Whether `next` is cached, or was in the window. Such a list is not refused as smaller or drifted:
+ * it may come back after a wrong one, or may have been taken with other limits.
  */
 export const wasCached = (
   cached: RememberingList,
@@ -98,7 +98,7 @@ export const remember = (
   return thinned(returnsTo === -1 ? known : known.slice(0, returnsTo), now);
 };
 
-/** What is remembered where two histories meet, and `kept` goes on instead of `other`. */
+/** What is remembered where two lists without an order meet, and `kept` is used. */
 export const rememberBoth = (
   kept: RememberingList,
   other: RememberingList,

@@ -103,8 +103,8 @@ export const countRejected = (rejected: RejectedEntries): number =>
   REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], 0);
 
 /**
- * Why a narrowed entry may not be published; undefined where it may. Duplicates are found by who
- * reads the list.
+ * Why a narrowed entry may not be published; undefined where it may. list-reader.ts finds
+ * duplicates.
  * @param isNarrowed whether its fields were chosen: only then may none be an object
  */
 export const whyUnusable = (

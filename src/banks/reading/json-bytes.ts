@@ -1,4 +1,4 @@
-// JSON as bytes. All that matters of it here is ASCII.
+// JSON as bytes. Only ASCII characters matter here.
 
 const [SPACE, TAB, LINE_FEED, CARRIAGE_RETURN] = Buffer.from(' \t\n\r');
 export const [QUOTE, BACKSLASH, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] =
