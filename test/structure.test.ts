@@ -76,7 +76,7 @@ test('the core has its time from clock.ts, but for a pause and the age of a file
     /\b(?:performance\.now|Date\.now|new Date\(\)|setImmediate|setTimeout|setInterval)\b/;
   const core = files.filter((path) => ['banks', 'provider', 'sharing'].includes(moduleOf(path)));
   const real = core.filter((path) => REAL_TIME.test(textOf(path)));
-  expect(real.toSorted()).toEqual(['provider/answer.ts', 'sharing/replace-file.ts']);
+  expect(real.toSorted()).toEqual(['provider/provider-response.ts', 'sharing/replace-file.ts']);
 });
 
 test('a name is defined in one file, and shadows no global', () => {

@@ -73,7 +73,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     take,
     /**
      * Prepares a list that the provider has just sent, to be taken after `previous`.
-     * @param loadedAtMs when the answer was complete
+     * @param loadedAtMs when the response was complete
      * @throws {LoadError} when the guard refuses it
      */
     prepare: async (

@@ -19,7 +19,7 @@ export class LoadError extends Error {
   readonly kind: LoadErrorKind;
   /** How long the provider asked to be left alone (`Retry-After`), in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** The status of the provider's answer, where the status is what was wrong with it. */
+  /** The status of the provider's response, where the status is what was wrong with it. */
   readonly upstreamStatus?: number | undefined;
   /**
    * What exactly failed, where the kind says too little: a code of Node, OpenSSL or undici, such as

@@ -90,7 +90,7 @@ const toClause = (text: string): string =>
 const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): LoadWords => {
   const { config, observation, json, location, trials } = evidence;
   const { environment, timeoutMs } = config.provider;
-  const members = [findLists(json).join(' or '), signOfPages(observation.answer?.link, json)];
+  const members = [findLists(json).join(' or '), signOfPages(observation.response?.link, json)];
   return {
     variable,
     hostname: url.hostname,
@@ -154,14 +154,14 @@ const SYMPTOMS: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
     if (status === 403 || status === 404) return `${status}`;
     return status >= 300 && status < 400 ? 'redirect' : 'another';
   },
-  malformed: ({ observation: { answer }, json }, { contact }, reasonCode) => {
+  malformed: ({ observation: { response }, json }, { contact }, reasonCode) => {
     if (reasonCode === 'UND_ERR_HEADERS_OVERFLOW') return 'large head';
-    if (!answer) return contact?.head ? 'cut short' : 'not HTTP';
-    if (answer.body.toString('latin1').trimStart().startsWith('<')) return 'web page';
-    if (json !== undefined && labelProblem(answer.contentType)) return 'wrong label';
-    return isUtf8(answer.body) ? 'damaged' : 'not UTF-8';
+    if (!response) return contact?.head ? 'cut short' : 'not HTTP';
+    if (response.body.toString('latin1').trimStart().startsWith('<')) return 'web page';
+    if (json !== undefined && labelProblem(response.contentType)) return 'wrong label';
+    return isUtf8(response.body) ? 'damaged' : 'not UTF-8';
   },
-  too_large: ({ observation }) => (observation.answer ? 'beyond a fixed limit' : 'too large'),
+  too_large: ({ observation }) => (observation.response ? 'beyond a fixed limit' : 'too large'),
   not_a_list: ({ config, location }) => {
     if (location.entries.length === 0) return 'none';
     return config.banks.listPath === undefined ? 'in an envelope' : 'elsewhere';
@@ -182,7 +182,7 @@ const symptomOfTrial = ({ lines }: Trial): LoadSymptom =>
     ? 'wrong authentication'
     : 'wrong format';
 
-/** Why there is no grant, as far as the answer tells. */
+/** Why there is no grant, as far as the response tells. */
 const symptomOfRefusal = (
   observation: Observation,
   reasonCode: string,

@@ -54,9 +54,9 @@ const NO_TRIALS: TokenTrials = { tried: [], working: undefined };
 
 /** The steps of one load, and the lines about the provider's fields. */
 const explain = (config: Config, observation: Observation, trials: TokenTrials) => {
-  const { answer, outcome } = observation;
+  const { response, outcome } = observation;
   const { fields: published, listPath } = config.banks;
-  const json = answer && jsonOf(answer.body);
+  const json = response && jsonOf(response.body);
   const location = locateList(json, listPath);
   const survey = surveyEntries(location.entries, published);
   const missing = survey.entries > 0 ? findMissing(published, survey) : [];
@@ -86,13 +86,13 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
 };
 
 /** The steps that were seen to be passed. */
-const stepsSeen = ({ contacts, answer }: Observation): readonly LoadStep[] => {
+const stepsSeen = ({ contacts, response }: Observation): readonly LoadStep[] => {
   const contact = contacts['the provider'];
   // The provider is asked only once there is a token.
   if (!contact) return [];
   if (!contact.connection) return ['token'];
   if (!contact.head) return ['token', 'address', 'TLS'];
-  return ['token', 'address', 'TLS', 'status', ...(answer ? (['content'] as const) : [])];
+  return ['token', 'address', 'TLS', 'status', ...(response ? (['content'] as const) : [])];
 };
 
 /** The list that BANK_LIST names, or else the one that is probably meant, and where it is. */
@@ -192,18 +192,18 @@ const DESCRIBE: Readonly<Record<LoadStep, (evidence: Evidence) => Description>> 
     const { status = 200, afterMs = 0 } = contacts['the provider']?.head ?? {};
     return [`${status} after ${ms(afterMs)}`];
   },
-  content: ({ config, observation: { answer, answeredAfterMs } }) => {
-    const message = `JSON, ${size(answer?.body.length ?? 0)}, complete after ${ms(answeredAfterMs)}`;
-    if (answeredAfterMs <= config.provider.timeoutMs / 2) return [message];
+  content: ({ config, observation: { response, endedAfterMs } }) => {
+    const message = `JSON, ${size(response?.body.length ?? 0)}, complete after ${ms(endedAfterMs)}`;
+    if (endedAfterMs <= config.provider.timeoutMs / 2) return [message];
     return [
       `${message}: more than half of PROVIDER_TIMEOUT`,
       'raise PROVIDER_TIMEOUT, so that a slow day does not make it fail',
     ];
   },
   list: ({ observation, survey, json }) => {
-    const pages = signOfPages(observation.answer?.link, json);
+    const pages = signOfPages(observation.response?.link, json);
     if (pages === undefined) return [`${survey.entries} entries`];
-    const isSure = observation.answer && namesNextPage(observation.answer.link);
+    const isSure = observation.response && namesNextPage(observation.response.link);
     const page = isSure ? 'the first page of more' : 'perhaps the first page of more';
     return [
       `${survey.entries} entries, ${page}: ${pages}`,

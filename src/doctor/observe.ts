@@ -10,7 +10,7 @@ import {
   type Connections,
   type ConnectionsOptions,
 } from '../provider/connections.ts';
-import { headerOf, type ProviderAnswer } from '../provider/answer.ts';
+import { headerOf, type ProviderResponse } from '../provider/provider-response.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { readVersion } from '../version.ts';
 
@@ -33,8 +33,8 @@ export interface Contact {
     readonly status: number;
     readonly afterMs: number;
     /**
-     * By how much this machine's clock is ahead of the time in the answer's `Date`, if it and `Age`
-     * can be read.
+     * By how much this machine's clock is ahead of the time in the response's `Date`, if it and
+     * `Age` can be read.
      */
     readonly clockAheadMs: number | undefined;
   };
@@ -48,10 +48,10 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
   const elapsedMs = (): number => performance.now() - startedAtMs;
   /** Without an endpoint that was not asked: the provider is asked only once there is a token. */
   const contacts: Partial<Record<Peer, Contact>> = {};
-  /** The last answer, if it arrived whole. */
-  let answer: ProviderAnswer | undefined;
+  /** The last response, if it arrived whole. */
+  let response: ProviderResponse | undefined;
   /** When the last request had ended. */
-  let answeredAfterMs = 0;
+  let endedAfterMs = 0;
   // The stores are tried by themselves.
   const cache = { ...config.cache, snapshotFile: undefined, redisUrl: undefined };
   const core = createCore(
@@ -65,9 +65,9 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
       connect: (options) => createWatchedConnections(options, contacts, elapsedMs),
       emit: (event) => {
         if (event.type !== 'provider-called') return;
-        // If a repeated request breaks off there is no answer, whatever the first one was.
-        ({ answer } = event);
-        answeredAfterMs = elapsedMs();
+        // If a repeated request breaks off there is no response, whatever the first one was.
+        ({ response } = event);
+        endedAfterMs = elapsedMs();
       },
     },
   );
@@ -75,7 +75,7 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
     .waitUntilServed()
     .catch((error: unknown) => LoadError.from(error));
   await core.stop();
-  return { contacts, answer, answeredAfterMs, outcome, tokenVariable: core.tokenVariable };
+  return { contacts, response, endedAfterMs, outcome, tokenVariable: core.tokenVariable };
 };
 
 /**
@@ -121,7 +121,8 @@ const describeTls = (socket: TLSSocket) => {
 
 const clockAhead = (response: Dispatcher.ResponseData): number | undefined => {
   const sentMs = Date.parse(headerOf(response, 'date') ?? '');
-  // A cache repeats the time of the first answer, and says how old that is (RFC 9111 section 5.1).
+  // A cache repeats the time of the first response, and says how old that is (RFC 9111 section
+  // 5.1).
   const ageMs = 1_000 * Number(headerOf(response, 'age') ?? 0);
   const aheadMs = systemClock.wallMs() - sentMs - ageMs;
   return Number.isFinite(aheadMs) ? aheadMs : undefined;

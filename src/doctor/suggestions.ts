@@ -44,7 +44,9 @@ export const suggestLines = (
   const publishable = fields
     .filter(({ isPublishable }) => isPublishable)
     .map(({ name, filled }) => ({ path: name, isEverywhere: filled === 1 }));
-  /** The field at a path as it is written in BANK_FIELDS, with a name that is made from the path. */
+  /**
+   * The field at a path as it is written in BANK_FIELDS, with a name that is made from the path.
+   */
   const newItem = new Map(
     suggestFields(publishable).map((item, index) => [publishable[index]?.path, item]),
   );

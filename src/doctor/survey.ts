@@ -81,7 +81,7 @@ const isInside =
     other.startsWith(`${path}.`);
 
 /**
- * Where a list may be inside an answer that is not one: paths of at most three members, such as
+ * Where a list may be inside a response that is not one: paths of at most three members, such as
  * `data` or `data.items`, those of lists of objects first, and the longest of them first of all.
  */
 export const findLists = (value: unknown): readonly string[] =>
@@ -111,8 +111,8 @@ const typeOf = (value: unknown): string => {
 };
 
 /**
- * What suggests that an answer is the first page of a longer list, in words; undefined where
- * nothing does. This service makes one request and reads one answer.
+ * What suggests that a response is the first page of a longer list, in words; undefined where
+ * nothing does. This service makes one request and reads one response.
  */
 export const signOfPages = (link: string | undefined, value: unknown): string | undefined => {
   if (namesNextPage(link)) return 'the response has a Link header to a next page';

@@ -1,7 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import type { TokenSource } from '../config/provider.ts';
 import type { SecretSource } from '../secrets/secret-files.ts';
-import type { ProviderAnswer } from './answer.ts';
+import type { ProviderResponse } from './provider-response.ts';
 import { createClientCredentials } from './client-credentials.ts';
 import { orNoToken, type TokenOptions } from './token-endpoint.ts';
 
@@ -35,20 +35,20 @@ export const createAccessToken = (source: TokenSource, options: TokenOptions): A
 
 /**
  * Runs `request` with a token. A 401 gets one newer token and one retry, never more: a provider
- * that rejects whatever it issues must not be asked in a loop. Every other answer is returned as it
- * is, 403 included: that token was recognised, and a new one has the same rights.
+ * that rejects whatever it issues must not be asked in a loop. Every other response is returned as
+ * it is, 403 included: that token was recognised, and a new one has the same rights.
  * @throws {LoadError} `unauthorized`, naming the variable to check, or what the token or the
  *   request throws
  */
 export const withToken = async (
   accessToken: AccessToken,
-  request: (token: string) => Promise<ProviderAnswer>,
-): Promise<ProviderAnswer> => {
+  request: (token: string) => Promise<ProviderResponse>,
+): Promise<ProviderResponse> => {
   const token = await accessToken.current();
-  const answer = await request(token);
-  if (answer.status !== 401) return answer;
+  const response = await request(token);
+  if (response.status !== 401) return response;
   const newer = await accessToken.newerThan(token);
-  const retried = newer === undefined ? answer : await request(newer);
+  const retried = newer === undefined ? response : await request(newer);
   if (retried.status !== 401) return retried;
   throw new LoadError(
     'unauthorized',

@@ -1,7 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import { codeOf } from '../error-code.ts';
 
-// Why a request got no answer, as a LoadError in this service's own words. An error of undici or
+// Why a request got no response, as a LoadError in this service's own words. An error of undici or
 // Node may hold an address or headers: only its code is passed on.
 
 /** Who was asked, as messages name it. */
@@ -20,7 +20,7 @@ export interface Attempt {
   readonly tlsProblem: string | undefined;
 }
 
-/** `error` as the reason for having no answer from the peer. */
+/** `error` as the reason for having no response from the peer. */
 export const toConnectionError = (
   error: unknown,
   { peer, url, proxy, tlsProblem }: Attempt,
@@ -47,7 +47,7 @@ export const endedEarly = (peer: Peer, proxy: ProxyVariable | undefined): LoadEr
     `the connection to ${peer}${proxy ? ` through the proxy in ${proxy}` : ''} ended before the request was sent, or brought something that is not HTTP`,
   );
 
-/** `error` as the reason for having no answer from the proxy. */
+/** `error` as the reason for having no response from the proxy. */
 export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError => {
   if (error instanceof LoadError) return error;
   const text = isUnreadable(error)
@@ -56,7 +56,7 @@ export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError
   return new LoadError('proxy_unreachable', `${text}${codeNote(error)}`);
 };
 
-/** The proxy's answer that it opens no tunnel. */
+/** The proxy's response that it opens no tunnel. */
 export const toRefusal = (status: number, variable: ProxyVariable): LoadError => {
   const proxy = `the proxy in ${variable}`;
   if (status < 200)
@@ -80,9 +80,9 @@ const HEADERS_OVERFLOW = 'UND_ERR_HEADERS_OVERFLOW';
 const UNREADABLE = 'is not HTTP, or has two lengths, or is an unexpected interim one (1xx)';
 
 /**
- * Whether there was an answer that undici cannot read. Some of these errors have no code, and 100
+ * Whether there was a response that undici cannot read. Some of these errors have no code, and 100
  * (Continue) and 101 are told by the message only. RFC 9110 section 15.2 wants a client to go on to
- * the final answer; undici skips all other interim ones, except after CONNECT.
+ * the final response; undici skips all other interim ones, except after CONNECT.
  */
 const isUnreadable = (error: unknown): boolean =>
   /bad response|bad upgrade|content-length|HTTPParserError|HPE_|HEADERS_OVERFLOW|ERR_ASSERTION/i.test(

@@ -87,7 +87,7 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
 };
 
 /**
- * A server sends one or two before its answer. undici reads any number, a few microseconds each,
+ * A server sends one or two before its response. undici reads any number, a few microseconds each,
  * until the deadline.
  */
 const MAX_INTERIM = 20;
@@ -240,21 +240,21 @@ const asTunnel = <C extends Dispatcher>(
       `the proxy in ${variable} opened no tunnel within ${limitMs} ms`,
     );
   const openTunnel: Connect = async (request) => {
-    const answer = await withDeadline((signal) => connect({ ...request, signal }), {
+    const response = await withDeadline((signal) => connect({ ...request, signal }), {
       limitMs,
       clock,
       timeoutError,
     }).catch((error: unknown) => {
       throw toProxyError(error, variable);
     });
-    if (Math.floor(answer.statusCode / 100) !== 2) {
-      answer.socket.on('error', () => undefined).destroy();
-      throw toRefusal(answer.statusCode, variable);
+    if (Math.floor(response.statusCode / 100) !== 2) {
+      response.socket.on('error', () => undefined).destroy();
+      throw toRefusal(response.statusCode, variable);
     }
     tunnel.isOpen = true;
     tunnel.endProxyLimit();
     // Every 2xx opens the tunnel; undici knows 200 only.
-    return { ...answer, statusCode: 200 };
+    return { ...response, statusCode: 200 };
   };
   return Object.assign(client, { connect: openTunnel });
 };
@@ -316,7 +316,7 @@ const limitBytes = (
   return () => socket.off('readable', check);
 };
 
-/** The answer to CONNECT, before the tunnel: its header section is limited to 16 KiB. */
+/** The response to CONNECT, before the tunnel: its header section is limited to 16 KiB. */
 const MAX_PROXY_BYTES = 524_288;
 
 const tooMuchOfResponse = (maxBytes: number): LoadError =>

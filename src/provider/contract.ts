@@ -6,10 +6,10 @@ import {
 } from '../banks/reading/list-reader.ts';
 import { LoadError } from '../banks/load-error.ts';
 import type { Peer } from './connection-errors.ts';
-import type { ProviderAnswer } from './answer.ts';
+import type { ProviderResponse } from './provider-response.ts';
 import { parseHttpDate } from '../http-date.ts';
 
-// What the provider's answers mean: an answer in; checked, narrowed banks out, or a LoadError that
+// What the provider's responses mean: one in; checked, narrowed banks out, or a LoadError that
 // says why not. No network, and no clock but for the century of a date with a two-digit year. All
 // that is assumed of an entry is that it is a JSON object; only published fields get through.
 
@@ -22,16 +22,16 @@ export interface CheckOptions extends ReadOptions {
  * Checks the response to `GET /api/v1/banks`, and reads the list in it.
  * @throws {LoadError} when it is not a list
  */
-export const processBanksAnswer = async (
-  answer: ProviderAnswer,
+export const processBanksResponse = async (
+  response: ProviderResponse,
   contract: ListContract,
   { nowMs, ...reading }: CheckOptions,
 ): Promise<LoadedList> => {
-  if (answer.status !== 200) throw toStatusError('the provider', answer, nowMs);
-  const problem = labelProblem(answer.contentType);
+  if (response.status !== 200) throw toStatusError('the provider', response, nowMs);
+  const problem = labelProblem(response.contentType);
   if (problem) throw new LoadError('malformed', `the response is labelled ${problem}`);
-  const list = await readList(answer.body, contract, reading);
-  return { ...list, hasNextPage: namesNextPage(answer.link) };
+  const list = await readList(response.body, contract, reading);
+  return { ...list, hasNextPage: namesNextPage(response.link) };
 };
 
 /**
@@ -47,7 +47,7 @@ export const namesNextPage = (link = ''): boolean =>
  */
 export const toStatusError = (
   peer: Peer,
-  { status, retryAfter }: Pick<ProviderAnswer, 'status' | 'retryAfter'>,
+  { status, retryAfter }: Pick<ProviderResponse, 'status' | 'retryAfter'>,
   nowMs: number,
 ): LoadError => {
   const details = { retryAfterMs: parseRetryAfter(retryAfter, nowMs), upstreamStatus: status };

@@ -19,11 +19,11 @@ export interface Grant {
 const ERROR_CODE =
   /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;
 
-/** Stands for the code of an answer that is neither a grant nor a refusal with a code. */
+/** Stands for the code of a response that is neither a grant nor a refusal with a code. */
 export const UNUSABLE_GRANT = 'UNUSABLE_GRANT';
 
 /**
- * The grant in an answer with a 2xx status.
+ * The grant in a response with a 2xx status.
  * @throws {LoadError} `no_token`, with the code of the refusal or UNUSABLE_GRANT as its
  *   `reasonCode`
  */
@@ -50,7 +50,7 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
   return { token, lifetimeMs: 1_000 * secondsOf(lifetime), isTyped };
 };
 
-/** Why an answer with another status is no grant, where its body says so. */
+/** Why a response with another status is no grant, where its body says so. */
 export const readRefusal = (body: string, status: number): LoadError | undefined => {
   const value = parseResponse(body);
   return isJsonObject(value) ? refusalIn(value, status) : undefined;

@@ -5,23 +5,23 @@ import type { Config } from '../config/config.ts';
 import type { SecretFiles } from '../secrets/secret-files.ts';
 import { createTlsContextSource } from '../secrets/tls-files.ts';
 import { createAccessToken, withToken } from './access-token.ts';
-import { readAnswer, type ProviderAnswer } from './answer.ts';
+import { readResponse, type ProviderResponse } from './provider-response.ts';
 import { createConnections, type Connections, type ConnectionsOptions } from './connections.ts';
-import { processBanksAnswer } from './contract.ts';
+import { processBanksResponse } from './contract.ts';
 import { MAX_GRANT_BYTES, type TokenEvent, type TokenOptions } from './token-endpoint.ts';
 
 // The provider as the other modules see it: a function that loads a list.
 
 /** A token with which the provider has answered 200. */
 export interface ConfirmedToken {
-  /** Of the first such answer, in wall-clock milliseconds. */
+  /** Of the first such response, in wall-clock milliseconds. */
   readonly sinceMs: number;
 }
 
-/** A request to the provider has ended; `answer` is undefined where there was no complete one. */
+/** A request to the provider has ended; `response` is undefined where there was no complete one. */
 export interface ProviderEvent {
   readonly type: 'provider-called';
-  readonly answer: ProviderAnswer | undefined;
+  readonly response: ProviderResponse | undefined;
   readonly durationMs: number;
 }
 
@@ -77,7 +77,7 @@ export const createProvider = (
    * undici's `request` follows no redirect, and no error from here holds a header. Emits how long
    * it took, and how it ended.
    */
-  const requestBanks = async (token: string, signal: AbortSignal): Promise<ProviderAnswer> => {
+  const requestBanks = async (token: string, signal: AbortSignal): Promise<ProviderResponse> => {
     // The wait for the token may have taken all of the time.
     signal.throwIfAborted();
     const path = banksUrl(baseUrl).pathname;
@@ -89,30 +89,34 @@ export const createProvider = (
     };
     const request = { method: 'GET', path, headers, signal } as const;
     const startedAtMs = clock.monotonicMs();
-    let answer: ProviderAnswer | undefined;
+    let response: ProviderResponse | undefined;
     try {
-      answer = await connections.request(request, (response) =>
-        readAnswer(response, (status) => status === 200, maxBodyBytes, signal),
+      response = await connections.request(request, (received) =>
+        readResponse(received, (status) => status === 200, maxBodyBytes, signal),
       );
-      return answer;
+      return response;
     } finally {
       if (!closing.signal.aborted)
-        onEvent({ type: 'provider-called', answer, durationMs: clock.monotonicMs() - startedAtMs });
+        onEvent({
+          type: 'provider-called',
+          response,
+          durationMs: clock.monotonicMs() - startedAtMs,
+        });
     }
   };
 
-  /** The token of the last answer with status 200. */
+  /** The token of the last response with status 200. */
   let confirmed: { readonly token: string; readonly shown: ConfirmedToken } | undefined;
 
   const load: Load = async (signal) => {
-    const answer = await withToken(accessToken, async (token) => {
+    const response = await withToken(accessToken, async (token) => {
       const received = await requestBanks(token, signal);
       const isNew = received.status === 200 && token !== confirmed?.token;
       if (isNew) confirmed = { token, shown: { sinceMs: clock.wallMs() } };
       return received;
     });
     const contract = { ...banks, maxBytes: maxBodyBytes, findEcho: options.findEcho };
-    return processBanksAnswer(answer, contract, { nowMs: clock.wallMs(), clock, signal });
+    return processBanksResponse(response, contract, { nowMs: clock.wallMs(), clock, signal });
   };
   return {
     load,

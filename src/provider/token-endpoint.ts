@@ -7,13 +7,13 @@ import { SecretFileError } from '../secrets/watched-files.ts';
 import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret.ts';
 import type { Connections } from './connections.ts';
 import { toStatusError } from './contract.ts';
-import { readAnswer } from './answer.ts';
+import { readResponse } from './provider-response.ts';
 import { readGrant, readRefusal, type Grant } from './grant.ts';
 import { writeTokenRequest } from './token-request.ts';
 
 // One request to the token endpoint: the OAuth 2.0 client-credentials grant (RFC 6749 section 4.4).
 // The client's secret goes to the configured address and nowhere else: no redirect is followed, and
-// no error from here holds an answer's text.
+// no error from here holds a response's text.
 
 const peer = 'the token endpoint';
 
@@ -65,12 +65,12 @@ export const createTokenRequest = (
       body,
       signal,
     };
-    const answer = await connections.request({ method: 'POST', ...request }, (response) =>
-      readAnswer(response, isGrantOrRefusal, MAX_GRANT_BYTES, signal),
+    const response = await connections.request({ method: 'POST', ...request }, (received) =>
+      readResponse(received, isGrantOrRefusal, MAX_GRANT_BYTES, signal),
     );
-    const text = answer.body.toString();
-    if (isSuccess(answer.status)) return readGrant(text, answer.status, tokenRule);
-    throw readRefusal(text, answer.status) ?? toStatusError(peer, answer, clock.wallMs());
+    const text = response.body.toString();
+    if (isSuccess(response.status)) return readGrant(text, response.status, tokenRule);
+    throw readRefusal(text, response.status) ?? toStatusError(peer, response, clock.wallMs());
   };
 
   const timeoutError = (): LoadError =>
@@ -93,7 +93,7 @@ export const orNoToken =
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-/** Whether the body of an answer says more than its status; 429 is about the rate. */
+/** Whether the body of a response says more than its status; 429 is about the rate. */
 const isGrantOrRefusal = (status: number): boolean =>
   isSuccess(status) || (status >= 400 && status < 500 && status !== 429);
 
@@ -103,7 +103,7 @@ export const MAX_GRANT_BYTES = 65_536;
 const toTokenError = (error: unknown): LoadError => {
   const { kind, message, retryAfterMs, upstreamStatus, reasonCode, cause } = LoadError.from(error);
   return new LoadError(
-    // What is not a grant is no token; why there is no answer keeps its kind.
+    // What is not a grant is no token; why there is no response keeps its kind.
     NO_GRANT.includes(kind) ? 'no_token' : kind,
     message.includes(peer) ? message : `${peer}: ${message}`,
     { retryAfterMs, upstreamStatus, reasonCode, cause },

@@ -60,7 +60,7 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
       if (event.type === 'request-finished') countRequest(event);
       else if (event.type === 'provider-called')
         tallies.banks_upstream_call_duration_seconds.observe(
-          [statusClass(event.answer?.status)],
+          [statusClass(event.response?.status)],
           event.durationMs,
         );
       else if (event.type === 'list-renewed') tallies.banks_refreshes_total.count(event.outcome);

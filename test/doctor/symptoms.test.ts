@@ -98,7 +98,7 @@ test('after an unexpected error only the steps that were seen are reported as pa
   const config = parseConfig({ ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: 'http://localhost' });
   const connection = { address: '127.0.0.1', isThroughProxy: false, afterMs: 1, tls: undefined };
   const head = { status: 200, afterMs: 2, clockAheadMs: undefined };
-  const answer = {
+  const response = {
     status: 200,
     contentType: undefined,
     retryAfter: undefined,
@@ -110,12 +110,12 @@ test('after an unexpected error only the steps that were seen are reported as pa
     { contact: {} },
     { contact: { connection } },
     { contact: { connection, head } },
-    { contact: { connection, head }, answer },
+    { contact: { connection, head }, response },
   ].map((seen) => {
     const observation: Observation = {
       contacts: seen.contact ? { 'the provider': seen.contact } : {},
-      answer: seen.answer,
-      answeredAfterMs: 3,
+      response: seen.response,
+      endedAfterMs: 3,
       outcome: new LoadError('internal', 'unexpected error while loading'),
       tokenVariable: 'PROVIDER_ACCESS_TOKEN',
     };

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { processBanksAnswer } from '../../src/provider/contract.ts';
+import { processBanksResponse } from '../../src/provider/contract.ts';
 import { EVERY_FIELD } from '../helpers/read-banks.ts';
 
 // What an answer's status, Retry-After and label mean; what counts as a list is in
@@ -16,7 +16,7 @@ const ANSWER = {
 const check = (
   answer: Partial<Record<'contentType' | 'retryAfter', string | undefined>> & { status?: number },
 ) =>
-  processBanksAnswer({ ...ANSWER, ...answer, body: Buffer.from('[{"name":"a"}]') }, EVERY_FIELD, {
+  processBanksResponse({ ...ANSWER, ...answer, body: Buffer.from('[{"name":"a"}]') }, EVERY_FIELD, {
     nowMs: NOW,
   });
 

@@ -18,7 +18,7 @@ import { createProfile, type ListProfile } from './profile.ts';
 import { createUpstreamFields, leavesOf, type PublishableField } from './upstream-fields.ts';
 
 // Unknown bytes in; a checked and narrowed list out, or a LoadError that says why not. The
-// provider's answers and the lists of every store are read here. The list is never parsed as a
+// provider's responses and the lists of every store are read here. The list is never parsed as a
 // whole: its entries are parsed in groups of some 16 kB and only their published JSON is kept, so
 // that the largest list costs little more heap than a small one, and the event loop is given back
 // in between.
@@ -71,7 +71,7 @@ export interface ReadList {
 /** A list as the provider sent it. */
 export interface LoadedList extends ReadList {
   /**
-   * The answer named a next page (`Link` with `rel="next"`), so that the list is probably
+   * The response named a next page (`Link` with `rel="next"`), so that the list is probably
    * incomplete.
    */
   readonly hasNextPage: boolean;

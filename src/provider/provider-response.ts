@@ -9,7 +9,7 @@ import { codeNote } from './connection-errors.ts';
 // The bytes of a response, before anything in them is checked: decompressed, and never more than
 // their limit.
 
-export interface ProviderAnswer {
+export interface ProviderResponse {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly retryAfter: string | undefined;
@@ -19,28 +19,28 @@ export interface ProviderAnswer {
 }
 
 /**
- * Reads the whole answer.
- * @param needsBody whether the body of an answer with this status is needed; others are discarded
+ * Reads the whole response.
+ * @param needsBody whether the body of a response with this status is needed; others are discarded
  * @param maxBytes most of a body, compressed or not
  * @throws {LoadError} `malformed` or `too_large`; the signal's reason
  */
-export const readAnswer = async (
-  response: Dispatcher.ResponseData,
+export const readResponse = async (
+  received: Dispatcher.ResponseData,
   needsBody: (status: number) => boolean,
   maxBytes: number,
   signal: AbortSignal,
-): Promise<ProviderAnswer> => {
-  const answer = {
-    status: response.statusCode,
-    contentType: headerOf(response, 'content-type'),
-    retryAfter: headerOf(response, 'retry-after'),
-    link: listHeaderOf(response, 'link'),
+): Promise<ProviderResponse> => {
+  const response = {
+    status: received.statusCode,
+    contentType: headerOf(received, 'content-type'),
+    retryAfter: headerOf(received, 'retry-after'),
+    link: listHeaderOf(received, 'link'),
   };
-  if (needsBody(answer.status))
-    return { ...answer, body: await readBody(response, maxBytes, signal) };
+  if (needsBody(response.status))
+    return { ...response, body: await readBody(received, maxBytes, signal) };
   // Not destroy(): an unread undici body without an error listener would end the process.
-  await response.body.dump({ limit: 65_536, signal });
-  return { ...answer, body: Buffer.alloc(0) };
+  await received.body.dump({ limit: 65_536, signal });
+  return { ...response, body: Buffer.alloc(0) };
 };
 
 /** The first value of a header. */
@@ -56,19 +56,19 @@ const listHeaderOf = ({ headers }: Dispatcher.ResponseData, name: string): strin
  * byte, each of which would be an object, costs more memory than `maxBytes`.
  */
 const readBody = async (
-  response: Dispatcher.ResponseData,
+  received: Dispatcher.ResponseData,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Buffer> => {
-  const decoder = decoderFor(listHeaderOf(response, 'content-encoding'));
+  const decoder = decoderFor(listHeaderOf(received, 'content-encoding'));
   // The system gives the memory only where bytes are written.
   const body = Buffer.allocUnsafeSlow(maxBytes);
   let bytes = 0;
   let chunks = 0;
   let compressedBytes = 0;
   /** A decoder may read any number of bytes and give none, such as those of a file name in gzip. */
-  const limitCompressed = async function* (received: AsyncIterable<Buffer>) {
-    for await (const chunk of received) {
+  const limitCompressed = async function* (compressed: AsyncIterable<Buffer>) {
+    for await (const chunk of compressed) {
       compressedBytes += chunk.length;
       if (compressedBytes > maxBytes) return;
       yield chunk;
@@ -87,7 +87,7 @@ const readBody = async (
     }
   };
   const isTooLarge = (): boolean => Math.max(bytes, compressedBytes) > maxBytes;
-  const source = response.body;
+  const source = received.body;
   try {
     await (decoder
       ? pipeline(source, limitCompressed, decoder, collect, { signal })
