@@ -180,7 +180,7 @@ async function readForm(
   return new URLSearchParams(text.split('&', MAX_PARAMETERS).join('&'));
 }
 
-/** The members of a JSON object, as if a form had sent them; undefined where it is none. */
+/** The members of a JSON object, as if a form had sent them; undefined if it is not one. */
 function parametersInJson(text: string): URLSearchParams | undefined {
   try {
     const value: unknown = JSON.parse(text);

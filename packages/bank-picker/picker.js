@@ -275,7 +275,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     if (act && act(event) !== true) event.preventDefault();
   });
   input.addEventListener('input', (event) => {
-    // The page hears of banks, not of letters: the element fires an `input` of its own.
+    // The page gets an event for each change of the bank, not for each letter.
     event.stopPropagation();
     before = bank ?? before;
     bank = null;

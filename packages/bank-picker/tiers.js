@@ -6,7 +6,7 @@ export const beginning = 1;
 export const otherBeginning = 2;
 export const word = 3;
 export const start = 4;
-/** The beginning of an ISPB, or of a word of which names have many. */
+/** The beginning of an ISPB, or of a word that many names have. */
 export const weak = 5;
 export const sound = 6;
 export const error = 7;

@@ -4,7 +4,7 @@ import { errorsIn, soundOf } from './spelling.js';
 
 const setOf = (/** @type {string} */ words) => new Set(words.trim().split(/\s+/));
 
-/** Words of which names have many, and which people add or leave out. */
+/** Words that many names have, and that people add or leave out. */
 export const EMPTY = setOf(`
   banco bancos bco bank do da de dos das e a o s sa ltda ip bm brasileiro multiplo estado est instituicao
   em liquidacao extrajudicial scd cfi scfi sep scm scmepp ctvm cctvm ccvm cvm cvmc cvc dtvm cc scc

@@ -15,15 +15,12 @@ import {
 } from './saved-lease.ts';
 import type { Signing } from './signing.ts';
 
-// The list that replicas share in Redis or Valkey, 6 or newer (RESP3 carries commands and messages
-// on one connection), and the lease. There are three values, all in one slot of a Cluster:
+// The head, the list and the lease in Redis or Valkey, 6 or newer: RESP3 carries commands and messages
+// on one connection. README.md says what the values contain.
 //
-//     head   the version of the list, which is written by compare-and-set over the head
-//     list   the envelope
-//     lease  who may make the next request, and until when; written by compare-and-set over itself
-//
-// Everything is written over what was there at the last look. That the values are deleted after a
-// time only cleans up: no rule depends on it.
+// The store remembers what it saw at the last look, and writes only over that: `version`, `lease`,
+// `isAvailable` and `isSeriesWhole` are of then. Redis deletes the values after a time only to clean
+// up: no rule depends on it.
 
 export interface RedisStoreOptions {
   /**

@@ -24,7 +24,7 @@ export interface TextPlace {
  */
 const LEAST_US = 100;
 
-/** Of the longest text: a short one too, since some texts are refused at a glance if long. */
+/** Of the longest text: a short one too, since some long texts are refused unread. */
 const PARTS = [1 / 20, 1];
 
 /** Compares every shape with the plain text. */
@@ -54,8 +54,8 @@ export const measureTextPlace = async (place: TextPlace): Promise<readonly Resul
 };
 
 /**
- * What is refused at a glance says nothing of the cost of reading: that is at least what it takes to
- * go through `chars` characters one by one.
+ * A text that is refused unread does not show the cost of reading, which is at least that of going
+ * through `chars` characters one by one.
  */
 const atLeast = (chars: number, cost: Cost): Cost => {
   const text = PLAIN.text(chars);

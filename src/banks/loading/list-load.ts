@@ -117,7 +117,10 @@ export const createListLoad = (options: ListLoadOptions) => {
         // Whole milliseconds, because operators read what is left of the time.
         limitMs = Math.ceil(loadTimeoutMs - elapsedMs());
       }
-      throw new LoadError('timeout', `other replicas' lists won for ${loadTimeoutMs} ms`);
+      throw new LoadError(
+        'timeout',
+        `the lists of other replicas came first for ${loadTimeoutMs} ms`,
+      );
     } catch (thrown) {
       const error = LoadError.from(thrown);
       if (signal.aborted) return error;
