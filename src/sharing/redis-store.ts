@@ -15,12 +15,12 @@ import {
 } from './saved-lease.ts';
 import type { Signing } from './signing.ts';
 
-// The head, the list and the lease in Redis or Valkey, 6 or newer: RESP3 carries commands and messages
-// on one connection. README.md says what the values contain.
+// The head, the list and the lease in Redis or Valkey, 6 or newer: RESP3 carries commands and
+// messages on one connection. README.md says what the values contain.
 //
 // The store remembers what it saw at the last look, and writes only over that: `version`, `lease`,
-// `isAvailable` and `isSeriesWhole` are of then. Redis deletes the values after a time only to clean
-// up: no rule depends on it.
+// `isAvailable` and `isSeriesWhole` are of then. Redis deletes the values after a time only to
+// clean up: no rule depends on it.
 
 export interface RedisStoreOptions {
   /**

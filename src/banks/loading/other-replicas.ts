@@ -61,8 +61,8 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
   return {
     /**
      * To be called after each look at the shared store. Notes when the lease of another replica is
-     * first seen. Each failure in a lease is followed once: its `Retry-After` holds in any case, and
-     * it is adopted unless it is outdated.
+     * first seen. Each failure in a lease is followed once: its `Retry-After` holds in any case,
+     * and it is adopted unless it is outdated.
      */
     follow: (): void => {
       const lease = fleet.lease();

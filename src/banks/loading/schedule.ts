@@ -1,10 +1,10 @@
 // How long to wait for the next load. Pure: `random` is a number in [0, 1).
 
 /**
- * The wait before the renewal of a list that is fresh for another `freshForMs`, in milliseconds. The
- * renewal starts 0.2 % to 1 % of `ttlMs` before the list is stale: early enough to end while the
- * list is fresh (at least 7 s with a TTL of an hour), at different times on different replicas, and
- * so late that it adds no requests: there is one per TTL.
+ * The wait before the renewal of a list that is fresh for another `freshForMs`, in milliseconds.
+ * The renewal starts 0.2 % to 1 % of `ttlMs` before the list is stale: early enough to end while
+ * the list is fresh (at least 7 s with a TTL of an hour), at different times on different replicas,
+ * and so late that it adds no requests: there is one per TTL.
  */
 export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number): number =>
   Math.max(0, freshForMs - ttlMs * (0.002 + 0.008 * random));
@@ -31,8 +31,8 @@ export const retryDelayMs = (failures: number, ttlMs: number, random: number): n
 };
 
 /**
- * What is obeyed of a `Retry-After`, in milliseconds: at most the larger of the TTL and 1 h, since a
- * hostile value must not stop the renewal; and at most {@link longestWaitMs}.
+ * What is obeyed of a `Retry-After`, in milliseconds: at most the larger of the TTL and 1 h, since
+ * a hostile value must not stop the renewal; and at most {@link longestWaitMs}.
  * @param servableForMs how long the cached list may still be served; 0: nothing may be
  */
 export const boundedRetryAfterMs = (
