@@ -76,7 +76,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
      * @param loadedAtMs when the response was complete
      * @throws {LoadError} when the guard refuses it
      */
-    prepare: async (
+    prepareLoaded: async (
       loaded: LoadedList,
       loadedAtMs: MonotonicMs,
       previous: CachedList | undefined,
@@ -178,7 +178,7 @@ const createStoreMarks = ({ cache, onEvent }: StoreMarksOptions) => {
   };
 };
 
-/** The decisions that a list is based on which replaces `previous`. */
+/** The decisions of a list that is loaded over `previous`. */
 const pastDecisions = (
   previous: CachedList | undefined,
 ): Pick<CachedList, 'decisions' | 'unconfirmedDecisions'> => {

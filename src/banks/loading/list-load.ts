@@ -53,7 +53,7 @@ export const createListLoad = (options: ListLoadOptions) => {
       timeoutError: () => new LoadError('timeout', `no complete response within ${limitMs} ms`),
     });
     // The age counts from here: encoding a large list takes its time.
-    const list = await keeper.prepare(loaded, clock.monotonicMs(), previous, operator);
+    const list = await keeper.prepareLoaded(loaded, clock.monotonicMs(), previous, operator);
     retryAfter.endBefore(requestedAtMs);
     return list;
   };
