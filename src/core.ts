@@ -115,37 +115,14 @@ export const createCore = (config: Config, options: CoreOptions) => {
     /** The variable for an operator to check when the provider rejects the token. */
     tokenVariable: provider.tokenVariable,
     confirmedToken: provider.confirmedToken,
-    /**
-     * Reads all secret files again, requests a new token where tokens are granted, and connects to
-     * Redis anew where a file has its address; what is in use stays if that fails. The next load
-     * uses what was read.
-     * @returns what is wrong, a sentence each, and the files that were verified, if the next load
-     *   succeeds
-     */
-    renewSecrets: async () => {
-      await secrets.check();
-      const { redisUrl } = config.cache;
-      const redisProblem =
-        redisUrl && 'path' in redisUrl ? await redisFleet?.renewConnection() : undefined;
-      const tokenProblem = await provider.renewToken().then(
-        () => undefined,
-        (error: unknown) => LoadError.from(error).message,
-      );
-      const unusable = secrets.unusable();
-      const isKnown = (variable: string): boolean =>
-        unusable.some((file) => file.variable === variable);
-      const problems = unusable.map(
-        ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,
-      );
-      if (redisProblem && !isKnown('CACHE_REDIS_URL_FILE'))
-        problems.push(`CACHE_REDIS_URL_FILE was not verified: Redis ${redisProblem}`);
-      if (tokenProblem && !isKnown('PROVIDER_CLIENT_SECRET_FILE'))
-        problems.push(`${tokenProblem}; the token in use stays`);
-      const isVerified = (variable: string): boolean =>
-        !(redisProblem && variable === 'CACHE_REDIS_URL_FILE') &&
-        !(tokenProblem && variable.startsWith('PROVIDER_'));
-      return { problems, verified: secrets.inUse().filter(({ variable }) => isVerified(variable)) };
-    },
+    renewSecrets: createSecretsRenewal({
+      secrets,
+      renewToken: provider.renewToken,
+      renewConnection:
+        config.cache.redisUrl && 'path' in config.cache.redisUrl
+          ? redisFleet?.renewConnection
+          : undefined,
+    }),
     /**
      * Connects to the other replicas and restores the saved list. @returns the store that had it
      */
@@ -162,6 +139,45 @@ export const createCore = (config: Config, options: CoreOptions) => {
     },
   };
 };
+
+interface RenewableSecrets {
+  readonly secrets: SecretFiles;
+  readonly renewToken: () => Promise<void>;
+  /** Connects to Redis with the address in its file; undefined where no file has it. */
+  readonly renewConnection: (() => Promise<string | undefined>) | undefined;
+}
+
+/**
+ * Reads all secret files again, requests a new token where tokens are granted, and connects to
+ * Redis anew where a file has its address; what is in use stays if that fails. The next load uses
+ * what was read.
+ * @returns what is wrong, a sentence each, and the files that were verified, if the next load
+ *   succeeds
+ */
+const createSecretsRenewal =
+  ({ secrets, renewToken, renewConnection }: RenewableSecrets) =>
+  async () => {
+    await secrets.check();
+    const redisProblem = await renewConnection?.();
+    const tokenProblem = await renewToken().then(
+      () => undefined,
+      (error: unknown) => LoadError.from(error).message,
+    );
+    const unusable = secrets.unusable();
+    const isKnown = (variable: string): boolean =>
+      unusable.some((file) => file.variable === variable);
+    const problems = unusable.map(
+      ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,
+    );
+    if (redisProblem && !isKnown('CACHE_REDIS_URL_FILE'))
+      problems.push(`CACHE_REDIS_URL_FILE was not verified: Redis ${redisProblem}`);
+    if (tokenProblem && !isKnown('PROVIDER_CLIENT_SECRET_FILE'))
+      problems.push(`${tokenProblem}; the token in use stays`);
+    const isVerified = (variable: string): boolean =>
+      !(redisProblem && variable === 'CACHE_REDIS_URL_FILE') &&
+      !(tokenProblem && variable.startsWith('PROVIDER_'));
+    return { problems, verified: secrets.inUse().filter(({ variable }) => isVerified(variable)) };
+  };
 
 const storeNames = ({ cache }: Config): readonly StoreName[] => [
   ...(cache.snapshotFile === undefined ? [] : (['CACHE_SNAPSHOT_FILE'] as const)),
