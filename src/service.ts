@@ -152,7 +152,7 @@ const configurationFacts = ({ provider, banks }: Config) => ({
   fields: banks.fields?.map(({ name }) => name).join(',') ?? 'all',
 });
 
-/** A stop ends what waits for Redis, which is no failure of Redis. */
+/** A stop ends operations of Redis, which is not a failure of Redis. */
 const isEndedByStop = (event: ServiceEvent): boolean =>
   event.type === 'store-failed' && event.store === 'CACHE_REDIS_URL';
 

@@ -7,7 +7,7 @@ import { heldBy, type NodeRequest, type Holder } from './memory.ts';
 import { hasContent, RequestStream } from './node-http.ts';
 import type { RefusalCode } from './refusals.ts';
 
-// One connection, from its first byte to its last. It has one request in work at a time, as in
+// One connection, from its first byte to its last. It handles one request at a time, as in
 // nginx and Go's net/http: the next is taken once the client has taken the response to the one
 // before. A request is taken when its head is whole, by the hot path or, on a stream of its own, by
 // node:http. A request with content is the last one of its connection: nothing reads content.
@@ -16,8 +16,8 @@ export interface Connection extends Place, Holder {
   readonly socket: Socket;
   readonly shared: Shared;
   /**
-   * `last`: the request in work is the last, and what still arrives is discarded. `closing`: its
-   * response is on its way, and the client may close.
+   * `last`: the request being handled is the last, and what still arrives is discarded. `closing`:
+   * its response is on its way, and the client may close.
    */
   state: 'open' | 'last' | 'closing';
   /** What has been received and not taken: the beginning of a head, or pipelined requests. */
@@ -27,7 +27,7 @@ export interface Connection extends Place, Holder {
    * end. Undefined: there may be whole requests in `received`.
    */
   partialHead: { readonly searchedBytes: number } | undefined;
-  /** Where node:http takes the requests of this connection; without one in work, for a second. */
+  /** Where node:http reads the requests of this connection; kept for a second after the last. */
   stream: RequestStream | undefined;
   nodeRequest: NodeRequest | undefined;
   hasHadRequest: boolean;
@@ -103,7 +103,7 @@ const settle = (connection: Connection): void => {
   countMemory(connection);
 };
 
-/** Whether no request may be taken now: one is in work, or its response is not taken yet. */
+/** Whether no request may be taken now: one is being handled, or its response is not taken yet. */
 const mustWait = ({ nodeRequest, shared, socket }: Connection): boolean =>
   nodeRequest !== undefined || socket.writableLength > 0 || shared.isPaused || socket.destroyed;
 
@@ -145,7 +145,7 @@ const waitForNext = (connection: Connection): void => {
   const { socket, shared, received, partialHead } = connection;
   if (received.length > 0 && !partialHead) {
     socket.pause();
-    // The end of a pause, and of what is in work, comes here again.
+    // The end of a pause, and of the request being handled, comes here again.
     if (!mustWait(connection)) shared.turns.add(connection);
   } else if (socket.readableEnded && !connection.nodeRequest) close(connection);
   else if (socket.isPaused()) socket.resume();

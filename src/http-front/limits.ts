@@ -11,8 +11,8 @@ export const LIMITS = {
    */
   keepAliveTimeoutMs: 65_000,
   /**
-   * A client that takes nothing of its response for so long is cut off. What the system holds counts
-   * as taken, and what is written at once counts as a whole.
+   * A client that takes nothing of its response for so long is cut off. What the system holds
+   * counts as taken, and what is written at once counts as a whole.
    */
   slowReaderMs: 60_000,
   /** How often these times are checked: they are late by at most this. */
@@ -33,7 +33,7 @@ export const LIMITS = {
   arrivalMs: 250,
   /**
    * For what all connections hold together: heads that are being received, pipelined requests, and
-   * requests that node:http has in work. A third of the heap of 96 MB that the service has.
+   * requests that node:http is handling. A third of the heap of 96 MB that the service has.
    */
   heldBytes: 32 * 1024 * 1024,
 };

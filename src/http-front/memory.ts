@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { RequestStream } from './node-http.ts';
 
 // The bound on what all connections of a server hold together: heads that are being received,
-// pipelined requests, and requests that node:http has in work. What the system holds in its socket
+// pipelined requests, and requests that node:http is handling. What the system holds in its socket
 // buffers is not part of it.
 
 export interface Holder {
@@ -41,7 +41,7 @@ export const createMemory = <T extends Holder>(maxBytes: number, free: (holder: 
   };
 };
 
-/** A request that node:http has in work. */
+/** A request that node:http is handling. */
 export interface NodeRequest {
   readonly headBytes: number;
   response: ServerResponse | undefined;

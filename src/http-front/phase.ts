@@ -38,7 +38,7 @@ export const endOverdue = (connection: Connection, nowMs: number): void => {
   }
   const passedMs = nowMs - connection.phaseSinceMs;
   const phase = phaseOf(connection);
-  // Without a request in work, a connection keeps nothing of node:http for long.
+  // Between requests, a connection keeps nothing of node:http for long.
   if (!connection.nodeRequest) releaseStream(connection);
   if (phase === 'closing') {
     if (passedMs >= LINGER_MS) socket.destroy();

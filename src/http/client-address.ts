@@ -59,7 +59,7 @@ const createIsTrusted = (
 ): ((address: string, hops: number) => boolean) => {
   if (typeof trustProxy === 'number') return (_address, hops) => hops < trustProxy;
   const isInRange = proxyAddr.compile([...trustProxy]);
-  // proxy-addr throws and catches an error for what is no address, which takes 15 µs.
+  // proxy-addr throws and catches an error for what is not an address, which takes 15 µs.
   return (address, hops) => hops < MAX_PROXIES && isIP(address) !== 0 && isInRange(address, hops);
 };
 

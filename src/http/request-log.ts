@@ -32,7 +32,7 @@ export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, cors, emit } = options;
-  /** Of the requests that node:http has in work: their handlers complete them by `note`. */
+  /** Of the requests that node:http is handling: their handlers complete them by `note`. */
   const notesOf = new WeakMap<IncomingMessage, Notes>();
   const isoTime = createIsoTime();
   const giveLogger = createGiveLogger(logger);
@@ -178,7 +178,7 @@ const identify = ({ headers }: Pick<RequestHead, 'headers'>): string => {
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
 
-/** The trace-id of a well-formed `traceparent` header; `ff` is no version of one. */
+/** The trace-id of a well-formed `traceparent` header; `ff` is not a valid version. */
 const traceIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefined => {
   const value = headers['traceparent'];
   return typeof value === 'string' ? TRACE_PARENT.exec(value)?.[1] : undefined;

@@ -65,7 +65,7 @@ export const toStatusError = (
 
 /**
  * `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date (RFC 9110 section 10.2.3);
- * junk is no value.
+ * anything else is ignored.
  */
 const parseRetryAfter = (value: string | undefined, nowMs: number): number | undefined => {
   if (value === undefined) return undefined;

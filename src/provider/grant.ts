@@ -50,7 +50,7 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
   return { token, lifetimeMs: 1_000 * secondsOf(lifetime), isTyped };
 };
 
-/** Why a response with another status is no grant, where its body says so. */
+/** Why a response with another status is not a grant, where its body says so. */
 export const readRefusal = (body: string, status: number): LoadError | undefined => {
   const value = parseResponse(body);
   return isJsonObject(value) ? refusalIn(value, status) : undefined;

@@ -103,7 +103,7 @@ export const MAX_GRANT_BYTES = 65_536;
 const toTokenError = (error: unknown): LoadError => {
   const { kind, message, retryAfterMs, upstreamStatus, reasonCode, cause } = LoadError.from(error);
   return new LoadError(
-    // What is not a grant is no token; why there is no response keeps its kind.
+    // A response without a grant is `no_token`; a failure without a response keeps its kind.
     NO_GRANT.includes(kind) ? 'no_token' : kind,
     message.includes(peer) ? message : `${peer}: ${message}`,
     { retryAfterMs, upstreamStatus, reasonCode, cause },

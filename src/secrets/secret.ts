@@ -41,7 +41,7 @@ export const SIGNING_KEY_RULE: SecretRule = { bearer: false, minChars: 32 };
 
 /**
  * The secrets of the emulator and of the compose file: everybody knows them, and a list made with
- * them is no real one.
+ * them is not a real one.
  */
 const DEMO_SECRETS = ['emulator-access-token', 'emulator-secret', 'demo-management-token'];
 
@@ -73,7 +73,7 @@ export const secretProblem = (
   return undefined;
 };
 
-/** Whether `text` has at least `count` characters that are no backslashes. */
+/** Whether `text` has at least `count` characters that are not backslashes. */
 const hasChars = (text: string, count: number): boolean => {
   let left = count;
   for (let index = 0; index < text.length && left > 0; index += 1)

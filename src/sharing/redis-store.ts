@@ -51,7 +51,7 @@ export interface RedisStoreOptions {
 export interface StoreContent {
   /** What is compared before a list is written. */
   readonly head: Buffer | undefined;
-  /** What the head says; undefined if it says nothing that can be understood. */
+  /** What the head says; undefined if it is invalid. */
   readonly version: StoreVersion | undefined;
   /** What is compared before a lease is written. */
   readonly leaseToken: Buffer | undefined;

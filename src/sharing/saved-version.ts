@@ -11,7 +11,7 @@ const MAX_NUMBER = 1e15;
 export const writeHead = ({ series, number, listId }: StoreVersion): Buffer =>
   Buffer.from(`${series}:${number}:${listId}`);
 
-/** Undefined where there is no head, or one that says nothing which can be understood. */
+/** Undefined where there is no head, or an invalid one. */
 export const readHead = (bytes: Buffer | undefined): StoreVersion | undefined => {
   const [series = '', digits = '', listId = '', ...rest] =
     bytes?.toString('latin1').split(':', 4) ?? [];
@@ -22,7 +22,7 @@ export const readHead = (bytes: Buffer | undefined): StoreVersion | undefined =>
     : undefined;
 };
 
-/** From JSON; undefined where it is none. */
+/** From JSON; undefined where it is not a version. */
 export const toStoreVersion = (value: unknown): StoreVersion | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { listId, former } = value;

@@ -36,7 +36,7 @@ export const valueAt = (object: JsonObject, path: string): unknown => {
 };
 
 /**
- * Calls `found` for each value in `object` that is no object, with its path, in order, {@link
+ * Calls `found` for each value in `object` that is not an object, with its path, in order, {@link
  * MAX_PATH_DEPTH} deep.
  */
 export const forEachLeaf = (
