@@ -129,7 +129,7 @@ const jsonOf = (body: Buffer): unknown => {
   }
 };
 
-/** A step that was passed, in words; with what to do next where somebody should look at it. */
+/** A step that was passed, in words; with what to do next where it should be looked at. */
 type Description = readonly [message: string, next?: string | undefined];
 
 const toStep = (name: string, [message, next]: Description): Step =>

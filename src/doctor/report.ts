@@ -7,7 +7,7 @@ import type { FieldSeen } from './survey.ts';
 /** A step of the report. */
 export interface Step {
   readonly name: string;
-  /** `note`: it works, but somebody should look at it. */
+  /** `note`: it works, but should be looked at. */
   readonly result: 'ok' | 'note' | 'FAIL';
   readonly message: string;
   /** The likely cause. */

@@ -69,11 +69,11 @@ const isCrossOrigin = (headers: IncomingMessage['headers']): boolean => {
 /** How long a wrong token waits for its 401. */
 const WRONG_TOKEN_DELAY_MS = 1_000;
 /**
- * With so many wrong tokens waiting, the next wrong one of that client is refused at once, and its
+ * While this many wrong tokens of a client wait, its next wrong one is refused at once, and its
  * connection closed.
  */
 const MAX_WAITING_PER_CLIENT = 4;
-/** And so many in all; for each, one connection and one timer are held. */
+/** The same for all clients together: each takes a connection and a timer. */
 const MAX_WAITING = 32;
 
 /**

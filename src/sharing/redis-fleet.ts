@@ -25,8 +25,8 @@ export interface RedisFleetOptions {
 }
 
 /**
- * Finds a dead connection before a renewal needs it (NAT gateways forget idle ones), and what a
- * lost message said.
+ * Finds a dead connection before a renewal needs it (NAT gateways forget idle ones), and makes up
+ * for lost messages.
  */
 const POLL_MS = 5_000;
 /**
@@ -34,7 +34,7 @@ const POLL_MS = 5_000;
  * network.
  */
 const HANDOVER_MS = 200;
-/** After so many looks in a row, each of which met another replica's write, the next poll looks. */
+/** After this many exchanges that lost to a write of another replica, the next poll tries again. */
 const MAX_ROUNDS = 8;
 
 export const createRedisFleet = (options: RedisFleetOptions) => {
@@ -111,7 +111,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   };
 };
 
-/** Runs what it is given one after the other. */
+/** Runs one piece of work after the other. */
 const createQueue = () => {
   let last: Promise<unknown> = Promise.resolve();
   return <T>(work: () => Promise<T>): Promise<T> => {

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { StoreError } from './list-store.ts';
 
 // What is saved outside the process is signed where CACHE_SIGNING_KEY is set: HMAC-SHA-256 (RFC
-// 2104) over every byte, and over what it is, so that none can stand for another. What is not
+// 2104) over every byte and its purpose, so that a lease cannot pass for a list. What is not
 // signed with the key counts as absent.
 
 export type Signing = ReturnType<typeof createSigning>;

@@ -2,8 +2,7 @@ import type { ListStatus } from '../../banks/bank-list.ts';
 import { notAfter } from '../../clock.ts';
 import { formatTime } from './format.ts';
 
-// What somebody should know of a list that is served: it changed a lot, or it is probably
-// incomplete. Pure.
+// Notices about a list that is served: it changed a lot, or it is probably incomplete. Pure.
 
 export interface Notice {
   /** Of the page, if nothing else is wrong; undefined: that of a list that is well. */

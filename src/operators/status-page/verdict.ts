@@ -220,7 +220,7 @@ const REJECTION_TEXTS: Readonly<Record<RejectionReason, string>> = {
   duplicate: 'identical to an earlier entry',
 };
 
-/** The verdict on the list, with what somebody should know of the list besides. */
+/** The verdict on the list, with the notices about it. */
 const withNotices = (verdict: PageVerdict, { status, nowMs }: Situation): PageVerdict =>
   noticesOf(status, nowMs).reduce((page, { headline, sentence, action }) => {
     const isRaised = page.severity === 'ok' && headline !== undefined;
