@@ -56,28 +56,20 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
       throw error;
     });
     const saved = signed && toLease(parseJson(signed.toString()));
-    const leftMs = saved ? leaseEndMs(saved, storeMs) - storeMs : 0;
-    if (!saved || leftMs > longestLeaseMs) return undefined;
+    if (!saved) return undefined;
     const { id, owner, failure } = saved;
-    const isOver = leftMs <= 0;
-    const isLoading = saved.isLoading && saved.heldUntilMs > storeMs;
-    if (isOver && !(failure && leftMs > -NEXT_CLAIM_MS)) return undefined;
+    const leftMs = leaseEndMs(saved, storeMs) - storeMs;
+    const isFound = leftMs > (failure ? -NEXT_CLAIM_MS : 0);
+    if (!isFound || leftMs > longestLeaseMs) return undefined;
+    const shared = failure && toShared(failure, { storeMs, nowMs });
     return {
       id,
       owner,
       isOwn: owner === ownId,
-      isLoading,
+      isLoading: saved.isLoading && saved.heldUntilMs > storeMs,
       heldUntilMs: monotonic(nowMs + leftMs),
-      failure: failure && {
-        id: failure.id,
-        kind: failure.kind,
-        attempts: failure.attempts,
-        failingForMs: failure.failingForMs,
-        listId: failure.listId,
-        // Where the next attempt is due, the Retry-After has been obeyed.
-        retryAfterMs: isOver ? 0 : Math.max(0, failure.askedUntilMs - storeMs),
-        retryAfterAtMs: monotonic(nowMs - Math.max(0, storeMs - failure.askedAtMs)),
-      },
+      // Where the next attempt is due, the Retry-After has been obeyed.
+      failure: shared && leftMs <= 0 ? { ...shared, retryAfterMs: 0 } : shared,
     };
   };
   return {
@@ -92,15 +84,7 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
         owner,
         heldUntilMs: toSavedTime(storeMs + (heldUntilMs - nowMs)),
         isLoading,
-        failure: failure && {
-          id: failure.id,
-          kind: failure.kind,
-          attempts: failure.attempts,
-          failingForMs: failure.failingForMs,
-          listId: failure.listId,
-          askedUntilMs: toSavedTime(storeMs + failure.retryAfterMs),
-          askedAtMs: toSavedTime(storeMs + (failure.retryAfterAtMs - nowMs)),
-        },
+        failure: failure && toSaved(failure, { storeMs, nowMs }),
       };
       return signing.sign('lease', Buffer.from(`${JSON.stringify(saved)}\n`));
     },
@@ -122,6 +106,24 @@ type SavedFailure = Omit<SharedFailure, 'retryAfterMs' | 'retryAfterAtMs'> & {
   /** When it was received, by the same clock. */
   readonly askedAtMs: number;
 };
+
+const toShared = (
+  { askedUntilMs, askedAtMs, ...failure }: SavedFailure,
+  { storeMs, nowMs }: StoreMoment,
+): SharedFailure => ({
+  ...failure,
+  retryAfterMs: Math.max(0, askedUntilMs - storeMs),
+  retryAfterAtMs: monotonic(nowMs - Math.max(0, storeMs - askedAtMs)),
+});
+
+const toSaved = (
+  { retryAfterMs, retryAfterAtMs, ...failure }: SharedFailure,
+  { storeMs, nowMs }: StoreMoment,
+): SavedFailure => ({
+  ...failure,
+  askedUntilMs: toSavedTime(storeMs + retryAfterMs),
+  askedAtMs: toSavedTime(storeMs + (retryAfterAtMs - nowMs)),
+});
 
 /**
  * When the lease ends. A replica that dies while it loads leaves its lease until `heldUntilMs`; a
