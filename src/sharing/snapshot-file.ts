@@ -6,6 +6,7 @@ import { describeReadError, readRegularFile } from '../regular-file.ts';
 import type { Envelope } from './envelope.ts';
 import { describeStoreFailure, StoreError, type StoreReport } from './list-store.ts';
 import { removeAbandoned, replaceFile } from './replace-file.ts';
+import type { Moment } from './saved-values.ts';
 
 /** Replaces nothing that this service did not write: the file may have come since the start. */
 const replaceOurs = async (path: string, content: Buffer): Promise<void> => {
@@ -39,45 +40,73 @@ export interface SnapshotOptions {
  * A list that could not be written is tried again after this time, unless another one comes before.
  */
 const RETRY_MS = 60_000;
+/** How often it is checked whether the wall clock is still the one that the list was saved by. */
+const CLOCK_CHECK_MS = 60_000;
+/** What the wall clock and the monotonic one may part by before the list is written again. */
+const CORRECTION_MS = 1_000;
 
 /**
- * The saved list as a file: read at the start, replaced after each renewal. All failures are
+ * The saved list as a file: read at the start, replaced after each renewal, and after the wall
+ * clock was corrected, since a restart tells the list's age by that clock. All failures are
  * reported, and none thrown.
  */
 export const createSnapshotFile = (options: SnapshotOptions) => {
   const { path, envelope, clock, report, files = FILES } = options;
+  /** What was read at the start, until it has been written back. */
+  let restored: Buffer | undefined;
   /** The list to be written, and what is writing it. */
   let next: CachedList | undefined;
   let writing: Promise<void> | undefined;
   let hasWritten = false;
   let isStopped = false;
-  let cancelRetry = (): void => {};
+  let cancelNext = (): void => {};
 
   const now = () => ({ storeMs: clock.wallMs(), nowMs: clock.monotonicMs() });
 
-  const write = async (list: CachedList): Promise<void> => {
+  /**
+   * A restored list is written back as it was, so that a failing disk is told at once: by a clock
+   * that is wrong now, it would be too old to be served once that clock is corrected.
+   */
+  const contentOf = async (list: CachedList, moment: Moment): Promise<Buffer> =>
+    (list.isUnconfirmed && restored) || (await envelope.seal(list, list.storeVersion, moment));
+
+  const write = async (list: CachedList, moment: Moment): Promise<void> => {
     if (!hasWritten) await files.removeAbandoned(path);
     hasWritten = true;
-    await files
-      .replace(path, await envelope.seal(list, list.storeVersion, now()))
-      .catch((error: unknown) => {
-        const reason = codeOf(error);
-        if (!reason) throw error;
-        throw new StoreError(`cannot be written (${reason}); the service continues without it`);
-      });
+    await files.replace(path, await contentOf(list, moment)).catch((error: unknown) => {
+      const reason = codeOf(error);
+      if (!reason) throw error;
+      throw new StoreError(`cannot be written (${reason}); the service continues without it`);
+    });
+    restored = undefined;
   };
+
+  /** Runs `task` after `delayMs`, unless another list is saved before. */
+  const schedule = (delayMs: number, task: () => void): void => {
+    cancelNext();
+    if (!isStopped) cancelNext = clock.after(delayMs, task);
+  };
+
+  const saveOnceCorrected = (list: CachedList, savedAt: Moment): void =>
+    schedule(CLOCK_CHECK_MS, () => {
+      const { storeMs, nowMs } = now();
+      const correctedByMs = storeMs - savedAt.storeMs - (nowMs - savedAt.nowMs);
+      if (Math.abs(correctedByMs) > CORRECTION_MS) save(list);
+      else saveOnceCorrected(list, savedAt);
+    });
 
   const writeAll = async (): Promise<void> => {
     while (next) {
       const list = next;
+      const moment = now();
       try {
         // oxlint-disable-next-line no-await-in-loop -- one list after the other
-        await write(list);
+        await write(list, moment);
         report.success();
+        if (next === list && !list.isUnconfirmed) saveOnceCorrected(list, moment);
       } catch (error) {
         report.failure(describeStoreFailure(error));
-        cancelRetry();
-        if (!isStopped && next === list) cancelRetry = clock.after(RETRY_MS, () => save(list));
+        if (next === list) schedule(RETRY_MS, () => save(list));
       }
       if (next === list) next = undefined;
     }
@@ -89,7 +118,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
    * Writes the list in the background. While one is being written, only the newest waits for it.
    */
   const save = (list: CachedList): void => {
-    cancelRetry();
+    cancelNext();
     next = list;
     writing ??= writeAll();
   };
@@ -102,8 +131,11 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
           if (codeOf(error) === 'ENOENT') return undefined;
           throw new StoreError(`cannot be read (${describeReadError(error)}); ignored`);
         });
-        if (bytes && bytes.length > 0)
-          return { ...(await envelope.open(bytes, now())), isUnconfirmed: true };
+        if (bytes && bytes.length > 0) {
+          const stored = await envelope.open(bytes, now());
+          restored = bytes;
+          return { ...stored, isUnconfirmed: true };
+        }
         report.empty();
       } catch (error) {
         report.failure(describeStoreFailure(error));
@@ -116,7 +148,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
     /** Resolves once nothing is being written any more. */
     stop: async (): Promise<void> => {
       isStopped = true;
-      cancelRetry();
+      cancelNext();
       await writing;
     },
   };

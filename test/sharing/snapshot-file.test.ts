@@ -8,6 +8,7 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -17,7 +18,9 @@ import supertest from 'supertest';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
+import { wall } from '../../src/clock.ts';
 import { makeBanks } from '../helpers/banks.ts';
+import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { createStoreReport } from '../../src/sharing/list-store.ts';
 import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
 import { emulate } from '../helpers/emulate.ts';
@@ -79,6 +82,60 @@ test.each([
     expect(calls()).toBe(loads);
   },
 );
+
+describe('a wall clock that is corrected takes no list from a later restart:', () => {
+  /** A rig whose wall clock is wrong by as much as a test says; its other clock is right. */
+  const wrongClock = (errorMs: number) => {
+    const clock = createManualClock();
+    let wrongByMs = errorMs;
+    return {
+      clock: { ...clock, wallMs: () => wall(clock.wallMs() + wrongByMs) },
+      correct: () => (wrongByMs = 0),
+    };
+  };
+  const down = (emulator: Emulator) => emulator.behave('unavailable');
+  const run = (clock: ManualClock): Promise<Rig> =>
+    openRig({ provider, clock, before: down, env: { CACHE_SNAPSHOT_FILE: path } });
+
+  test.each([
+    ['behind', -30 * DAY_MS],
+    ['ahead', 30 * DAY_MS],
+  ])('one that was %s at an earlier restart', async (_where, errorMs) => {
+    const before = await leaveSnapshot();
+    const saved = readFileSync(path);
+    rmSync(path);
+    writeFileSync(path, saved);
+    const inode = statSync(path).ino;
+    const restarted = await run(wrongClock(errorMs).clock);
+    // It writes the list back.
+    await eventually(() => statSync(path).ino !== inode);
+    await restarted.close();
+    const rig = await startDown({ startedLaterByMs: 2 * 3_600_000 });
+    expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
+    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+      list: { ageSeconds: 7_200 },
+    });
+  });
+
+  test('one that was behind when the list was saved, a minute after the correction', async () => {
+    const { clock, correct } = wrongClock(-30 * DAY_MS);
+    const loaded = await openRig({ provider, clock, env: { CACHE_SNAPSHOT_FILE: path } });
+    // It has been saved, and is checked each minute.
+    await eventually(() => clock.waits().includes(60_000));
+    const savedWrong = readFileSync(path, 'utf8');
+    clock.advance(60_000);
+    expect(clock.waits()).toContain(60_000);
+    correct();
+    clock.advance(60_000);
+    await eventually(() => readFileSync(path, 'utf8') !== savedWrong);
+    await loaded.close();
+    const rig = await startDown({ startedLaterByMs: 2 * 3_600_000 });
+    await supertest(rig.url).get('/banks').expect(200);
+    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+      list: { ageSeconds: 7_200 },
+    });
+  });
+});
 
 test('a restart remembers how large the lists were that had hundreds of fields', async () => {
   const names = Array.from({ length: 200 }, (_, index) => `fieldWithALongName${index}`);
