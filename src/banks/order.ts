@@ -25,6 +25,11 @@ export interface StoreVersion extends SeriesVersion {
    * come back with an earlier one.
    */
   readonly former: readonly SeriesVersion[];
+  /**
+   * Where the store had no list when it took this one again: the version that this one had before.
+   * It is not later than that, whatever else the store has had.
+   */
+  readonly carriedFrom?: SeriesVersion | undefined;
 }
 
 /** More series than that are forgotten. Some begin with each restart of all replicas. */
@@ -88,8 +93,11 @@ export const nextVersion = (
 ): StoreVersion => {
   const series = (isSeriesWhole && theirs.series) || randomUUID();
   const number = Math.max(theirs.number, storeVersion.number) + 1;
-  const next = versionFollowing({ series, number, listId: id, former: [] }, theirs);
-  return versionFollowing(next, storeVersion);
+  const isCarried = theirs.series === '' && isInStore({ id, storeVersion });
+  const { carriedFrom = { series: storeVersion.series, number: storeVersion.number } } =
+    storeVersion;
+  const next = { series, number, listId: id, former: [], ...(isCarried && { carriedFrom }) };
+  return versionFollowing(versionFollowing(next, theirs), storeVersion);
 };
 
 /**
@@ -104,6 +112,12 @@ export const isInStore = ({
 const isSuccessor = (some: OrderedList, other: OrderedList): boolean =>
   some.storeVersion.listId === other.id;
 
+/** The version at which the store took the list for the first time. */
+const originOf = ({ storeVersion }: Pick<OrderedList, 'storeVersion'>): StoreVersion => ({
+  ...storeVersion,
+  ...storeVersion.carriedFrom,
+});
+
 type Choice = 'ours' | 'theirs';
 
 /**
@@ -117,8 +131,7 @@ export const chooseList = <L extends OrderedList>(
 ): Choice => {
   // Nobody has written since ours was loaded.
   if (isSuccessor(ours, theirs)) return 'ours';
-  if (ours.isUnconfirmed)
-    return isAfter(ours.storeVersion, theirs.storeVersion) ? 'ours' : 'theirs';
+  if (ours.isUnconfirmed) return isAfter(ours.storeVersion, originOf(theirs)) ? 'ours' : 'theirs';
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
   if (isInStore(ours) && isAfter(theirs.storeVersion, ours.storeVersion)) return 'theirs';

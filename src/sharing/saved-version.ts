@@ -25,11 +25,14 @@ export const readHead = (bytes: Buffer | undefined): StoreVersion | undefined =>
 /** From JSON; undefined where it is not a version. */
 export const toStoreVersion = (value: unknown): StoreVersion | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { listId, former } = value;
+  const { listId } = value;
   const version = toSeriesVersion(value);
   if (!version || !isId(listId)) return undefined;
-  const known = toList(former, MAX_FORMER).map(toSeriesVersion);
-  return { ...version, listId, former: known.filter((earlier) => earlier !== undefined) };
+  const former = toList(value['former'], MAX_FORMER)
+    .map(toSeriesVersion)
+    .filter((earlier) => earlier !== undefined);
+  const carriedFrom = toSeriesVersion(value['carriedFrom']);
+  return { ...version, listId, former, ...(carriedFrom && { carriedFrom }) };
 };
 
 const toSeriesVersion = (value: unknown): SeriesVersion | undefined => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NO_VERSION, nextVersion } from '../../src/banks/order.ts';
+import { NO_VERSION, nextVersion, type StoreVersion } from '../../src/banks/order.ts';
 import { versionAt } from '../helpers/list-version.ts';
 
 // The version that a list gets in the shared store.
@@ -51,4 +51,15 @@ test('a store that has nothing begins another series, above the number of the li
   expect(nextVersion(NO_VERSION, { id: 'first', storeVersion: NO_VERSION }, true)).toMatchObject({
     number: 1,
   });
+});
+
+test('a list that comes again into a store that has nothing keeps the version it had at first', () => {
+  const list = (storeVersion: StoreVersion) => ({ id: 'a3', storeVersion });
+  const again = nextVersion(undefined, list(versionAt('a', 3)), true);
+  expect(again.carriedFrom).toEqual({ series: 'a', number: 3 });
+  expect(nextVersion(undefined, list(again), true).carriedFrom).toEqual(again.carriedFrom);
+  // One that was chosen over another one is later than that.
+  expect(nextVersion(versionAt('b', 1), list(again), true)).not.toHaveProperty('carriedFrom');
+  const unsaved = { id: 'next', storeVersion: again };
+  expect(nextVersion(undefined, unsaved, true)).not.toHaveProperty('carriedFrom');
 });

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import {
   chooseList,
   NO_VERSION,
+  nextVersion,
   versionFollowing,
   type StoreVersion,
   type OrderedList,
@@ -116,6 +117,20 @@ test('a list of a snapshot gives way to any that it does not certainly follow', 
   expect(choose(listAt(versionAt('a', 2), 20, restored), listAt(versionAt('b', 1), 10))).toBe(
     'theirs',
   );
+});
+
+test('a list of a snapshot follows an earlier one that came into an empty store again', () => {
+  const earlier = versionAt('a', 1);
+  const again = (theirs: StoreVersion | undefined, storeVersion: StoreVersion) =>
+    nextVersion(theirs, { id: earlier.listId, storeVersion }, true);
+  const ours = listAt(versionAt('a', 2), 10, { isUnconfirmed: true });
+  const carried = again(undefined, earlier);
+  expect(choose(ours, listAt(carried, 20))).toBe('ours');
+  expect(choose(ours, listAt(again(undefined, carried), 20))).toBe('ours');
+  // What was loaded over it is no earlier list, nor one that was written over another one.
+  const loaded = nextVersion(carried, { id: 'loaded', storeVersion: carried }, true);
+  expect(choose(ours, listAt(loaded, 20))).toBe('theirs');
+  expect(choose(ours, listAt(again(versionAt('b', 1), earlier), 20))).toBe('theirs');
 });
 
 test('of two histories the list stays that the guard takes after the other one', () => {

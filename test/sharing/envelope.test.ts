@@ -41,6 +41,7 @@ const VERSION = {
   number: 7,
   listId: 'this-list',
   former: [{ series: 'lost', number: 3 }],
+  carriedFrom: { series: 'lost', number: 2 },
 };
 /** Written at this moment, and read a minute later by another process. */
 const WRITTEN = { storeMs: RECEIVED + 5_000, nowMs: monotonic(1_000_000) };

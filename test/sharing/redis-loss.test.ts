@@ -15,7 +15,7 @@ import {
   connectionToCut,
   beginAnew,
 } from '../helpers/replicas.ts';
-import { advanceOnceIdle, nextLoad, openRig, plannedInMs } from '../helpers/rig.ts';
+import { advanceOnceIdle, nextLoad, openRig, plannedInMs, type Rig } from '../helpers/rig.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // Several replicas at a Redis that comes back empty or older, whose values are damaged or not those
@@ -144,6 +144,37 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => countIn(one) === 90);
     expect(countIn(two)).toBe(90);
   });
+
+  test.each([
+    ['earlier', [0, 1]],
+    ['accepted', [1, 0]],
+  ] as const)(
+    'after the loss of Redis and of all replicas an accepted list stays, though the %s one comes first',
+    async (_which, order) => {
+      provider.setBanks(makeBanks(100));
+      const kept = [{ CACHE_SNAPSHOT_FILE: snapshot() }, { CACHE_SNAPSHOT_FILE: snapshot() }];
+      const [one, two] = [
+        await openRig({ provider, clock, storeClock: clock, env: envOf(kept[0]) }),
+        await openRig({ provider, clock, storeClock: clock, env: envOf(kept[1]) }),
+      ];
+      await eventually(() => countIn(one) === 100 && countIn(two) === 100);
+      await one.close();
+      provider.setBanks(makeBanks(50));
+      expect(await two.service.list.refresh(['shrunk'], 'before the loss')).toBeUndefined();
+      await two.close();
+      await redis.command('FLUSHALL');
+      await provider.behave('unavailable');
+      const rigs: Rig[] = [];
+      for (const replica of order) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const rig = await start({ env: kept[replica] ?? {} });
+        rigs.push(rig);
+        // oxlint-disable-next-line no-await-in-loop -- see above
+        await eventually(() => rig.service.list.status().isShared === true);
+      }
+      await eventually(() => rigs.every((rig) => countIn(rig) === 50));
+    },
+  );
 
   test('a snapshot outlives an older list of a Redis that was emptied and then fails over', async () => {
     provider.setBanks(makeBanks(100));
