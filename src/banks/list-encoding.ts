@@ -33,9 +33,13 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
   const wallMsOf = (loadedAtMs: MonotonicMs): WallMs =>
     wall(clock.wallMs() - (clock.monotonicMs() - loadedAtMs));
 
-  /** `Last-Modified` of content that replaces that of `previous`. */
-  const changedAt = (changedAtMs: WallMs, previous: CachedList | undefined): WallMs => {
-    const pastMs = Math.min(changedAtMs, clock.wallMs());
+  /** `Last-Modified` of content that replaces that of `previous`: no later than its list came. */
+  const changedAt = (
+    changedAtMs: WallMs,
+    loadedAtWallMs: WallMs,
+    previous: CachedList | undefined,
+  ): WallMs => {
+    const pastMs = Math.min(changedAtMs, loadedAtWallMs);
     // At least a second later with each change, also after the clock was set back: otherwise
     // If-Modified-Since would take the new content for the old.
     return wall(Math.max(pastMs, (previous?.changedAtMs ?? -Infinity) + SECOND_MS));
@@ -60,7 +64,9 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
         json: representations.identity.body,
         representations,
         loadedAtWallMs,
-        changedAtMs: isUnchanged ? previous.changedAtMs : changedAt(next.changedAtMs, previous),
+        changedAtMs: isUnchanged
+          ? previous.changedAtMs
+          : changedAt(next.changedAtMs, loadedAtWallMs, previous),
         largeChange: largeChange ?? previous?.largeChange,
       };
     },

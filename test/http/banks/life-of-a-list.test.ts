@@ -170,6 +170,20 @@ test('a response is made once for each list, second, failure, encoding and way t
   expect(choice()).not.toBe(stale);
 });
 
+test('the list last changed no later than it last came, however long a load takes to be taken', async () => {
+  const clock = createManualClock();
+  const monotonicMs = () => {
+    clock.skip(1);
+    return clock.monotonicMs();
+  };
+  rig = await startRig({ clock: { ...clock, monotonicMs } });
+  await fetch(`${rig.url}/banks`);
+  const health = await (await fetch(`${rig.url}/healthz`)).text();
+  const [, success = '', changed = 'none'] =
+    /"lastSuccess":"([^"]+)","lastChanged":"([^"]+)"/.exec(health) ?? [];
+  expect(Date.parse(changed)).toBeLessThanOrEqual(Date.parse(success));
+});
+
 test('Last-Modified is never later than now, also after changes in one second or a clock that was set back', async () => {
   const clock = createManualClock();
   let setBackMs = 0;
