@@ -50,6 +50,30 @@ test.each([
   await eventually(() => newest?.received().endsWith('late') === true);
 });
 
+test.each([
+  ['short', ''],
+  ['of many headers', 'X: x\r\n'.repeat(98)],
+  ['long', LONG],
+])(
+  'a request that waits counts as docs/limits.md says, where its head is %s',
+  async (_what, lines) => {
+    const head = `GET /slow HTTP/1.1\r\nHost: a\r\n${lines}\r\n`;
+    const headers = head.split('\r\n').length - 3;
+    const { url, pending, refusals } = await start(
+      3 * (18 * 1_024 + 128 * headers + 3 * head.length),
+    );
+    const wait = async (): Promise<void> => void (await openRaw(url)).socket.write(head);
+    for (let count = 1; count <= 3; count += 1) {
+      await wait();
+      await eventually(() => pending.length === count);
+    }
+    expect(refusals).toEqual([]);
+    await wait();
+    await eventually(() => pending.length === 4);
+    expect(refusals).toEqual(['overloaded']);
+  },
+);
+
 test('the beginning of a head counts as all that was read with it, which stays in memory', () => {
   const received = Buffer.allocUnsafeSlow(60_000).subarray(59_990);
   const contents = { socket: new Socket(), stream: undefined, nodeRequest: undefined };
