@@ -2,9 +2,12 @@ import { resolve } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import { listBehaviours } from '../emulator/behaviours.ts';
+import { createCallLines } from '../emulator/call-lines.ts';
 import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../emulator/emulator.ts';
 import { emulate } from './helpers/emulate.ts';
 import { runNode } from './helpers/program.ts';
+import { openRaw } from './helpers/raw-http.ts';
+import { eventually } from './helpers/wait-until.ts';
 
 // The emulator over real HTTP, as those use it who develop without credentials. That its failures
 // are what they are called is seen by what the service makes of them: failures.test.ts,
@@ -94,6 +97,23 @@ test('the control API switches behaviours, and stays reachable while the provide
   await expect(askList()).rejects.toThrow('fetch failed');
   await control('/behaviour/healthy');
   expect((await askList()).status).toBe(200);
+});
+
+test('a call is a short line on the terminal, and nothing that could control that gets into it', async () => {
+  const lines: string[] = [];
+  const onCallEnd = createCallLines(
+    (line) => void lines.push(line),
+    () => nowMs,
+  );
+  const { baseUrl } = await emulate({ onCallEnd });
+  for (const byte of ['\u001b', '\u007f', '\u009b']) {
+    const { socket, received } = await openRaw(baseUrl);
+    socket.write(Buffer.from(`GET /${byte} HTTP/1.1\r\nHost: a\r\n\r\n`, 'latin1'));
+    await eventually(() => received().startsWith('HTTP/1.1 400'));
+  }
+  await fetch(`${baseUrl}/${'x'.repeat(100)}`);
+  await eventually(() => lines.length > 0);
+  expect(lines).toEqual([`12:00:00  emulator: GET /${'x'.repeat(79)} -> 404\n`]);
 });
 
 test.each([
