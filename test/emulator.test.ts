@@ -4,6 +4,7 @@ import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import { listBehaviours } from '../emulator/behaviours.ts';
 import { createCallLines } from '../emulator/call-lines.ts';
 import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../emulator/emulator.ts';
+import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';
 import { runNode } from './helpers/program.ts';
 import { openRaw } from './helpers/raw-http.ts';
@@ -99,6 +100,17 @@ test('the control API switches behaviours, and stays reachable while the provide
   expect((await askList()).status).toBe(200);
 });
 
+test('a request that hangs is cut off when connections are refused', async () => {
+  await emulator.behave('hang');
+  const failure = askList().then(
+    () => undefined,
+    (error: unknown) => String(error),
+  );
+  await eventually(() => emulator.listCalls() === 1);
+  expect((await control('/behaviour/refuse')).status).toBe(200);
+  expect(await failure).toContain('fetch failed');
+});
+
 test('a call is a short line on the terminal, and nothing that could control that gets into it', async () => {
   const lines: string[] = [];
   const onCallEnd = createCallLines(
@@ -129,6 +141,17 @@ test.each([
   expect(emulator).toMatchObject({ behaviour: 'healthy', tokenBehaviour: 'healthy' });
 });
 
+test.each(['POST', 'GET', 'OPTIONS'])(
+  'the control API switches nothing for a %s, which a page of another origin can send',
+  async (method) => {
+    const answer = await control('/behaviour/unavailable', method);
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+    expect((await control('/token-behaviour/server-error', method)).status).toBe(405);
+    expect(emulator).toMatchObject({ behaviour: 'healthy', tokenBehaviour: 'healthy' });
+  },
+);
+
 const IN_PRODUCTION = { PROVIDER_ENVIRONMENT: 'Production' };
 test.each([
   ['in a production environment', IN_PRODUCTION, 'PROVIDER_ENVIRONMENT is production'],
@@ -146,4 +169,18 @@ test.each([
   expect(await exit).toBe(1);
   expect(output()).toContain('The emulator cannot start: ');
   expect(output()).toContain(message);
+});
+
+test('the program listens on 127.0.0.1 alone, unless it is told otherwise', async () => {
+  const { says, end } = runNode(resolve('dist/emulator/main.js'), {
+    env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0' },
+  });
+  closeLater(() => void end());
+  const [, banksPort, controlPort] = await says(
+    /http:\/\/127\.0\.0\.1:(\d+)\/api\/v1\/banks[^]*Control API +http:\/\/127\.0\.0\.1:(\d+)\//,
+  );
+  for (const port of [banksPort, controlPort]) {
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBeLessThan(500);
+    await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toThrow('fetch failed');
+  }
 });
