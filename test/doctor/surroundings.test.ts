@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { connect, createServer as createProxy } from 'node:net';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -150,6 +151,25 @@ describeWithRedis('Redis', () => {
     expectFailure(await at(weak), 'redis', /sending a message fails \(NOPERM\)/, /allow it/);
     await allow('+@read +@write +@scripting +@pubsub +@connection +time');
     expect((await at(weak)).status).toBe(0);
+  });
+
+  test('from which no message arrives, as through some proxies, is a failure', async () => {
+    const redis = await redisOfTest();
+    const message = />3\r\n\$7\r\nmessage\r\n(?:\$\d+\r\n[^\r]*\r\n){2}/;
+    let left = 0;
+    const proxy = createProxy((client) => {
+      const server = connect(redis.port, '127.0.0.1');
+      for (const end of [client, server]) end.on('error', () => undefined);
+      client.pipe(server).on('data', (bytes: Buffer) => {
+        const text = bytes.toString('latin1');
+        if (message.test(text)) left += 1;
+        client.write(text.replace(message, ''), 'latin1');
+      });
+    });
+    closeLater(() => proxy.close());
+    const report = await at(`redis://127.0.0.1:${await listenOn(proxy)}`);
+    expectFailure(report, 'redis', /sending a message fails \(TIMEOUT\)/, /ask your network team/);
+    expect(left).toBe(1);
   });
 
   test('that is read-only or full is a failure', async () => {

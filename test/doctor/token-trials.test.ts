@@ -79,6 +79,15 @@ test.each(['invalid_scope', 'unauthorized_client', 'unsupported_grant_type'])(
   },
 );
 
+test('HTTP Basic is found where the body was refused, and is tried once', async () => {
+  const { report, requests } = await diagnose(
+    ({ isPost }) => (isPost ? [401] : [400, 'invalid_scope']),
+    { PROVIDER_TOKEN_AUTH: 'post' },
+  );
+  expect(report).toMatch(/set PROVIDER_TOKEN_AUTH=basic$/m);
+  expect(requests).toBe(2);
+});
+
 test.each<[what: string, (request: TokenRequest) => Refusal, Environment, requests: number]>([
   // Basic and post in JSON: the form is known not to be read.
   ['reads JSON only', ({ isJson }) => (isJson ? [401] : [415]), {}, 3],
