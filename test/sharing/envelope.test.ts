@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import type { CachedList } from '../../src/banks/cached-list.ts';
 import { MAX_EARLIER_LISTS } from '../../src/banks/guard/memory.ts';
 import { represent } from '../../src/banks/representation.ts';
@@ -275,6 +275,22 @@ describe('a saved list', () => {
         await expect(signedWith('one').open(altered, READ)).rejects.toThrow(refused);
       }
     });
+    const hmacOf = (what: string, text: string): string =>
+      createHmac('sha256', 'one').update(`banks-bff ${what}\n${text}`).digest('base64url');
+    test.each([
+      ['list', 'lease'],
+      ['lease', 'list'],
+    ] as const)(
+      'a %s has a signature that all versions know, and is no %s',
+      async (what, other) => {
+        const signing = createSigning(() => Promise.resolve('one'));
+        const signed = await signing.sign(what, Buffer.from('text\n'));
+        expect(signed.toString()).toBe(`text\n${hmacOf(what, 'text\n')}\n`);
+        expect((await signing.verify(what, signed)).toString()).toBe('text\n');
+        await expect(signing.verify(other, signed)).rejects.toThrow(StoreError);
+        expect(await signing.keyId()).toBe(hmacOf('key id', '').slice(0, 8));
+      },
+    );
     test('can be read by a service without one, as by the version before', async () => {
       const bytes = await signedWith('one').seal(await cachedList(), VERSION, WRITTEN);
       expect((await envelope.open(bytes, READ)).id).toBe(VERSION.listId);
