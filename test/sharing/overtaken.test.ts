@@ -4,7 +4,13 @@ import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
-import { advanceToLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import {
+  advanceToLoad,
+  startLoadedRig,
+  startRig,
+  type Rig,
+  type RigOptions,
+} from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // A load takes so long that another replica has asked and answered meanwhile.
@@ -65,6 +71,28 @@ describeWithRedis('with a real Redis', () => {
       await eventually(() => countOf(other) === 103);
     },
   );
+
+  test('a refresh whose first list yields to a decision elsewhere asks again', async () => {
+    const clock = createManualClock();
+    const options = { provider, clock, storeClock: clock, env: { CACHE_REDIS_URL: redis.url } };
+    await provider.behave('unavailable');
+    const slow = await startRig({ ...options, isDeaf: true });
+    await eventually(() => slow.service.list.status().failure !== undefined);
+    await provider.behave('healthy');
+    const earlier = holdBack(makeBanks(101));
+    const refreshed = slow.service.list.refresh();
+    await eventually(earlier.isAsked);
+    const { list } = (await startRig(options)).service;
+    provider.setBanks(makeBanks(100));
+    expect(await list.refresh()).toBeUndefined();
+    provider.setBanks(makeBanks(50));
+    expect(await list.refresh(['shrunk'])).toBeUndefined();
+    provider.setBanks(makeBanks(52));
+    earlier.send();
+    expect(await refreshed).toBeUndefined();
+    expect(countOf(slow)).toBe(52);
+    await eventually(() => list.status().cached?.count === 52);
+  });
 
   test.each([
     ['load', false],
