@@ -5,15 +5,17 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import supertest from 'supertest';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { Environment } from '../../src/config/reader.ts';
@@ -59,6 +61,14 @@ const leaveSnapshot = async (): Promise<string> => {
   await rig.close();
   return text;
 };
+
+test('what a killed service left beside the snapshot goes with the first list that is saved', async () => {
+  const abandoned = `${path}.1-0123456789ab.tmp`;
+  writeFileSync(abandoned, 'half a list');
+  utimesSync(abandoned, 0, 0);
+  await leaveSnapshot();
+  expect(readdirSync(dirname(path))).toEqual([basename(path)]);
+});
 
 test.each([
   ['half an hour', 1_800_000, 'fresh', 1_800, 200, 0],
