@@ -101,64 +101,6 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     },
   );
 
-  test('logos are loaded when they come into view, and initials stand where there is none', async () => {
-    const LOGOS = 'https://logos.example';
-    const named = Array.from({ length: 60 }, (_, index) => ({
-      ispb: String(10_000_000 + index),
-      name: `BCO EXEMPLO ${index} S.A.`,
-      logo:
-        index === 1
-          ? ''
-          : index === 2
-            ? `${LOGOS}/broken.svg`
-            : index === 3
-              ? '/relative.svg'
-              : `${LOGOS}/${index}.svg`,
-    }));
-    await stage.start({
-      env: { BANK_FIELDS: 'ispb,name,logo' },
-      before: (emulator) => emulator.setBanks(named),
-    });
-    await stage.open({ viewport: { width: 600, height: 500 } }, 'about:blank');
-    const asked: string[] = [];
-    const square =
-      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8"/></svg>';
-    await stage.page.route('**/*.svg', async (route) => {
-      asked.push(route.request().url());
-      expect(route.request().headers()['referer']).toBeUndefined();
-      await (route.request().url().includes('broken')
-        ? route.fulfill({ status: 404 })
-        : route.fulfill({ contentType: 'image/svg+xml', body: square }));
-    });
-    await stage.goTo(`<!doctype html><html lang="pt-BR">
-      <meta http-equiv="Content-Security-Policy" content="img-src ${LOGOS} ${stage.rig.url}">
-      <script type="module" src="/bank-picker/bank-picker.js"></script>
-      <title>Logos</title>
-      <main><h1>Logos</h1><bank-picker logo-field="logo" src="${stage.rig.url}/banks"></bank-picker></main>`);
-    await stage.settled('loaded');
-    expect(asked).toEqual([]);
-    await stage.box().click();
-    const option = (index: number) => stage.options().nth(index);
-    const heights = () =>
-      stage.options().evaluateAll((all) => all.slice(0, 5).map((it) => it.clientHeight));
-    const before = await heights();
-    for (const index of [0, 3]) await option(index).locator('.loaded').waitFor();
-    expect(await heights()).toEqual(before);
-    expect(asked).toContain(`${stage.rig.url}/relative.svg`);
-    for (const index of [1, 2]) {
-      expect(await option(index).locator('.logo').getAttribute('data-initials')).toBe('E' + index);
-      expect(await option(index).locator('.loaded').count()).toBe(0);
-    }
-    expect(await stage.page.locator('.logo img:not([alt=""])').count()).toBe(0);
-    // Drawn as they come into view, and loaded a little ahead.
-    expect(asked).not.toContain(`${LOGOS}/59.svg`);
-    await stage.box().press('End');
-    await stage.page.keyboard.press('ArrowUp');
-    await stage.options().nth(59).locator('.loaded').waitFor();
-    expect(await stage.violations()).toEqual([]);
-    expect(stage.complaints.filter((text) => !text.includes('404'))).toEqual([]);
-  });
-
   test('the page’s custom properties theme the picker, and the page’s styles its parts', async () => {
     await open(
       'bank-picker { --bank-picker-accent: rgb(1, 2, 3) } bank-picker::part(field) { border-radius: 0 }',

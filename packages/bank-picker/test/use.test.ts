@@ -205,6 +205,19 @@ describeInBrowser('the bank picker, in use', () => {
     expect(await words()).toEqual(english);
   });
 
+  test('uses the language around the shadow roots that it is in', async () => {
+    const html = `<!doctype html><html lang="en">
+      <script type="module" src="/bank-picker/bank-picker.js"></script>
+      <div id="outer" lang="pt-BR"></div><script>
+        const inner = document.createElement('div');
+        outer.attachShadow({ mode: 'open' }).append(inner);
+        const picker = document.createElement('bank-picker');
+        inner.attachShadow({ mode: 'open' }).append(picker);
+      </script>`;
+    await stage.openPage(html, { locale: 'de-DE' });
+    expect(await stage.box().getAttribute('placeholder')).toBe('Nome ou código do banco');
+  });
+
   test.each([
     [
       'a phone of 320 pixels',
