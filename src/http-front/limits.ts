@@ -71,6 +71,12 @@ export const MAX_HEADERS = 100;
 export const MAX_TARGET_LENGTH = 8_000;
 
 /**
+ * Of a host with its port: a name has at most 253 characters (RFC 1035 section 2.3.4). A URL parser
+ * normalises a longer one in a time that is quadratic in its length.
+ */
+export const MAX_HOST_LENGTH = 260;
+
+/**
  * How long a connection is still read after a refusal: closing on unread bytes resets it, and the
  * response is lost.
  */

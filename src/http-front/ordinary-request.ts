@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
-import { HOST } from './refusals.ts';
+import { isHost } from './refusals.ts';
 
 // Reads ordinary GET requests for one path and no others, in one pass over the bytes. It is not a
 // parser: it accepts less than RFC 9112 allows. Node's parser reads each request that it accepts
@@ -36,7 +36,7 @@ export const createReadOrdinaryRequest = (path: string, names: readonly string[]
     // One text, of which the values are parts: making each from the bytes takes 0.1 µs, on Node 20.
     const text = bytes.toString('latin1');
     const headers = known.read(bytes, text, headersAt);
-    if (!headers?.host || !HOST.test(headers.host)) return undefined;
+    if (!headers?.host || !isHost(headers.host)) return undefined;
 
     // Java's HttpClient, before Java 19, and Reactor Netty say of a GET that it has no content.
     if (headers['content-length'] !== undefined && headers['content-length'] !== '0')

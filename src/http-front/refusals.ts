@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { toLines, toStatusLine, type FlatHeaders } from './headers.ts';
-import { MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
+import { MAX_HEADERS, MAX_HOST_LENGTH, MAX_TARGET_LENGTH } from './limits.ts';
 
 // Which requests are refused, whatever they ask for: those that no application gets, and those that
 // Node's parser accepts although they must or should be refused.
@@ -24,7 +24,7 @@ export const refusalOf = (req: IncomingMessage): RefusalCode | undefined => {
   // RFC 9112 section 3.2: none in HTTP/1.1, two, or a malformed one is a 400. Node would take the
   // first of two, and a proxy in front perhaps the other.
   const hosts = countHosts(rawHeaders);
-  if (hosts > 1 || (hosts === 0 && httpVersion !== '1.0') || !HOST.test(headers.host ?? ''))
+  if (hosts > 1 || (hosts === 0 && httpVersion !== '1.0') || !isHost(headers.host ?? ''))
     return 'bad_request';
   // Origin-form, absolute-form and the asterisk of OPTIONS (sections 3.2.1, 3.2.2 and 3.2.4);
   // CONNECT never comes here.
@@ -36,14 +36,20 @@ export const refusalOf = (req: IncomingMessage): RefusalCode | undefined => {
     : 'expectation_failed';
 };
 
-/** RFC 3986's reg-name, IP literals and a port; an empty host is allowed. */
-export const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
+/** Whether it is a value of `Host`; it may be empty. */
+export const isHost = (text: string): boolean => text.length <= MAX_HOST_LENGTH && HOST.test(text);
+
+/** RFC 3986's reg-name, IP literals and a port. */
+const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
 /**
  * With a valid authority: Node's old parser, with which Express routes, takes any and prints a
  * warning.
  */
-const isAbsoluteForm = (url: string): boolean =>
-  /^https?:\/\/[^/?#]/i.test(url) && URL.canParse(url);
+const isAbsoluteForm = (url: string): boolean => {
+  const [, authority = ''] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? [];
+  const isShort = authority !== '' && authority.length <= MAX_HOST_LENGTH;
+  return isShort && URL.canParse(`http://${authority}`);
+};
 
 const countHosts = (rawHeaders: readonly string[]): number =>
   rawHeaders.filter(

@@ -4,6 +4,7 @@ import { isIP, isIPv6 } from 'node:net';
 import type { RequestHandler } from 'express';
 import type { Clock } from '../clock.ts';
 import { clientOf } from '../http/client-address.ts';
+import { MAX_HOST_LENGTH } from '../http-front/index.ts';
 import type { Middleware } from '../http/app.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
@@ -60,11 +61,14 @@ const isCrossOrigin = (headers: IncomingMessage['headers']): boolean => {
   const { host = '', origin, 'sec-fetch-site': site } = headers;
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   if (origin === undefined) return false;
-  if (!URL.canParse(origin)) return true;
+  // A longer one is no page's, and could take long to parse.
+  if (origin.length > MAX_ORIGIN_LENGTH || !URL.canParse(origin)) return true;
   const { protocol, host: originHost } = new URL(origin);
   const own = `${protocol}//${host}`;
   return !URL.canParse(own) || new URL(own).host !== originHost;
 };
+
+const MAX_ORIGIN_LENGTH = 'https://'.length + MAX_HOST_LENGTH;
 
 /** How long a wrong token waits for its 401. */
 const WRONG_TOKEN_DELAY_MS = 1_000;

@@ -214,6 +214,7 @@ test('a page of another origin cannot refresh the list; one of this origin can, 
     [403, { Origin: 'https://evil.example.net' }],
     [403, { Origin: 'http://localhost:3000' }],
     [403, { Origin: 'null' }],
+    [403, { Origin: `http://${'a@'.repeat(150)}localhost:3001` }],
     [200, { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:3001' }],
     [200, { 'Sec-Fetch-Site': 'none' }],
     [200, { Origin: 'http://localhost:3001' }],
@@ -228,7 +229,7 @@ test('a page of another origin cannot refresh the list; one of this origin can, 
     expect([headers, body.code]).toEqual([headers, status === 403 ? 'cross_origin' : undefined]);
   }
   expect(rig.emulator.listCalls()).toBe(1 + 5);
-  expect(await refusals('cross_origin')).toBe(5);
+  expect(await refusals('cross_origin')).toBe(6);
 });
 
 test('a page of another origin gets no permission to read anything', async () => {

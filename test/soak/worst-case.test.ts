@@ -8,6 +8,8 @@ test('no text costs more than three times a plain one of its length, where one c
     'if-none-match',
     'accept-encoding',
     'x-forwarded-for',
+    'absolute target',
+    'management port: origin',
     "the provider's link",
     "the token endpoint's grant",
     'a saved list: its past',

@@ -87,6 +87,9 @@ export const SHAPES: readonly Shape[] = [
   around('00-', '0', '-00'),
   around('[', ':', ']'),
   around('a:', '1', 'x'),
+  // Two marks of one letter, in the order that a parser of host names has to change.
+  around('a', '%CC%81%CC%A3', ''),
+  around('http://a', '%CC%81%CC%A3', ''),
   NUMBERED((index) => `"${index}",`, 'different tags'),
   NUMBERED((index) => `a${index}=${index}&`, 'different names'),
 ];
