@@ -66,6 +66,24 @@ test('a key is a published name where BANK_FIELDS is unset; a token split over e
   expect(rig.service.list.status().failure).toBeUndefined();
 });
 
+test('a long token is recognised by its last 64 characters, also in Base64', async () => {
+  const end = `${'k'.repeat(32)}-${'q'.repeat(31)}`;
+  const token = `${'a'.repeat(8_000)}${end}`;
+  const rig = await startLoadedRig({
+    env: { PROVIDER_ACCESS_TOKEN: token },
+    emulator: {
+      accessTokens: [token],
+      banks: [{ ...BANK, name: `${'a'.repeat(8_000)}${end.slice(0, -1)}` }],
+    },
+  });
+  expect(rig.service.list.status().failure).toBeUndefined();
+  for (const name of [token, end, base64(`id:${token}`)]) {
+    rig.emulator.setBanks([{ ...BANK, name }]);
+    await rig.service.list.refresh();
+    expect(rig.service.list.status().failure?.kind).toBe('echoed_secret');
+  }
+});
+
 test('what is left of a token without its padding is no echo if it is short', async () => {
   const rig = await startLoadedRig({
     env: { PROVIDER_ACCESS_TOKEN: 'abcdef==' },

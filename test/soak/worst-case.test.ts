@@ -10,6 +10,7 @@ test('no text costs more than three times a plain one of its length, where one c
     'x-forwarded-for',
     'absolute target',
     'management port: origin',
+    "the provider's list",
     "the provider's link",
     "the token endpoint's grant",
     'a saved list: its past',

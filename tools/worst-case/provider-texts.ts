@@ -2,6 +2,7 @@ import { readList } from '../../src/banks/reading/list-reader.ts';
 import { nearestName } from '../../src/nearest-name.ts';
 import { labelProblem, namesNextPage, toStatusError } from '../../src/provider/contract.ts';
 import { readGrant, readRefusal } from '../../src/provider/grant.ts';
+import { createRedaction } from '../../src/secrets/redaction.ts';
 import { PROVIDER_TOKEN_RULE } from '../../src/secrets/secret.ts';
 import { NUMBERED, SHAPES, startingWith, type Shape } from './shapes.ts';
 import { listOf, objectOf, quietly, quietlyLater, type TextPlace } from './text-place.ts';
@@ -26,9 +27,15 @@ export const LISTS: readonly Shape[] = [
   listOf((index) => `{"${index}a":1,"${index}b":2,"${index}c":3}`, 'a new name in each entry'),
   listOf(() => '{"code":"1"}', 'the same entry'),
   listOf((index) => `{"code":"${' '.repeat(500)}${index}"}`, 'blanks'),
+  listOf((index) => `{"code":"${'a'.repeat(60_000)}${index}"}`, 'long texts'),
+  listOf((index) => `{"code":"${'%41'.repeat(20_000)}${index}"}`, 'long encoded texts'),
 ];
 
 const LONGEST_HEADER = 15_500;
+
+/** In a text of one letter, a search for all of it compares half of it at each character. */
+const { addSecret, findEcho } = createRedaction();
+addSecret('SECRET', `${'a'.repeat(4_000)}b${'a'.repeat(4_000)}`);
 
 const GRANT = '{"access_token":"a","token_type":"Bearer","expires_in":3600,';
 const GRANTS: readonly Shape[] = [
@@ -67,6 +74,7 @@ export const PROVIDER_PLACES: readonly TextPlace[] = [
         fields: ['code', 'name'].map((name) => ({ name, from: name })),
         requiredFields: [],
         maxBytes: 5_242_880,
+        findEcho,
       }),
     ),
   },
