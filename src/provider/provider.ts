@@ -142,6 +142,6 @@ export const createProvider = (
  */
 export const banksUrl = (baseUrl: URL): URL => {
   const url = new URL(baseUrl);
-  url.pathname = `${baseUrl.pathname.replace(/\/+$/, '')}/api/v1/banks`;
+  url.pathname = `${baseUrl.pathname.replace(/(?<!\/)\/+$/, '')}/api/v1/banks`;
   return url;
 };
