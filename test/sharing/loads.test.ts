@@ -352,6 +352,23 @@ describeWithRedis('with a real Redis', () => {
     });
   });
 
+  test('a Redis that comes back with an earlier failure does not change since when loads fail', async () => {
+    const one = await start();
+    const { list } = one.service;
+    const names = await namesOfValues();
+    await provider.behave('unavailable');
+    await list.refresh();
+    const sinceMs = clock.wallMs();
+    await redis.command(`COPY ${names}:lease earlier`);
+    await advanceOnceIdle(500, one);
+    await list.refresh();
+    expect(list.status().failing).toEqual({ sinceMs, attempts: 2 });
+    await redis.command(`COPY earlier ${names}:lease REPLACE`);
+    await redis.command(`PUBLISH ${names}:news somebody`);
+    await eventually(() => list.status().failing?.attempts === 1);
+    expect(list.status().failing?.sinceMs).toBe(sinceMs);
+  });
+
   test('who loads a list right after a Retry-After knows that it is over', async () => {
     const one = await start({ env: { CACHE_TTL: '30s' } });
     await provider.behave('rate-limited', { retryAfter: '600' });

@@ -37,9 +37,11 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
     /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
     addShared: (failure: LoadError, attempts: number, failingForMs: number): void => {
       const atMs = clock.wallMs();
+      // It is heard of a little later, and a store that comes back may have an earlier one.
+      const sinceMs = Math.min(atMs - failingForMs, current.failing?.sinceMs ?? atMs);
       current = {
         failure,
-        failing: { sinceMs: wall(atMs - failingForMs), attempts },
+        failing: { sinceMs: wall(sinceMs), attempts },
         lastFailure: { kind: failure.kind, atMs },
       };
     },
