@@ -91,7 +91,8 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       const earlier = lease?.failure;
       const failure: SharedFailure = {
         ...newFailure,
-        listId: store.version()?.listId ?? '',
+        // Once another list has come, only the Retry-After is shared: the failure names no list.
+        listId: keeper.failures.current().failure ? (store.version()?.listId ?? '') : '',
         retryAfterMs: Math.max(newFailure.retryAfterMs, earlier?.retryAfterMs ?? 0),
         // Not the time of the response: the store has been looked at since, so this is not too
         // early, however long its reply took.

@@ -260,6 +260,32 @@ describeWithRedis('with a real Redis', () => {
       await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
   });
 
+  test('a Retry-After that comes after the list of another replica was written makes nobody fail', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const one = await start({ env });
+    await eventually(() => one.service.list.status().isShared === true);
+    const connection = await connectionToCut();
+    const two = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    let answer: (() => void) | undefined;
+    provider.respondWith((_req, res) => {
+      provider.respondWith(undefined);
+      answer = () => void res.writeHead(429, { 'retry-after': '600' }).end();
+    });
+    const refreshed = two.service.list.refresh();
+    await eventually(() => answer !== undefined);
+    connection.hold();
+    expect(await one.service.list.refresh()).toBeUndefined();
+    answer?.();
+    await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
+    connection.release();
+    expect(await refreshed).toMatchObject({ kind: 'rate_limited' });
+    for (const rig of [one, two])
+      await eventually(() => {
+        const { failure, nextLoadInMs } = rig.service.list.status();
+        return failure === undefined && Math.round(nextLoadInMs / MINUTE) === 10;
+      });
+  });
+
   test('a list that was requested after a Retry-After ends it, also from a replica that knew of none', async () => {
     const one = await start({ env: { CACHE_TTL: '5m' } });
     await eventually(() => one.service.list.status().isShared === true);
