@@ -217,8 +217,12 @@ export const aSnapshotFromTheFutureIsRenewed: Check = function* (timeline) {
     );
     if (!list || !saved || saved.wallFromMs < process.startedWallMs + MINUTE) continue;
     if (!timeline.ranThrough(process, readyAtMs, soonMs)) continue;
-    // It was written again, with the time of then.
-    if (timeline.troubled(['disk', 'clock'], index, saved.fromMs - SECOND, saved.fromMs + MINUTE))
+    // It was written again, with the time of then; by a clock that was corrected, too.
+    const fromMs = saved.fromMs - SECOND;
+    if (
+      timeline.troubled(['disk'], index, fromMs, saved.fromMs + MINUTE) ||
+      timeline.troubled(['clock'], index, fromMs, saved.process.endedAtMs - 1)
+    )
       continue;
     const isAsked = timeline.calls.some(
       (call) => call.process === process && call.askedAtMs <= soonMs,
