@@ -49,6 +49,11 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
     if (isFirst) await tell({ done });
     isFirst = false;
     const broken = check(history, endedAtMs);
+    if (broken === undefined && path !== undefined) {
+      await tell({ text: 'No promise is broken.' });
+      // fast-check would go on with all that the path could lead to.
+      process.exit();
+    }
     if (broken === undefined) return;
     if (!isFound)
       await tell({ isBroken: true, text: `seed ${runSeed}, ${pace}: ${broken}\n${SHRINKING}` });
