@@ -58,7 +58,8 @@ export const readRefusal = (body: string, status: number): LoadError | undefined
 
 /** A grant is one object; of much nesting each bracket would cost more than a page of text. */
 const parseResponse = (body: string): unknown =>
-  (body.match(/[[{]/g)?.length ?? 0) > MAX_BRACKETS ? undefined : parseJson(body);
+  // The limit ends the search: 65,536 brackets would take 2 ms to count.
+  body.split(/[[{]/, MAX_BRACKETS + 2).length - 1 > MAX_BRACKETS ? undefined : parseJson(body);
 
 const MAX_BRACKETS = 64;
 
