@@ -45,7 +45,7 @@ export interface BankList {
 }
 
 /** The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing. */
-export const FIELDS = ['code,ispb:ids.ispb,name,site?', 'code,name'] as const;
+export const FIELDS = ['code,ispb:ids.ispb,name,site?', 'code,ispb:ids.ispb,name'] as const;
 export type Fields = (typeof FIELDS)[number];
 
 /**
@@ -58,9 +58,13 @@ export const toEntries = (shape: Shape, serial: number) => {
     const [text, number] =
       index === 0 ? [`1.${serial}`, 1e7 + serial] : [String(bank).padStart(3, '0'), bank];
     const name = index === 0 ? `BCO ${shape.renames}` : `BCO ${bank}`;
+    const ispb = String(10_000_000 + bank);
+    // A field whose own name is `ids.ispb` comes first.
+    const hasOwnName = bank % 2 > 0;
     return {
       code: index < shape.numeric ? number : text,
-      ids: { ispb: String(10_000_000 + bank), of: ['bank'] },
+      ids: { ispb: hasOwnName ? 'another' : ispb, of: ['bank'] },
+      ...(hasOwnName && { 'ids.ispb': ispb }),
       ...(index < shape.size - shape.nameless && { name }),
     };
   });
@@ -71,7 +75,7 @@ export const toEntries = (shape: Shape, serial: number) => {
 export const toBody = (entries: readonly unknown[], form: number): string => {
   if (form % 3 === 0) return JSON.stringify(entries);
   if (form % 3 === 1) return `\ufeff ${JSON.stringify(entries, undefined, 2)}\n`;
-  const rest = { note: `] , } " \\ é${'x'.repeat(900)}`, since: 1.5, isOpen: true };
+  const rest = { note: `] , } " \\ é${'x'.repeat(800)}`, since: 1.5, isOpen: true };
   return JSON.stringify(entries.map((entry) => (isObject(entry) ? { ...rest, ...entry } : entry)));
 };
 
@@ -84,9 +88,12 @@ export const serialIn = (text: string): number => Number(/"code":"?1[.0]0*(\d+)/
 /** The JSON that a replica with these fields publishes. */
 export const toPublished = (entries: ReturnType<typeof toEntries>, fields: Fields): string =>
   JSON.stringify(
-    entries.map(({ code, ids: { ispb }, name = null }) =>
-      fields === 'code,name' ? { code, name } : { code, ispb, name, site: null },
-    ),
+    entries.map(({ code, ids, 'ids.ispb': ispb = ids.ispb, name = null }) => ({
+      code,
+      ispb,
+      name,
+      ...(fields === FIELDS[0] && { site: null }),
+    })),
   );
 
 /** A list with fewer entries is refused. */

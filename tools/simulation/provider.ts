@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import { LoadError, type LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { Connections } from '../../src/provider/connections.ts';
 import {
+  FIELDS,
   MIN_BANKS,
   toBody,
   toEntries,
@@ -37,7 +38,7 @@ interface Behaviour {
   readonly entries?: (entries: readonly object[]) => readonly unknown[];
   readonly body?: string;
   /** How many entries are rejected, by reason, of those of a usable list. */
-  readonly rejected?: (size: number, fields: Fields) => Readonly<Record<string, number>>;
+  readonly rejected?: (size: number) => Readonly<Record<string, number>>;
   /** What becomes of the answer where it does not arrive whole. */
   readonly course?: 'refuse' | 'never' | 'stall' | 'cut';
 }
@@ -46,13 +47,13 @@ interface Behaviour {
 export const TOKEN = 'a-simulated-token';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
-/** Entries that are not published. */
+/** Entries that are not published; none has a name. */
 const UNUSABLE = [
   { not_an_object: null },
   { not_an_object: [] },
-  { blank: { code: ' ', name: ' ' } },
-  { object_value: { code: '700', name: { of: 'an object' } } },
-  { altered_number: { code: 2 ** 53 } },
+  { required_field: { code: ' ', ids: { ispb: '700' }, name: ' ' } },
+  { object_value: { code: { of: 'an object' }, ids: { ispb: '700' } } },
+  { altered_number: { code: 2 ** 53, ids: { ispb: '700' } } },
 ];
 const unusable = UNUSABLE.flatMap((each) => Object.values(each));
 
@@ -63,12 +64,12 @@ export const BEHAVIOURS = {
   'some-unusable': {
     entries: (entries) =>
       entries.length < 20 ? entries : [...unusable.slice(1), ...entries, entries.at(-1)],
-    rejected: (size, fields): Readonly<Record<string, number>> =>
+    rejected: (size): Readonly<Record<string, number>> =>
       size < 20
         ? {}
         : {
             not_an_object: 1,
-            [fields === 'code,name' ? 'nothing_published' : 'required_field']: 1,
+            required_field: 1,
             object_value: 1,
             altered_number: 1,
             duplicate: 1,
@@ -96,12 +97,15 @@ export const BEHAVIOURS = {
     kind: 'unusable_entries',
     entries: (entries) => [
       ...entries,
-      ...Array.from({ length: Math.floor(entries.length / 4) + 1 }, () => null),
+      ...Array.from({ length: Math.floor(entries.length / 4) + 1 }, () => ({ name: 'no code' })),
     ],
   },
   echo: {
     kind: 'echoed_secret',
-    entries: (entries) => [...entries.slice(1), { code: '900', name: `Bearer ${TOKEN}` }],
+    entries: (entries) => [
+      ...entries.slice(1),
+      { code: '900', ids: { ispb: '900' }, name: `Bearer ${TOKEN}` },
+    ],
   },
 } as const satisfies Record<string, Behaviour>;
 export type BehaviourName = keyof typeof BEHAVIOURS;
@@ -120,6 +124,7 @@ export const LIST_CHANGES = {
   'half of it gone': ({ size }) => ({ size: Math.ceil(size / 2) }),
   'twice as many': ({ size }) => ({ size: Math.min(60, 2 * size) }),
   'three without a name': ({ nameless }) => ({ nameless: nameless + 3 }),
+  'none has a name': ({ size }) => ({ nameless: size }),
   'half without a name': ({ size }) => ({ nameless: Math.ceil(size / 2) }),
   'three codes are numbers': ({ numeric }) => ({ numeric: numeric + 3 }),
   'all codes are numbers': ({ size }) => ({ numeric: size }),
@@ -141,8 +146,8 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
   let isDeaf = false;
 
   const published: Readonly<Record<Fields, Map<string, BankList>>> = {
-    'code,ispb:ids.ispb,name,site?': new Map(),
-    'code,name': new Map(),
+    [FIELDS[0]]: new Map(),
+    [FIELDS[1]]: new Map(),
   };
   /** From here on a replica may have the list. */
   const record = (call: Call, sent: Shape, entries: ReturnType<typeof toEntries>): void => {
@@ -220,7 +225,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
             if (!kind && !signal.aborted) {
               record(call, sent, entries);
               call.hasNextPage = name === 'next-page';
-              call.rejected = behaviour.rejected?.(sent.size, call.process.fields) ?? {};
+              call.rejected = behaviour.rejected?.(sent.size) ?? {};
             }
             stream.push(bytes.subarray(bytes.length >> 1));
             stream.push(null);

@@ -5,7 +5,7 @@ import { createCore, type Core } from '../../src/core.ts';
 import type { Files } from '../../src/sharing/snapshot-file.ts';
 import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import { createEventLog, createLogger } from '../../src/telemetry/log.ts';
-import { MIN_BANKS, type Fields } from './bank-lists.ts';
+import { FIELDS, MIN_BANKS, type Fields } from './bank-lists.ts';
 import type { History, Process, Refresh, Visit } from './history.ts';
 import type { Setup } from './plan.ts';
 import { TOKEN, type Caller, type ProviderWorld } from './provider.ts';
@@ -42,8 +42,7 @@ export const wallMs = ({ dateMs }: World, { wall }: Machine): number =>
   Math.floor('errorMs' in wall ? dateMs() + wall.errorMs : wall.stoppedAtMs);
 
 export const newMachine = (setup: Setup, index: number): Machine => {
-  const fields =
-    setup.hasTwoFleets && index % 2 > 0 ? 'code,name' : 'code,ispb:ids.ispb,name,site?';
+  const fields = FIELDS[setup.hasTwoFleets && index % 2 > 0 ? 1 : 0];
   return {
     name: `replica ${index}`,
     index,
@@ -64,7 +63,7 @@ const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
     PROVIDER_MAX_BODY: '64kb',
     BANK_FIELDS: fields,
-    ...(fields !== 'code,name' && { BANK_REQUIRED_FIELDS: 'code' }),
+    BANK_REQUIRED_FIELDS: 'code,ispb',
     ...(setup.isInside && { BANK_LIST: 'data.banks' }),
     GUARD_MIN_BANKS: String(MIN_BANKS),
     CACHE_TTL: `${ttlMs}ms`,
