@@ -73,14 +73,17 @@ const ACTIONS = {
     },
   },
   /**
-   * All is lost but the disk of one replica, which starts last; the provider may be down. The first
-   * one may be stopped while it loads, and an operator may ask as soon as the provider is back.
+   * All is lost but the disk of one replica, which starts last; Redis may have older data, or what
+   * nobody can use; the provider may be down. The first one may be stopped while it loads, and an
+   * operator may ask as soon as the provider is back.
    */
   'all anew': {
     weight: 2,
     having: {
       behaviour: fc.constantFrom<BehaviourName[]>('healthy', 'hang', 'hang', 'unavailable'),
+      retryAfterS: fc.constantFrom(undefined, 20_000),
       forMs: fc.constantFrom(20 * SECOND, MINUTE),
+      become: fc.constantFrom('emptied', 'spoilt', 'older'),
       apartMs: fc.constantFrom(SECOND, 7 * SECOND),
       isFirstStopped: fc.boolean(),
       isAskedAfter: fc.boolean(),
@@ -147,8 +150,11 @@ const ACTIONS = {
     weight: 1,
     having: { become: fc.constantFrom('cut', 'half-open'), isForAll: fc.boolean() },
   },
-  /** Another server takes over, with older data; after a long time, with none. */
-  'redis fail-over': { weight: 2, having: { lostMs: lasting(DAY) } },
+  /**
+   * Another server takes over, with older data: null stands for those before an operator accepted a
+   * list. After a long time, with none.
+   */
+  'redis fail-over': { weight: 3, having: { lostMs: fc.option(lasting(DAY), { freq: 2 }) } },
   'redis emptied': { weight: 1, having: {} },
   /** Somebody without the key changes what it has; only where there is a key. */
   'redis spoilt': { weight: 1, having: {} },

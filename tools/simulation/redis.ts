@@ -279,6 +279,8 @@ export const createRedisWorld = (world: World, history: History) => {
       troubling(() => {
         const untilMs = world.nowMs() - lostMs;
         const older = states.findLast(({ atMs }) => atMs <= untilMs);
+        // What is lost does not come back.
+        states.splice(older ? states.indexOf(older) + 1 : 0);
         become(older?.values ?? new Map(), older?.era ?? (eras += 1));
         clockErrorMs += Math.floor((world.luck('redis clock') - 0.5) * 400);
         cut(() => true);

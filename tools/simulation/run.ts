@@ -3,7 +3,7 @@ import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
 import type { History, Serving, Trouble } from './history.ts';
 import type { Action, Event, Plan } from './plan.ts';
 import { createProviderWorld } from './provider.ts';
-import { createRedisWorld, spoilt, type RedisFault } from './redis.ts';
+import { createRedisWorld, spoilt } from './redis.ts';
 import {
   isRefused,
   kill,
@@ -74,7 +74,7 @@ export const run = async (
     kind: Trouble['kind'],
     who: Trouble['who'],
     untilMs = world.nowMs(),
-    what?: RedisFault,
+    what?: string,
   ): Trouble => {
     const trouble = { kind, who, fromMs: world.nowMs(), untilMs, what };
     history.troubles.push(trouble);
@@ -171,17 +171,21 @@ export const run = async (
           if (!isHealed) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
         });
     },
-    'all anew': ({ behaviour, forMs, apartMs, isFirstStopped, isAskedAfter }, last) => {
-      perform.provider(
-        { type: 'provider', behaviour, retryAfterS: undefined, forMs, isForAll: true },
-        last,
-      );
-      perform['redis emptied']({ type: 'redis emptied' }, last);
+    'all anew': (
+      { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter },
+      last,
+    ) => {
+      perform.provider({ type: 'provider', behaviour, retryAfterS, forMs, isForAll: true }, last);
+      if (become === 'older')
+        perform['redis fail-over']({ type: 'redis fail-over', lostMs: 3.5 * setup.ttlMs }, last);
+      else if (become === 'spoilt' && setup.isSigned)
+        perform['redis spoilt']({ type: 'redis spoilt' }, last);
+      else perform['redis emptied']({ type: 'redis emptied' }, last);
       for (const machine of machines) {
         const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
         perform.kill({ type: 'kill', downMs: (turn + 1) * apartMs, clockMs: null }, machine);
         if (machine === last) continue;
-        record('disk', machine.index);
+        record('disk', machine.index, undefined, 'lost');
         machine.disk.content = undefined;
       }
       const first = machines[(last.index + 1) % machines.length] ?? last;
@@ -224,7 +228,7 @@ export const run = async (
       ),
     snapshot: ({ become, isRestarted }, machine) => {
       const { disk, index } = machine;
-      record('disk', index);
+      record('disk', index, undefined, become);
       const { content = Buffer.alloc(0) } = disk;
       if (become === 'lost') disk.content = undefined;
       else if (become === 'cut short') disk.content = content.subarray(0, content.length / 2);
@@ -260,7 +264,8 @@ export const run = async (
     },
     'redis fail-over': ({ lostMs }) => {
       record('redis', 'all');
-      redis.failOver(lostMs);
+      const accepted = history.refreshes.findLast(({ accepts }) => accepts.length > 0);
+      redis.failOver(lostMs ?? world.nowMs() - (accepted?.atMs ?? 0));
     },
     'redis emptied': () => {
       record('silent redis', 'all');
@@ -331,7 +336,8 @@ export const run = async (
   };
   /** Just before an operator accepts, another one may ask for what is refused. */
   const accept = (life: Life): void => {
-    if (world.luck('operators') < 0.3) void refresh(surroundings, life, []);
+    const asked = OVERRIDABLE.filter(() => world.luck('operators') < 0.2);
+    if (world.luck('operators') < 0.3) void refresh(surroundings, life, asked);
     void refresh(surroundings, life, OVERRIDABLE);
   };
   /** An operator is told that a replica refuses the provider's list, and accepts it there. */
