@@ -86,6 +86,8 @@ export interface Reading {
   readonly list: BankList | undefined;
   /** What /readyz tells. */
   readonly isReady: boolean;
+  /** Whether the snapshot file has the cached list. */
+  readonly isSaved: boolean;
 }
 
 /** An event for the log and the metrics. */
@@ -119,7 +121,7 @@ export interface Refresh {
 export interface Trouble {
   readonly kind:
     'provider' | 'list' | 'redis' | 'silent redis' | 'disk' | 'process' | 'sleep' | 'clock';
-  /** What is wrong with Redis. */
+  /** What is wrong with Redis, or was done to the snapshot. */
   readonly what?: string | undefined;
   /** The replica, or all of them. */
   readonly who: number | 'all';

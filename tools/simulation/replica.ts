@@ -310,6 +310,7 @@ const look = ({ world, history, provider }: Surroundings, life: Life): void => {
     status,
     list: cached && provider.find(process.fields, cached.json),
     isReady: core.list.served() !== undefined,
+    isSaved: cached !== undefined && (machine.disk.content?.includes(cached.json) ?? false),
   });
 };
 

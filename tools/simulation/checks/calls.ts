@@ -3,6 +3,7 @@ import type { Call } from '../history.ts';
 import {
   HOUR,
   lastAskedMs,
+  lifeMs,
   nameOf,
   longestRetryMs,
   MINUTE,
@@ -104,27 +105,21 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
 };
 
 export const aStartTakesTheSharedList: Check = function* (timeline) {
-  if (!timeline.hasRedis || !timeline.everyAnswerDiffers) return;
-  for (const { process, askedAtMs, isForced } of timeline.calls) {
-    if (isForced || timeline.listAt(process, askedAtMs)) continue;
-    if (
-      timeline.troubled(
-        [...STORE, 'sleep'],
-        process.index,
-        process.startedAtMs - SETTLED_MS,
-        askedAtMs,
-      )
-    )
-      continue;
+  for (const process of timeline.processes) {
+    const { index, fields, startedAtMs, readyAtMs } = process;
+    const fromMs = startedAtMs - SETTLED_MS;
     const write = timeline.writes.findLast(
-      ({ atMs, call }) =>
-        atMs < process.startedAtMs - SETTLED_MS && call.process.fields === process.fields,
+      ({ atMs, call }) => atMs < fromMs && call.process.fields === fields,
     );
-    if (!write?.call.list || !timeline.isAgeKnown(process, write.call.list, askedAtMs)) continue;
-    if (timeline.troubled(STORE, 'all', write.atMs, askedAtMs)) continue;
-    const ageMs = askedAtMs - write.call.askedAtMs;
-    if (ageMs < EARLIEST * process.ttlMs)
-      yield [askedAtMs, process, `calls although Redis has a list of ${ageMs} ms`];
+    if (!write?.call.list || readyAtMs === Infinity || timeline.listAt(process, readyAtMs))
+      continue;
+    const isShaken =
+      timeline.troubled(STORE, 'all', write.atMs, readyAtMs) ||
+      timeline.troubled(['sleep'], index, fromMs, readyAtMs);
+    const ageMs = readyAtMs - write.call.askedAtMs;
+    const longestMs = Math.min(lifeMs(process), lifeMs(write.call.process)) - 5 * SECOND;
+    if (!isShaken && ageMs < longestMs && timeline.isAgeKnown(process, write.call.list, readyAtMs))
+      yield [readyAtMs, process, `has no list, and Redis has one of ${ageMs} ms`];
   }
 };
 

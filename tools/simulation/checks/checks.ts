@@ -21,13 +21,14 @@ import {
 } from './freshness.ts';
 import {
   agesAreTrue,
+  aFirstListHasAllFields,
   aRestartServesWhatWasSaved,
-  aReturnIsTaken,
   aSnapshotFromTheFutureIsRenewed,
   isServedUntilItIsTooOld,
   neverBackToWhatWasBefore,
   nothingTooOldIsServed,
   theGuardHolds,
+  theSnapshotHasTheList,
 } from './served.ts';
 import {
   aFailingStoreIsReported,
@@ -56,8 +57,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'The last decision, then the last question, decides which list is served':
     neverBackToWhatWasBefore,
   'A list that shrank or drifted replaces nothing unless an operator accepts it': theGuardHolds,
-  'A list that was served in the window may come back': aReturnIsTaken,
+  'A first list in which no entry has a field is refused': aFirstListHasAllFields,
   'A snapshot from the future is renewed at once': aSnapshotFromTheFutureIsRenewed,
+  'The snapshot file has the list that is served': theSnapshotHasTheList,
   'After a restart what was saved is served': aRestartServesWhatWasSaved,
   'While the provider is healthy, nothing older than CACHE_TTL plus one fetch is served':
     whatIsServedIsFresh,

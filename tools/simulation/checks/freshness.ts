@@ -29,11 +29,11 @@ export const whatIsServedIsFresh: Check = function* (timeline) {
     const isShaken =
       timeline.troubled(['process', 'sleep'], 'all', sinceMs, atMs) ||
       timeline.troubled(STORE, 'all', sinceMs, atMs);
-    const oldest =
-      process.ttlMs +
-      // Long before it is stale a list is renewed ahead of that.
-      (process.ttlMs >= HOUR && !isShaken ? 0 : 3 * SECOND) +
-      (isShaken ? 2 * process.timeoutMs + 10 * SECOND : 0);
+    const delayMs = isShaken ? 2 * process.timeoutMs + 10 * SECOND : 0;
+    // Long before it is stale a list is renewed ahead of that.
+    const oldest = process.ttlMs + (process.ttlMs >= HOUR && !isShaken ? 0 : 3 * SECOND) + delayMs;
+    // One that Redis has got back is renewed at once.
+    if (isShaken && timeline.listAt(process, atMs - delayMs) !== list) continue;
     const isOld =
       ageMs > oldest ||
       (timeline.isAgeKnown(process, list, atMs) && atMs - lastAskedMs(list, atMs) > oldest);
@@ -71,11 +71,12 @@ export const aListIsThereWhenTheProviderIs: Check = function* (timeline) {
         call.deliveredAtMs > endedAtMs - 1.5 * SECOND,
     );
     if (isJustOver || hasCome) continue;
-    if (
-      isShaken ||
-      timeline.calls.some(({ list }) => list && list.shape.nameless === list.shape.size)
-    )
-      continue;
+    // It may be refused as a first list.
+    const hasFields = timeline.calls.every(
+      ({ list, askedAtMs }) =>
+        !list || askedAtMs < sinceMs || list.shape.nameless < list.shape.size,
+    );
+    if (isShaken || !hasFields) continue;
     yield [endedAtMs, process, `answers ${failure}`];
   }
 };

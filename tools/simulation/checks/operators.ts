@@ -3,10 +3,12 @@ import type { Call, Process, Reading, Report } from '../history.ts';
 import {
   expiryMs,
   lastUntil,
+  MINUTE,
   nameOf,
   SECOND,
   SETTLED_MS,
   STORE,
+  windowMs,
   type Check,
   type Timeline,
 } from './timeline.ts';
@@ -71,6 +73,9 @@ export const failuresAreToldUntilASuccess: Check = function* (timeline) {
     const found = [failures.length, failures[0]?.wallMs].join();
     if (!timeline.hasRedis && told !== found)
       yield [atMs, process, `tells failures ${told}, not ${found}`];
+    // In other replicas they may have begun earlier.
+    const lateMs = (failing?.sinceMs ?? 0) - (failures[0]?.wallMs ?? Infinity);
+    if (lateMs > 0) yield [atMs, process, `tells failures since ${lateMs} ms after the first one`];
   }
 };
 
@@ -166,6 +171,8 @@ export const allTellTheSame: Check = function* (timeline) {
     for (const [process, mine] of round)
       for (const [other, theirs] of round) {
         if (other === process || other.fields !== process.fields) continue;
+        // Where lists look alike, those that nobody shares any more may be two.
+        if (!timeline.everyAnswerDiffers && !mine.isReady) continue;
         const last = timeline.calls.findLast(
           (call) => call.process.fields === process.fields && call.askedAtMs < atMs,
         );
@@ -182,6 +189,17 @@ export const allTellTheSame: Check = function* (timeline) {
           ].join(),
         );
         if (some !== others) yield [atMs, process, `tells ${some}, and ${other.name} ${others}`];
+        const [forMs = 0, theirsMs = 0] = [mine, theirs].map(({ wallMs, status: { failing } }) =>
+          failing ? wallMs - failing.sinceMs : 0,
+        );
+        const isShaken = timeline.troubled(
+          ['clock'],
+          'all',
+          atMs - Math.max(forMs, theirsMs),
+          atMs,
+        );
+        if (Math.abs(forMs - theirsMs) > SETTLED_MS && !isShaken)
+          yield [atMs, process, `tells failures for ${forMs} ms, ${other.name} for ${theirsMs} ms`];
       }
 };
 
@@ -193,7 +211,8 @@ export const theNextLoadIsTold: Check = function* (timeline) {
       );
       const told = Math.min(...readings.map(({ status }) => status.nextLoadInMs || -Infinity));
       const dueMs = atMs + told;
-      const [early, late] = timeline.hasRedis ? [SECOND / 2, SECOND] : [50, 50];
+      // A replica without a list first asks the others for theirs, for a second.
+      const [early, late] = timeline.hasRedis ? [SECOND / 2, 1.5 * SECOND] : [50, 50];
       if (told < 0 || dueMs + late > timeline.endedAtMs) continue;
       const fleet = fleetAt(timeline, process, atMs - SETTLED_MS, dueMs + late);
       const calls = timeline.calls.filter((call) => fleet?.includes(call.process));
@@ -230,14 +249,60 @@ export const aRefusalHasAReason: Check = function* (timeline) {
   for (const report of timeline.reports) {
     const { event, process, atMs } = report;
     if (event.type !== 'list-load-failed') continue;
-    const { kind } = event.error;
-    const list = callOf(timeline, report)?.list;
+    const { kind, message } = event.error;
+    const { list, askedAtMs = 0 } = callOf(timeline, report) ?? {};
     if (kind !== 'shrunk' && kind !== 'drifted') continue;
-    const isSize =
-      kind === 'drifted' || event.error.message.includes(` to ${list?.shape.size} entr`);
-    if (!list || !isSize || !timeline.mayGuardRefuse(process, list, atMs))
-      yield [atMs, process, `refuses ${nameOf(list)}: ${event.error.message}`];
+    const isSize = kind === 'drifted' || message.includes(` to ${list?.shape.size} entr`);
+    // What an operator has accepted is the measure of what follows, whatever was before.
+    const current = timeline.listAt(process, askedAtMs);
+    const decision = current && timeline.decisionOf(current);
+    const isRight =
+      list &&
+      isSize &&
+      !mayComeBack(timeline, process, list, askedAtMs) &&
+      timeline.mayGuardRefuse(
+        process,
+        list,
+        atMs,
+        ({ list: measure }) =>
+          !timeline.everyAnswerDiffers ||
+          !decision?.wasNeeded ||
+          (measure !== undefined && timeline.decisionOf(measure) === decision),
+      );
+    if (!isRight) yield [atMs, process, `refuses ${nameOf(list)}: ${message}`];
   }
+};
+
+/** Whether a process has served the list in the window before a call, and must remember it. */
+const mayComeBack = (
+  timeline: Timeline,
+  process: Process,
+  list: BankList,
+  atMs: number,
+): boolean => {
+  const served = timeline.servingsOf(process).filter(({ fromMs }) => fromMs <= atMs);
+  const last = served.findLastIndex((serving) => serving.list === list);
+  const sinceMs = served[last]?.untilMs ?? -Infinity;
+  const since = served.slice(last + 1);
+  // Where another list has come back, those between are forgotten. So many are remembered.
+  const areNew = since.every(
+    ({ list: next }) => next && served.findIndex((serving) => serving.list === next) > last,
+  );
+  const isAccepted = timeline.refreshes.some(
+    (refresh) =>
+      refresh.accepts.length > 0 && refresh.atMs > sinceMs - MINUTE && refresh.atMs <= atMs,
+  );
+  // Where histories meet, the guard has decided between them.
+  const isOneHistory =
+    !timeline.hasRedis ||
+    !timeline.troubled([...STORE, 'process', 'sleep'], 'all', sinceMs - SETTLED_MS, atMs);
+  return (
+    sinceMs > atMs - windowMs(process) + SECOND &&
+    since.length <= 10 &&
+    areNew &&
+    !isAccepted &&
+    isOneHistory
+  );
 };
 
 const ACCEPTED = 'list: an operator has accepted it';
@@ -249,7 +314,9 @@ export const anAcceptanceIsLogged: Check = function* (timeline) {
       const isAccepted = [reasons]
         .flat()
         .every((each) => asked?.accepts.some((one) => one === each));
-      if (msg === ACCEPTED && !isAccepted)
+      // A snapshot whose end is gone is read like one of the previous version, which has no id.
+      const isCut = requestId === '' && timeline.troubles.some(({ what }) => what === 'cut short');
+      if (msg === ACCEPTED && !isAccepted && !isCut)
         yield [atMs, process, `logs that ${String(requestId)} has accepted ${String(reasons)}`];
     }
   // Where lists look alike, one may be a return to one before, which nobody has to accept.
@@ -258,7 +325,9 @@ export const anAcceptanceIsLogged: Check = function* (timeline) {
     if (event.type !== 'list-renewed' || !list || !previous || list === previous) continue;
     const isForced = callOf(timeline, report)?.isForced;
     const isNeeded = isForced && mustBeRefused(previous.shape, list.shape);
-    const isOver = expiryMs(process, previous, atMs) < atMs + 3 * SECOND;
+    const isOver =
+      expiryMs(process, previous, atMs) < atMs + 3 * SECOND ||
+      !timeline.isAgeKnown(process, previous, atMs);
     if (isNeeded && !isOver && !lines.some(({ msg }) => msg === ACCEPTED))
       yield [atMs, process, `does not log that somebody has accepted ${nameOf(list)}`];
   }

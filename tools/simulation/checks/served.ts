@@ -101,7 +101,7 @@ export const neverBackToWhatWasBefore: Check = function* (timeline) {
       // A list that was loaded without knowing of the others' is measured by theirs.
       const isRefused =
         timeline.decisionOf(before) === timeline.decisionOf(after) &&
-        timeline.mayGuardRefuse(process, before, atMs, (other) =>
+        timeline.mayGuardRefuse(process, before, atMs, ({ process: other }) =>
           timeline.servingsOf(other).some(({ list, fromMs }) => list === after && fromMs <= atMs),
         );
       if ((timeline.hasSnapshot && isRestored) || isOver || isRefused) continue;
@@ -110,6 +110,8 @@ export const neverBackToWhatWasBefore: Check = function* (timeline) {
 };
 
 export const theGuardHolds: Check = function* (timeline) {
+  /** What is remembered comes with the list, also to a process that has nothing to serve. */
+  const remembered = new Map<BankList, ServedList[]>();
   for (const [process, served] of stretches(timeline)) {
     let measures: ServedList[] = [];
     for (const [index, serving] of served.entries()) {
@@ -140,71 +142,35 @@ export const theGuardHolds: Check = function* (timeline) {
       }
       // What is remembered comes with the list, from the process that loaded it.
       const loader = before && whereLoaded(timeline, before, step);
-      measures = loader
-        ? measures.map((measure) =>
-            measure.list === before && loader.untilMs < measure.untilMs
-              ? { ...measure, untilMs: loader.untilMs }
-              : measure,
-          )
-        : [];
-      measures.push(serving);
+      if (loader)
+        measures = measures.map((measure) =>
+          measure.list === before && loader.untilMs < measure.untilMs
+            ? { ...measure, untilMs: loader.untilMs }
+            : measure,
+        );
+      else measures = (timeline.everyAnswerDiffers && !before && remembered.get(after)) || [];
+      measures = [...measures, serving];
+      if (timeline.calls.some((call) => call.list === after && call.process === process))
+        remembered.set(after, measures);
     }
   }
 };
 
-export const aReturnIsTaken: Check = function* (timeline) {
-  if (timeline.everyAnswerDiffers) return;
-  for (const { process, list, askedAtMs, deliveredAtMs } of timeline.calls) {
-    const soonMs = deliveredAtMs + 2 * SECOND;
-    const served = timeline.servingsOf(process);
-    const now = served.findLastIndex(({ fromMs }) => fromMs <= askedAtMs);
-    const current = served[now]?.list;
-    const last = served.findLastIndex((serving, index) => index < now && serving.list === list);
-    const sinceMs = served[last]?.untilMs ?? -Infinity;
-    if (!list || !current || list === current || timeline.listAt(process, soonMs) !== current)
-      continue;
-    // With a CACHE_TTL of a second, the next list may have taken its place already.
-    if (
-      served.some(
-        ({ list: taken, fromMs }) => taken === list && fromMs >= deliveredAtMs && fromMs <= soonMs,
-      )
-    )
-      continue;
-    // So many lists are remembered one by one.
-    if (sinceMs < soonMs - windowMs(process) || now - last > 10) continue;
-    if (!timeline.ranThrough(process, askedAtMs, soonMs)) continue;
-    // With the list of another replica comes what that one remembers.
-    const isOwn = served
-      .slice(last + 1, now + 1)
-      .every(
-        ({ list: taken, fromMs }) =>
-          timeline.calls.some(
-            (call) =>
-              call.list === taken &&
-              call.process === process &&
-              call.deliveredAtMs <= fromMs &&
-              call.deliveredAtMs > fromMs - SECOND,
-          ) &&
-          timeline.othersOf(process).every((other) => timeline.listAt(other, fromMs) !== taken),
-      );
-    const isAccepted = timeline.refreshes.some(
-      ({ accepts, atMs }) => accepts.length > 0 && atMs > sinceMs - MINUTE && atMs < soonMs,
+export const aFirstListHasAllFields: Check = function* (timeline) {
+  for (const [process, [first]] of stretches(timeline)) {
+    if (!first || first.list.shape.nameless < first.list.shape.size) continue;
+    const { list, fromMs: atMs } = first;
+    const isAnothers = timeline.calls.some(
+      (call) => call.list === list && call.process !== process,
     );
-    // Another replica may have been sent the same list once more at the same time.
-    const isOvertaken = timeline.calls.some(
-      (call) =>
-        call.list === current &&
-        call.process !== process &&
-        call.deliveredAtMs > askedAtMs - SECOND &&
-        call.deliveredAtMs < soonMs,
-    );
-    if (isOwn && !isAccepted && !isOvertaken)
-      yield [soonMs, process, `still serves ${nameOf(current)}, and not again ${nameOf(list)}`];
+    // What was over only when it had been compressed was its measure.
+    const wasOver = !timeline.listAt(process, atMs - 3 * SECOND);
+    if (!isAnothers && wasOver) yield [atMs, process, `begins with ${nameOf(list)}`];
   }
 };
 
 export const aSnapshotFromTheFutureIsRenewed: Check = function* (timeline) {
-  if (timeline.hasRedis || !timeline.everyAnswerDiffers) return;
+  if (timeline.hasRedis) return;
   for (const process of timeline.processes) {
     const { startedAtMs, readyAtMs, index } = process;
     const soonMs = readyAtMs + 5 * SECOND;
@@ -218,12 +184,8 @@ export const aSnapshotFromTheFutureIsRenewed: Check = function* (timeline) {
     if (!list || !saved || saved.wallFromMs < process.startedWallMs + MINUTE) continue;
     if (!timeline.ranThrough(process, readyAtMs, soonMs)) continue;
     // It was written again, with the time of then; by a clock that was corrected, too.
-    const fromMs = saved.fromMs - SECOND;
-    if (
-      timeline.troubled(['disk'], index, fromMs, saved.fromMs + MINUTE) ||
-      timeline.troubled(['clock'], index, fromMs, saved.process.endedAtMs - 1)
-    )
-      continue;
+    const untilMs = saved.process.endedAtMs - 1;
+    if (timeline.troubled(['disk', 'clock'], index, saved.fromMs - SECOND, untilMs)) continue;
     const isAsked = timeline.calls.some(
       (call) => call.process === process && call.askedAtMs <= soonMs,
     );
@@ -299,6 +261,28 @@ const mayWinAnyway = (
     (!timeline.everyAnswerDiffers && loads.some((call) => call.process !== process));
   const isRestored = timeline.hasSnapshot && lastAskedMs(list, atMs) < process.startedAtMs;
   return mayBeAnothers && (isRestored || mayBeRefused(after.shape, list.shape));
+};
+
+/** A write that failed is tried again after a minute. */
+const SAVED_MS = MINUTE + 15 * SECOND;
+
+export const theSnapshotHasTheList: Check = function* (timeline) {
+  if (!timeline.hasSnapshot) return;
+  for (const { process, atMs, list, isSaved } of timeline.readings) {
+    const { list: served, fromMs = Infinity } =
+      timeline.servingsOf(process).findLast((serving) => serving.fromMs <= atMs) ?? {};
+    const soonMs = fromMs + 10 * SECOND;
+    if (isSaved || !list || served !== list || !timeline.ranThrough(process, fromMs, soonMs))
+      continue;
+    const isShaken =
+      timeline.troubled(['disk', 'sleep'], process.index, atMs - SAVED_MS, atMs) ||
+      // Somebody has changed it.
+      timeline.troubles.some(
+        ({ kind, who, what, fromMs: changedAtMs }) =>
+          kind === 'disk' && who === process.index && what !== undefined && changedAtMs >= fromMs,
+      );
+    if (atMs > soonMs && !isShaken) yield [atMs, process, `has not saved ${nameOf(list)}`];
+  }
 };
 
 export const aRestartServesWhatWasSaved: Check = function* (timeline) {

@@ -243,24 +243,24 @@ export const createTimeline = (history: History, endedAtMs: number) => {
 
   /**
    * A guard that refuses the list has a reason in what replicas of the fleet have served lately.
-   * @param isAsked which of them
+   * @param counts which of it does
    */
   const mayGuardRefuse = (
     process: Process,
     list: BankList,
     atMs: number,
-    isAsked: (other: Process) => boolean = () => true,
+    counts: (serving: Serving) => boolean = () => true,
   ): boolean => {
     // What is remembered is kept in parts of the window, and forgotten by the part.
     const memory = 1.2 * windowMs(process);
     return servings.some(
-      ({ process: other, list: served, fromMs, untilMs }) =>
-        served !== undefined &&
-        other.fields === process.fields &&
-        untilMs >= atMs - memory &&
-        fromMs <= atMs &&
-        mayBeRefused(served.shape, list.shape) &&
-        isAsked(other),
+      (serving) =>
+        serving.list !== undefined &&
+        serving.process.fields === process.fields &&
+        serving.untilMs >= atMs - memory &&
+        serving.fromMs <= atMs &&
+        mayBeRefused(serving.list.shape, list.shape) &&
+        counts(serving),
     );
   };
   /**
@@ -313,7 +313,8 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   };
   /** Whether Redis has had a list since a moment, and a process has had time to read that. */
   const isInRedis = (process: Process, list: BankList, sinceMs: number, atMs: number): boolean =>
-    isConnected(process, atMs - 15 * SECOND, atMs) &&
+    isConnected(process, Math.max(process.readyAtMs, atMs - SETTLED_MS), atMs) &&
+    !troubled(STORE, process.index, atMs - SETTLED_MS, atMs) &&
     history.writes.some(
       (write) =>
         write.call.list === list &&
