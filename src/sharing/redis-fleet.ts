@@ -86,13 +86,15 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
         // oxlint-disable-next-line no-await-in-loop -- see above
         await synchronize();
         // Another replica may have succeeded meanwhile, which does not end a Retry-After.
-        if (!keeper.failures.current().failure && failure.retryAfterMs === 0) return undefined;
+        if (!keeper.failures.current().failure && failure.retryAfterMs === 0)
+          return { isDone: true };
         const before = store.lease();
         const replaced = before?.isOwn ? undefined : before?.failure;
         // oxlint-disable-next-line no-await-in-loop -- see above
-        if ((await lease.writeFailure(failure, dueInMs)) !== 'overtaken') return replaced;
+        const written = await lease.writeFailure(failure, dueInMs);
+        if (written !== 'overtaken') return { isDone: written === 'written', replaced };
       }
-      return undefined;
+      return { isDone: false };
     },
   };
   return {

@@ -260,6 +260,21 @@ describeWithRedis('with a real Redis', () => {
       await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
   });
 
+  test('a Retry-After that comes while Redis is away holds for all once it is back', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const one = await start({ env });
+    await eventually(() => one.service.list.status().isShared === true);
+    const connection = await connectionToCut();
+    const two = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    connection.cut();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.skip(5_000);
+    connection.mend();
+    await eventually(() => one.service.list.status().failure?.kind === 'rate_limited');
+    expect(Math.round((await plannedInMs(one)) / 1_000)).toBe(595);
+  });
+
   test('a Retry-After that comes after the list of another replica was written makes nobody fail', async () => {
     const env = { CACHE_TTL: '30s' };
     const one = await start({ env });

@@ -33,9 +33,8 @@ export interface Fleet {
   ): Promise<boolean>;
   /**
    * Writes into the lease that a load has failed, and that the next attempt is due in `dueInMs`.
-   * @returns the failure of another replica that was in the lease before, if there was one
    */
-  shareFailure(failure: NewFailure, dueInMs: number): Promise<SharedFailure | undefined>;
+  shareFailure(failure: NewFailure, dueInMs: number): Promise<FailureWrite>;
 }
 
 /** The right to make the next load. */
@@ -71,6 +70,14 @@ export interface SharedFailure {
 /** A failure as the replica gives it whose load failed. */
 export type NewFailure = Omit<SharedFailure, 'listId' | 'retryAfterAtMs'>;
 
+/** What became of a failure that was to be written for the others. */
+export interface FailureWrite {
+  /** Whether nothing is left to be written; false while the store cannot be used. */
+  readonly isDone: boolean;
+  /** The failure of another replica that was in the lease before, if there was one. */
+  readonly replaced?: SharedFailure | undefined;
+}
+
 /** For a replica without others. */
 export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   pollMs: Infinity,
@@ -79,5 +86,5 @@ export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   lease: () => undefined,
   claim: () => Promise.resolve(true),
   commit: (list, previous) => Promise.resolve(take(list, previous)),
-  shareFailure: () => Promise.resolve(undefined),
+  shareFailure: () => Promise.resolve({ isDone: true }),
 });

@@ -31,6 +31,9 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
   const { cache, failures } = keeper;
   /** The newest lease of another replica, and when it was first seen. */
   let seen: { readonly id: string; readonly atMs: MonotonicMs } | undefined;
+  /** A failure of this replica that the others have not been told of, and when it came. */
+  let unshared:
+    { readonly id: string; readonly failure: LoadError; readonly atMs: MonotonicMs } | undefined;
 
   /** Another list than the one that the failed load was to replace is fresh. */
   const isOutdated = ({ listId }: SharedFailure): boolean =>
@@ -56,6 +59,33 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       return longestWaitMs(servableForMs);
     // Requests wait for a list: not for all of a load.
     return servableForMs > 0 ? Infinity : loadTimeoutMs / 2;
+  };
+
+  /**
+   * Writes the failure, with the time of the next attempt, for the others. Nothing is written if
+   * another failure or a success has followed it.
+   */
+  const writeUnshared = async (): Promise<void> => {
+    const { failure, failing } = failures.current();
+    const own = unshared;
+    if (!own || failure !== own.failure || !failing) {
+      unshared = undefined;
+      return;
+    }
+    const waitMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity);
+    const shared: NewFailure = {
+      id: own.id,
+      kind: failure.kind,
+      attempts: failing.attempts,
+      failingForMs: Math.max(0, Math.round(clock.wallMs() - failing.sinceMs)),
+      retryAfterMs: Math.max(0, Math.round(waitMs - (clock.monotonicMs() - own.atMs))),
+    };
+    const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
+    const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
+    if (isDone && unshared === own) unshared = undefined;
+    if (!replaced) return;
+    const { retryAfterMs, retryAfterAtMs: receivedAtMs } = replaced;
+    retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs: fleet.handoverMs, cause: failure });
   };
 
   return {
@@ -88,28 +118,19 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       const untilMs = Math.min(lease.heldUntilMs, seen.atMs + longestTurnMs(lease));
       return Math.max(0, untilMs - clock.monotonicMs());
     },
-    /**
-     * Writes the failure of a load of this replica for the others, with the time of the next
-     * attempt. Nothing is written if another failure or a success has followed it.
-     */
+    /** Writes the failure of a load of this replica for the others: see `writeUnshared`. */
     share: async (failure: LoadError): Promise<void> => {
-      const current = failures.current();
-      if (current.failure !== failure || !current.failing) return;
       const id = randomUUID();
       failures.noteSeen(id);
-      const { attempts, sinceMs } = current.failing;
-      const shared: NewFailure = {
-        id,
-        kind: failure.kind,
-        attempts,
-        failingForMs: Math.max(0, Math.round(clock.wallMs() - sinceMs)),
-        retryAfterMs: boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity),
-      };
-      const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
-      const replaced = await fleet.shareFailure(shared, dueInMs);
-      if (!replaced) return;
-      const { retryAfterMs, retryAfterAtMs: receivedAtMs } = replaced;
-      retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs: fleet.handoverMs, cause: failure });
+      unshared = { id, failure, atMs: clock.monotonicMs() };
+      await writeUnshared();
+    },
+    /**
+     * To be called after each look at the shared store: the others get to know a failure that came
+     * while the store could not be used.
+     */
+    shareLate: async (): Promise<void> => {
+      if (unshared && nextLoad.dueInMs() > 0) await writeUnshared();
     },
   };
 };
