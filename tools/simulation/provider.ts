@@ -122,6 +122,7 @@ export const LIST_CHANGES = {
   reversed: ({ isReversed }) => ({ isReversed: !isReversed }),
   'one without a name': ({ nameless }) => ({ nameless: nameless + 1 }),
   'half of it gone': ({ size }) => ({ size: Math.ceil(size / 2) }),
+  'a third more': ({ size }) => ({ size: Math.min(60, Math.ceil((size * 4) / 3)) }),
   'twice as many': ({ size }) => ({ size: Math.min(60, 2 * size) }),
   'three without a name': ({ nameless }) => ({ nameless: nameless + 3 }),
   'none has a name': ({ size }) => ({ nameless: size }),

@@ -192,12 +192,8 @@ export const allTellTheSame: Check = function* (timeline) {
         const [forMs = 0, theirsMs = 0] = [mine, theirs].map(({ wallMs, status: { failing } }) =>
           failing ? wallMs - failing.sinceMs : 0,
         );
-        const isShaken = timeline.troubled(
-          ['clock'],
-          'all',
-          atMs - Math.max(forMs, theirsMs),
-          atMs,
-        );
+        const fromMs = atMs - Math.max(forMs, theirsMs);
+        const isShaken = timeline.troubled(['clock'], 'all', fromMs, atMs);
         if (Math.abs(forMs - theirsMs) > SETTLED_MS && !isShaken)
           yield [atMs, process, `tells failures for ${forMs} ms, ${other.name} for ${theirsMs} ms`];
       }
@@ -211,8 +207,11 @@ export const theNextLoadIsTold: Check = function* (timeline) {
       );
       const told = Math.min(...readings.map(({ status }) => status.nextLoadInMs || -Infinity));
       const dueMs = atMs + told;
-      // A replica without a list first asks the others for theirs, for a second.
-      const [early, late] = timeline.hasRedis ? [SECOND / 2, 1.5 * SECOND] : [50, 50];
+      // A sleep and a corrected clock each cost a part of a second.
+      const isExact =
+        !timeline.hasRedis &&
+        !timeline.troubled(['sleep', 'clock'], process.index, process.startedAtMs, dueMs);
+      const [early, late] = isExact ? [50, 50] : [SECOND / 2, SECOND];
       if (told < 0 || dueMs + late > timeline.endedAtMs) continue;
       const fleet = fleetAt(timeline, process, atMs - SETTLED_MS, dueMs + late);
       const calls = timeline.calls.filter((call) => fleet?.includes(call.process));
