@@ -427,9 +427,11 @@ export const storesWork: Check = function* (timeline) {
       const isCalm =
         timeline.ranThrough(process, untilMs - 4 * SETTLED_MS, untilMs) &&
         !timeline.troubled(kinds, process.index, untilMs - 4 * SETTLED_MS, untilMs);
-      // A snapshot that cannot be read is written again with the next list.
+      const isUnusable =
+        last?.event.type === 'store-failed' && last.event.reason.endsWith('ignored');
+      // A saved list that cannot be used is written again with the next list.
       const isUsed =
-        store === 'CACHE_REDIS_URL' ||
+        (store === 'CACHE_REDIS_URL' && !isUnusable) ||
         reports.some(
           (report) =>
             report.atMs > (last?.atMs ?? 0) &&
