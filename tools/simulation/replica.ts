@@ -61,7 +61,7 @@ const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
     PROVIDER_SANDBOX_BASE_URL: 'http://provider.example',
     PROVIDER_ACCESS_TOKEN: TOKEN,
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
-    PROVIDER_MAX_BODY: '64kb',
+    PROVIDER_MAX_BODY: '128kb',
     BANK_FIELDS: fields,
     BANK_REQUIRED_FIELDS: 'code,ispb',
     ...(setup.isInside && { BANK_LIST: 'data.banks' }),
