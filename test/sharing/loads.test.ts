@@ -275,6 +275,22 @@ describeWithRedis('with a real Redis', () => {
     expect(Math.round((await plannedInMs(one)) / 1_000)).toBe(595);
   });
 
+  test('a Retry-After still holds for a new replica after Redis has lost everything', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const one = await start({ env });
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    const calls = provider.listCalls();
+    const lease = `${await namesOfValues()}:lease`;
+    await redis.command('FLUSHALL');
+    await pass(5, one);
+    await eventually(async () => (await redis.command(`EXISTS ${lease}`)) === ':1\r\n');
+    const two = await start({ env });
+    await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
+    expect(Math.round((await plannedInMs(two)) / 1_000)).toBe(595);
+    expect(provider.listCalls()).toBe(calls);
+  });
+
   test('a Retry-After that comes after the list of another replica was written makes nobody fail', async () => {
     const env = { CACHE_TTL: '30s' };
     const one = await start({ env });

@@ -3,6 +3,7 @@ import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListEvent } from '../list-event.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
+import type { FailingLoads } from './failures.ts';
 import type { Fleet, Lease, NewFailure, SharedFailure } from './fleet.ts';
 import { dependsOnCachedList, type NextLoad } from './next-load.ts';
 import type { RetryAfter } from './retry-after.ts';
@@ -31,9 +32,8 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
   const { cache, failures } = keeper;
   /** The newest lease of another replica, and when it was first seen. */
   let seen: { readonly id: string; readonly atMs: MonotonicMs } | undefined;
-  /** A failure of this replica that the others have not been told of, and when it came. */
-  let unshared:
-    { readonly id: string; readonly failure: LoadError; readonly atMs: MonotonicMs } | undefined;
+  /** The last failure of this replica, and when it came. */
+  let own: OwnFailure | undefined;
 
   /** Another list than the one that the failed load was to replace is fresh. */
   const isOutdated = ({ listId }: SharedFailure): boolean =>
@@ -61,31 +61,35 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
     return servableForMs > 0 ? Infinity : loadTimeoutMs / 2;
   };
 
-  /**
-   * Writes the failure, with the time of the next attempt, for the others. Nothing is written if
-   * another failure or a success has followed it.
-   */
-  const writeUnshared = async (): Promise<void> => {
-    const { failure, failing } = failures.current();
-    const own = unshared;
-    if (!own || failure !== own.failure || !failing) {
-      unshared = undefined;
-      return;
-    }
+  /** The `Retry-After` of another replica holds here too. */
+  const obey = (
+    { retryAfterMs, retryAfterAtMs: receivedAtMs }: SharedFailure,
+    cause: LoadError,
+    spreadMs: number,
+  ): void => retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs, cause });
+
+  /** Writes the failure, with the time of the next attempt, for the others. */
+  const write = async (written: OwnFailure, { attempts, sinceMs }: FailingLoads): Promise<void> => {
+    const { id, failure, atMs } = written;
     const waitMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity);
     const shared: NewFailure = {
-      id: own.id,
+      id,
       kind: failure.kind,
-      attempts: failing.attempts,
-      failingForMs: Math.max(0, Math.round(clock.wallMs() - failing.sinceMs)),
-      retryAfterMs: Math.max(0, Math.round(waitMs - (clock.monotonicMs() - own.atMs))),
+      attempts,
+      failingForMs: Math.max(0, Math.round(clock.wallMs() - sinceMs)),
+      retryAfterMs: Math.max(0, Math.round(waitMs - (clock.monotonicMs() - atMs))),
     };
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
     const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
-    if (isDone && unshared === own) unshared = undefined;
-    if (!replaced) return;
-    const { retryAfterMs, retryAfterAtMs: receivedAtMs } = replaced;
-    retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs: fleet.handoverMs, cause: failure });
+    if (own === written) own = { ...written, isShared: isDone };
+    if (replaced) obey(replaced, failure, fleet.handoverMs);
+  };
+
+  /** Writes the last failure, unless another one or a success has followed it. */
+  const writeIfCurrent = async (): Promise<void> => {
+    const { failure, failing } = failures.current();
+    if (own && failing && own.failure === failure) await write(own, failing);
+    else own = undefined;
   };
 
   return {
@@ -104,8 +108,7 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       const cause = new LoadError(failure.kind, 'the load of another replica failed');
       // So that the replicas do not make their next attempts at the same time.
       const spreadMs = random() * fleet.handoverMs;
-      const { retryAfterMs, retryAfterAtMs: receivedAtMs } = failure;
-      retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs, cause });
+      obey(failure, cause, spreadMs);
       if (!isOutdated(failure)) adopt(failure, lease, cause, spreadMs);
     },
     /**
@@ -118,19 +121,29 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       const untilMs = Math.min(lease.heldUntilMs, seen.atMs + longestTurnMs(lease));
       return Math.max(0, untilMs - clock.monotonicMs());
     },
-    /** Writes the failure of a load of this replica for the others: see `writeUnshared`. */
+    /** Writes the failure of a load of this replica for the others. */
     share: async (failure: LoadError): Promise<void> => {
       const id = randomUUID();
       failures.noteSeen(id);
-      unshared = { id, failure, atMs: clock.monotonicMs() };
-      await writeUnshared();
+      own = { id, failure, atMs: clock.monotonicMs(), isShared: false };
+      await writeIfCurrent();
     },
     /**
-     * To be called after each look at the shared store: the others get to know a failure that came
-     * while the store could not be used.
+     * To be called after each look at the shared store. Writes the failure again where it came
+     * while the store could not be used, or the store has lost it since.
      */
-    shareLate: async (): Promise<void> => {
-      if (unshared && nextLoad.dueInMs() > 0) await writeUnshared();
+    shareAgain: async (): Promise<void> => {
+      const isKnown = own?.isShared && fleet.lease() !== undefined;
+      if (own && !isKnown && nextLoad.dueInMs() > 0) await writeIfCurrent();
     },
   };
 };
+
+/** A failure of a load of this replica. */
+interface OwnFailure {
+  readonly id: string;
+  readonly failure: LoadError;
+  readonly atMs: MonotonicMs;
+  /** Whether the others can read it, or need not. */
+  readonly isShared: boolean;
+}

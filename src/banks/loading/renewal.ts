@@ -51,7 +51,7 @@ export const createRenewal = (options: RenewalOptions) => {
       phase = 'agreeing';
       wakeUp.forget();
       await lookAtOthers();
-      await others.shareLate();
+      await others.shareAgain();
       const refresh = refreshes.next();
       if (refresh) refresh.end(await load(refresh.request));
       else await waitOrRenew();
