@@ -86,6 +86,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
      */
     start: async () => {
       const unusableFiles = await secrets.check();
+      assertNotStopped(drain);
       const restoredFrom = await core.restore();
       assertNotStopped(drain);
       await requireSecrets(core, unusableFiles);

@@ -1,8 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import supertest from 'supertest';
+import { parseConfig } from '../src/config/config.ts';
+import { createService } from '../src/service.ts';
 import { listenOn } from './helpers/free-port.ts';
-import { clientCredentialsEnv, startLoadedRig, startRig } from './helpers/rig.ts';
+import { createManualClock } from './helpers/manual-clock.ts';
+import { clientCredentialsEnv, startLoadedRig, startRig, stopAtOnce } from './helpers/rig.ts';
+import { SANDBOX } from './helpers/sandbox.ts';
+import { temporaryFolder } from './helpers/temporary-folder.ts';
 import { eventually } from './helpers/wait-until.ts';
 
 // What belongs to no single part of the service: a defect in one, and the end of all.
@@ -94,6 +100,27 @@ test('a stop ends everything: renewals, the management port, and requests to the
   expect(rig.messages().join()).not.toContain('token: ');
   // Nothing is to come: a clock that moved on would only hide it.
   expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
+});
+
+test('a service that is stopped while it reads its secret files restores no list', async () => {
+  const CACHE_SNAPSHOT_FILE = join(temporaryFolder(), 'list');
+  const before = await startLoadedRig({ env: { CACHE_SNAPSHOT_FILE } });
+  await stopAtOnce(before);
+  const lines: string[] = [];
+  const clock = createManualClock();
+  const env = { PROVIDER_SANDBOX_BASE_URL: before.emulator.baseUrl, CACHE_SNAPSHOT_FILE };
+  const service = createService(parseConfig({ ...SANDBOX, ...env, PORT: '0' }), {
+    version: '0.0.0-test',
+    logDestination: { write: (line: string) => void lines.push(line) },
+    clock,
+  });
+  const started = service.start();
+  const stopped = service.stop({ noticeMs: 0 });
+  clock.advance(0);
+  await expect(started).rejects.toThrow('stopped while it started');
+  await stopped;
+  expect(lines.join('')).not.toContain('restored');
+  expect(clock.waits()).toEqual([]);
 });
 
 test('HOST=:: takes connections of IPv6 and of IPv4', async () => {
