@@ -18,6 +18,7 @@ import {
   wasCached,
   type EarlierList,
 } from './guard/memory.ts';
+import { LoadError } from './load-error.ts';
 
 // Whether one list may replace another, and what is remembered once it has: the guard and its
 // memory, with what they know at this moment.
@@ -70,8 +71,9 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     try {
       check(next, current, []);
       return false;
-    } catch {
-      return true;
+    } catch (error) {
+      if (error instanceof LoadError) return true;
+      throw error;
     }
   };
 
