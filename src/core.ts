@@ -260,9 +260,6 @@ const createFleet = ({ config, saving, keeper, retryAfter, secrets, options }: F
     keeper,
     retryAfter,
     loadTimeoutMs: provider.timeoutMs,
-    // A token file is this replica's own; a token endpoint is the same for all.
-    unsharedFailures:
-      provider.token.kind === 'client-credentials' ? ['internal'] : ['internal', 'no_token'],
     clock,
     report,
   });

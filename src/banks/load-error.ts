@@ -26,6 +26,8 @@ export class LoadError extends Error {
    * ECONNREFUSED, of RFC 6749, such as invalid_client, or one of src/provider/.
    */
   readonly reasonCode?: string | undefined;
+  /** It says nothing of the provider: its cause is a file of this replica, or this program. */
+  readonly isLocal: boolean = false;
   /** The published fields that are what was wrong. */
   readonly fields: readonly string[] = [];
 
@@ -39,6 +41,7 @@ export class LoadError extends Error {
     if (error instanceof LoadError) return error;
     return new LoadError('internal', 'unexpected error while loading', {
       cause: error,
+      isLocal: true,
     });
   }
 }
@@ -50,4 +53,4 @@ export class LoadError extends Error {
 export const STOPPING = new LoadError('unreachable', 'the service is stopping');
 
 type LoadErrorDetails = ErrorOptions &
-  Partial<Pick<LoadError, 'retryAfterMs' | 'upstreamStatus' | 'reasonCode' | 'fields'>>;
+  Partial<Pick<LoadError, 'retryAfterMs' | 'upstreamStatus' | 'reasonCode' | 'isLocal' | 'fields'>>;

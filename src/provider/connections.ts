@@ -329,5 +329,7 @@ const tooMuchOfProxy = (variable: ProxyVariable, maxBytes: number): LoadError =>
   );
 
 const toLoadError = (error: unknown): never => {
-  throw error instanceof SecretFileError ? new LoadError('unreachable', error.message) : error;
+  throw error instanceof SecretFileError
+    ? new LoadError('unreachable', error.message, { isLocal: true })
+    : error;
 };

@@ -88,7 +88,9 @@ export const orNoToken =
   (read: () => Promise<string>): (() => Promise<string>) =>
   () =>
     read().catch((error: unknown) => {
-      throw error instanceof SecretFileError ? new LoadError('no_token', error.message) : error;
+      throw error instanceof SecretFileError
+        ? new LoadError('no_token', error.message, { isLocal: true })
+        : error;
     });
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
@@ -101,12 +103,13 @@ const isGrantOrRefusal = (status: number): boolean =>
 export const MAX_GRANT_BYTES = 65_536;
 
 const toTokenError = (error: unknown): LoadError => {
-  const { kind, message, retryAfterMs, upstreamStatus, reasonCode, cause } = LoadError.from(error);
+  const failure = LoadError.from(error);
+  const { kind, message, retryAfterMs, upstreamStatus, reasonCode, isLocal, cause } = failure;
   return new LoadError(
     // A response without a grant is `no_token`; a failure without a response keeps its kind.
     NO_GRANT.includes(kind) ? 'no_token' : kind,
     message.includes(peer) ? message : `${peer}: ${message}`,
-    { retryAfterMs, upstreamStatus, reasonCode, cause },
+    { retryAfterMs, upstreamStatus, reasonCode, isLocal, cause },
   );
 };
 

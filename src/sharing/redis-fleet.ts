@@ -1,5 +1,4 @@
 import type { ListKeeper } from '../banks/list-keeper.ts';
-import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { Fleet } from '../banks/loading/fleet.ts';
 import type { RetryAfter } from '../banks/loading/retry-after.ts';
 import type { Clock } from '../clock.ts';
@@ -18,8 +17,6 @@ export interface RedisFleetOptions {
   readonly retryAfter: RetryAfter;
   /** The longest time that a load can take, in milliseconds. */
   readonly loadTimeoutMs: number;
-  /** Failures that say nothing of the other replicas: they are not shared. */
-  readonly unsharedFailures: readonly LoadErrorKind[];
   readonly clock: Clock;
   readonly report: StoreReport;
 }
@@ -72,6 +69,12 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       if (!stopping.signal.aborted) await exchangeNow();
     }));
 
+  const release = async (): Promise<void> => {
+    // Another replica may have written a failure into it.
+    if (store.lease()?.isOwn) await synchronize();
+    await lease.release();
+  };
+
   const fleet: Fleet = {
     pollMs: POLL_MS,
     handoverMs: HANDOVER_MS,
@@ -96,6 +99,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       }
       return { isDone: false };
     },
+    release,
   };
   return {
     ...fleet,

@@ -1,5 +1,4 @@
 import type { ListKeeper } from '../banks/list-keeper.ts';
-import type { LoadErrorKind } from '../banks/load-error.ts';
 import type { NewFailure, SharedFailure } from '../banks/loading/fleet.ts';
 import type { RetryAfter } from '../banks/loading/retry-after.ts';
 import { monotonic, type Clock, type MonotonicMs } from '../clock.ts';
@@ -15,8 +14,6 @@ export interface SharedLeaseOptions {
   readonly keeper: Pick<ListKeeper, 'failures'>;
   /** The longest time that a load can take, in milliseconds. */
   readonly loadTimeoutMs: number;
-  /** Failures that say nothing of the other replicas: they are not shared. */
-  readonly unsharedFailures: readonly LoadErrorKind[];
   readonly clock: Clock;
 }
 
@@ -29,7 +26,7 @@ const WRITE_MS = 500;
 export type SharedLease = ReturnType<typeof createSharedLease>;
 
 export const createSharedLease = (options: SharedLeaseOptions) => {
-  const { store, retryAfter, keeper, loadTimeoutMs, unsharedFailures, clock } = options;
+  const { store, retryAfter, keeper, loadTimeoutMs, clock } = options;
   const after = (delayMs: number): MonotonicMs => monotonic(clock.monotonicMs() + delayMs);
 
   /** After this failure nobody loads for `waitMs`. */
@@ -79,14 +76,9 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
     },
     /**
      * Writes the failure of a load into the lease, which is then held for `waitMs`, until the next
-     * attempt is due. If another replica is loading, its lease keeps its owner and its end. If the
-     * failure says nothing of the other replicas, it is not written, and the lease is given back.
+     * attempt is due. If another replica is loading, its lease keeps its owner and its end.
      */
     writeFailure: async (newFailure: NewFailure, waitMs: number): Promise<LeaseWrite> => {
-      if (unsharedFailures.includes(newFailure.kind)) {
-        await release();
-        return 'written';
-      }
       const lease = store.lease();
       const earlier = lease?.failure;
       const failure: SharedFailure = {

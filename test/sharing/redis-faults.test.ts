@@ -187,16 +187,32 @@ describeWithRedis('replicas that share Redis', () => {
     });
   });
 
-  test('what is wrong with the token file of one replica delays no other one', async () => {
-    await start();
-    await keyOfList();
-    const file = join(temporaryFolder(), 'missing');
-    const env = { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file };
-    const without = await start({ env });
-    expect(await without.service.list.refresh()).toMatchObject({ kind: 'no_token' });
-    const late = await start();
-    expect(late.service.list.status().lastFailure).toBeUndefined();
-  });
+  const missing = '/missing/file';
+  const withClientSecret = {
+    PROVIDER_ACCESS_TOKEN: '',
+    PROVIDER_TOKEN_URL: 'http://127.0.0.1:9/token',
+    PROVIDER_CLIENT_ID: 'banks',
+    PROVIDER_CLIENT_SECRET_FILE: missing,
+  };
+  test.each([
+    [
+      'access token',
+      'no_token',
+      { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: missing },
+    ],
+    ['client secret', 'no_token', withClientSecret],
+    ['certificate authority', 'unreachable', { PROVIDER_TLS_CA_FILE: missing }],
+  ])(
+    'what is wrong with the file of the %s of one replica delays no other one',
+    async (_, kind, env: Environment) => {
+      await start();
+      await keyOfList();
+      const without = await start({ env });
+      expect(await without.service.list.refresh()).toMatchObject({ kind });
+      const late = await start();
+      expect(late.service.list.status().lastFailure).toBeUndefined();
+    },
+  );
 
   test('a Cluster gets user name and password as they are, without their escapes', async () => {
     const folder = temporaryFolder();

@@ -35,6 +35,8 @@ export interface Fleet {
    * Writes into the lease that a load has failed, and that the next attempt is due in `dueInMs`.
    */
   shareFailure(failure: NewFailure, dueInMs: number): Promise<FailureWrite>;
+  /** Gives the lease back, if this replica has it for a load. */
+  release(): Promise<void>;
 }
 
 /** The right to make the next load. */
@@ -87,4 +89,5 @@ export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   claim: () => Promise.resolve(true),
   commit: (list, previous) => Promise.resolve(take(list, previous)),
   shareFailure: () => Promise.resolve({ isDone: true }),
+  release: () => Promise.resolve(),
 });

@@ -121,8 +121,15 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       const untilMs = Math.min(lease.heldUntilMs, seen.atMs + longestTurnMs(lease));
       return Math.max(0, untilMs - clock.monotonicMs());
     },
-    /** Writes the failure of a load of this replica for the others. */
+    /**
+     * Writes the failure of a load of this replica for the others. One that says nothing of the
+     * provider leaves the next attempt to them, at once.
+     */
     share: async (failure: LoadError): Promise<void> => {
+      if (failure.isLocal) {
+        await fleet.release();
+        return;
+      }
       const id = randomUUID();
       failures.noteSeen(id);
       own = { id, failure, atMs: clock.monotonicMs(), isShared: false };
