@@ -12,10 +12,11 @@ import { passwordsIn } from './config/values.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
 import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
-import { createStoreReport, type StoreName } from './sharing/list-store.ts';
+import { createStoreReport, type StoreName } from './sharing/store-report.ts';
 import type { RedisConnectionOptions } from './sharing/redis-connection.ts';
 import { createRedisFleet } from './sharing/redis-fleet.ts';
 import { createRedisStore } from './sharing/redis-store.ts';
+import { createSharedLease } from './sharing/shared-lease.ts';
 import { createSigning } from './sharing/signing.ts';
 import { createSnapshotFile, type Files } from './sharing/snapshot-file.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
@@ -255,14 +256,9 @@ const createFleet = ({ config, saving, keeper, retryAfter, secrets, options }: F
     report,
     loadClient: loadRedisClient,
   });
-  return createRedisFleet({
-    store,
-    keeper,
-    retryAfter,
-    loadTimeoutMs: provider.timeoutMs,
-    clock,
-    report,
-  });
+  const loadTimeoutMs = provider.timeoutMs;
+  const lease = createSharedLease({ store, retryAfter, keeper, loadTimeoutMs, clock });
+  return createRedisFleet({ store, lease, keeper, report });
 };
 
 /** Other replicas may have a longer `CACHE_TTL`, and so obey a longer `Retry-After`. */

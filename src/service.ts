@@ -33,7 +33,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const { addSecret, redact, findEcho } = redaction;
   for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
   let drain: DrainTimes | undefined;
-  // The core is made before the telemetry, and emits nothing before `start`.
+  // `telemetry` is assigned below: nothing may be emitted while the core is created.
   const emit = (event: ServiceEvent): void => {
     if (!drain || !isEndedByStop(event)) telemetry.emit(event);
   };

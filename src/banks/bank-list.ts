@@ -8,7 +8,7 @@ import type { ListKeeper } from './list-keeper.ts';
 import { LoadError, STOPPING } from './load-error.ts';
 import type { LoadFailures } from './loading/failures.ts';
 import type { createRenewal } from './loading/renewal.ts';
-import { isInStore } from './order.ts';
+import { wasStored } from './order.ts';
 
 // The list that the service serves, for those who use it: what is cached (list-keeper.ts), and when
 // it is renewed (loading/renewal.ts). Once there is one, nobody waits for the provider.
@@ -82,7 +82,7 @@ export const createBankList = (options: BankListOptions) => {
         state: cache.state(),
         cached,
         ageMs: cache.ageMs(),
-        isShared: hasReplicas ? cached !== undefined && isInStore(cached) : undefined,
+        isShared: hasReplicas ? cached !== undefined && wasStored(cached) : undefined,
         isLoading: renewal.isLoading(),
         nextLoadInMs: renewal.nextLoadInMs(),
       };

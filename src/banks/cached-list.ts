@@ -13,7 +13,7 @@ import type { Representations } from './representation.ts';
 // freshness.ts.
 
 /** What is known of a list besides its content: which one it is, how old, and what was before. */
-export interface ListPast extends OrderedList {
+export interface ListMetadata extends OrderedList {
   /** When this very content was first received, for `Last-Modified`. */
   readonly changedAtMs: WallMs;
   /** At most {@link MAX_DECISIONS}. */
@@ -28,7 +28,7 @@ export interface ListPast extends OrderedList {
 }
 
 /** A list as it comes from a store, which keeps enough to serve it again. */
-export type StoredList = ListPast &
+export type StoredList = ListMetadata &
   Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'> &
   Partial<Pick<LoadedList, 'hasNextPage'>>;
 
@@ -40,7 +40,7 @@ export const UNKNOWN_IN_STORES = {
   objectFields: new Map(),
 };
 
-export interface CachedList extends LoadedList, ListPast {
+export interface CachedList extends LoadedList, ListMetadata {
   /** `loadedAtMs` by this machine's clock at the time when the list was taken: for people. */
   readonly loadedAtWallMs: WallMs;
   readonly representations: Representations;
@@ -53,7 +53,7 @@ export interface Decision {
   readonly id: string;
   readonly madeAtMs: MonotonicMs;
   /**
-   * The same, by the clock of the replica that was asked: for people, and for the previous version
+   * The same, by the clock of the replica that was asked: for people, and for the previous release
    * of this service.
    */
   readonly madeAtWallMs: WallMs;
@@ -66,7 +66,7 @@ export interface Decision {
 export const MAX_DECISIONS = 8;
 
 /** `list`, compared with one in the shared store that has these decisions. */
-export const confirmDecisions = <L extends ListPast>(
+export const confirmDecisions = <L extends ListMetadata>(
   list: L,
   decisions: readonly Decision[],
 ): L => {

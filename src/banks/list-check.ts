@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { UNKNOWN_IN_STORES, type ListPast, type StoredList } from './cached-list.ts';
+import { UNKNOWN_IN_STORES, type ListMetadata, type StoredList } from './cached-list.ts';
 import { freshness, isServable, type FreshnessPolicy } from './freshness.ts';
 import {
   OVERRIDABLE,
@@ -31,7 +31,7 @@ export interface ListCheckOptions {
 
 export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOptions) => {
   /** Whether it may be served. */
-  const canBeServed = ({ loadedAtMs }: ListPast): boolean =>
+  const canBeServed = ({ loadedAtMs }: ListMetadata): boolean =>
     isServable(freshness(clock.monotonicMs() - loadedAtMs, policy));
 
   const windowNow = () => memoryWindow(policy, clock.monotonicMs());

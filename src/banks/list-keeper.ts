@@ -14,7 +14,7 @@ import { createListCheck } from './list-check.ts';
 import { createListEncoding } from './list-encoding.ts';
 import type { ListEvent } from './list-event.ts';
 import { createFailureRecord } from './loading/failures.ts';
-import { isInStore, NO_VERSION, versionFollowing, type StoreVersion } from './order.ts';
+import { wasStored, NO_VERSION, withFormer, type StoreVersion } from './order.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import type { Compressors } from './representation.ts';
 
@@ -121,10 +121,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
      */
     takeStored: async (stored: StoredList, previous: CachedList | undefined): Promise<boolean> => {
       check(stored, undefined, []);
-      const storeVersion = versionFollowing(
-        stored.storeVersion,
-        previous?.storeVersion ?? NO_VERSION,
-      );
+      const storeVersion = withFormer(stored.storeVersion, previous?.storeVersion ?? NO_VERSION);
       const encoded = { ...(await toCachedList(stored, previous)), storeVersion };
       const list = previous ? rememberingBoth(encoded, previous) : encoded;
       const replaced = cache.get();
@@ -158,17 +155,17 @@ const createStoreMarks = ({ cache, onEvent }: StoreMarksOptions) => {
 
   return {
     /** The shared store has taken the list, and then had this version. */
-    markInStore: ({ id, decisions, earlier }: CachedList, version: StoreVersion): void =>
+    markStored: ({ id, decisions, earlier }: CachedList, version: StoreVersion): void =>
       update(id, (cached) => ({
         ...cached,
-        storeVersion: versionFollowing(version, cached.storeVersion),
+        storeVersion: withFormer(version, cached.storeVersion),
         isUnconfirmed: false,
         decisions,
         unconfirmedDecisions: [],
         earlier,
       })),
     /** The shared store has another list, and this one is not written over it. */
-    markNotInStore: ({ id }: CachedList): void =>
+    markNotStored: ({ id }: CachedList): void =>
       update(id, (cached) => ({
         ...cached,
         storeVersion: { ...cached.storeVersion, listId: '' },
@@ -183,7 +180,7 @@ const pastDecisions = (
   previous: CachedList | undefined,
 ): Pick<CachedList, 'decisions' | 'unconfirmedDecisions'> => {
   if (!previous) return { decisions: [], unconfirmedDecisions: [] };
-  return previous.isUnconfirmed && !isInStore(previous)
+  return previous.isUnconfirmed && !wasStored(previous)
     ? { decisions: [], unconfirmedDecisions: previous.decisions }
     : previous;
 };

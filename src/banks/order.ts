@@ -39,7 +39,7 @@ export const MAX_FORMER = 32;
 export const NO_VERSION: StoreVersion = { series: '', number: 0, listId: '', former: [] };
 
 /** `next`, with the series that came before it: that of `earlier`, and those before that. */
-export const versionFollowing = (next: StoreVersion, earlier: StoreVersion): StoreVersion => {
+export const withFormer = (next: StoreVersion, earlier: StoreVersion): StoreVersion => {
   const reached = new Map<string, number>();
   for (const { series, number } of [...next.former, earlier, ...earlier.former])
     reached.set(series, Math.max(number, reached.get(series) ?? 0));
@@ -93,17 +93,17 @@ export const nextVersion = (
 ): StoreVersion => {
   const series = (isSeriesWhole && theirs.series) || randomUUID();
   const number = Math.max(theirs.number, storeVersion.number) + 1;
-  const isCarried = theirs.series === '' && isInStore({ id, storeVersion });
+  const isCarried = theirs.series === '' && wasStored({ id, storeVersion });
   const { carriedFrom = { series: storeVersion.series, number: storeVersion.number } } =
     storeVersion;
   const next = { series, number, listId: id, former: [], ...(isCarried && { carriedFrom }) };
-  return versionFollowing(versionFollowing(next, theirs), storeVersion);
+  return withFormer(withFormer(next, theirs), storeVersion);
 };
 
 /**
  * Whether the store has taken the list, as far as this replica knows: it need not have it still.
  */
-export const isInStore = ({
+export const wasStored = ({
   id,
   storeVersion,
 }: Pick<OrderedList, 'id' | 'storeVersion'>): boolean => storeVersion.listId === id;
@@ -134,7 +134,7 @@ export const chooseList = <L extends OrderedList>(
   if (ours.isUnconfirmed) return isAfter(ours.storeVersion, originOf(theirs)) ? 'ours' : 'theirs';
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
-  if (isInStore(ours) && isAfter(theirs.storeVersion, ours.storeVersion)) return 'theirs';
+  if (wasStored(ours) && isAfter(theirs.storeVersion, ours.storeVersion)) return 'theirs';
   // The lists have no order: the store was unreachable, or has lost lists.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';

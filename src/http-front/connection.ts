@@ -17,7 +17,8 @@ export interface Connection extends Place, Holder {
   readonly shared: Shared;
   /**
    * `last`: the request being handled is the last, and what still arrives is discarded. `closing`:
-   * its response is on its way, and the client may close.
+   * its response is on its way, and the client may close. This is what may still be received; what
+   * the connection is doing, `phaseOf` says.
    */
   state: 'open' | 'last' | 'closing';
   /** What has been received and not taken: the beginning of a head, or pipelined requests. */

@@ -6,10 +6,10 @@ import { readList, type ListContract, type ReadOptions } from '../banks/reading/
 import { wall } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { isJsonObject, parseJson } from '../json.ts';
-import { MAX_PAST_BYTES, readPast, writePast } from './saved-past.ts';
+import { MAX_METADATA_BYTES, readMetadata, writeMetadata } from './saved-metadata.ts';
 import { isWholeUpTo, MAX_TIME_MS, toSavedTime, type Moment } from './saved-values.ts';
 import { SIGNATURE_CHARS, type Signing } from './signing.ts';
-import { StoreError } from './list-store.ts';
+import { StoreError } from './store-report.ts';
 
 // The format of a saved list: versioned, tied to the configuration that produced it, with a
 // checksum, and signed where there is a key. It contains the published banks and nothing else. What
@@ -22,8 +22,8 @@ import { StoreError } from './list-store.ts';
 //     {"id":"…","version":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…],…}
 //     signature
 //
-// The times of the third line (saved-past.ts) are durations, from the moment `savedAtMs` by the
-// clock of the store, or of this machine in a snapshot. The previous version of this service reads
+// The times of the third line (saved-metadata.ts) are durations, from the moment `savedAtMs` by the
+// clock of the store, or of this machine in a snapshot. The previous release reads
 // the first two lines, and leaves the others alone.
 
 const FORMAT = 'banks-bff/list';
@@ -72,7 +72,7 @@ export const createEnvelope = (options: EnvelopeOptions) => {
   // Saved entries are already narrowed, so each field has its published name.
   const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
   const maxBytes =
-    contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES + MAX_PAST_BYTES + SIGNATURE_CHARS + 2;
+    contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES + MAX_METADATA_BYTES + SIGNATURE_CHARS + 2;
 
   /** @throws {StoreError} */
   const checkHeader = (line: Buffer, list: Buffer): void => {
@@ -115,7 +115,7 @@ export const createEnvelope = (options: EnvelopeOptions) => {
       const sealed = Buffer.concat([
         Buffer.from(`${JSON.stringify(header)}\n`),
         list,
-        Buffer.from(`\n${writePast(saved, version, moment)}\n`),
+        Buffer.from(`\n${writeMetadata(saved, version, moment)}\n`),
       ]);
       return signing.sign('list', sealed);
     },
@@ -127,11 +127,11 @@ export const createEnvelope = (options: EnvelopeOptions) => {
     open: async (bytes: Buffer, moment: Moment): Promise<StoredList> => {
       if (bytes.length > maxBytes)
         throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
-      const [headerLine, list, pastLine] = split(await signing.verify('list', bytes));
+      const [headerLine, list, metadataLine] = split(await signing.verify('list', bytes));
       checkHeader(headerLine, list);
       const { json: savedJson, changedAtMs, ...times } = splitTimes(list);
       const id = digest(list).slice(0, CONTENT_CHARS);
-      const past = readPast(pastLine, { id, ...times }, moment, ttlMs);
+      const metadata = readMetadata(metadataLine, { id, ...times }, moment, ttlMs);
       // What the reader counts besides is true of what the provider sent only.
       const { json, count, profile, entryDigests } = await readList(
         savedJson,
@@ -141,22 +141,22 @@ export const createEnvelope = (options: EnvelopeOptions) => {
       // Otherwise this service did not write it: it has an entry or a field that would not be
       // published.
       if (!json.equals(savedJson)) throw new StoreError('contains an altered list; ignored');
-      return { json, count, profile, entryDigests, ...past, changedAtMs: wall(changedAtMs) };
+      return { json, count, profile, entryDigests, ...metadata, changedAtMs: wall(changedAtMs) };
     },
   };
 };
 
-/** The header line, the bytes of the list, and the line on its past, which may be empty. */
+/** The header line, the bytes of the list, and the line with its metadata, which may be empty. */
 const split = (bytes: Buffer): readonly [Buffer, Buffer, Buffer] => {
   const headerEnd = bytes.indexOf('\n');
   if (headerEnd === -1) return [EMPTY, EMPTY, EMPTY];
   const listEnd = bytes.indexOf('\n', headerEnd + 1);
   const end = listEnd === -1 ? bytes.length : listEnd;
-  const pastEnd = bytes.indexOf('\n', end + 1);
+  const metadataEnd = bytes.indexOf('\n', end + 1);
   return [
     bytes.subarray(0, headerEnd),
     bytes.subarray(headerEnd + 1, end),
-    bytes.subarray(end + 1, pastEnd === -1 ? bytes.length : pastEnd),
+    bytes.subarray(end + 1, metadataEnd === -1 ? bytes.length : metadataEnd),
   ];
 };
 

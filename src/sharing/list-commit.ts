@@ -1,6 +1,6 @@
 import { confirmDecisions, type CachedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
-import { isInStore, nextVersion } from '../banks/order.ts';
+import { wasStored, nextVersion } from '../banks/order.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
 
@@ -14,7 +14,7 @@ export interface ListCommitOptions {
   readonly lease: Pick<SharedLease, 'endForFreshList'>;
   readonly keeper: ListKeeper;
   /** Runs `work` while no exchange is under way. */
-  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
   readonly synchronize: () => Promise<void>;
 }
 
@@ -22,13 +22,13 @@ export interface ListCommitOptions {
 const MAX_ATTEMPTS = 2;
 
 export const createListCommit = (options: ListCommitOptions) => {
-  const { store, lease, keeper, inTurn, synchronize } = options;
+  const { store, lease, keeper, exclusively, synchronize } = options;
   const { cache } = keeper;
 
   const isWrittenFirst = (): boolean => {
     const cached = cache.get();
     return (
-      cached !== undefined && keeper.canBeServed(cached) && isInStore(cached) && store.isAvailable()
+      cached !== undefined && keeper.canBeServed(cached) && wasStored(cached) && store.isAvailable()
     );
   };
 
@@ -78,7 +78,7 @@ export const createListCommit = (options: ListCommitOptions) => {
       // The head may change again and again without a new list: requests do not wait for that.
       if (attempt === MAX_ATTEMPTS || !isWrittenFirst())
         return takeThenWrite(list, previous, isForOperator);
-      if (await inTurn(() => writeThenTake(list, previous))) return true;
+      if (await exclusively(() => writeThenTake(list, previous))) return true;
       if (store.isAvailable()) await synchronize();
     }
     /* oxlint-enable no-await-in-loop */

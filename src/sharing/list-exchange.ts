@@ -1,8 +1,8 @@
 import { confirmDecisions, type CachedList, type StoredList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { chooseList, isSameVersion, isInStore, nextVersion } from '../banks/order.ts';
-import { describeStoreFailure, type StoreReport } from './list-store.ts';
+import { chooseList, isSameVersion, wasStored, nextVersion } from '../banks/order.ts';
+import { describeStoreFailure, type StoreReport } from './store-report.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
 
@@ -54,7 +54,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     } catch (error) {
       if (!(error instanceof LoadError)) throw error;
       // It may be right for other replicas: it is not replaced, and this replica keeps its own.
-      if (ours && isInStore(ours)) keeper.markNotInStore(ours);
+      if (ours && wasStored(ours)) keeper.markNotStored(ours);
       return { again: false, problem: describeStoreFailure(error) };
     }
   };
@@ -63,19 +63,19 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const next = nextVersion(theirs?.storeVersion, ours, store.isSeriesWhole());
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
     if (!(await store.writeList(list, next))) return AGAIN;
-    keeper.markInStore(list, next);
+    keeper.markStored(list, next);
     if (cache.freshForMs() > 0) await lease.endForFreshList();
     return DONE;
   };
 
-  /** Redis has no list: it is new, has lost its own, or has one of the previous version only. */
+  /** Redis has no list: it is new, has lost its own, or has one of the previous release only. */
   const whenEmpty = async (ours: CachedList | undefined): Promise<Outcome> => {
     const isServed = ours !== undefined && keeper.canBeServed(ours);
-    const { theirs, problem } = isServed ? {} : await readTheirs(store.readPreviousVersionsList);
+    const { theirs, problem } = isServed ? {} : await readTheirs(store.readOldFormatList);
     if (!isKnown && !theirs) report.empty();
     isKnown = true;
     if (isServed) return writeOurs(ours, undefined);
-    // What the previous version has saved may be cached already, and too old to be served.
+    // What the previous release has saved may be cached already, and too old to be served.
     if (!theirs || theirs.id === ours?.id) return { again: false, problem };
     const outcome = await takeTheirs(theirs, ours);
     // It is still to be written as this version does.
@@ -116,7 +116,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (!head) return whenEmpty(ours);
     if (!ours || version?.listId !== ours.id || ours.isUnconfirmed) return whenOther(head, ours);
     // Another replica may have written it again, as another version.
-    if (!isSameVersion(version, ours.storeVersion)) keeper.markInStore(ours, version);
+    if (!isSameVersion(version, ours.storeVersion)) keeper.markStored(ours, version);
     return DONE;
   };
 };

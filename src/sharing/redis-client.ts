@@ -1,6 +1,6 @@
 import type * as RedisLibrary from '@redis/client';
 import { storeTime, type StoreMs } from '../clock.ts';
-import { StoreError } from './list-store.ts';
+import { StoreError } from './store-report.ts';
 
 // One connection to Redis, or to a Redis Cluster, by the client library, which encodes commands,
 // parses replies and authenticates: the only file that knows the library.
@@ -18,7 +18,7 @@ export interface RedisClient {
   read(keys: readonly string[], maxBytes: number): Promise<ReadValues>;
   /**
    * Sets all `entries` in one step, if the first one's key still has the value `expected`
-   * (undefined: none), of which no more than the first {@link TOKEN_BYTES} are compared. A value of
+   * (undefined: none), of which no more than the first {@link COMPARED_BYTES} are compared. A value of
    * another type counts as none.
    * @param lifeMs milliseconds after which Redis deletes the values
    * @returns whether it did
@@ -46,7 +46,7 @@ export interface RedisEntry {
  * As much of a value is compared: longer ones were not written by this service, and are compared by
  * their beginning.
  */
-export const TOKEN_BYTES = 1024;
+export const COMPARED_BYTES = 1024;
 
 export interface RedisClientOptions {
   readonly url: string;
@@ -94,7 +94,7 @@ return failure or found`;
  * ms, the values.
  */
 const COMPARE_AND_SET = `${TRY}
-local value = try('getrange', KEYS[1], 0, ${TOKEN_BYTES - 1})
+local value = try('getrange', KEYS[1], 0, ${COMPARED_BYTES - 1})
 if failure then return failure end
 if value ~= ARGV[1] then return 0 end
 for index, key in ipairs(KEYS) do
@@ -159,7 +159,7 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
     },
     compareAndSet: async (expected, entries, lifeMs) => {
       const keys = entries.map(({ key }) => key);
-      const token = (expected ?? Buffer.alloc(0)).subarray(0, TOKEN_BYTES);
+      const token = (expected ?? Buffer.alloc(0)).subarray(0, COMPARED_BYTES);
       const values = entries.map(({ value }) => value);
       const life = String(Math.max(1, Math.round(lifeMs)));
       const reply = await evaluate(COMPARE_AND_SET, keys, [token, life, ...values]);

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
 import { SecretFileError } from '../secrets/watched-files.ts';
-import { StoreError, type StoreReport } from './list-store.ts';
+import { StoreError, type StoreReport } from './store-report.ts';
 import { loadRedisClient, type CreateRedisClient, type RedisClient } from './redis-client.ts';
 
 // One connection to Redis at a time, which is replaced after every failure. Reconnecting is done
@@ -61,7 +61,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   const goOffline = (error: unknown): void => {
     if (closing.signal.aborted) return;
     whyOffline = `${reasonOf(error)}; ${CONSEQUENCE}`;
-    report.problem(whyOffline);
+    report.ifNew(whyOffline);
     connected?.destroy();
     connected = undefined;
     cancelNext();

@@ -1,23 +1,18 @@
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import type { Fleet } from '../banks/loading/fleet.ts';
-import type { RetryAfter } from '../banks/loading/retry-after.ts';
-import type { Clock } from '../clock.ts';
 import { createListCommit } from './list-commit.ts';
 import { createListExchange } from './list-exchange.ts';
-import type { StoreReport } from './list-store.ts';
+import type { StoreReport } from './store-report.ts';
 import type { RedisStore } from './redis-store.ts';
-import { createSharedLease } from './shared-lease.ts';
+import type { SharedLease } from './shared-lease.ts';
 
 // The replicas that share a list in Redis. This is not consensus. The lease only saves calls: if it
 // or Redis fails, a replica calls the provider itself.
 
 export interface RedisFleetOptions {
   readonly store: RedisStore;
+  readonly lease: SharedLease;
   readonly keeper: ListKeeper;
-  readonly retryAfter: RetryAfter;
-  /** The longest time that a load can take, in milliseconds. */
-  readonly loadTimeoutMs: number;
-  readonly clock: Clock;
   readonly report: StoreReport;
 }
 
@@ -34,11 +29,9 @@ const HANDOVER_MS = 200;
 /** After this many exchanges that lost to a write of another replica, the next poll tries again. */
 const MAX_ROUNDS = 8;
 
-export const createRedisFleet = (options: RedisFleetOptions) => {
-  const { store, keeper, report } = options;
-  const lease = createSharedLease(options);
+export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOptions) => {
   const exchange = createListExchange({ store, lease, keeper, report });
-  const inTurn = createQueue();
+  const exclusively = createQueue();
   /** The next synchronization, until it begins. */
   let next: Promise<void> | undefined;
   const stopping = new AbortController();
@@ -48,7 +41,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     for (let round = 1; ; round += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one look after the other
       const { again, problem } = await exchange();
-      if (problem !== undefined) report.problem(problem);
+      if (problem !== undefined) report.ifNew(problem);
       if (!again || round === MAX_ROUNDS) return problem;
     }
   };
@@ -64,7 +57,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
 
   /** Those who call this before the next synchronization begins share it. */
   const synchronize = (): Promise<void> =>
-    (next ??= inTurn(async () => {
+    (next ??= exclusively(async () => {
       next = undefined;
       if (!stopping.signal.aborted) await exchangeNow();
     }));
@@ -82,7 +75,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     lease: store.lease,
     // Without Redis every replica loads by itself.
     claim: async () => (await lease.claim()) !== 'overtaken',
-    commit: createListCommit({ store, lease, keeper, inTurn, synchronize }),
+    commit: createListCommit({ store, lease, keeper, exclusively, synchronize }),
     shareFailure: async (failure, dueInMs) => {
       // A second time over what another replica has written meanwhile.
       for (let round = 0; round < 2; round += 1) {
@@ -110,7 +103,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     stop: async (): Promise<void> => {
       if (store.lease()?.isOwn) await synchronize();
       stopping.abort();
-      await inTurn(() => Promise.resolve());
+      await exclusively(() => Promise.resolve());
       await lease.release();
       await store.close();
     },

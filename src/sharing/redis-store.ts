@@ -3,8 +3,8 @@ import type { CachedList, StoredList } from '../banks/cached-list.ts';
 import type { StoreVersion } from '../banks/order.ts';
 import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
-import { StoreError, type StoreReport } from './list-store.ts';
-import { TOKEN_BYTES, type RedisClient, type RedisEntry } from './redis-client.ts';
+import { StoreError, type StoreReport } from './store-report.ts';
+import { COMPARED_BYTES, type RedisClient, type RedisEntry } from './redis-client.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
 import { readHead, writeHead } from './saved-version.ts';
 import {
@@ -54,19 +54,19 @@ export interface StoreContent {
   /** What the head says; undefined if it is invalid. */
   readonly version: StoreVersion | undefined;
   /** What is compared before a lease is written. */
-  readonly leaseToken: Buffer | undefined;
+  readonly leaseBytes: Buffer | undefined;
   /** Undefined if nobody has it. */
   readonly lease: StoredLease | undefined;
   readonly moment: StoreMoment;
 }
 
 /** What became of a lease; `overtaken`: another replica has written one. */
-export type LeaseWrite = 'written' | 'overtaken' | 'no redis';
+export type LeaseResult = 'written' | 'overtaken' | 'no redis';
 
 export type RedisStore = ReturnType<typeof createRedisStore>;
 
-/** The previous version of this service has its list under another key. */
-const previousVersionsKey = (provenance: string): string => `banks-bff:1:${provenance}:list`;
+/** The previous release has its list under another key. */
+const oldFormatKey = (provenance: string): string => `banks-bff:1:${provenance}:list`;
 
 export const createRedisStore = (options: RedisStoreOptions) => {
   const { envelope, signing, lifeMs, longestLeaseMs, clock, ...connecting } = options;
@@ -80,7 +80,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
    */
   let content: StoreContent | undefined;
   /** The series that Redis had when this replica connected to it. */
-  let seriesBefore: string | undefined;
+  let seriesAtConnect: string | undefined;
   let onNews = (): void => {};
   /** The message about the last write. */
   let announced: Promise<unknown> = Promise.resolve();
@@ -88,7 +88,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   const connection = createRedisConnection({
     ...connecting,
     handshake: async (redis) =>
-      void (seriesBefore = await handshake(redis, await names(), ownId, () => onNews())),
+      void (seriesAtConnect = await handshake(redis, await names(), ownId, () => onNews())),
   });
 
   /** The first `maxBytes` of each value, and the moment at which they were read. */
@@ -128,15 +128,15 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     /** Redis cannot be used before the next look. */
     failed: (error: unknown): void => {
       content = undefined;
-      options.report.error(error);
+      options.report.unlessReported(error);
     },
     /** Of the list in Redis at the last look. */
     version: (): StoreVersion | undefined => content?.version,
     /**
-     * Whether nothing can be lost of the series that Redis had at the last look, because it began
-     * during this connection: a server gets older data before it takes connections only.
+     * Whether the series in Redis began after this replica connected. A server loads older data only
+     * before it accepts connections: a series that was there then may have lost lists.
      */
-    isSeriesWhole: (): boolean => content?.version?.series !== seriesBefore,
+    isSeriesWhole: (): boolean => content?.version?.series !== seriesAtConnect,
     /** The lease at the last look; undefined while nobody has it, and once a look has failed. */
     lease: (): StoredLease | undefined => content?.lease,
     /**
@@ -147,11 +147,11 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     /** @throws {StoreError | SecretFileError} */
     look: async (): Promise<StoreContent> => {
       const keys = await names();
-      const { values, moment } = await read([keys.head, keys.lease], TOKEN_BYTES);
+      const { values, moment } = await read([keys.head, keys.lease], COMPARED_BYTES);
       connection.endBackOff();
-      const [head, leaseToken] = values;
-      const lease = await savedLease.read(leaseToken, moment);
-      return (content = { head, version: readHead(head), leaseToken, lease, moment });
+      const [head, leaseBytes] = values;
+      const lease = await savedLease.read(leaseBytes, moment);
+      return (content = { head, version: readHead(head), leaseBytes, lease, moment });
     },
     /**
      * The list to which the head belongs; undefined if there is none.
@@ -164,8 +164,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       return openList(values, (bytes) => envelope.open(bytes, moment));
     },
     /** Undefined if there is none. @throws the same */
-    readPreviousVersionsList: async (): Promise<StoredList | undefined> => {
-      const key = previousVersionsKey(envelope.provenance);
+    readOldFormatList: async (): Promise<StoredList | undefined> => {
+      const key = oldFormatKey(envelope.provenance);
       const { values, moment } = await read([key], envelope.maxBytes + 1);
       return values[0] && envelope.open(values[0], moment);
     },
@@ -189,19 +189,19 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       return true;
     },
     /** Writes a lease over the one of the last look. Never rejects. */
-    writeLease: async (next: LeaseToWrite): Promise<LeaseWrite> => {
+    writeLease: async (next: LeaseToWrite): Promise<LeaseResult> => {
       if (!content) return 'no redis';
       try {
         const seen = content;
         const moment = movedTo(clock.monotonicMs(), seen.moment);
         const { lease: key } = await names();
         const value = await savedLease.write(next, moment);
-        if (!(await write(seen.leaseToken, [{ key, value }], longestLeaseMs))) return 'overtaken';
+        if (!(await write(seen.leaseBytes, [{ key, value }], longestLeaseMs))) return 'overtaken';
         const lease = await savedLease.read(value, moment);
-        if (content) content = { ...content, leaseToken: value, lease };
+        if (content) content = { ...content, leaseBytes: value, lease };
         return 'written';
       } catch (error) {
-        options.report.error(error);
+        options.report.unlessReported(error);
         return 'no redis';
       }
     },
@@ -218,7 +218,7 @@ const openList = async (
 ): Promise<StoredList | undefined> => {
   if (!headBytes || !bytes) return undefined;
   const list = await open(bytes);
-  const version = readHead(headBytes.subarray(0, TOKEN_BYTES));
+  const version = readHead(headBytes.subarray(0, COMPARED_BYTES));
   if (version?.listId !== list.id || version.number !== list.storeVersion.number)
     throw new StoreError('contains a list that does not belong to its version; ignored');
   return list;
@@ -259,7 +259,7 @@ const handshake = async (
   ownId: string,
   onNews: () => void,
 ): Promise<string | undefined> => {
-  const { values } = await redis.read([probe, head], TOKEN_BYTES);
+  const { values } = await redis.read([probe, head], COMPARED_BYTES);
   const entry = { key: probe, value: Buffer.from(ownId) };
   if (!(await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS)))
     throw new StoreError('changes a value that only this replica writes');

@@ -3,8 +3,15 @@ import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
 import { monotonic, storeTime, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
-import { StoreError } from './list-store.ts';
-import { isId, isWholeUpTo, MAX_DURATION_MS, toSavedTime, type Moment } from './saved-values.ts';
+import { StoreError } from './store-report.ts';
+import {
+  isId,
+  isWholeUpTo,
+  MAX_DURATION_MS,
+  MAX_TIME_MS,
+  toSavedTime,
+  type Moment,
+} from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
 // The lease as it is in Redis: a line of JSON, signed where there is a key. Its times are those of
@@ -140,7 +147,7 @@ const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs 
   const isLease =
     isId(id) &&
     isId(owner) &&
-    isWholeUpTo(MAX_DURATION_MS, heldUntilMs) &&
+    isWholeUpTo(MAX_TIME_MS, heldUntilMs) &&
     typeof isLoading === 'boolean';
   if (!isLease) return undefined;
   return {
@@ -161,8 +168,8 @@ const toFailure = (value: unknown): SavedFailure | undefined => {
     isWholeUpTo(1e9, attempts) &&
     isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
     isId(listId) &&
-    isWholeUpTo(MAX_DURATION_MS, askedUntilMs) &&
-    isWholeUpTo(MAX_DURATION_MS, askedAtMs);
+    isWholeUpTo(MAX_TIME_MS, askedUntilMs) &&
+    isWholeUpTo(MAX_TIME_MS, askedAtMs);
   return isFailure
     ? { id, kind, attempts, failingForMs, listId, askedUntilMs, askedAtMs }
     : undefined;

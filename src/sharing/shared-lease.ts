@@ -2,7 +2,7 @@ import type { ListKeeper } from '../banks/list-keeper.ts';
 import type { NewFailure, SharedFailure } from '../banks/loading/fleet.ts';
 import type { RetryAfter } from '../banks/loading/retry-after.ts';
 import { monotonic, type Clock, type MonotonicMs } from '../clock.ts';
-import type { LeaseWrite, RedisStore } from './redis-store.ts';
+import type { LeaseResult, RedisStore } from './redis-store.ts';
 import { ENDED, type LeaseToWrite } from './saved-lease.ts';
 
 // The lease in Redis: the right to make the next load. Its owner has it while it loads, and nobody
@@ -54,7 +54,7 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
   return {
     release,
     /** Takes the lease for a load. */
-    claim: (): Promise<LeaseWrite> => {
+    claim: (): Promise<LeaseResult> => {
       const failure = store.lease()?.failure;
       return store.writeLease({
         heldUntilMs: after(loadTimeoutMs + WRITE_MS),
@@ -78,7 +78,7 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
      * Writes the failure of a load into the lease, which is then held for `waitMs`, until the next
      * attempt is due. If another replica is loading, its lease keeps its owner and its end.
      */
-    writeFailure: async (newFailure: NewFailure, waitMs: number): Promise<LeaseWrite> => {
+    writeFailure: async (newFailure: NewFailure, waitMs: number): Promise<LeaseResult> => {
       const lease = store.lease();
       const earlier = lease?.failure;
       const failure: SharedFailure = {

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { StoreError } from './list-store.ts';
+import { StoreError } from './store-report.ts';
 
 // What is saved outside the process is signed where CACHE_SIGNING_KEY is set: HMAC-SHA-256 (RFC
 // 2104) over every byte and its purpose, so that a lease cannot pass for a list. What is not

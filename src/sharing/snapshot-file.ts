@@ -4,7 +4,7 @@ import { inspectSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readRegularFile } from '../regular-file.ts';
 import type { Envelope } from './envelope.ts';
-import { describeStoreFailure, StoreError, type StoreReport } from './list-store.ts';
+import { describeStoreFailure, StoreError, type StoreReport } from './store-report.ts';
 import { removeAbandoned, replaceFile } from './replace-file.ts';
 import type { Moment } from './saved-values.ts';
 
@@ -105,7 +105,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
         report.success();
         if (next === list && !list.isUnconfirmed) saveOnceCorrected(list, moment);
       } catch (error) {
-        report.failure(describeStoreFailure(error));
+        report.everyTime(describeStoreFailure(error));
         if (next === list) schedule(RETRY_MS, () => save(list));
       }
       if (next === list) next = undefined;
@@ -138,12 +138,12 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
         }
         report.empty();
       } catch (error) {
-        report.failure(describeStoreFailure(error));
+        report.everyTime(describeStoreFailure(error));
       }
       return undefined;
     },
     /** What was read has been refused. */
-    reportRefused: (error: unknown): void => report.failure(describeStoreFailure(error)),
+    reportRefused: (error: unknown): void => report.everyTime(describeStoreFailure(error)),
     save,
     /** Resolves once nothing is being written any more. */
     stop: async (): Promise<void> => {

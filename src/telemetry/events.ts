@@ -3,7 +3,7 @@ import type { ListEvent } from '../banks/list-event.ts';
 import type { TokenEvent } from '../provider/token-endpoint.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
 import type { SecretFileEvent } from '../secrets/file-states.ts';
-import type { StoreEvent, StoreName } from '../sharing/list-store.ts';
+import type { StoreEvent, StoreName } from '../sharing/store-report.ts';
 
 // Everything in the service that operators may want to know. Each event is emitted once, where it
 // happens. The log, the metrics and the history receive all of them.

@@ -7,7 +7,7 @@ import { countFilled } from '../banks/reading/profile.ts';
 import { notAfter, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SecretFileState } from '../secrets/file-states.ts';
-import type { StoreName } from '../sharing/list-store.ts';
+import type { StoreName } from '../sharing/store-report.ts';
 import {
   CONNECTION_CLOSED_REASONS,
   MANAGEMENT_REFUSALS,

@@ -3,7 +3,7 @@ import {
   chooseList,
   NO_VERSION,
   nextVersion,
-  versionFollowing,
+  withFormer,
   type StoreVersion,
   type OrderedList,
 } from '../../src/banks/order.ts';
@@ -32,27 +32,27 @@ const choose = (ours: OrderedList, theirs: OrderedList) => chooseList(ours, thei
 const decision = (id: string, madeAtMs: number) => ({ id, madeAtMs: monotonic(madeAtMs) });
 
 test('a series knows how far each one before it got, the last one first', () => {
-  const second = versionFollowing(versionAt('b', 3), versionAt('a', 7));
-  const third = versionFollowing(versionAt('c', 4), second);
+  const second = withFormer(versionAt('b', 3), versionAt('a', 7));
+  const third = withFormer(versionAt('c', 4), second);
   expect(third.former).toEqual([
     { series: 'b', number: 3 },
     { series: 'a', number: 7 },
   ]);
-  expect(versionFollowing(versionAt('a', 1), NO_VERSION).former).toEqual([]);
+  expect(withFormer(versionAt('a', 1), NO_VERSION).former).toEqual([]);
 });
 
 test('a list that goes on in its series keeps what came before, and each series once', () => {
   const before = versionAt('b', 3, [{ series: 'a', number: 7 }]);
-  expect(versionFollowing(versionAt('b', 4), before).former).toEqual([{ series: 'a', number: 7 }]);
+  expect(withFormer(versionAt('b', 4), before).former).toEqual([{ series: 'a', number: 7 }]);
   const known = versionAt('b', 4, [{ series: 'a', number: 8 }]);
-  expect(versionFollowing(known, before).former).toEqual([{ series: 'a', number: 8 }]);
+  expect(withFormer(known, before).former).toEqual([{ series: 'a', number: 8 }]);
 });
 
 test('two replicas that begin a series each: the one that is written over knows both', () => {
   const lost = versionAt('a', 7);
-  const one = versionFollowing(versionAt('b', 8), lost);
-  const two = versionFollowing(versionAt('c', 8), lost);
-  const next = versionFollowing({ ...versionAt('b', 9), former: one.former }, two);
+  const one = withFormer(versionAt('b', 8), lost);
+  const two = withFormer(versionAt('c', 8), lost);
+  const next = withFormer({ ...versionAt('b', 9), former: one.former }, two);
   expect(next.former.map(({ series }) => series)).toEqual(['a', 'c']);
   // Neither knows of the other: the younger list stays.
   expect(choose(listAt(one, 10), listAt(two, 20))).toBe('theirs');
@@ -67,7 +67,7 @@ test('two replicas that begin a series each: the one that is written over knows 
 test('the last 32 series are known, those before them are forgotten', () => {
   let version = versionAt('0', 1);
   for (let series = 1; series <= 33; series += 1)
-    version = versionFollowing(versionAt(String(series), series + 1), version);
+    version = withFormer(versionAt(String(series), series + 1), version);
   const known = version.former.map(({ series }) => series);
   expect([known.length, known[0], known.at(-1)]).toEqual([32, '32', '1']);
 });
@@ -78,7 +78,7 @@ test('a series got as far as the one knows who has seen more of it', () => {
     [4, 5],
     [7, 7],
   ] as const)
-    expect(versionFollowing(next, versionAt('a', number)).former).toEqual([
+    expect(withFormer(next, versionAt('a', number)).former).toEqual([
       { series: 'a', number: reached },
     ]);
 });

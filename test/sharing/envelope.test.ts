@@ -5,7 +5,7 @@ import { MAX_EARLIER_LISTS } from '../../src/banks/guard/memory.ts';
 import { represent } from '../../src/banks/representation.ts';
 import { monotonic, wall } from '../../src/clock.ts';
 import { createEnvelope, provenanceId } from '../../src/sharing/envelope.ts';
-import { StoreError } from '../../src/sharing/list-store.ts';
+import { StoreError } from '../../src/sharing/store-report.ts';
 import { createSigning } from '../../src/sharing/signing.ts';
 import { readBanks } from '../helpers/read-banks.ts';
 
@@ -199,7 +199,7 @@ describe('a saved list', () => {
     ['nothing about whether its age is known', { isAgeUnknown: undefined }],
   ])('with %s is refused', async (_what, change) => {
     expect(await refusalOf(await past(change))).toBe(
-      'contains a list with a damaged past; ignored',
+      'contains a list with a damaged metadata; ignored',
     );
   });
   test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Clock } from '../../src/clock.ts';
-import { createStoreReport } from '../../src/sharing/list-store.ts';
+import { createStoreReport } from '../../src/sharing/store-report.ts';
 import { CONNECT_MS, createRedisConnection } from '../../src/sharing/redis-connection.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { findFreePort } from '../helpers/free-port.ts';

@@ -23,7 +23,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import { wall } from '../../src/clock.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
-import { createStoreReport } from '../../src/sharing/list-store.ts';
+import { createStoreReport } from '../../src/sharing/store-report.ts';
 import { createSnapshotFile } from '../../src/sharing/snapshot-file.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { openRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';

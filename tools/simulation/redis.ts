@@ -1,5 +1,5 @@
 import { storeTime } from '../../src/clock.ts';
-import { TOKEN_BYTES, type CreateRedisClient } from '../../src/sharing/redis-client.ts';
+import { COMPARED_BYTES, type CreateRedisClient } from '../../src/sharing/redis-client.ts';
 import { mutate } from '../../test/helpers/random.ts';
 import { serialIn } from './bank-lists.ts';
 import type { History, Process } from './history.ts';
@@ -213,8 +213,8 @@ export const createRedisWorld = (world: World, history: History) => {
         compareAndSet: (expected, entries, lifeMs) =>
           send(connection, 'compareAndSet', true, () => {
             // Compared by their beginning.
-            const found = get(entries[0]?.key ?? '')?.subarray(0, TOKEN_BYTES) ?? NONE;
-            if (!found.equals(expected?.subarray(0, TOKEN_BYTES) ?? NONE)) return false;
+            const found = get(entries[0]?.key ?? '')?.subarray(0, COMPARED_BYTES) ?? NONE;
+            if (!found.equals(expected?.subarray(0, COMPARED_BYTES) ?? NONE)) return false;
             const values = new Map(now());
             for (const { key, value } of entries) {
               values.set(key, { bytes: value, expiresAtMs: timeMs() + lifeMs });

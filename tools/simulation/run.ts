@@ -141,8 +141,10 @@ export const run = async (
       );
       perform.list({ type: 'list', change: 'half of it gone', isEachTime: false }, machine);
       const other = machines[(index + 1) % machines.length] ?? machine;
-      const inTurn = isAcceptedThereFirst ? [machine, other] : [other, machine];
-      inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE));
+      const exclusively = isAcceptedThereFirst ? [machine, other] : [other, machine];
+      exclusively.forEach((each, turn) =>
+        operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE),
+      );
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
     },
     'limit meanwhile': ({ retryAfterS, isRestarted, isAskedAgain }, machine) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { monotonic, storeTime, systemClock } from '../../src/clock.ts';
 import { createEnvelope } from '../../src/sharing/envelope.ts';
-import { createStoreReport } from '../../src/sharing/list-store.ts';
+import { createStoreReport } from '../../src/sharing/store-report.ts';
 import { deniedTo, replyCodeOf } from '../../src/sharing/redis-connection.ts';
 import { createRedisStore } from '../../src/sharing/redis-store.ts';
 import type { RedisClient } from '../../src/sharing/redis-client.ts';

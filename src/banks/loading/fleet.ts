@@ -45,6 +45,11 @@ export interface Lease {
   readonly id: string;
   /** Whether this replica has it. */
   readonly isOwn: boolean;
+  /**
+   * Where its owner is loading: for how long the others wait for it. After a failure: when the next
+   * attempt is due. Nothing but their own plan keeps the others from claiming it earlier, so each
+   * of them adopts the failure.
+   */
   readonly heldUntilMs: MonotonicMs;
   /** Whether its owner is loading; otherwise it waits after a failure. */
   readonly isLoading: boolean;

@@ -53,7 +53,7 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
   };
 
   /** How long to wait for a load, from the moment when its lease is first seen. */
-  const longestTurnMs = ({ failure }: Lease): number => {
+  const longestWaitForMs = ({ failure }: Lease): number => {
     const servableForMs = cache.servableForMs();
     if (failure && (servableForMs > 0 || !dependsOnCachedList(failure)))
       return longestWaitMs(servableForMs);
@@ -115,10 +115,10 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
      * Milliseconds for which to wait for another replica, which is loading now. After a failure no
      * replica is waited for: the failure has been adopted, with a time for the next load.
      */
-    turnLeftMs: (): number => {
+    waitForOthersMs: (): number => {
       const lease = fleet.lease();
       if (!lease?.isLoading || lease.id !== seen?.id) return 0;
-      const untilMs = Math.min(lease.heldUntilMs, seen.atMs + longestTurnMs(lease));
+      const untilMs = Math.min(lease.heldUntilMs, seen.atMs + longestWaitForMs(lease));
       return Math.max(0, untilMs - clock.monotonicMs());
     },
     /**

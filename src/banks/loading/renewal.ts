@@ -69,13 +69,13 @@ export const createRenewal = (options: RenewalOptions) => {
   const waitOrRenew = async (): Promise<void> => {
     nextLoad.plan();
     const dueInMs = nextLoad.dueInMs();
-    const othersTurnMs = others.turnLeftMs();
-    if (dueInMs > 0 || othersTurnMs > 0) lostClaims = 0;
+    const othersWaitMs = others.waitForOthersMs();
+    if (dueInMs > 0 || othersWaitMs > 0) lostClaims = 0;
     if (dueInMs > 0) {
       phase = 'waiting';
       changes.emit('change');
       await pause(dueInMs);
-    } else if (othersTurnMs > 0) await pause(othersTurnMs);
+    } else if (othersWaitMs > 0) await pause(othersWaitMs);
     else if (await mayLoad()) await load(undefined);
   };
 

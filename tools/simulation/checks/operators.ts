@@ -313,7 +313,7 @@ export const anAcceptanceIsLogged: Check = function* (timeline) {
       const isAccepted = [reasons]
         .flat()
         .every((each) => asked?.accepts.some((one) => one === each));
-      // A snapshot whose end is gone is read like one of the previous version, which has no id.
+      // A snapshot whose end is gone is read like one of the previous release, which has no id.
       const isCut = requestId === '' && timeline.troubles.some(({ what }) => what === 'cut short');
       if (msg === ACCEPTED && !isAccepted && !isCut)
         yield [atMs, process, `logs that ${String(requestId)} has accepted ${String(reasons)}`];

@@ -23,21 +23,21 @@ export type StoreReport = ReturnType<typeof createStoreReport>;
 export const createStoreReport = (store: StoreName, onEvent: (event: StoreEvent) => void) => {
   /** The last failure or problem, if no success has followed. */
   let reported: string | undefined;
-  /** An operation failed: each one is an event. */
-  const failure = (reason: string): void => {
+  /** Each call is an event. */
+  const everyTime = (reason: string): void => {
     reported = reason;
     onEvent({ type: 'store-failed', store, reason });
   };
-  /** Something is wrong with the store: one event, however often it is met. */
-  const problem = (reason: string): void => {
-    if (reason !== reported) failure(reason);
+  /** One event, however often the same reason is met in a row. */
+  const ifNew = (reason: string): void => {
+    if (reason !== reported) everyTime(reason);
   };
   return {
-    failure,
-    problem,
-    /** The store could not be used. A StoreError has been reported by the connection already. */
-    error: (error: unknown): void => {
-      if (!(error instanceof StoreError)) problem(describeStoreFailure(error));
+    everyTime,
+    ifNew,
+    /** A StoreError has been reported by the connection already. */
+    unlessReported: (error: unknown): void => {
+      if (!(error instanceof StoreError)) ifNew(describeStoreFailure(error));
     },
     success: (): void => {
       if (reported !== undefined) onEvent({ type: 'store-recovered', store });

@@ -2,7 +2,7 @@ import {
   MAX_DECISIONS,
   type Decision,
   type CachedList,
-  type ListPast,
+  type ListMetadata,
   type StoredList,
 } from '../banks/cached-list.ts';
 import { OVERRIDABLE } from '../banks/guard/guard.ts';
@@ -23,25 +23,22 @@ import {
   type Moment,
 } from './saved-values.ts';
 import { toStoreVersion } from './saved-version.ts';
-import { StoreError } from './list-store.ts';
+import { StoreError } from './store-report.ts';
 
-// What is known of the past of a saved list: the third line of its envelope. Its times are
-// durations, from the moment when it was saved.
+// The metadata of a saved list: the third line of its envelope. Its times are durations, from the
+// moment when it was saved.
 
-/**
- * What is known of a list's past: about 6 kB, and more where all fields of the provider are
- * published.
- */
-export const MAX_PAST_BYTES = 64 * 1024;
+/** It has about 6 kB, and more where all fields of the provider are published. */
+export const MAX_METADATA_BYTES = 64 * 1024;
 
 /** The third line. */
-export const writePast = (
+export const writeMetadata = (
   saved: CachedList,
   version: StoreVersion,
   { storeMs, nowMs }: Moment,
 ): string => {
   const age = (atMs: MonotonicMs): number => Math.round(nowMs - atMs);
-  const past = {
+  const metadata = {
     id: saved.id,
     version,
     savedAtMs: toSavedTime(storeMs),
@@ -66,20 +63,23 @@ export const writePast = (
       ),
     })),
   };
-  const line = JSON.stringify(past);
-  if (line.length <= MAX_PAST_BYTES / 4) return line;
+  const line = JSON.stringify(metadata);
+  if (line.length <= MAX_METADATA_BYTES / 4) return line;
   // Without BANK_FIELDS the provider may send hundreds of fields: how well they were filled is then
   // remembered by the process only.
-  return JSON.stringify({ ...past, memory: past.memory.map((list) => ({ ...list, filled: {} })) });
+  return JSON.stringify({
+    ...metadata,
+    memory: metadata.memory.map((list) => ({ ...list, filled: {} })),
+  });
 };
 
 const MILLION = 1_000_000;
 const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
 
-type Past = Omit<ListPast, 'changedAtMs'> & Pick<StoredList, 'hasNextPage'>;
+type Metadata = Omit<ListMetadata, 'changedAtMs'> & Pick<StoredList, 'hasNextPage'>;
 
-/** What is in the first two lines: all that the previous version of this service wrote. */
-export interface ShortPast {
+/** What is in the first two lines: all that the previous release wrote. */
+export interface ShortMetadata {
   readonly id: string;
   readonly receivedAtMs: number;
   readonly acceptedAtMs: number | undefined;
@@ -97,15 +97,15 @@ const MAX_AHEAD_MS = 1_000;
  *   reads: one of the two is wrong, and it is renewed at once
  * @throws {StoreError} if it is damaged
  */
-export const readPast = (
+export const readMetadata = (
   line: Buffer,
-  short: ShortPast,
+  short: ShortMetadata,
   { storeMs, nowMs }: Moment,
   ttlMs: number,
-): Past => {
-  const saved = line.length <= MAX_PAST_BYTES ? parseJson(line.toString()) : undefined;
+): Metadata => {
+  const saved = line.length <= MAX_METADATA_BYTES ? parseJson(line.toString()) : undefined;
   const { savedAtMs, ageMs, isAgeUnknown, decisions, memory, ...known } = isJsonObject(saved)
-    ? toPast(saved)
+    ? toMetadata(saved)
     : fromShort(short);
   const elapsedMs = storeMs - savedAtMs;
   const sinceMs = Math.max(0, elapsedMs);
@@ -130,8 +130,8 @@ export const readPast = (
   };
 };
 
-/** A list of the previous version counts as saved when it was received. */
-const fromShort = ({ id, receivedAtMs, acceptedAtMs }: ShortPast) => ({
+/** A list of the previous release counts as saved when it was received. */
+const fromShort = ({ id, receivedAtMs, acceptedAtMs }: ShortMetadata) => ({
   id,
   storeVersion: NO_VERSION,
   savedAtMs: receivedAtMs,
@@ -153,17 +153,17 @@ const fromShort = ({ id, receivedAtMs, acceptedAtMs }: ShortPast) => ({
 });
 
 /** @throws {StoreError} */
-const toPast = (past: JsonObject) => {
-  const { id, savedAtMs, ageMs, isAgeUnknown, hasNextPage } = past;
-  const version = toStoreVersion(past['version']);
-  const isPast =
+const toMetadata = (metadata: JsonObject) => {
+  const { id, savedAtMs, ageMs, isAgeUnknown, hasNextPage } = metadata;
+  const version = toStoreVersion(metadata['version']);
+  const isMetadata =
     isId(id) &&
     version !== undefined &&
     isWholeUpTo(MAX_TIME_MS, savedAtMs) &&
     isDuration(ageMs) &&
     typeof isAgeUnknown === 'boolean' &&
     typeof hasNextPage === 'boolean';
-  if (!isPast) throw new StoreError('contains a list with a damaged past; ignored');
+  if (!isMetadata) throw new StoreError('contains a list with a damaged metadata; ignored');
   return {
     id,
     storeVersion: version,
@@ -172,10 +172,10 @@ const toPast = (past: JsonObject) => {
     isAgeUnknown,
     hasNextPage,
     // What is wrong among these is left out.
-    decisions: toList(past['decisions'], MAX_DECISIONS)
+    decisions: toList(metadata['decisions'], MAX_DECISIONS)
       .map(toDecision)
       .filter((decision) => decision !== undefined),
-    memory: toList(past['memory'], MAX_EARLIER_LISTS)
+    memory: toList(metadata['memory'], MAX_EARLIER_LISTS)
       .map(toEarlierList)
       .filter((list) => list !== undefined),
   };
