@@ -45,7 +45,7 @@ export interface CoreOptions {
   readonly connect?: ProviderOptions['connect'];
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
   readonly files?: Files | undefined;
-  readonly compressors?: Compressors;
+  readonly compressors?: Compressors | undefined;
 }
 
 export type Core = ReturnType<typeof createCore>;

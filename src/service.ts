@@ -21,6 +21,7 @@ export interface ServiceOptions {
   readonly lookup?: CoreOptions['lookup'];
   readonly loadRedisClient?: CoreOptions['loadRedisClient'];
   readonly files?: CoreOptions['files'];
+  readonly compressors?: CoreOptions['compressors'];
   readonly logDestination: TelemetryOptions['logDestination'];
   /** Is given every secret; the caller uses it for what it writes besides the log. */
   readonly redaction?: Redaction;
