@@ -2,13 +2,16 @@
 // load, and what clients get without a list to serve. The error, the metrics, the answers, the
 // status page and the doctor use it, and a test compares the documents with it.
 
-export interface FailureKind {
-  /** What is wrong, for an operator who does not know the service. */
-  readonly summary: string;
-  readonly actions: readonly Action[];
+export interface FailureKind extends FailureTexts {
   /** The problem that clients get while there is no list to serve. */
   readonly problem:
     'provider_unavailable' | 'provider_timeout' | 'provider_invalid_answer' | 'internal_error';
+}
+
+export interface FailureTexts {
+  /** What is wrong, for an operator who does not know the service. */
+  readonly summary: string;
+  readonly actions: readonly Action[];
   /** The step of the load that fails; undefined where only what the doctor sees can tell. */
   readonly step?: LoadStep;
 }
@@ -232,3 +235,11 @@ export const FAILURE_KINDS = table({
     actions: ['Report it with the log from the time of the first failure.', RETRIES],
   },
 });
+
+/** In place of the texts of a kind, where a file of this service keeps the request from being made. */
+export const UNUSABLE_FILE_TEXTS: FailureTexts = {
+  summary: 'No request was made, because a file that it needs cannot be used.',
+  actions: ['Correct the file of the variable that is named.', RETRIES],
+  // The other files are those of the token, which is a step of its own.
+  step: 'TLS',
+};

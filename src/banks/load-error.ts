@@ -1,4 +1,4 @@
-import { FAILURE_KINDS } from '../failure-kinds.ts';
+import { FAILURE_KINDS, UNUSABLE_FILE_TEXTS, type FailureTexts } from '../failure-kinds.ts';
 
 // Why a list could not be loaded: one of the kinds of failure-kinds.ts, and what is known of this
 // case.
@@ -8,6 +8,9 @@ export type LoadErrorKind = keyof typeof FAILURE_KINDS;
 const isKind = (name: string): name is LoadErrorKind => Object.hasOwn(FAILURE_KINDS, name);
 
 export const LOAD_ERROR_KINDS: readonly LoadErrorKind[] = Object.keys(FAILURE_KINDS).filter(isKind);
+
+/** The `reasonCode` where a file that the request needs cannot be used: nobody was asked. */
+export const UNUSABLE_FILE = 'UNUSABLE_FILE';
 
 /**
  * A load failed. `message` is for operators' logs: words of this service only, never the provider's
@@ -26,8 +29,6 @@ export class LoadError extends Error {
    * ECONNREFUSED, of RFC 6749, such as invalid_client, or one of src/provider/.
    */
   readonly reasonCode?: string | undefined;
-  /** It says nothing of the provider: its cause is a file of this replica, or this program. */
-  readonly isLocal: boolean = false;
   /** The published fields that are what was wrong. */
   readonly fields: readonly string[] = [];
 
@@ -37,11 +38,15 @@ export class LoadError extends Error {
     Object.assign(this, details);
   }
 
+  /** It says nothing of the provider: its cause is a file of this replica, or this program. */
+  get isLocal(): boolean {
+    return this.kind === 'internal' || this.reasonCode === UNUSABLE_FILE;
+  }
+
   static from(error: unknown): LoadError {
     if (error instanceof LoadError) return error;
     return new LoadError('internal', 'unexpected error while loading', {
       cause: error,
-      isLocal: true,
     });
   }
 }
@@ -52,5 +57,9 @@ export class LoadError extends Error {
  */
 export const STOPPING = new LoadError('unreachable', 'the service is stopping');
 
+/** What is wrong and what to do, for operators. */
+export const explainFailure = ({ kind, reasonCode }: LoadError): FailureTexts =>
+  reasonCode === UNUSABLE_FILE ? UNUSABLE_FILE_TEXTS : FAILURE_KINDS[kind];
+
 type LoadErrorDetails = ErrorOptions &
-  Partial<Pick<LoadError, 'retryAfterMs' | 'upstreamStatus' | 'reasonCode' | 'isLocal' | 'fields'>>;
+  Partial<Pick<LoadError, 'retryAfterMs' | 'upstreamStatus' | 'reasonCode' | 'fields'>>;

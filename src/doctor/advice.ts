@@ -1,8 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { isPlainName } from '../banks/field-names.ts';
-import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
+import {
+  LoadError,
+  explainFailure,
+  UNUSABLE_FILE,
+  type LoadErrorKind,
+} from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
-import { LOAD_STEPS, FAILURE_KINDS, RETRIES } from '../failure-kinds.ts';
+import { LOAD_STEPS, RETRIES } from '../failure-kinds.ts';
 import { labelProblem } from '../provider/contract.ts';
 import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import { banksUrl } from '../provider/provider.ts';
@@ -57,7 +62,7 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
   const row = symptom && rowOf(symptom);
   const advice = row
     ? { name: row.name, ...toAdvice(row, wordsFor(endpoint, evidence)) }
-    : adviceOnKind(error.kind);
+    : generalAdvice(error);
   return {
     ...advice,
     ...(isAboutToken && { name: 'token' }),
@@ -74,9 +79,9 @@ const rowOf = (symptom: string) =>
 /** Whether a code is one of those in the table. */
 const isSymptom = (code: string): code is LoadSymptom => rowOf(code) !== undefined;
 
-/** The general advice on this kind, without what concerns a running service. */
-const adviceOnKind = (kind: LoadErrorKind) => {
-  const { step: name = 'list', summary, actions } = FAILURE_KINDS[kind];
+/** The advice on this kind of failure, without what concerns a running service. */
+const generalAdvice = (error: LoadError) => {
+  const { step: name = 'list', summary, actions } = explainFailure(error);
   const next = actions
     .filter((action) => typeof action === 'string')
     .filter((text) => text !== RETRIES);
@@ -120,7 +125,10 @@ const symptomOf = (
   error: LoadError,
   evidence: Evidence,
   endpoint: Endpoint,
-): LoadSymptom | undefined => SYMPTOMS[error.kind]?.(evidence, endpoint, error.reasonCode ?? '');
+): LoadSymptom | undefined =>
+  error.reasonCode === UNUSABLE_FILE
+    ? undefined
+    : FIND_SYMPTOM[error.kind]?.(evidence, endpoint, error.reasonCode ?? '');
 
 type FindSymptom = (
   evidence: Evidence,
@@ -128,7 +136,8 @@ type FindSymptom = (
   reasonCode: string,
 ) => LoadSymptom | undefined;
 
-const SYMPTOMS: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
+/** Looks at what was seen. A LoadSymptom is shown only where one of these returns it. */
+const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   timeout: ({ config }, { contact }) => {
     if (contact?.connection) return contact.head ? 'not complete in time' : 'no response in time';
     const isShort = config.provider.timeoutMs < SHORT_TIMEOUT_MS;
@@ -140,13 +149,8 @@ const SYMPTOMS: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
     const seen = [alert, contact?.connection ? 'closed' : reasonCode];
     return seen.find(isSymptom) ?? (url.protocol === 'https:' ? 'no handshake' : 'no connection');
   },
-  no_token: ({ config, observation, trials }, _endpoint, reasonCode) => {
-    // Of a file the message says all.
-    if (config.provider.token.kind !== 'client-credentials') return undefined;
-    return trials.working
-      ? symptomOfTrial(trials.working)
-      : symptomOfRefusal(observation, reasonCode);
-  },
+  no_token: ({ observation, trials }, _endpoint, reasonCode) =>
+    trials.working ? symptomOfTrial(trials.working) : symptomOfRefusal(observation, reasonCode),
   unauthorized: ({ config }) =>
     config.provider.token.kind === 'client-credentials' ? '401 with a granted token' : '401',
   unexpected_status: (_evidence, { contact }) => {

@@ -3,7 +3,8 @@ import type { TokenSource } from '../config/provider.ts';
 import type { SecretSource } from '../secrets/secret-files.ts';
 import type { ProviderResponse } from './provider-response.ts';
 import { createClientCredentials } from './client-credentials.ts';
-import { orNoToken, type TokenOptions } from './token-endpoint.ts';
+import { orLoadError } from './or-load-error.ts';
+import type { TokenOptions } from './token-endpoint.ts';
 
 // Where the access token comes from, and what happens when the provider rejects it. A token is
 // given to the one request that needs it and to nothing else.
@@ -67,7 +68,7 @@ const describeSource = (accessToken: AccessToken): string => {
 
 const createGivenToken = (source: SecretSource, { secrets }: TokenOptions): AccessToken => {
   const variable = 'reveal' in source ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE';
-  const current = orNoToken(secrets.reader('PROVIDER_ACCESS_TOKEN', source));
+  const current = orLoadError('no_token', secrets.reader('PROVIDER_ACCESS_TOKEN', source));
   return {
     variable,
     current,

@@ -5,7 +5,6 @@ import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { withDeadline } from '../deadline.ts';
-import { SecretFileError } from '../secrets/watched-files.ts';
 import type { TlsContextSource } from '../secrets/tls-files.ts';
 import {
   endedEarly,
@@ -15,6 +14,7 @@ import {
   type Peer,
   type ProxyVariable,
 } from './connection-errors.ts';
+import { orLoadError } from './or-load-error.ts';
 
 // Connections to one origin, directly or through a proxy.
 
@@ -117,7 +117,7 @@ const createRoute = async (
   variable: ProxyVariable,
 ): Promise<Route> => {
   const { tls, proxies, timeoutMs } = options;
-  const secureContext = await tls.current().catch(toLoadError);
+  const secureContext = await orLoadError('unreachable', tls.current)();
   const handshake: Handshake = {
     // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
     rejectUnauthorized: true,
@@ -327,9 +327,3 @@ const tooMuchOfProxy = (variable: ProxyVariable, maxBytes: number): LoadError =>
     'proxy_unreachable',
     `the response of the proxy in ${variable} has more than ${maxBytes} bytes`,
   );
-
-const toLoadError = (error: unknown): never => {
-  throw error instanceof SecretFileError
-    ? new LoadError('unreachable', error.message, { isLocal: true })
-    : error;
-};

@@ -1,13 +1,13 @@
-import { LoadError, type LoadErrorKind } from '../banks/load-error.ts';
+import { LoadError, UNUSABLE_FILE, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
 import type { SecretFiles } from '../secrets/secret-files.ts';
-import { SecretFileError } from '../secrets/watched-files.ts';
 import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret.ts';
 import type { Connections } from './connections.ts';
 import { toStatusError } from './contract.ts';
 import { readResponse } from './provider-response.ts';
+import { orLoadError } from './or-load-error.ts';
 import { readGrant, readRefusal, type Grant } from './grant.ts';
 import { writeTokenRequest } from './token-request.ts';
 
@@ -55,7 +55,10 @@ export const createTokenRequest = (
   const { url, clientSecret } = source;
   const tokenRule = ruleIn(environment, PROVIDER_TOKEN_RULE);
   // Read anew for each request, so that it can be rotated.
-  const readSecret = orNoToken(secrets.reader('PROVIDER_CLIENT_SECRET', clientSecret));
+  const readSecret = orLoadError(
+    'no_token',
+    secrets.reader('PROVIDER_CLIENT_SECRET', clientSecret),
+  );
 
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
     const { headers, body } = writeTokenRequest(source, await readSecret());
@@ -83,16 +86,6 @@ export const createTokenRequest = (
     );
 };
 
-/** `read`, with a file that holds no usable secret as a LoadError. */
-export const orNoToken =
-  (read: () => Promise<string>): (() => Promise<string>) =>
-  () =>
-    read().catch((error: unknown) => {
-      throw error instanceof SecretFileError
-        ? new LoadError('no_token', error.message, { isLocal: true })
-        : error;
-    });
-
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
 /** Whether the body of a response says more than its status; 429 is about the rate. */
@@ -103,13 +96,13 @@ const isGrantOrRefusal = (status: number): boolean =>
 export const MAX_GRANT_BYTES = 65_536;
 
 const toTokenError = (error: unknown): LoadError => {
-  const failure = LoadError.from(error);
-  const { kind, message, retryAfterMs, upstreamStatus, reasonCode, isLocal, cause } = failure;
+  const { kind, message, retryAfterMs, upstreamStatus, reasonCode, cause } = LoadError.from(error);
   return new LoadError(
     // A response without a grant is `no_token`; a failure without a response keeps its kind.
     NO_GRANT.includes(kind) ? 'no_token' : kind,
-    message.includes(peer) ? message : `${peer}: ${message}`,
-    { retryAfterMs, upstreamStatus, reasonCode, isLocal, cause },
+    // Of a file nothing was sent there.
+    message.includes(peer) || reasonCode === UNUSABLE_FILE ? message : `${peer}: ${message}`,
+    { retryAfterMs, upstreamStatus, reasonCode, cause },
   );
 };
 

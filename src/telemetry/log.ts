@@ -5,7 +5,7 @@ import { suggestFields } from '../banks/field-suggestion.ts';
 import { isPlainName } from '../banks/field-names.ts';
 import { compareLists } from '../banks/list-change.ts';
 import type { ListEvent } from '../banks/list-event.ts';
-import type { LoadError } from '../banks/load-error.ts';
+import { UNUSABLE_FILE, type LoadError } from '../banks/load-error.ts';
 import {
   countRejected,
   NOTHING_REJECTED,
@@ -182,8 +182,9 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
       readonly error: LoadError;
       readonly state: Freshness;
     }): void => {
-      // Another field is another change.
-      const failing = [error.kind, ...error.fields].join();
+      // Another field is another change, and so is a file that cannot be used or could not.
+      const isOfFile = error.reasonCode === UNUSABLE_FILE;
+      const failing = [error.kind, isOfFile, ...error.fields].join();
       if (logged.failing !== failing || logged.state !== state) {
         const fields = error.fields.length > 0 ? listNames(error.fields) : undefined;
         const err = error.kind === 'internal' ? error.cause : undefined;

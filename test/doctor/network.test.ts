@@ -136,6 +136,44 @@ describeWithProxy('a forward proxy', () => {
   });
 });
 
+const NO_FILE = { PROVIDER_TLS_CA_FILE: '/missing' };
+const TOKEN_AT_NOBODY = {
+  PROVIDER_ACCESS_TOKEN: '',
+  PROVIDER_TOKEN_URL: 'https://127.0.0.1:9/token',
+  PROVIDER_CLIENT_ID: 'a-client',
+};
+test.each<[variable: string, Environment, passed: string[], step: string]>([
+  ['PROVIDER_TLS_CA_FILE', NO_FILE, ['configuration', 'token'], 'TLS'],
+  [
+    'PROVIDER_TLS_CA_FILE',
+    { ...NO_FILE, ...TOKEN_AT_NOBODY, PROVIDER_CLIENT_SECRET: 'a-client-secret' },
+    ['configuration'],
+    'token',
+  ],
+  [
+    'PROVIDER_CLIENT_SECRET_FILE',
+    { ...TOKEN_AT_NOBODY, PROVIDER_CLIENT_SECRET_FILE: '/missing' },
+    ['configuration'],
+    'token',
+  ],
+])(
+  'a file of %s that cannot be used is named, and nothing said of an address that was not asked',
+  async (variable, env, passed, step) => {
+    const report = await doctor({ PROVIDER_SANDBOX_BASE_URL: 'https://127.0.0.1:9', ...env });
+    expect({ ok: report.steps('ok'), failed: report.steps('FAIL') }).toEqual({
+      ok: passed,
+      failed: [step],
+    });
+    expect(report.linesOf(step).split(/\n {6}/)).toEqual([
+      expect.stringMatching(
+        new RegExp(`^FAIL +${step} +${variable} cannot be read \\(ENOENT\\); name a regular file`),
+      ),
+      expect.stringMatching(/^likely +no request was made, because a file that it needs/),
+      'next           correct the file of the variable that is named',
+    ]);
+  },
+);
+
 test('a certificate for another name is a failure', async () => {
   const address = (await startProvider('127.0.0.2')).replace('localhost', '127.0.0.2');
   const { text, steps } = await doctor({ ...mutual(client), PROVIDER_SANDBOX_BASE_URL: address });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
@@ -7,6 +7,7 @@ import type { Behaviour } from '../../emulator/behaviours.ts';
 import type { Environment } from '../../src/config/reader.ts';
 import { formatDuration } from '../../src/operators/status-page/format.ts';
 import { html as toHtml } from '../../src/operators/status-page/html.ts';
+import { createAuthority } from '../helpers/authority.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { sendRaw } from '../helpers/raw-http.ts';
@@ -345,6 +346,34 @@ test('an unusable secret file is told beside what users get, and never hides it'
     expect(text).toContain(told);
     expect(await html()).toContain(`data-severity="${severity}"`);
   }
+});
+
+test('a file that keeps the request from being made is the reason, and the provider is not', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'authority.pem');
+  const env = { PROVIDER_TLS_CA_FILE: file, CACHE_SNAPSHOT_FILE: join(folder, 'list') };
+  const provider = await emulate();
+  writeFileSync(file, createAuthority().cert);
+  await (await startLoadedRig({ provider, env })).close();
+  rmSync(file);
+  rig = await startRig({ provider, env });
+  await nextLoad(rig);
+  const problem = 'No request was made, because a file that it needs cannot be used.';
+  const text = await page();
+  expect(text).toMatch(new RegExp(`${problem} .* Details: PROVIDER_TLS_CA_FILE cannot be read`));
+  expect(text).toContain('Correct the file of the variable that is named.');
+  expect(text).not.toContain('The provider cannot be reached');
+
+  // The kind stays: what is wrong does not.
+  writeFileSync(file, createAuthority().cert);
+  await meet('reset');
+  expect(await page()).toContain('The provider cannot be reached.');
+  const [byFile, byProvider, ...more] = rig
+    .messages()
+    .filter((message) => message.startsWith('list: load failed'));
+  expect(more).toEqual([]);
+  expect(byFile).toMatch(/^list: load failed: PROVIDER_TLS_CA_FILE cannot be read/);
+  expect(byProvider).toContain('no connection to the provider');
 });
 
 test('stores that fail are told with their consequences, and without their addresses, until they work', async () => {

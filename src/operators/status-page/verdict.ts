@@ -7,6 +7,7 @@ import {
   type RejectedEntries,
   type RejectionReason,
 } from '../../banks/reading/entry.ts';
+import { explainFailure } from '../../banks/load-error.ts';
 import { notAfter } from '../../clock.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import type { SecretFileState } from '../../secrets/file-states.ts';
@@ -163,7 +164,7 @@ const whatIsWrong = (situation: Situation): Pick<PageVerdict, 'problems' | 'acti
   const { status, nowMs } = situation;
   const { failure, failing } = status;
   if (!failure) return { problems: [{ summary: whyOverdue(situation) }], actions: [WAIT] };
-  const { summary, actions } = FAILURE_KINDS[failure.kind];
+  const { summary, actions } = explainFailure(failure);
   const httpStatus = failure.upstreamStatus === undefined ? '' : `, HTTP ${failure.upstreamStatus}`;
   const history =
     failing &&
