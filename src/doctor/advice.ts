@@ -7,6 +7,7 @@ import {
   type LoadErrorKind,
 } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
+import { connectionFaultOf } from '../connection-faults.ts';
 import { LOAD_STEPS, RETRIES } from '../failure-kinds.ts';
 import { labelProblem } from '../provider/contract.ts';
 import { UNUSABLE_GRANT } from '../provider/grant.ts';
@@ -144,10 +145,12 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
     return isShort ? 'connecting timed out early' : 'connecting timed out';
   },
   unreachable: (_evidence, { contact, url }, reasonCode) => {
+    const fault = connectionFaultOf(reasonCode);
     // The server refuses the client by a TLS alert: in TLS 1.3 once the connection is open.
-    const [, alert = ''] = /_(ALERT_\w+)$/.exec(reasonCode) ?? [];
-    const seen = [alert, contact?.connection ? 'closed' : reasonCode];
-    return seen.find(isSymptom) ?? (url.protocol === 'https:' ? 'no handshake' : 'no connection');
+    if (contact?.connection) return reasonCode.includes('_ALERT_') && fault ? fault : 'closed';
+    if (fault) return fault;
+    if (isSymptom(reasonCode)) return reasonCode;
+    return url.protocol === 'https:' && isOfTls(reasonCode) ? 'no handshake' : 'no connection';
   },
   no_token: ({ observation, trials }, _endpoint, reasonCode) =>
     trials.working ? symptomOfTrial(trials.working) : symptomOfRefusal(observation, reasonCode),
@@ -179,6 +182,10 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
     return survey.duplicates > 0 ? 'alike' : 'unusable';
   },
 };
+
+/** Whether a code may be that of a TLS handshake; those of the system are not, but for its end. */
+const isOfTls = (code: string): boolean =>
+  code !== '' && (!/^E[A-Z\d]+$/.test(code) || /^(?:EPROTO|ECONNRESET|EPIPE)$/.test(code));
 
 /** What a load with other settings proved. */
 const symptomOfTrial = ({ lines }: Trial): LoadSymptom =>

@@ -33,25 +33,19 @@ export const LOAD_SYMPTOMS = {
   token: TOKEN_SYMPTOMS,
   address: [
     {
-      symptoms: ['ENOTFOUND', 'EAI_AGAIN'],
+      symptoms: ['unknown host'],
       likely: ({ hostname }) => `DNS knows no host ${hostname}, or does not answer`,
       next: ({ variable }) =>
         `look for a typing mistake in ${variable}; then check the DNS and the network of this machine or container`,
     },
     {
-      symptoms: ['ECONNREFUSED'],
+      symptoms: ['refused'],
       likely: ({ host }) => `nothing listens at ${host}`,
       next: ({ variable }) =>
         `check the port in ${variable}; inside a container, 127.0.0.1 and localhost are the container itself`,
     },
     {
-      symptoms: [
-        'connecting timed out',
-        'EHOSTUNREACH',
-        'ENETUNREACH',
-        'ETIMEDOUT',
-        'UND_ERR_CONNECT_TIMEOUT',
-      ],
+      symptoms: ['no route', 'connecting timed out'],
       likely:
         'there is no route: a firewall that drops what is sent there, a VPN that is not connected, an address of another network, or a DNS server that does not answer',
       next: ({ host }) => `ask your network team to open the route to ${host}`,
@@ -76,49 +70,34 @@ export const LOAD_SYMPTOMS = {
   ],
   TLS: [
     {
-      symptoms: ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'],
+      symptoms: ['certificate out of date'],
       likely: "the certificate has expired or is not valid yet, or this machine's clock is wrong",
       next: 'check the clock; then ask the provider to renew its certificate',
     },
     {
-      symptoms: ['ERR_TLS_CERT_ALTNAME_INVALID'],
+      symptoms: ['certificate of another name'],
       likely: ({ hostname }) => `the certificate is for another name than ${hostname}`,
       next: ({ variable }) => `set ${variable} to the name in the provider's certificate`,
     },
     {
-      symptoms: [
-        'SELF_SIGNED_CERT_IN_CHAIN',
-        'DEPTH_ZERO_SELF_SIGNED_CERT',
-        'UNABLE_TO_GET_ISSUER_CERT',
-        'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-        'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-      ],
+      symptoms: ['untrusted certificate'],
       likely:
         'the certificate comes from an authority that Node does not know: a private one, or a proxy that inspects TLS',
       next: "set PROVIDER_TLS_CA_FILE to a PEM file with that authority's certificate; never disable the check",
     },
     {
-      symptoms: ['ALERT_CERTIFICATE_REQUIRED', 'ALERT_HANDSHAKE_FAILURE'],
+      symptoms: ['client certificate required', 'handshake refused'],
       likely: 'the server requires a client certificate (mutual TLS)',
       next: 'set PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE to the pair that the provider issued or registered',
     },
     {
-      symptoms: [
-        'ALERT_BAD_CERTIFICATE',
-        'ALERT_UNSUPPORTED_CERTIFICATE',
-        'ALERT_CERTIFICATE_EXPIRED',
-        'ALERT_CERTIFICATE_REVOKED',
-        'ALERT_CERTIFICATE_UNKNOWN',
-        'ALERT_UNKNOWN_CA',
-        'ALERT_ACCESS_DENIED',
-        'ALERT_DECRYPT_ERROR',
-      ],
+      symptoms: ['client certificate refused'],
       likely:
         'the server does not accept the client certificate: from another authority, not registered, revoked, or expired for its clock',
       next: 'check that PROVIDER_TLS_CERT_FILE has the current certificate for this environment, with its intermediate ones; ask the provider',
     },
     {
-      symptoms: ['no handshake'],
+      symptoms: ['no common TLS', 'no handshake'],
       likely:
         'the server has no TLS version or cipher in common with this machine: it needs TLS 1.2 or 1.3, or does not speak TLS',
       next: ({ variable }) => `check the scheme and port of ${variable}`,

@@ -2,19 +2,19 @@ import type { Symptoms } from './symptoms.ts';
 
 // The cause and the advice for each symptom of what the service uses besides the provider.
 
-export const REDIS_SYMPTOMS: Symptoms<{ readonly host: string }> = [
+export const REDIS_SYMPTOMS = [
   {
     symptoms: ['no address'],
     likely: 'the file cannot be read, or has no address of Redis',
     next: 'write the address, and nothing else, into the file of CACHE_REDIS_URL_FILE: redis://user:password@host:6379',
   },
   {
-    symptoms: ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'],
+    symptoms: ['refused', 'unknown host'],
     likely: ({ host }) => `nothing listens at ${host}, or DNS does not know it`,
     next: 'check host and port in CACHE_REDIS_URL, and the DNS; inside a container, 127.0.0.1 and localhost are the container itself',
   },
   {
-    symptoms: ['TIMEOUT', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'],
+    symptoms: ['TIMEOUT', 'no route'],
     likely: ({ host }) =>
       `a firewall drops what is sent to ${host}, or Redis is stalled or too slow`,
     next: 'ask your network team to open the route; if it is open, look at the load and the slow log of Redis',
@@ -45,22 +45,35 @@ export const REDIS_SYMPTOMS: Symptoms<{ readonly host: string }> = [
     next: 'run this again in a moment; if it stays so, ask the people who run Redis',
   },
   {
-    symptoms: [
-      'SELF_SIGNED_CERT_IN_CHAIN',
-      'DEPTH_ZERO_SELF_SIGNED_CERT',
-      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-    ],
+    symptoms: ['certificate out of date'],
+    likely:
+      "the certificate of Redis has expired or is not valid yet, or this machine's clock is wrong",
+    next: 'check the clock; then ask the people who run Redis to renew the certificate',
+  },
+  {
+    symptoms: ['certificate of another name'],
+    likely: ({ host }) => `the certificate of Redis is for another name than ${host}`,
+    next: 'set the host in CACHE_REDIS_URL to the name in the certificate',
+  },
+  {
+    symptoms: ['untrusted certificate'],
     likely: 'the certificate of Redis comes from an authority that Node does not know',
     next: 'start Node with NODE_EXTRA_CA_CERTS, the PEM file of that authority; never disable the check',
   },
   {
-    symptoms: ['anything else'],
+    symptoms: ['client certificate required', 'client certificate refused', 'handshake refused'],
+    likely: 'Redis requires a client certificate, and this service has none for it',
+    next: 'ask the people who run Redis to accept a user and a password instead (tls-auth-clients no)',
+  },
+  {
+    symptoms: ['no common TLS', 'anything else'],
     likely: ({ host }) =>
       `${host} is not Redis or Valkey 6 or newer, or wants TLS (rediss:) where CACHE_REDIS_URL has none, or the reverse`,
     next: 'check CACHE_REDIS_URL with the people who run Redis',
   },
-];
+] as const satisfies Symptoms<{ readonly host: string }>;
+
+export type RedisSymptom = (typeof REDIS_SYMPTOMS)[number]['symptoms'][number];
 
 export const SNAPSHOT_SYMPTOMS: Symptoms<{ readonly directory: string }> = [
   {

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { secretCheckIn, type Config } from '../config/config.ts';
 import { passwordsIn } from '../config/values.ts';
+import { connectionFaultOf } from '../connection-faults.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
 import { targetOf } from '../regular-file.ts';
@@ -14,7 +15,7 @@ import { CONNECT_MS, OPERATION_MS, replyCodeOf } from '../sharing/redis-connecti
 import { temporaryBeside } from '../sharing/replace-file.ts';
 import { tryPorts } from './ports.ts';
 import { ms, type Step } from './report.ts';
-import { REDIS_SYMPTOMS, SNAPSHOT_SYMPTOMS } from './surroundings-symptoms.ts';
+import { REDIS_SYMPTOMS, SNAPSHOT_SYMPTOMS, type RedisSymptom } from './surroundings-symptoms.ts';
 import { findSymptom, toAdvice, type Symptoms } from './symptoms.ts';
 
 // Tries what the service uses besides the provider: each configured store, and both ports. Nothing
@@ -32,14 +33,10 @@ export const trySurroundings = async (
   return [...steps, ...(await tryPorts(config))];
 };
 
-/** `message` says what was tried; `symptom` why it failed: a code, or a name of the table's own. */
+/** `symptom`: why it failed, a code or a name of the table's own. */
 const failed = <Words>(message: string, symptom: string, rows: Symptoms<Words>, words: Words) => {
   const row = findSymptom(rows, symptom);
-  return {
-    ...(row && toAdvice(row, words)),
-    result: 'FAIL',
-    message: `${message} (${symptom})`,
-  } as const;
+  return { ...(row && toAdvice(row, words)), result: 'FAIL', message } as const;
 };
 
 /** Does with Redis all that the service does. What is written expires by itself. */
@@ -59,7 +56,9 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
   if (url === undefined)
     return {
       name: 'redis',
-      ...failed('CACHE_REDIS_URL_FILE cannot be used', 'no address', REDIS_SYMPTOMS, { host: '' }),
+      ...failed('CACHE_REDIS_URL_FILE cannot be used (no address)', 'no address', REDIS_SYMPTOMS, {
+        host: '',
+      }),
     };
   const { host } = new URL(url);
   const createClient = await loadRedisClient();
@@ -85,7 +84,10 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
     await within(OPERATION_MS, hearOwnMessage);
   } catch (error) {
     const code = codeOf(error) || replyCodeOf(error) || 'no code';
-    return { name: 'redis', ...failed(`${tried} fails`, code, REDIS_SYMPTOMS, { host }) };
+    // By its type, the table has a row for each.
+    const fault: RedisSymptom | undefined = connectionFaultOf(code);
+    const message = `${tried} fails (${code})`;
+    return { name: 'redis', ...failed(message, fault ?? code, REDIS_SYMPTOMS, { host }) };
   } finally {
     redis.destroy();
   }
@@ -112,7 +114,7 @@ const trySnapshot = async (path: string): Promise<Step> => {
     const code = codeOf(error) || 'no code';
     return {
       name: 'snapshot',
-      ...failed(`${directory} cannot be written`, code, SNAPSHOT_SYMPTOMS, words),
+      ...failed(`${directory} cannot be written (${code})`, code, SNAPSHOT_SYMPTOMS, words),
     };
   } finally {
     await rm(probe, { force: true }).catch(() => undefined);

@@ -1,6 +1,6 @@
 // A table of symptoms, each with the likely cause and what to do next. Symptoms in capitals are
-// codes of Node, OpenSSL, TLS and Redis; the row for "anything else" stands for all that no other
-// row has.
+// codes of Node and Redis; the faults of connection-faults.ts stand for the codes there; the row for
+// "anything else" stands for all that no other row has.
 
 /** `Words`: what stands in the texts. */
 export interface Symptom<Words> {

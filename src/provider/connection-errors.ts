@@ -1,4 +1,5 @@
 import { LoadError } from '../banks/load-error.ts';
+import { connectionFaultOf, type ConnectionFault } from '../connection-faults.ts';
 import { codeOf } from '../error-code.ts';
 
 // Why a request got no response, as a LoadError in this service's own words. An error of undici or
@@ -89,22 +90,36 @@ const isUnreadable = (error: unknown): boolean =>
     `${String(error)} ${codeOf(error)}`,
   );
 
-/**
- * Why there is no TLS connection, by OpenSSL's codes. It names the alerts of a server (RFC 8446
- * section 6.2) by version.
- */
+/** Why there is no TLS connection; undefined if something else is the reason. */
 const tlsFailure = (code: string, peer: Peer): string | undefined => {
-  if (/^(?:DEPTH_ZERO_|UNABLE_TO_GET_ISSUER_|UNABLE_TO_VERIFY_|SELF_SIGNED_)/.test(code))
-    return `the certificate of ${peer} is not trusted; check PROVIDER_TLS_CA_FILE`;
-  if (/ALERT_(?:\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR)$/.test(code))
-    return `${peer} requires a client certificate or refuses this one; check PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE`;
-  if (/ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION|INSUFFICIENT_SECURITY)$/.test(code))
-    return `${peer} refuses the TLS handshake: it requires a client certificate (PROVIDER_TLS_CERT_FILE), or other TLS versions than 1.2 and 1.3`;
+  const fault = connectionFaultOf(code);
+  if (fault) return TLS_FAILURES[fault]?.(peer);
   // In TLS 1.3 a client has sent its request by the time the server reads its certificate. A server
   // that then closes the connection at once may take its own alert back.
   if (/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code))
     return `${peer} closed the connection without a response; it may require a client certificate, or refuse this one; check PROVIDER_TLS_CERT_FILE`;
   return undefined;
+};
+
+const clientRefused = (peer: Peer): string =>
+  `${peer} requires a client certificate or refuses this one; check PROVIDER_TLS_CERT_FILE and PROVIDER_TLS_KEY_FILE`;
+const handshakeRefused = (peer: Peer): string =>
+  `${peer} refuses the TLS handshake: it requires a client certificate (PROVIDER_TLS_CERT_FILE), or other TLS versions than 1.2 and 1.3`;
+
+const TLS_FAILURES: Readonly<Record<ConnectionFault, ((peer: Peer) => string) | undefined>> = {
+  'unknown host': undefined,
+  refused: undefined,
+  'no route': undefined,
+  'certificate out of date': (peer) =>
+    `the certificate of ${peer} has expired or is not valid yet, or this machine's clock is wrong`,
+  'certificate of another name': (peer) =>
+    `the certificate of ${peer} is for another name than the configured address has`,
+  'untrusted certificate': (peer) =>
+    `the certificate of ${peer} is not trusted; check PROVIDER_TLS_CA_FILE`,
+  'client certificate required': clientRefused,
+  'client certificate refused': clientRefused,
+  'handshake refused': handshakeRefused,
+  'no common TLS': handshakeRefused,
 };
 
 /**

@@ -5,12 +5,15 @@ import { connect, createServer as createProxy } from 'node:net';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Environment } from '../../src/config/reader.ts';
+import { createAuthority } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { openRig, startRig } from '../helpers/rig.ts';
+import { runService } from '../helpers/process.ts';
+import { startTlsFront } from '../helpers/tls-front.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -82,6 +85,43 @@ describe('the snapshot file', () => {
       expectFailure(await at(path), 'snapshot', /cannot be written/, /\S/);
   });
 });
+
+test.each([
+  ['that has expired', '20210101000000Z', '127.0.0.1', 'CERT_HAS_EXPIRED', /has expired/],
+  [
+    'for another name',
+    '20990101000000Z',
+    '127.0.0.2',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    /is for another name than 127\.0\.0\.2/,
+  ],
+])(
+  'a Redis whose certificate is one %s is not taken for something else',
+  async (_what, until, host, code, likely) => {
+    const authority = createAuthority();
+    const pair = authority.issue('redis', { from: '20200101000000Z', until });
+    const { baseUrl } = await emulate();
+    const front = await startTlsFront({ to: baseUrl, pair, host });
+    closeLater(() => front.close());
+    const { exit, output } = runService(
+      {
+        PROVIDER_SANDBOX_BASE_URL: baseUrl,
+        CACHE_REDIS_URL: `rediss://${host}:${front.port}`,
+        PORT: '0',
+        MANAGEMENT_PORT: 'off',
+        NODE_EXTRA_CA_CERTS: authority.certFile,
+      },
+      { programArgs: ['doctor'] },
+    );
+    expect(await exit).toBe(1);
+    expect(output()).toMatch(
+      new RegExp(
+        `^FAIL +redis +connecting and logging in fails \\(${code}\\)\n +likely .*${likely.source}`,
+        'm',
+      ),
+    );
+  },
+);
 
 describeWithRedis('Redis', () => {
   const SECRET = 'SECRET-password';

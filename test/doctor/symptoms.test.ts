@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { LoadError } from '../../src/banks/load-error.ts';
+import { connectionFaultOf } from '../../src/connection-faults.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { diagnose } from '../../src/doctor/diagnosis.ts';
 import { LOAD_SYMPTOMS } from '../../src/doctor/load-symptoms.ts';
@@ -17,7 +18,7 @@ import { SANDBOX } from '../helpers/sandbox.ts';
 
 /** What the texts would name does not matter here. */
 const causeOf = (rows: readonly Symptom<never>[], code: string): string => {
-  const { likely = '' } = findSymptom(rows, code) ?? {};
+  const { likely = '' } = findSymptom(rows, connectionFaultOf(code) ?? code) ?? {};
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a text may name anything
   return typeof likely === 'string' ? likely : likely({} as never);
 };
@@ -36,8 +37,13 @@ test.each<
       'READONLY MOVED CROSSSLOT': /this is a replica/,
       'OOM MISCONF': /is full, or cannot save its data/,
       'LOADING MASTERDOWN CLUSTERDOWN TRYAGAIN': /is starting or failing over/,
+      'CERT_HAS_EXPIRED CERT_NOT_YET_VALID': /has expired or is not valid yet/,
+      ERR_TLS_CERT_ALTNAME_INVALID: /for another name/,
       'SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT': /an authority that Node does not/,
-      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY UNABLE_TO_VERIFY_LEAF_SIGNATURE': /an authority that/,
+      'UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_GET_ISSUER_CERT_LOCALLY': /an authority that/,
+      UNABLE_TO_VERIFY_LEAF_SIGNATURE: /an authority that/,
+      ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: /requires a client certificate/,
+      ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: /is not Redis or Valkey 6 or newer/,
       ERR: /is not Redis or Valkey 6 or newer/,
     },
   ],
@@ -92,6 +98,26 @@ test.each<
   for (const [codes, cause] of Object.entries(causes))
     for (const code of codes.split(' '))
       expect([code, causeOf(rows, code)]).toEqual([code, expect.stringMatching(cause)]);
+});
+
+test('a connection that the system refuses is no sign that something listens there', () => {
+  const config = parseConfig({ ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: 'https://localhost' });
+  const failedStep = (reasonCode: string): string | undefined => {
+    const outcome = new LoadError('unreachable', 'no connection to the provider', { reasonCode });
+    const observation: Observation = {
+      contacts: { 'the provider': {} },
+      response: undefined,
+      endedAfterMs: 3,
+      outcome,
+      tokenVariable: 'PROVIDER_ACCESS_TOKEN',
+    };
+    const { text } = diagnose(config, observation, [], { tried: [], working: undefined });
+    return /^FAIL +(\S+)/m.exec(text)?.[1];
+  };
+  for (const code of ['EACCES', 'EADDRNOTAVAIL', 'EPERM', 'EMFILE', ''])
+    expect([code, failedStep(code)]).toEqual([code, 'address']);
+  for (const code of ['EPROTO', 'ECONNRESET', 'ERR_SSL_WRONG_VERSION_NUMBER', 'INVALID_PURPOSE'])
+    expect([code, failedStep(code)]).toEqual([code, 'TLS']);
 });
 
 test('after an unexpected error only the steps that were seen are reported as passed', () => {
