@@ -4,7 +4,7 @@ import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Emulator } from '../emulator/emulator.ts';
-import type { Environment } from '../src/config/reader.ts';
+import type { EnvironmentVariables } from '../src/config/reader.ts';
 import { makeBanks } from './helpers/banks.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';
@@ -23,13 +23,13 @@ beforeEach(async () => {
   path = join(temporaryFolder(), 'file');
 });
 
-const sandbox = (): Environment => ({
+const sandbox = (): EnvironmentVariables => ({
   PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
   MANAGEMENT_TOKEN: TOKEN,
 });
 
 /** The service, once it has asked for the list. */
-const start = async (env: Environment = {}) => {
+const start = async (env: EnvironmentVariables = {}) => {
   const service = await startProcess({ ...sandbox(), ...env });
   const banks = async (): Promise<string> => (await fetch(`${service.url}/banks`)).text();
   await banks();
@@ -46,7 +46,7 @@ const start = async (env: Environment = {}) => {
   };
 };
 
-test.each<[what: string, put: () => unknown, env: () => Environment]>([
+test.each<[what: string, put: () => unknown, env: () => EnvironmentVariables]>([
   ['a text', () => writeFileSync(path, 'mine'), () => ({})],
   ['a pipe', () => execFileSync('mkfifo', [path]), () => ({})],
   [

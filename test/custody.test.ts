@@ -5,7 +5,7 @@ import tls, { createServer, type TLSSocket } from 'node:tls';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import type { Emulator } from '../emulator/emulator.ts';
-import type { Environment } from '../src/config/reader.ts';
+import type { EnvironmentVariables } from '../src/config/reader.ts';
 import { createAuthority } from './helpers/authority.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';
@@ -67,7 +67,7 @@ const startTlsProxy = async (pair = good): Promise<{ at: string; clients: string
   return { at: `localhost:${await listenOn(outer)}`, clients };
 };
 
-const start = (env: Environment, preload?: string): Promise<ServiceProcess> =>
+const start = (env: EnvironmentVariables, preload?: string): Promise<ServiceProcess> =>
   startProcess(
     {
       PROVIDER_SANDBOX_BASE_URL: front.url,
@@ -166,7 +166,7 @@ const fileWith = (secret: string): string => {
   writeFileSync(file, secret);
   return file;
 };
-const fromEndpoint = (): Environment => ({
+const fromEndpoint = (): EnvironmentVariables => ({
   PROVIDER_ACCESS_TOKEN: '',
   PROVIDER_TOKEN_URL: emulator.tokenUrl,
   PROVIDER_CLIENT_ID: CLIENT.clientId,
@@ -175,7 +175,13 @@ const fromEndpoint = (): Environment => ({
 
 /** Each way to a token is combined with an end of the process, because starting one is slow. */
 test.each<
-  [way: string, what: string, token: () => Environment, proxy: string, signal: NodeJS.Signals]
+  [
+    way: string,
+    what: string,
+    token: () => EnvironmentVariables,
+    proxy: string,
+    signal: NodeJS.Signals,
+  ]
 >([
   ['a fixed token', 'a thrown value that is no error', () => ({}), 'HTTPS_PROXY', 'SIGWINCH'],
   [

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
-import type { Environment } from '../src/config/reader.ts';
+import type { EnvironmentVariables } from '../src/config/reader.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { runNode } from './helpers/program.ts';
@@ -14,7 +14,7 @@ import { waitUntil } from './helpers/wait-until.ts';
 
 // The built demo, used only through what it prints.
 
-const startDemo = (env: Environment = {}) => {
+const startDemo = (env: EnvironmentVariables = {}) => {
   const program = runNode(resolve('dist/emulator/demo.js'), {
     // Not in the repository, where a developer's .env file may be.
     cwd: tmpdir(),

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import supertest from 'supertest';
 import type { Emulator } from '../emulator/emulator.ts';
-import type { Environment } from '../src/config/reader.ts';
+import type { EnvironmentVariables } from '../src/config/reader.ts';
 import { VARIABLE_NAMES } from '../src/config/variables.ts';
 import { createAuthority } from './helpers/authority.ts';
 import { closeLater } from './helpers/close-later.ts';
@@ -100,7 +100,8 @@ let emulator: Emulator;
 beforeEach(async () => {
   emulator = await emulate({ banks: banks(10) });
 });
-const start = (env: Environment): Promise<Rig> => startLoadedRig({ provider: emulator, env });
+const start = (env: EnvironmentVariables): Promise<Rig> =>
+  startLoadedRig({ provider: emulator, env });
 
 const listen = async (server: Server): Promise<string> => {
   closeLater(() => server.close());

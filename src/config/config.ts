@@ -5,7 +5,7 @@ import {
   createReader,
   MAX_PROBLEMS,
   type ConfigProblem,
-  type Environment,
+  type EnvironmentVariables,
   type VariableReader,
 } from './reader.ts';
 import { InvalidValue, passwordsIn } from './values.ts';
@@ -43,7 +43,7 @@ export const describeProblem = ({ variables, text }: ConfigProblem): string =>
  * @throws {ConfigError} with every problem, not only the first
  */
 export const parseConfig = (
-  env: Environment,
+  env: EnvironmentVariables,
   fileProblems: readonly ConfigProblem[] = [],
   unusableFiles: readonly ConfigProblem[] = [],
 ) => {
@@ -97,7 +97,7 @@ export const parseConfig = (
 };
 
 /** Those that are too weak for production; in the sandbox even the demo's may be used. */
-const reportWeakSecrets = (env: Environment, { report }: VariableReader): void => {
+const reportWeakSecrets = (env: EnvironmentVariables, { report }: VariableReader): void => {
   for (const name of GUESSABLE) {
     const problem = env[name] && weakness(env[name]);
     if (problem) report(name, problem);

@@ -9,7 +9,7 @@ import {
   effectiveVariables,
   MAX_PROBLEMS,
   type ConfigProblem,
-  type Environment,
+  type EnvironmentVariables,
 } from './reader.ts';
 import { whyNoSnapshot } from './snapshot-path.ts';
 import { SECRET_VARIABLES, spellingsOf, VARIABLE_NAMES, VARIABLES } from './variables.ts';
@@ -61,7 +61,7 @@ const readSources = async (environment: ProcessEnvironment) => {
   const { dotEnv, problems } = await readDotEnv();
   // An empty variable of the environment counts as unset: it does not hide one of the `.env` file.
   const set = Object.entries(environment).filter(([, value]) => value !== '');
-  const merged: Environment = { ...dotEnv, ...Object.fromEntries(set) };
+  const merged: EnvironmentVariables = { ...dotEnv, ...Object.fromEntries(set) };
   const tlsProblems = await checkTlsFiles(merged, Date.now());
   return {
     merged,
@@ -73,7 +73,7 @@ const readSources = async (environment: ProcessEnvironment) => {
   };
 };
 
-const checkSecretFiles = async (env: Environment): Promise<readonly ConfigProblem[]> => {
+const checkSecretFiles = async (env: EnvironmentVariables): Promise<readonly ConfigProblem[]> => {
   const problemOf = secretCheckIn(env['PROVIDER_ENVIRONMENT']);
   const checks = SECRET_NAMES.map(async (name): Promise<ConfigProblem[]> => {
     const variable = `${name}_FILE` as const;
@@ -83,7 +83,7 @@ const checkSecretFiles = async (env: Environment): Promise<readonly ConfigProble
   return (await Promise.all(checks)).flat();
 };
 
-const checkSnapshot = async (env: Environment): Promise<readonly ConfigProblem[]> => {
+const checkSnapshot = async (env: EnvironmentVariables): Promise<readonly ConfigProblem[]> => {
   const path = env['CACHE_SNAPSHOT_FILE'];
   if (!path) return [];
   const others = VARIABLE_NAMES.filter(
@@ -96,7 +96,10 @@ const checkSnapshot = async (env: Environment): Promise<readonly ConfigProblem[]
   return text === undefined ? [] : [{ variables: ['CACHE_SNAPSHOT_FILE', ...others], text }];
 };
 
-const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProblem[] }> => {
+const readDotEnv = async (): Promise<{
+  dotEnv: EnvironmentVariables;
+  problems: ConfigProblem[];
+}> => {
   try {
     return parseDotEnv(await readTextFile('.env', MAX_DOT_ENV_BYTES));
   } catch (error) {
@@ -110,7 +113,7 @@ const readDotEnv = async (): Promise<{ dotEnv: Environment; problems: ConfigProb
  * Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the
  * last of two values. It gets the text without such lines.
  */
-const parseDotEnv = (text: string): { dotEnv: Environment; problems: ConfigProblem[] } => {
+const parseDotEnv = (text: string): { dotEnv: EnvironmentVariables; problems: ConfigProblem[] } => {
   // A quoted value may have several lines. Only its line breaks stay, so that the lines keep their
   // numbers.
   const unquoted = text.replaceAll(

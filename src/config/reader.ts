@@ -12,7 +12,7 @@ import {
 // Single variables: parsed, with everything that is wrong with them, and listed for a person to
 // check. Pure.
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
 /** What is wrong with these variables, and what would be right; never a value. */
 export interface ConfigProblem {
@@ -24,12 +24,12 @@ export interface ConfigProblem {
 export const MAX_PROBLEMS = 100;
 
 /** The name under which a variable is set. */
-const spellingIn = (env: Environment, name: VariableName): string =>
+const spellingIn = (env: EnvironmentVariables, name: VariableName): string =>
   spellingsOf(name).find((key) => env[key]) ?? name;
 
 export type VariableReader = ReturnType<typeof createReader>;
 
-export const createReader = (env: Environment) => {
+export const createReader = (env: EnvironmentVariables) => {
   const problems: ConfigProblem[] = [];
   const reported = new Set<string>();
   const isFull = (): boolean => problems.length === MAX_PROBLEMS;
@@ -90,8 +90,8 @@ export const createReader = (env: Environment) => {
  * @param problems of these variables
  */
 export const effectiveVariables = (
-  environment: Environment,
-  merged: Environment,
+  environment: EnvironmentVariables,
+  merged: EnvironmentVariables,
   problems: readonly ConfigProblem[],
 ) => {
   const wrong = new Set(problems.flatMap(({ variables }) => variables));

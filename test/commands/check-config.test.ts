@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printConfig } from '../../src/commands/check-config.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { VARIABLE_NAMES } from '../../src/config/variables.ts';
 import { runCommand } from '../helpers/run-command.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -11,7 +11,7 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 const emptyDirectory = (): string => temporaryFolder();
 
-const checkConfig = async (env: Environment, directory?: string) => {
+const checkConfig = async (env: EnvironmentVariables, directory?: string) => {
   const result = await runCommand(printConfig, env, directory);
   expect(result.text).not.toContain('hidden');
   /** Source and value of a variable. */

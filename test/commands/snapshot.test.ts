@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { runNode } from '../helpers/program.ts';
 import { startRig } from '../helpers/rig.ts';
@@ -26,7 +26,7 @@ beforeEach(async () => {
 const saved = (): { receivedAtMs: number; banks: unknown } =>
   JSON.parse(readFileSync(file, 'utf8').split('\n')[1] ?? '');
 
-const run = async (env: Environment = {}, path = file) => {
+const run = async (env: EnvironmentVariables = {}, path = file) => {
   const { exit, output } = runNode(resolve('dist/src/main.js'), {
     programArgs: ['snapshot', path],
     cwd: folder,
@@ -137,7 +137,7 @@ test('an invalid configuration is reported whole, and no secret is written', asy
 
 test('with a signing key, the list that it saves is what a service with that key restores', async () => {
   const signed = { CACHE_SIGNING_KEY: 'a signing key of more than 32 characters' };
-  const statusWith = async (env: Environment): Promise<number> => {
+  const statusWith = async (env: EnvironmentVariables): Promise<number> => {
     const rig = await startRig({
       provider: emulator,
       env: { CACHE_SNAPSHOT_FILE: file, ...env },

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { parseEnv } from 'node:util';
 import { ConfigError, describeProblem, parseConfig, secretsOf } from '../../src/config/config.ts';
-import type { ConfigProblem, Environment } from '../../src/config/reader.ts';
+import type { ConfigProblem, EnvironmentVariables } from '../../src/config/reader.ts';
 import { VARIABLE_NAMES, VARIABLES } from '../../src/config/variables.ts';
 import { read } from '../helpers/repository.ts';
 
@@ -26,7 +26,7 @@ const GRANT = {
 };
 
 const problemsOf = (
-  env: Environment,
+  env: EnvironmentVariables,
   fileProblems?: readonly ConfigProblem[],
 ): readonly string[] => {
   try {
@@ -211,7 +211,7 @@ const MEANT = {
   TRUSTED_PROXIES: 'TRUST_PROXY',
 };
 
-test.each<[env: Environment, ...problems: string[]]>([
+test.each<[env: EnvironmentVariables, ...problems: string[]]>([
   [{ PROVIDER_ENVIRONMENT: '' }, 'PROVIDER_ENVIRONMENT: is required: sandbox or production'],
   // Not called missing; and which address is needed cannot be known.
   [
@@ -272,7 +272,7 @@ test.each<[env: Environment, ...problems: string[]]>([
     'PROVIDER_CLIENT_SECRET',
     'PROVIDER_CLIENT_SECRET_FILE',
     'PROVIDER_TOKEN_SCOPE',
-  ].map((name): [Environment, string] => [
+  ].map((name): [EnvironmentVariables, string] => [
     { [name]: 'https://login.example' },
     `${TOKEN}: more than one is configured;`,
   ]),
@@ -310,7 +310,7 @@ test.each<[env: Environment, ...problems: string[]]>([
   ],
   [{ NODE_DEBUG: 'http' }, 'NODE_DEBUG: makes Node print'],
   ...['BANK_', 'PROVIDER_', 'CACHE_', 'GUARD_', 'MANAGEMENT_'].map(
-    (prefix): [Environment, string] => [
+    (prefix): [EnvironmentVariables, string] => [
       { [`${prefix}NEW`]: '1' },
       `${prefix}NEW: ${UNKNOWN}; .env.example lists them all`,
     ],

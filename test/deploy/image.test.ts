@@ -4,7 +4,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startEmulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { layOutImage } from '../helpers/image.ts';
@@ -21,7 +21,7 @@ const { app, entrypoint } = layOutImage();
 afterAll(() => rmSync(app, { recursive: true }));
 
 /** Runs Node in the image. */
-const runNode = (args: readonly string[], env: Environment): Program => {
+const runNode = (args: readonly string[], env: EnvironmentVariables): Program => {
   const program = runProgram(process.execPath, { args, env, cwd: app });
   closeLater(() => program.child.kill('SIGKILL'));
   return program;

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { size } from '../../src/doctor/report.ts';
 import { findLists, signOfPages } from '../../src/doctor/survey.ts';
 import { createAuthority } from '../helpers/authority.ts';
@@ -33,7 +33,7 @@ const ALL_STEPS = [
 ];
 
 /** What the doctor says of `emulator`. */
-const diagnose = (emulator: Emulator, env: Environment = {}) =>
+const diagnose = (emulator: Emulator, env: EnvironmentVariables = {}) =>
   runDoctor({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env });
 
 const fileWith = (content: string): string => {
@@ -140,7 +140,7 @@ describe('a provider that can be served', () => {
     );
   });
 
-  test.each<[Behaviour, Environment, notes: string[], ...said: RegExp[]]>([
+  test.each<[Behaviour, EnvironmentVariables, notes: string[], ...said: RegExp[]]>([
     ['retyped-field', {}, [], /513 can be served/],
     ['thinned-field', {}, [], /^ {2}name +49\.7 % +text/m],
     ['paginated', {}, ['list'], /50 entries, the first page of more: .* a Link header/],
@@ -181,7 +181,12 @@ test.each([
   },
 );
 
-type Row = readonly [behaviour: Behaviour, step: string, likely: RegExp, env?: Environment];
+type Row = readonly [
+  behaviour: Behaviour,
+  step: string,
+  likely: RegExp,
+  env?: EnvironmentVariables,
+];
 
 test.each<Row>([
   ['refuse', 'address', /nothing listens at 127\.0\.0\.1:\d+/],
@@ -331,7 +336,7 @@ describe('the token', () => {
     expect(emulator.listCalls()).toBe(0);
   });
 
-  test.each<readonly [TokenBehaviour, Environment, RegExp]>([
+  test.each<readonly [TokenBehaviour, EnvironmentVariables, RegExp]>([
     [
       'invalid-client',
       {},
@@ -385,7 +390,7 @@ describe('the token', () => {
     },
   );
 
-  test.each<readonly [TokenBehaviour, Environment, line: string, requests: number]>([
+  test.each<readonly [TokenBehaviour, EnvironmentVariables, line: string, requests: number]>([
     ['post-only', {}, 'PROVIDER_TOKEN_AUTH=post', 3],
     ['plain-basic', {}, 'PROVIDER_TOKEN_AUTH=basic_plain', 2],
     ['healthy', { PROVIDER_TOKEN_AUTH: 'post' }, 'PROVIDER_TOKEN_AUTH=basic', 2],

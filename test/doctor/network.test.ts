@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createServer } from 'node:net';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
 import { startAlertingServer } from '../helpers/alerting-server.ts';
@@ -26,7 +26,7 @@ const stranger = createAuthority('another authority').issue('a stranger');
 const PASSWORD = 'canary-Pr0xy.password_1';
 const KEY_LINES = client.key.split('\n').slice(1, -2);
 
-const doctor = async (env: Environment) => {
+const doctor = async (env: EnvironmentVariables) => {
   const report = await runDoctor(env);
   const secrets = new Map([
     ['password', PASSWORD],
@@ -37,7 +37,7 @@ const doctor = async (env: Environment) => {
 };
 
 const TRUSTING = { PROVIDER_TLS_CA_FILE: authority.certFile };
-const mutual = (pair: Pair): Environment => ({
+const mutual = (pair: Pair): EnvironmentVariables => ({
   ...TRUSTING,
   PROVIDER_TLS_CERT_FILE: pair.certFile,
   PROVIDER_TLS_KEY_FILE: pair.keyFile,
@@ -82,7 +82,13 @@ describeWithProxy('a forward proxy', () => {
   const NO_PROXY_THERE = { HTTPS_PROXY: 'http://127.0.0.1:9' };
   const NO_AUTHORITY = { PROVIDER_TLS_CA_FILE: '' };
   test.each<
-    [what: string, step: string, said: RegExp, options: ForwardProxyOptions, env?: Environment]
+    [
+      what: string,
+      step: string,
+      said: RegExp,
+      options: ForwardProxyOptions,
+      env?: EnvironmentVariables,
+    ]
   >([
     [
       'with another password',
@@ -142,7 +148,7 @@ const TOKEN_AT_NOBODY = {
   PROVIDER_TOKEN_URL: 'https://127.0.0.1:9/token',
   PROVIDER_CLIENT_ID: 'a-client',
 };
-test.each<[variable: string, Environment, passed: string[], step: string]>([
+test.each<[variable: string, EnvironmentVariables, passed: string[], step: string]>([
   ['PROVIDER_TLS_CA_FILE', NO_FILE, ['configuration', 'token'], 'TLS'],
   [
     'PROVIDER_TLS_CA_FILE',
@@ -218,7 +224,7 @@ test('an alert by which the provider ends the handshake is explained', async () 
 });
 
 describeWithHaproxy('a handshake that the provider refuses', () => {
-  test.each<['TLSv1.2' | 'TLSv1.3', string, Environment, RegExp]>([
+  test.each<['TLSv1.2' | 'TLSv1.3', string, EnvironmentVariables, RegExp]>([
     ['TLSv1.2', 'no', TRUSTING, /requires a client certificate \(mutual TLS\)/],
     ['TLSv1.3', 'another authority’s', mutual(stranger), /does not accept the client certificate/],
   ])(

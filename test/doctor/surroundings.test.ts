@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { connect, createServer as createProxy } from 'node:net';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
@@ -19,7 +19,7 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The doctor about what the service uses besides the provider: stores, ports and the clock.
 
-const doctor = async (env: Environment, emulator?: Emulator): Promise<DoctorReport> =>
+const doctor = async (env: EnvironmentVariables, emulator?: Emulator): Promise<DoctorReport> =>
   runDoctor({ PROVIDER_SANDBOX_BASE_URL: (emulator ?? (await emulate())).baseUrl, ...env });
 
 /**

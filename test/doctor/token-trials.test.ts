@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
@@ -23,7 +23,7 @@ type Refusal = readonly [status: number, code?: string] | undefined;
 /** The report about an endpoint that answers so, and how many requests it got. */
 const diagnose = async (
   refusalOf: (request: TokenRequest) => Refusal,
-  env: Environment = {},
+  env: EnvironmentVariables = {},
 ): Promise<{ report: string; requests: number }> => {
   let requests = 0;
   const server = createServer((req, res) => {
@@ -88,7 +88,9 @@ test('HTTP Basic is found where the body was refused, and is tried once', async 
   expect(requests).toBe(2);
 });
 
-test.each<[what: string, (request: TokenRequest) => Refusal, Environment, requests: number]>([
+test.each<
+  [what: string, (request: TokenRequest) => Refusal, EnvironmentVariables, requests: number]
+>([
   // Basic and post in JSON: the form is known not to be read.
   ['reads JSON only', ({ isJson }) => (isJson ? [401] : [415]), {}, 3],
   ['refuses Basic and fails for the rest', ({ isPost }) => (isPost ? undefined : [401]), {}, 2],

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { sendRaw, type RawAnswer } from './raw-http.ts';
 import { openRig, type Rig } from './rig.ts';
@@ -22,7 +22,7 @@ export interface BothPaths {
   readonly close: () => Promise<void>;
 }
 
-export const startBothPaths = async (env: Environment = {}): Promise<BothPaths> => {
+export const startBothPaths = async (env: EnvironmentVariables = {}): Promise<BothPaths> => {
   const clock = createManualClock();
   // A list is rarely received at a whole second, which is all that an HTTP-date can say.
   clock.skip(250);

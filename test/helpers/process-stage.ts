@@ -1,7 +1,7 @@
 import { beforeEach } from '@jest/globals';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { emulate } from './emulate.ts';
 import { runService, startProcess, type ServiceProcess } from './process.ts';
 import type { Program } from './program.ts';
@@ -23,13 +23,13 @@ export const createProcessStage = () => {
     /** The folder in which {@link run} starts the service. */
     folder: (): string => folder,
     inFolder: (name: string): string => join(folder, name),
-    run: (env: Environment, options: Parameters<typeof runService>[1] = {}): Program =>
+    run: (env: EnvironmentVariables, options: Parameters<typeof runService>[1] = {}): Program =>
       runService(
         { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env },
         { cwd: folder, ...options },
       ),
     /** The service with a list. */
-    start: async (env: Environment, preload?: string): Promise<ServiceProcess> => {
+    start: async (env: EnvironmentVariables, preload?: string): Promise<ServiceProcess> => {
       const service = await startProcess(
         { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env },
         preload,

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from './close-later.ts';
 import { SANDBOX } from './sandbox.ts';
 import { runNode, type NodeOptions, type Program } from './program.ts';
@@ -15,7 +15,7 @@ export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>;
  * process before it.
  */
 export const runService = (
-  env: Environment,
+  env: EnvironmentVariables,
   { preload = '', ...options }: NodeOptions & { readonly preload?: string } = {},
 ): Program => {
   const program = runNode(resolve('dist/src/main.js'), {
@@ -41,7 +41,7 @@ export const LISTENING = /"url":"([^"]+)"(?:,"managementUrl":"([^"]+)")?/;
 
 /** Starts it; resolves when it listens. `preload` as for {@link runService}; `args` are Node's. */
 export const startProcess = async (
-  env: Environment,
+  env: EnvironmentVariables,
   preload = '',
   args: readonly string[] = [],
 ) => {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 
 // A program as a separate process, with everything that it writes.
 
@@ -11,7 +11,7 @@ export type Program = ReturnType<typeof runProgram>;
 export interface ProgramOptions {
   readonly args?: readonly string[];
   /** The whole environment of the process. */
-  readonly env?: Environment;
+  readonly env?: EnvironmentVariables;
   readonly cwd?: string;
   /** The user that runs it, by number; unset: the one that runs the tests. */
   readonly uid?: number | undefined;

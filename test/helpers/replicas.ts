@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { wall } from '../../src/clock.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from './close-later.ts';
 import { emulate } from './emulate.ts';
 import { listenOn } from './free-port.ts';
@@ -19,7 +19,7 @@ export let redis: RedisServer;
 export let provider: Emulator;
 export let clock: ManualClock;
 
-export const envOf = (env: Environment = {}): Environment => ({
+export const envOf = (env: EnvironmentVariables = {}): EnvironmentVariables => ({
   CACHE_REDIS_URL: redis.url,
   ...env,
 });

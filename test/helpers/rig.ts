@@ -5,7 +5,7 @@ import zlib, { type BrotliOptions, type InputType, type ZlibOptions } from 'node
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import type { Compressors } from '../../src/banks/representation.ts';
 import { parseConfig } from '../../src/config/config.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { storeTime, type Clock } from '../../src/clock.ts';
 import { createService, type ServiceOptions } from '../../src/service.ts';
 import { loadRedisClient } from '../../src/sharing/redis-client.ts';
@@ -21,9 +21,9 @@ import { eventually, waitUntil } from './wait-until.ts';
 export type Rig = Awaited<ReturnType<typeof openRig>>;
 
 export interface RigOptions {
-  readonly env?: Environment;
+  readonly env?: EnvironmentVariables;
   /** More variables, which depend on the emulator's addresses. */
-  readonly envFor?: (emulator: Emulator) => Environment;
+  readonly envFor?: (emulator: Emulator) => EnvironmentVariables;
   readonly emulator?: EmulatorOptions;
   /** A running emulator, which the rig does not close. */
   readonly provider?: Emulator;
@@ -214,7 +214,7 @@ export const plannedInMs = ({ service }: Rig): Promise<number> =>
   );
 
 /** Tokens by the client-credentials grant from the emulator's endpoint. */
-export const clientCredentialsEnv = ({ tokenUrl }: Emulator): Environment => ({
+export const clientCredentialsEnv = ({ tokenUrl }: Emulator): EnvironmentVariables => ({
   PROVIDER_ACCESS_TOKEN: '',
   PROVIDER_TOKEN_URL: tokenUrl,
   PROVIDER_CLIENT_ID: 'emulator-client',

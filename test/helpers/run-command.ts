@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import type { CommandContext } from '../../src/commands/command-line.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 
 // A command in this process, run to its end.
@@ -19,7 +19,7 @@ let isRunning = false;
 /** @param directory where it looks for .env; not the repository, where a developer has one */
 export const runCommand = async (
   command: (context: CommandContext) => Promise<number>,
-  env: Environment,
+  env: EnvironmentVariables,
   directory = tmpdir(),
 ): Promise<CommandResult> => {
   if (isRunning) throw new Error('run one command after the other');

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import { doctor } from '../../src/commands/doctor.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { leaksIn } from './leaks.ts';
 import { runCommand } from './run-command.ts';
 import { SANDBOX } from './sandbox.ts';
@@ -26,7 +26,7 @@ const SECRETS = new Map(
 const SURROUNDINGS = ['clock', 'redis', 'snapshot', 'port', 'management'];
 
 /** For a sandbox and with free ports unless `env` says otherwise. */
-export const runDoctor = async (env: Environment) => {
+export const runDoctor = async (env: EnvironmentVariables) => {
   const { status, text } = await runCommand(doctor, { ...SANDBOX, ...env });
   expect(leaksIn(text, SECRETS)).toEqual([]);
   return {

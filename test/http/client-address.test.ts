@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Socket } from 'node:net';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { clientOf, createClientAddress, createClientOf } from '../../src/http/client-address.ts';
 import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
@@ -57,7 +57,7 @@ test.each([
 
 test('a trusted proxy may have more connections than any other address', async () => {
   const count = LIMITS.connectionsPerAddress + 1;
-  const connect = async (env: Environment) => {
+  const connect = async (env: EnvironmentVariables) => {
     const { url } = await startRig({ env });
     const clients = await Promise.all(Array.from({ length: count }, () => openRaw(url)));
     closeLater(() => clients.forEach((client) => client.socket.destroy()));

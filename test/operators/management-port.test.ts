@@ -5,7 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import supertest from 'supertest';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
@@ -23,7 +23,7 @@ afterEach(() => {
 
 const TOKEN = 'operator-token-0123456789';
 
-const start = async (env: Environment = {}): Promise<void> => {
+const start = async (env: EnvironmentVariables = {}): Promise<void> => {
   rig = await startLoadedRig({ env: { MANAGEMENT_TOKEN: TOKEN, ...env } });
 };
 

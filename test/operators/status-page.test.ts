@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Behaviour } from '../../emulator/behaviours.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { formatDuration } from '../../src/operators/status-page/format.ts';
 import { html as toHtml } from '../../src/operators/status-page/html.ts';
 import { createAuthority } from '../helpers/authority.ts';
@@ -44,7 +44,7 @@ const page = async (): Promise<string> =>
     .replaceAll(/ +/g, ' ');
 
 interface State {
-  readonly env?: Environment;
+  readonly env?: EnvironmentVariables;
   /** What the provider does, load by load; by default one succeeds. */
   readonly loads?: readonly [Behaviour, ...Behaviour[]];
   /** How much time passes after that. */

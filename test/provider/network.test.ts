@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { startAlertingServer } from '../helpers/alerting-server.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
@@ -34,7 +34,7 @@ const clientAuthority = createAuthority('authority of clients');
 const server = authority.issue('localhost');
 const client = clientAuthority.issue('the service');
 const TRUST = { PROVIDER_TLS_CA_FILE: authority.certFile };
-const mutual = (pair: Pair): Environment => ({
+const mutual = (pair: Pair): EnvironmentVariables => ({
   ...TRUST,
   PROVIDER_TLS_CERT_FILE: pair.certFile,
   PROVIDER_TLS_KEY_FILE: pair.keyFile,
@@ -50,7 +50,7 @@ const startProvider = async (options: Partial<TlsFrontOptions> = {}): Promise<vo
 };
 const startStrictProvider = () => startProvider({ clientAuthority: clientAuthority.cert });
 
-const startService = (env: Environment): Promise<Rig> =>
+const startService = (env: EnvironmentVariables): Promise<Rig> =>
   startRig({ provider, env: { PROVIDER_SANDBOX_BASE_URL: front.url, ...env } });
 
 const getBanks = (rig: Rig) => supertest(rig.url).get('/banks');
@@ -143,7 +143,7 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
   const refusal =
     'the provider requires a client certificate or refuses this one; check PROVIDER_TLS_CERT_FILE';
 
-  test.each<[string, 'TLSv1.2' | 'TLSv1.3', Environment, RegExp]>([
+  test.each<[string, 'TLSv1.2' | 'TLSv1.3', EnvironmentVariables, RegExp]>([
     ['without a client certificate', 'TLSv1.2', TRUST, handshake],
     [
       'without a client certificate',
@@ -271,13 +271,13 @@ describeWithProxy('through a forward proxy', () => {
   test('the lower-case spelling takes precedence, and neither HTTP_PROXY nor one that NO_PROXY excepts is used', async () => {
     await startProvider();
     const proxy = await startProxy();
-    const variants: readonly [Environment, number][] = [
+    const variants: readonly [EnvironmentVariables, number][] = [
       [{ HTTPS_PROXY: 'http://127.0.0.1:9', https_proxy: proxy.url }, 1],
       [{ HTTP_PROXY: 'http://127.0.0.1:9' }, 0],
       ...['localhost', '.localhost', 'example.com, LOCALHOST', `localhost:${front.port}`, '*'].map(
-        (NO_PROXY): [Environment, number] => [{ HTTPS_PROXY: proxy.url, NO_PROXY }, 0],
+        (NO_PROXY): [EnvironmentVariables, number] => [{ HTTPS_PROXY: proxy.url, NO_PROXY }, 0],
       ),
-      ...['host', 'localhost:1', 'example.com'].map((NO_PROXY): [Environment, number] => [
+      ...['host', 'localhost:1', 'example.com'].map((NO_PROXY): [EnvironmentVariables, number] => [
         { HTTPS_PROXY: proxy.url, NO_PROXY },
         1,
       ]),

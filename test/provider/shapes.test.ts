@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import supertest from 'supertest';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { clientCredentialsEnv, startRig } from '../helpers/rig.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
@@ -22,13 +22,13 @@ interface Shape {
   readonly token?: TokenBehaviour;
   /** The list itself, in place of a behaviour: its status, body and headers. */
   readonly answer?: readonly [status: number, body: unknown, headers?: OutgoingHttpHeaders];
-  readonly env?: Environment;
+  readonly env?: EnvironmentVariables;
   /** What /banks answers. */
   readonly status: number;
   /** What the doctor says. */
   readonly says: RegExp | string;
   /** The configuration that makes it work; undefined: none can, or none is needed. */
-  readonly fix?: Environment;
+  readonly fix?: EnvironmentVariables;
 }
 
 const ROWS = [
@@ -255,7 +255,7 @@ test.each(Object.entries(SHAPES))(
       PROVIDER_CLIENT_SECRET: CLIENT.clientSecret,
       ...env,
     };
-    const answerWith = async (variables: Environment): Promise<number> => {
+    const answerWith = async (variables: EnvironmentVariables): Promise<number> => {
       const rig = await startRig({ provider: emulator, env: variables });
       await eventually(() => rig.service.list.status().nextLoadInMs > 0);
       // Without a list nobody is kept waiting for more than a minute, whatever the provider asks

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
@@ -37,7 +37,7 @@ beforeEach(() => {
 /** A secret in a file, and what is said while that is not usable. */
 interface Kind {
   readonly good: string;
-  readonly env: (emulator: Emulator) => Environment;
+  readonly env: (emulator: Emulator) => EnvironmentVariables;
   readonly consequence: string;
   /** What POST /refresh answers meanwhile, if not that. */
   readonly refresh?: readonly [status: number, code: string];
@@ -434,7 +434,7 @@ describe('a 401 for the token in use', () => {
 });
 
 describe('a start with an unusable file', () => {
-  const envFor = (): Environment => ({
+  const envFor = (): EnvironmentVariables => ({
     PROVIDER_ACCESS_TOKEN: '',
     PROVIDER_ACCESS_TOKEN_FILE: file(),
     CACHE_SNAPSHOT_FILE: join(folder, 'snapshot'),

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
@@ -40,7 +40,7 @@ describeWithRedis('with a real Redis', () => {
   beginAnew();
 
   /** The first of these is the first to renew its list. */
-  const startThree = async (env: Environment = {}): Promise<readonly [Rig, Rig, Rig]> => [
+  const startThree = async (env: EnvironmentVariables = {}): Promise<readonly [Rig, Rig, Rig]> => [
     await start({ env, random: () => 0.9 }),
     await start({ env, random: () => 0 }),
     await start({ env, random: () => 0 }),
@@ -199,7 +199,7 @@ describeWithRedis('with a real Redis', () => {
   });
 
   /** Of three replicas, `two` is rate limited for 10 minutes during a load of `one`, which goes on. */
-  const rateLimitedDuringALoad = async (env: Environment = {}, heldForMs = 0) => {
+  const rateLimitedDuringALoad = async (env: EnvironmentVariables = {}, heldForMs = 0) => {
     const [one, two, three] = await startThree({ CACHE_TTL: '30s', ...env });
     await eventually(() => three.service.list.status().isShared === true);
     clock.skip(heldForMs);

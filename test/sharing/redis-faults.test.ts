@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
@@ -51,7 +51,7 @@ const start = async (options: RigOptions = {}): Promise<Rig> => {
   return rig;
 };
 /** The address is in a file. */
-const fromFile = (text: string): { readonly file: string; readonly env: Environment } => {
+const fromFile = (text: string): { readonly file: string; readonly env: EnvironmentVariables } => {
   const file = join(temporaryFolder(), 'redis-url');
   writeFileSync(file, text);
   return { file, env: { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file } };
@@ -204,7 +204,7 @@ describeWithRedis('replicas that share Redis', () => {
     ['certificate authority', 'unreachable', { PROVIDER_TLS_CA_FILE: missing }],
   ])(
     'what is wrong with the file of the %s of one replica delays no other one',
-    async (_, kind, env: Environment) => {
+    async (_, kind, env: EnvironmentVariables) => {
       await start();
       await keyOfList();
       const without = await start({ env });
@@ -474,7 +474,7 @@ describeWithRedis('replicas that share Redis', () => {
   /** At the address is a server that does this with each connection. */
   const from = async (
     behave: (socket: Socket) => unknown,
-  ): Promise<{ readonly env: Environment }> => {
+  ): Promise<{ readonly env: EnvironmentVariables }> => {
     const server = createServer((socket) => behave(socket.on('error', () => undefined)));
     closeLater(() => server.close());
     return { env: { CACHE_REDIS_URL: `redis://127.0.0.1:${await listenOn(server)}` } };

@@ -18,7 +18,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import supertest from 'supertest';
 import { checkConfig } from '../../src/config/environment.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { wall } from '../../src/clock.ts';
 import { makeBanks } from '../helpers/banks.ts';
@@ -170,7 +170,7 @@ test('a restart remembers how large the lists were that had hundreds of fields',
   expect(await again.service.list.refresh()).toMatchObject({ kind: 'shrunk' });
 });
 
-test.each<[string, () => unknown, Environment, RegExp]>([
+test.each<[string, () => unknown, EnvironmentVariables, RegExp]>([
   ['is missing', () => rmSync(path), {}, /no saved list yet$/],
   ['is empty', () => truncateSync(path, 0), {}, /no saved list yet$/],
   ['is torn', () => truncateSync(path, 10_000), {}, /contains a damaged list; ignored$/],
@@ -334,7 +334,7 @@ test('a list that comes just as another one has been saved is saved too, before 
 });
 
 describe('nothing is replaced that the service did not write:', () => {
-  const problemsOf = async (env: Environment): Promise<string> => {
+  const problemsOf = async (env: EnvironmentVariables): Promise<string> => {
     const configured = {
       PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9',
       CACHE_SNAPSHOT_FILE: path,

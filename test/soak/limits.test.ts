@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
@@ -40,7 +40,7 @@ beforeEach(async () => {
 });
 
 /** Resolves when it has a list. `TRUST_PROXY`: all connections here come from one address. */
-const start = async (env: Environment = {}): Promise<void> => {
+const start = async (env: EnvironmentVariables = {}): Promise<void> => {
   service = await startProcess({
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
     PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
-import type { Environment } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { runService, startProcess } from '../helpers/process.ts';
@@ -42,7 +42,7 @@ describeWithPromtool('told with Prometheus', () =>
     let folder: string;
     let emulator: Emulator;
     let prometheus: Prometheus;
-    let provider: Environment;
+    let provider: EnvironmentVariables;
     beforeAll(async () => {
       folder = temporaryFolder('banks-told-');
       emulator = await startEmulator();
@@ -65,7 +65,7 @@ describeWithPromtool('told with Prometheus', () =>
       (await prometheus.firing()).filter((name) => /Redis|Snapshot/.test(name)).join(', ');
 
     /** The doctor's lines about `step`, on one. */
-    const askDoctor = async (env: Environment, step: string): Promise<string> => {
+    const askDoctor = async (env: EnvironmentVariables, step: string): Promise<string> => {
       const { status, linesOf } = await runDoctor({ ...provider, ...env });
       return `exit ${status}: ${linesOf(step).replaceAll(/\s+/g, ' ')}`;
     };

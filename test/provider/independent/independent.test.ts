@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
 import { parseConfig } from '../../../src/config/config.ts';
-import type { Environment } from '../../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../../src/config/reader.ts';
 import { createService } from '../../../src/service.ts';
 import { closeLater } from '../../helpers/close-later.ts';
 import { runDoctor } from '../../helpers/run-doctor.ts';
@@ -12,7 +12,7 @@ import { openLegacyGateway } from './legacy-gateway.ts';
 // Three providers that were written from one paragraph about the provider alone, before the service
 // was read. They share none of the emulator's assumptions; nothing of the emulator is used here.
 
-const BASE: Environment = {
+const BASE: EnvironmentVariables = {
   HOST: '127.0.0.1',
   PORT: '0',
   MANAGEMENT_PORT: 'off',
@@ -20,7 +20,7 @@ const BASE: Environment = {
 };
 
 /** What the service publishes. */
-const banksWith = async (env: Environment): Promise<unknown> => {
+const banksWith = async (env: EnvironmentVariables): Promise<unknown> => {
   const service = createService(parseConfig({ ...BASE, ...env }), {
     version: '0.0.0-test',
     logDestination: { write: () => undefined },
@@ -30,7 +30,7 @@ const banksWith = async (env: Environment): Promise<unknown> => {
   return (await supertest(publicUrl).get('/banks')).body;
 };
 
-const doctorOf = (env: Environment) =>
+const doctorOf = (env: EnvironmentVariables) =>
   runDoctor({ PROVIDER_ACCESS_TOKEN: '', BANK_FIELDS: '', ...BASE, ...env });
 
 test('the doctor configures a clearing house that does not decode Basic, with its numbers in an object', async () => {
