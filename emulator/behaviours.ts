@@ -255,6 +255,11 @@ export const tokenBehaviours = {
     grant: ({ access_token, expires_in }) => ({ access_token, expires_in }),
     accepted: true,
   },
+  'null-type': {
+    description: 'token_type is null',
+    grant: (grant) => ({ ...grant, token_type: null }),
+    accepted: true,
+  },
   created: {
     description: 'the grant has status 201',
     grant: unchanged,

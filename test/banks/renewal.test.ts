@@ -1,8 +1,10 @@
 import { expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
 import supertest from 'supertest';
+import type { Emulator } from '../../emulator/emulator.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { eventually } from '../helpers/wait-until.ts';
-import { nextLoad, startLoadedRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import { nextLoad, startLoadedRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 
 // How fresh, and who waits: the whole service on a clock that the tests move.
 
@@ -50,6 +52,19 @@ test('a list that comes back by itself after a far larger one is no acceptance',
     expect(status().cached).toMatchObject({ count: banks, decisions: [] });
   }
   expect(rig.messages()).not.toContainEqual(expect.stringContaining('accepted'));
+});
+
+test('with GUARD_MAX_DRIFT=0% a field may stay filled in a third of the entries', async () => {
+  const banks = (round: number): object[] =>
+    makeBanks(30).map((bank, index) => ({ ...bank, name: index < 10 ? `Bank ${round}` : null }));
+  await start({
+    env: { GUARD_MAX_DRIFT: '0%' },
+    before: (emulator) => emulator.setBanks(banks(0)),
+  });
+  for (const round of [1, 2, 3]) {
+    rig.emulator.setBanks(banks(round));
+    expect(await rig.service.list.refresh()).toBeUndefined();
+  }
 });
 
 test('operators who wait for a load share one, unless they accept other lists', async () => {
@@ -111,6 +126,17 @@ test('a list that names a next page is served, and reported as incomplete until 
   await nextLoad(rig);
   expect([lines().at(-1), await metric()]).toEqual(['list: no longer incomplete', '0']);
   expect(await page()).not.toContain('probably incomplete');
+});
+
+test('the age of a list counts from when its response was complete', async () => {
+  let answer: ServerResponse | undefined;
+  const before = (emulator: Emulator): void => emulator.respondWith((_req, res) => (answer = res));
+  rig = await startRig({ before });
+  await eventually(() => answer !== undefined);
+  rig.clock.advance(3_000);
+  answer?.setHeader('content-type', 'application/json').end(JSON.stringify(makeBanks(10)));
+  await eventually(() => status().state === 'fresh');
+  expect(status().ageMs).toBe(0);
 });
 
 test('a Retry-After of an hour keeps a service without a list waiting for a minute, and it says how long', async () => {

@@ -55,6 +55,8 @@ describeInBrowser('the status page', () => {
     await open();
     await holdTime();
     await stage.page.getByRole('link', { name: 'Metrics' }).focus();
+    // Read out when it changes.
+    expect(await stage.page.getByRole('status').getAttribute('id')).toBe('headline');
     await stage.page.evaluate(`document.querySelector('#headline').firstChild.mark = 'old'`);
     stage.rig.clock.skip(1_000);
     const asOf = new Date(stage.rig.clock.wallMs()).toISOString().slice(11, 19);

@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import type { Limits } from '../../src/http-front/limits.ts';
 import { startServer, type ServerRig } from '../helpers/http-front.ts';
 import { openRaw } from '../helpers/raw-http.ts';
@@ -63,6 +65,16 @@ test('at the limit, the connection that has been idle for longest is closed', as
   expect(await (await open(url)).ask('/hot')).toBe('hot');
   await eventually(() => !third.isOpen());
   expect([first, fourth].map((client) => client.isOpen())).toEqual([true, true]);
+});
+
+test('a connection that only waits to be closed by its client gives its place to a newcomer', async () => {
+  const url = await start({ connections: 1 });
+  const closing = connect({ port: Number(new URL(url).port), allowHalfOpen: true });
+  closing.on('error', () => undefined);
+  closing.write('GET /cold HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  await once(closing.resume(), 'end');
+  expect(await (await open(url)).ask('/hot')).toBe('hot');
+  closing.destroy();
 });
 
 test('a request under way keeps its place; newcomers get short answers in the spare ones, the newest first', async () => {

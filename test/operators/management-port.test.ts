@@ -132,6 +132,18 @@ test('a list that the guard refuses is taken when an operator names its reasons,
   expect(await bankCount()).toBe(200);
 });
 
+test('a problem that names a field with another letter than those of ASCII is whole', async () => {
+  rig = await startLoadedRig({
+    env: { MANAGEMENT_TOKEN: TOKEN, BANK_FIELDS: 'code,razão' },
+    before: (emulator) => emulator.setBanks(makeBanks(20).map((bank) => ({ ...bank, razão: 'a' }))),
+  });
+  rig.emulator.setBanks(makeBanks(20).map((bank) => ({ ...bank, razão: null })));
+  expect(await refresh(502)).toMatchObject({
+    kind: 'drifted',
+    detail: expect.stringContaining('razão'),
+  });
+});
+
 test('an unknown value of accept, another method and another path are refused', async () => {
   await start();
   const long = `shrunk&${'a'.repeat(200)}`;
@@ -283,7 +295,7 @@ test.each([
     );
     await areWaiting(most);
     // Going away does not make room.
-    wrong[0]?.socket.destroy();
+    wrong[0]?.socket.resetAndDestroy();
     const refused = guess('wrong', address);
     await eventually(() => refused.status() === 429 && refused.socket.destroyed);
     expect(refused.text()).toMatch(/^retry-after: 1\r$/im);
@@ -295,9 +307,12 @@ test.each([
 
     rig.clock.advance(1_000);
     await eventually(() => wrong.slice(1).every(({ status }) => status() === 401));
-    // They have made room.
-    guess('wrong', address);
-    await areWaiting(1);
+    // They have made room for as many.
+    const guesses = Array.from({ length: most }, (_, index) =>
+      guess(`again${index}`, `127.0.1.${1 + Math.floor(index / 4)}`),
+    );
+    await areWaiting(most);
+    expect(guesses.map(({ status }) => status())).not.toContain(429);
   },
 );
 

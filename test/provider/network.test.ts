@@ -21,6 +21,7 @@ import { leaksIn } from '../helpers/leaks.ts';
 import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv, nextLoad, openRig, startRig, type Rig } from '../helpers/rig.ts';
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
+import { makeBanks } from '../helpers/banks.ts';
 import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -76,6 +77,24 @@ test('a private authority is trusted by PROVIDER_TLS_CA_FILE, for the token endp
   for (const { headers } of provider.calls)
     expect(headers['user-agent']).toBe('banks-bff/0.0.0-test');
 });
+
+test.each(['http', 'https'])(
+  'through a proxy, a list by %s may be far larger than the response of the proxy',
+  async (scheme) => {
+    await startProvider();
+    provider.setBanks(makeBanks(15_000));
+    const port = Number(new URL(provider.baseUrl).port);
+    const proxy = await startTunnels({ to: () => (scheme === 'https' ? front.port : port) });
+    const rig = await startService({
+      ...TRUST,
+      ...(scheme === 'https'
+        ? { HTTPS_PROXY: proxy }
+        : { HTTP_PROXY: proxy, PROVIDER_SANDBOX_BASE_URL: provider.baseUrl }),
+    });
+    const { body, text } = await getBanks(rig).expect(200);
+    expect([body.length, text.length > 524_288]).toEqual([15_000, true]);
+  },
+);
 
 test('a provider of another authority is named with the variable to check', async () => {
   await startProvider();

@@ -42,6 +42,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   'a plain grant': { status: 200, says: WORKS },
   'a grant with 201': { token: 'created', status: 200, says: WORKS },
   'no token_type': { token: 'no-type', status: 200, says: WORKS },
+  'token_type null': { token: 'null-type', status: 200, says: WORKS },
   'token_type in lower case': { token: 'lowercase-type', status: 200, says: WORKS },
   'expires_in as text': { token: 'string-expires-in', status: 200, says: WORKS },
   'no expires_in': { token: 'no-expires-in', status: 200, says: WORKS },

@@ -260,6 +260,10 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     rig.clock.advance(1_250);
     await refresh().expect(502);
     expect(lastTokenSent()).toBe(NEW_TOKEN);
+    // Neither does one that fails say that it accepts the token.
+    await rig.emulator.behave('unavailable');
+    await refresh().expect(502);
+    await rig.emulator.behave('healthy');
     rig.emulator.acceptTokens([OLD_TOKEN, NEW_TOKEN]);
     rig.clock.advance(1_250);
     const { body } = await refresh().expect(200);

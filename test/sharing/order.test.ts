@@ -30,6 +30,20 @@ const DAY = 24 * HOUR;
 describeWithRedis('with a real Redis', () => {
   beginAnew();
 
+  test('what was unusable in the last response is still known when the next list comes from another replica', async () => {
+    await provider.behave('some-unusable');
+    const one = await start();
+    const two = await start();
+    const rejected = (rig: Rig): unknown => rig.service.list.status().cached?.rejected;
+    expect(await two.service.list.refresh()).toBeUndefined();
+    const known = rejected(two);
+    expect(Object.values(Object(known))).toContain(26);
+    await one.service.list.refresh();
+    const idOf = (rig: Rig): unknown => rig.service.list.status().cached?.id;
+    await eventually(() => idOf(two) === idOf(one));
+    expect(rejected(two)).toEqual(known);
+  });
+
   test('an expired list of a snapshot refuses no successor', async () => {
     const env = { CACHE_TTL: '10m', CACHE_MAX_STALE: '1h' };
     const kept = { ...env, CACHE_SNAPSHOT_FILE: snapshot() };

@@ -93,6 +93,10 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     );
     expect(await text()).toBe('BCO DO BRASIL S.A.');
     await choose('341');
+    // What a person has chosen stays.
+    await stage.ask("picker.setAttribute('value', '18236120')");
+    expect(await data()).toBe('bank=60701190');
+    await stage.ask("picker.setAttribute('value', '00000000')");
     await stage.ask('picker.form.reset()');
     expect([await data(), await text()]).toEqual(['bank=00000000', 'BCO DO BRASIL S.A.']);
     // As in native fields, it then follows its attribute again.

@@ -190,6 +190,25 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     }
   });
 
+  test('the failure is read out again after a click, and at no attempt by itself', async () => {
+    await openDuring((route) => route.abort('connectionrefused'));
+    await stage.settled('failed');
+    await stage.ask(`void (globalThis.readOut = 0, new MutationObserver(() => (readOut += 1))
+      .observe(picker.shadowRoot.querySelector('[role=alert]'), { childList: true }))`);
+    const retry = stage.page.getByRole('button', { name: 'Tentar novamente' });
+    const isReadOut = async (attempt: () => Promise<void>): Promise<unknown> => {
+      await stage.ask('void (readOut = 0)');
+      const before = attempts();
+      await attempt();
+      await waitUntil('an attempt', attempts, (count) => count > before);
+      await retry.waitFor();
+      return stage.ask('readOut > 0');
+    };
+    expect(await isReadOut(() => retry.click())).toBe(true);
+    for (let attempt = 0; attempt < 2; attempt += 1)
+      expect(await isReadOut(() => stage.page.clock.runFor(31_000))).toBe(false);
+  });
+
   test('after a Retry-After of 0 there is a second between attempts', async () => {
     await openDuring((route) =>
       route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': '0' } }),
