@@ -131,7 +131,7 @@ export class BankPickerElement extends Base {
     this.#speak();
     this.#label();
     this.#sync();
-    if (this.#picker.status().kind !== 'loaded') this.#scheduleLoad();
+    if (this.#isLoadDue || this.#picker.status().kind !== 'loaded') this.#scheduleLoad();
   }
 
   disconnectedCallback() {
@@ -266,13 +266,13 @@ export class BankPickerElement extends Base {
     this.#validate();
   }
 
-  /** Once for all attributes that are set together. */
+  /** Once for all attributes that are set together, and not before the element is in the page. */
   #scheduleLoad() {
-    if (this.#isLoadDue) return;
     this.#isLoadDue = true;
     queueMicrotask(() => {
+      if (!this.#isLoadDue || !this.isConnected) return;
       this.#isLoadDue = false;
-      if (this.isConnected) this.#load();
+      this.#load();
     });
   }
 

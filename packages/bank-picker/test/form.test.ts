@@ -266,6 +266,40 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.page.getByRole('button', { name: 'Apagar' }).isVisible()).toBe(true);
   });
 
+  test('what it is told to load while it is out of the page, it loads once it is back', async () => {
+    await stage.start({ env: { BANK_FIELDS: 'code,ispb,name,fullName' } });
+    await visit();
+    /** Loads that have begun by the time the element has been in the page for a while. */
+    const loadsAfter = (whileAway: string, atReturn = '') =>
+      stage.page.evaluate<number>(`(async () => {
+        const picker = document.querySelector('bank-picker');
+        const before = performance.getEntriesByType('resource').length;
+        picker.remove();
+        ${whileAway};
+        await null;
+        document.forms[0].append(picker);
+        ${atReturn};
+        await null;
+        if (!picker.matches(':state(loaded)'))
+          await new Promise((resolve) => picker.addEventListener('load', resolve, { once: true }));
+        await new Promise((resolve) => setTimeout(resolve));
+        return performance.getEntriesByType('resource').length - before;
+      })()`);
+    expect(await loadsAfter('')).toBe(0);
+    expect(await loadsAfter("picker.idField = 'code'")).toBe(1);
+    expect(await loadsAfter("picker.codeField = 'ispb'", "picker.nameField = 'fullName'")).toBe(1);
+    await choose('60701190');
+    expect(await stage.ask('picker.value')).toBe('341');
+    expect(await text()).toMatch(/^ITA/);
+    expect(
+      await loadsAfter(
+        `picker.src = '${stage.rig.url}/nothing'`,
+        `picker.src = '${stage.rig.url}/banks'`,
+      ),
+    ).toBe(1);
+    expect(await loadsAfter('')).toBe(0);
+  });
+
   test('it leaves nothing running when it is removed, and works again when it is put back', async () => {
     await stage.start({ before: (emulator) => emulator.behave('hang') });
     await open(`<form><bank-picker src="${stage.rig.url}/banks"></bank-picker></form>`);
