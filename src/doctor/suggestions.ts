@@ -1,5 +1,6 @@
 import { suggestFields } from '../banks/field-suggestion.ts';
 import type { FieldRule } from '../banks/reading/entry.ts';
+import { MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
 import { nearestName } from '../nearest-name.ts';
 import type { Survey } from './survey.ts';
 
@@ -44,12 +45,11 @@ export const suggestLines = (
   const publishable = fields
     .filter(({ isPublishable }) => isPublishable)
     .map(({ name, filled }) => ({ path: name, isEverywhere: filled === 1 }));
+  const listed = publishable.slice(0, MAX_FIELD_NAMES);
   /**
    * The field at a path as it is written in BANK_FIELDS, with a name that is made from the path.
    */
-  const newItem = new Map(
-    suggestFields(publishable).map((item, index) => [publishable[index]?.path, item]),
-  );
+  const newItem = new Map(suggestFields(listed).map((item, index) => [listed[index]?.path, item]));
   const isEverywhere = (from: string): boolean =>
     publishable.some((field) => field.path === from && field.isEverywhere);
   /** A field as it is written in BANK_FIELDS, with the name that is configured. */
@@ -78,7 +78,7 @@ export const suggestLines = (
   const correctAll = (keepsNames: boolean): string =>
     [...new Set(published.flatMap((field) => correct(field, keepsNames)))].join(',');
   const listAll = (): string =>
-    publishable
+    listed
       .map(({ path }) => {
         const field = published.find(({ from }) => from === path);
         return field ? toItem(field) : (newItem.get(path) ?? path);

@@ -6,7 +6,7 @@ import {
   valueAt,
   type FieldRule,
 } from '../banks/reading/entry.ts';
-import { leavesOf } from '../banks/reading/upstream-fields.ts';
+import { leavesOf, parentsOf } from '../banks/reading/upstream-fields.ts';
 import { namesNextPage } from '../provider/contract.ts';
 import { isJsonObject } from '../json.ts';
 
@@ -30,6 +30,7 @@ export const surveyEntries = (
       seen.set(path, values);
       if (isFilled(value)) values.push(value);
     });
+  const parents = parentsOf(seen.keys());
   const contents = objects
     .map((entry) =>
       published ? published.map(({ from }) => valueAt(entry, from)) : Object.values(entry),
@@ -44,7 +45,7 @@ export const surveyEntries = (
     duplicates: contents.length - new Set(contents).size,
     /** In the order in which they were first seen; those inside objects by their paths. */
     fields: [...seen]
-      .filter(([path, values]) => values.length > 0 || ![...seen.keys()].some(isInside(path)))
+      .filter(([path, values]) => values.length > 0 || !parents.has(path))
       .map(([path, values]) => ({
         name: path,
         /** The share of the objects in which it is more than null or an empty string, 0 to 1. */
@@ -74,11 +75,6 @@ export const surveyEntries = (
     }),
   };
 };
-
-const isInside =
-  (path: string) =>
-  (other: string): boolean =>
-    other.startsWith(`${path}.`);
 
 /**
  * Where a list may be inside a response that is not one: paths of at most three members, such as

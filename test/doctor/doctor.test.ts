@@ -301,6 +301,19 @@ test.each([
   expect(text).not.toContain('codes:code');
 });
 
+test('entries with very many fields take no longer than a moment', async () => {
+  const fields = Array.from({ length: 20_000 }, (_, index) => [`f${index}`, index % 2 || null]);
+  const emulator = await emulate();
+  emulator.respondWith((_req, res) => {
+    const body = JSON.stringify([Object.fromEntries(fields), { ['f.f'.repeat(9_000)]: 1 }]);
+    res.writeHead(200, { 'content-type': 'application/json' }).end(body);
+  });
+  const startedAtMs = performance.now();
+  const { text } = await diagnose(emulator, { BANK_FIELDS: 'f9,code' });
+  expect(text).toMatch(/^ {2}and 19941 more$/m);
+  expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+});
+
 test('a list as long as a page is perhaps one', async () => {
   const report = await diagnose(await emulate({ banks: makeBanks(100) }));
   expect(report.linesOf('list')).toContain('100 entries, perhaps the first page of more');

@@ -30,7 +30,7 @@ export const createUpstreamFields = () => {
     /** @param objects how many entries there were */
     finish: (objects: number) => {
       // Where an object is null in some entries, its name was noted besides the fields in it.
-      const parents = new Set([...seen.keys()].flatMap(parentsOf));
+      const parents = parentsOf(seen.keys());
       const fields = [...seen].filter(([path]) => !parents.has(path));
       return {
         upstreamFields: fields.map(([path]) => path),
@@ -54,8 +54,16 @@ export const leavesOf = (object: JsonObject, path: string): readonly string[] =>
   return leaves;
 };
 
-/** `a.b` has the parent `a`, `a.b.c` also `a.b`. */
-const parentsOf = (path: string): string[] => {
-  const names = path.split('.');
-  return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'));
+/**
+ * The paths that others go through: `a.b` has the parent `a`, `a.b.c` also `a.b`. Those in long ones
+ * are left out: of a name with a dot for each other character they would be much text.
+ */
+export const parentsOf = (paths: Iterable<string>): ReadonlySet<string> => {
+  const parents = new Set<string>();
+  for (const path of paths)
+    for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {
+      if (dot > MAX_FIELD_NAME_LENGTH) break;
+      parents.add(path.slice(0, dot));
+    }
+  return parents;
 };
