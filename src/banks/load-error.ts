@@ -58,7 +58,10 @@ export class LoadError extends Error {
 export const STOPPING = new LoadError('unreachable', 'the service is stopping');
 
 /** What is wrong and what to do, for operators. */
-export const explainFailure = ({ kind, reasonCode }: LoadError): FailureTexts =>
+export const explainFailure = ({
+  kind,
+  reasonCode,
+}: Pick<LoadError, 'kind' | 'reasonCode'>): FailureTexts =>
   reasonCode === UNUSABLE_FILE ? UNUSABLE_FILE_TEXTS : FAILURE_KINDS[kind];
 
 type LoadErrorDetails = ErrorOptions &

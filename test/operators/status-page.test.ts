@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -348,32 +348,43 @@ test('an unusable secret file is told beside what users get, and never hides it'
   }
 });
 
-test('a file that keeps the request from being made is the reason, and the provider is not', async () => {
-  const folder = temporaryFolder();
-  const file = join(folder, 'authority.pem');
-  const env = { PROVIDER_TLS_CA_FILE: file, CACHE_SNAPSHOT_FILE: join(folder, 'list') };
-  const provider = await emulate();
-  writeFileSync(file, createAuthority().cert);
-  await (await startLoadedRig({ provider, env })).close();
-  rmSync(file);
-  rig = await startRig({ provider, env });
-  await nextLoad(rig);
+describe('a file that keeps the request from being made', () => {
   const problem = 'No request was made, because a file that it needs cannot be used.';
-  const text = await page();
-  expect(text).toMatch(new RegExp(`${problem} .* Details: PROVIDER_TLS_CA_FILE cannot be read`));
-  expect(text).toContain('Correct the file of the variable that is named.');
-  expect(text).not.toContain('The provider cannot be reached');
+  const authority = createAuthority().cert;
+  /** The next load has failed, in a service with a saved list. @returns the file */
+  const failByFile = async (): Promise<string> => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'authority.pem');
+    const env = { PROVIDER_TLS_CA_FILE: file, CACHE_SNAPSHOT_FILE: join(folder, 'list') };
+    const provider = await emulate();
+    writeFileSync(file, authority);
+    await (await startLoadedRig({ provider, env })).close();
+    rmSync(file);
+    rig = await startRig({ provider, env });
+    await nextLoad(rig);
+    return file;
+  };
 
-  // The kind stays: what is wrong does not.
-  writeFileSync(file, createAuthority().cert);
-  await meet('reset');
-  expect(await page()).toContain('The provider cannot be reached.');
-  const [byFile, byProvider, ...more] = rig
-    .messages()
-    .filter((message) => message.startsWith('list: load failed'));
-  expect(more).toEqual([]);
-  expect(byFile).toMatch(/^list: load failed: PROVIDER_TLS_CA_FILE cannot be read/);
-  expect(byProvider).toContain('no connection to the provider');
+  test('is the reason, and not the provider', async () => {
+    const file = await failByFile();
+    const text = await page();
+    expect(text).toMatch(new RegExp(`${problem} .* Details: PROVIDER_TLS_CA_FILE cannot be read`));
+    expect(text).toContain('Correct the file of the variable that is named.');
+    expect(text).not.toContain('The provider cannot be reached');
+    writeFileSync(file, authority);
+    await meet('healthy');
+    expect(await page()).toContain(`over now. ${problem}`);
+  });
+
+  test('and then the provider that cannot be reached are two reasons of one kind', async () => {
+    writeFileSync(await failByFile(), authority);
+    await meet('reset');
+    expect(await page()).toContain('The provider cannot be reached.');
+    expect(rig.messages().filter((message) => message.startsWith('list: load failed'))).toEqual([
+      expect.stringMatching(/: PROVIDER_TLS_CA_FILE cannot be read/),
+      expect.stringMatching(/: no connection to the provider/),
+    ]);
+  });
 });
 
 test('stores that fail are told with their consequences, and without their addresses, until they work', async () => {

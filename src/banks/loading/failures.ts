@@ -1,5 +1,5 @@
 import { wall, type Clock, type WallMs } from '../../clock.ts';
-import type { LoadError, LoadErrorKind } from '../load-error.ts';
+import type { LoadError } from '../load-error.ts';
 
 /** The loads that failed since the last success. */
 export interface LoadFailures {
@@ -8,7 +8,8 @@ export interface LoadFailures {
   /** Undefined when the last load succeeded. */
   readonly failing: FailingLoads | undefined;
   /** The newest failure, whether or not a success has followed. */
-  readonly lastFailure: { readonly kind: LoadErrorKind; readonly atMs: WallMs } | undefined;
+  readonly lastFailure:
+    (Pick<LoadError, 'kind' | 'reasonCode'> & { readonly atMs: WallMs }) | undefined;
 }
 
 /** Loads that failed one after the other, without a success in between: a new object for each. */
@@ -31,7 +32,7 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
       current = {
         failure,
         failing: { sinceMs, attempts: attempts + 1 },
-        lastFailure: { kind: failure.kind, atMs },
+        lastFailure: { kind: failure.kind, reasonCode: failure.reasonCode, atMs },
       };
     },
     /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
@@ -42,7 +43,7 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
       current = {
         failure,
         failing: { sinceMs: wall(sinceMs), attempts },
-        lastFailure: { kind: failure.kind, atMs },
+        lastFailure: { kind: failure.kind, reasonCode: failure.reasonCode, atMs },
       };
     },
     /** A load succeeded. */

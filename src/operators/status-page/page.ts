@@ -4,7 +4,8 @@ import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import { notAfter, toIso } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
-import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
+import { explainFailure } from '../../banks/load-error.ts';
+import type { Action } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
@@ -178,7 +179,7 @@ const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): 
   return fact(
     'Last failed load',
     `${formatDuration(nowMs - failedAtMs)} ago`,
-    html`at ${time(failedAtMs, nowMs)}, over now. ${FAILURE_KINDS[lastFailure.kind].summary}`,
+    html`at ${time(failedAtMs, nowMs)}, over now. ${explainFailure(lastFailure).summary}`,
   );
 };
 
