@@ -1,4 +1,4 @@
-import { isPlainName } from '../banks/field-names.ts';
+import { showName } from '../banks/field-names.ts';
 import type { FieldRule } from '../banks/reading/entry.ts';
 import type { FieldSeen } from './survey.ts';
 
@@ -41,7 +41,7 @@ export const renderFields = (
   published: readonly FieldRule[] | undefined,
 ): string[] => {
   const shown = fields.slice(0, MAX_FIELDS_SHOWN);
-  const width = Math.max(...shown.map(({ name }) => nameOf(name).length), 'field'.length);
+  const width = Math.max(...shown.map(({ name }) => showName(name).length), 'field'.length);
   const row = (...[name = '', filled = '', types = '', remark = '']: string[]): string =>
     `  ${name.padEnd(width)}  ${filled.padStart(7)}  ${types.padEnd(12)} ${remark}`.trimEnd();
   return [
@@ -49,7 +49,7 @@ export const renderFields = (
     ...shown.map((field) => {
       const { name, filled, types } = field;
       return row(
-        nameOf(name),
+        showName(name),
         percentFilled(filled),
         types.join(' or '),
         remarkOn(field, published),
@@ -61,9 +61,6 @@ export const renderFields = (
 
 /** A hostile answer can have a field for each of its bytes. */
 const MAX_FIELDS_SHOWN = 60;
-
-const nameOf = (name: string): string =>
-  isPlainName(name) ? name : '(a name with other characters)';
 
 const remarkOn = ({ name, isUnique }: FieldSeen, published: readonly FieldRule[] = []): string => {
   const field = published.find(({ from }) => from === name);
