@@ -30,11 +30,14 @@ export interface HttpFrontOptions extends PlacesOptions {
    * Loads the application that gets all other requests whose head could be read. Called before the
    * port is bound.
    */
-  readonly loadApp: () => Promise<RequestListener>;
+  readonly loadApp: (isOverCapacity: IsOverCapacity) => Promise<RequestListener>;
   /** Gives the response to a request that never gets to the application, which also logs it. */
   readonly respondToRefused: (refusal: RefusalCode) => RefusalResponse;
   readonly clock: DrainClock;
 }
+
+/** Whether a request came on a connection over capacity: only for a 503, or a probe. */
+export type IsOverCapacity = (req: IncomingMessage) => boolean;
 
 export type HttpFront = ReturnType<typeof createHttpFront>;
 
@@ -107,7 +110,7 @@ export const createHttpFront = ({
     listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
       // Before clients can take all file descriptors: Node 20 never loads a file again that it
       // could not open once.
-      app = await loadApp();
+      app = await loadApp(({ socket }) => byStream.get(socket)?.isOverCapacity ?? false);
       // A load balancer that was idle opens a connection for each of its clients at once. Those for
       // which the system has no room are delayed by a second or more.
       const url = await bind(server, { ...address, backlog: limits.connections });
@@ -115,11 +118,6 @@ export const createHttpFront = ({
       server.once('close', () => clearInterval(timer));
       return url;
     },
-    /**
-     * Whether the request came on a connection over capacity: only for a 503, or a probe.
-     */
-    isOverCapacity: ({ socket }: IncomingMessage): boolean =>
-      byStream.get(socket)?.isOverCapacity ?? false,
     /** See {@link DrainOptions}. Resolves when the last connection is closed. */
     drain: (times: DrainOptions): Promise<void> => drain(server, places, clock, pause, times),
     /** Closes it now, with every connection. Resolves when that has happened. */

@@ -46,10 +46,14 @@ const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i;
  * warning.
  */
 const isAbsoluteForm = (url: string): boolean => {
-  const [, authority = ''] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? [];
+  const authority = authorityOf(url) ?? '';
   const isShort = authority !== '' && authority.length <= MAX_HOST_LENGTH;
   return isShort && URL.canParse(`http://${authority}`);
 };
+
+/** Of an absolute target; undefined for another one. */
+export const authorityOf = (url: string): string | undefined =>
+  /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
 
 const countHosts = (rawHeaders: readonly string[]): number =>
   rawHeaders.filter(

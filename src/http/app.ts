@@ -1,11 +1,11 @@
 import express, { type Express, type RequestHandler } from 'express';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Config } from '../config/config.ts';
-import { refusalOf, type HttpFront } from '../http-front/index.ts';
+import { refusalOf, type IsOverCapacity } from '../http-front/index.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
 import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
-import { setHeaders } from './headers.ts';
+import { READING_METHODS, setHeaders } from './headers.ts';
 import { createHealthz, createReadyz, PROBES, type HealthOptions } from './health.ts';
 import { createOpenApiRoute } from './openapi.ts';
 import { sendProblem } from './problems.ts';
@@ -21,7 +21,7 @@ export interface AppOptions extends HealthOptions {
   readonly requestLog: RequestLog;
   readonly cors: Cors;
   readonly commonHeaders: CommonHeaders;
-  readonly server: Pick<HttpFront, 'isOverCapacity'>;
+  readonly isOverCapacity: IsOverCapacity;
 }
 
 /**
@@ -69,7 +69,7 @@ export const createApp = (
         sendOptions(res);
       })
       .all((_req, res) => {
-        res.setHeader('Allow', ALLOWED);
+        res.setHeader('Allow', READING_METHODS);
         sendProblem(res, 'method_not_allowed');
       });
   };
@@ -113,21 +113,21 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener =>
  * malformed targets and prints a warning (DEP0170).
  */
 const createRequestAdmission =
-  ({ cors, commonHeaders, server, isDraining }: AppOptions): Middleware =>
+  ({ cors, commonHeaders, isOverCapacity, isDraining }: AppOptions): Middleware =>
   (req, res, next) => {
     setHeaders(res, commonHeaders(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
 
     const refusal = refusalOf(req);
-    const isOverCapacity = server.isOverCapacity(req);
+    const hasNoPlace = isOverCapacity(req);
     // Announces the end of the connection with its last response: a client that reused it would
     // lose its request.
-    if (refusal || isOverCapacity || isDraining()) res.setHeader('Connection', 'close');
+    if (refusal || hasNoPlace || isDraining()) res.setHeader('Connection', 'close');
 
     if (refusal) sendProblem(res, refusal);
     // Probes are always answered: otherwise an orchestrator would restart a full service, or send
     // all clients to fewer replicas.
-    else if (isOverCapacity && !PROBES.has(req.url)) {
+    else if (hasNoPlace && !PROBES.has(req.url)) {
       res.setHeader('Retry-After', 1);
       sendProblem(res, 'too_many_connections');
     }
@@ -137,12 +137,10 @@ const createRequestAdmission =
   };
 
 const sendOptions = (res: ServerResponse): void => {
-  res.setHeader('Allow', ALLOWED);
+  res.setHeader('Allow', READING_METHODS);
   res.setHeader('Cache-Control', 'no-store');
   res.writeHead(204).end();
 };
-
-const ALLOWED = 'GET, HEAD, OPTIONS';
 
 /**
  * Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any

@@ -21,4 +21,7 @@ export const sendUncached = (res: ServerResponse, type: string, body: string | B
   res.end(body);
 };
 
+/** The value of `Allow` where nothing can be changed. */
+export const READING_METHODS = 'GET, HEAD, OPTIONS';
+
 export const JSON_TYPE = 'application/json; charset=utf-8';

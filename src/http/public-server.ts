@@ -53,18 +53,17 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
     clock,
   });
   const banks = { list, chooseResponse, requestLog };
-  const server = createHttpFront({
+  return createHttpFront({
     respondToRefused: createRespondToRefused(commonHeaders(undefined), logger),
     clock,
     clientOf: createClientOf(config.trustProxy),
     onClosed: (reason) => emit({ type: 'connection-closed', reason }),
     hotPath: config.hotPath ? createHotPath({ ...banks, commonHeaders, isDraining }) : undefined,
     limits: { ...LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
-    loadApp: async () => {
+    loadApp: async (isOverCapacity) => {
       const { createPublicApp } = await import('./app.ts');
       const { fields } = config.banks;
-      return createPublicApp({ ...options, ...banks, cors, commonHeaders, server, fields });
+      return createPublicApp({ ...options, ...banks, cors, commonHeaders, isOverCapacity, fields });
     },
   });
-  return server;
 };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { problemResponse } from './problems.ts';
-import type { FlatHeaders } from './headers.ts';
+import { READING_METHODS, type FlatHeaders } from './headers.ts';
 import type { RefusalCode, RefusalResponse } from '../http-front/index.ts';
 
 // The response to a request that no application gets: broken, too large or late, or CONNECT. It is
@@ -19,6 +19,6 @@ export const createRespondToRefused =
   };
 
 const MORE_HEADERS: { readonly [Code in RefusalCode]?: FlatHeaders } = {
-  method_not_allowed: ['Allow', 'GET, HEAD, OPTIONS'],
+  method_not_allowed: ['Allow', READING_METHODS],
   overloaded: ['Retry-After', '1'],
 };

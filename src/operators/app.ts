@@ -50,7 +50,7 @@ export interface ManagementServerOptions extends HealthOptions {
 interface ManagementAppOptions extends ManagementServerOptions {
   readonly cors: Cors;
   readonly commonHeaders: CommonHeaders;
-  readonly server: AppOptions['server'];
+  readonly isOverCapacity: AppOptions['isOverCapacity'];
 }
 
 export const createManagementApp = (

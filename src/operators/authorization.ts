@@ -4,7 +4,7 @@ import { isIP, isIPv6 } from 'node:net';
 import type { RequestHandler } from 'express';
 import type { Clock } from '../clock.ts';
 import { clientOf } from '../http/client-address.ts';
-import { MAX_HOST_LENGTH } from '../http-front/index.ts';
+import { authorityOf, MAX_HOST_LENGTH } from '../http-front/index.ts';
 import type { Middleware } from '../http/app.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
@@ -28,8 +28,11 @@ export type OnRefusal = (reason: ManagementRefusedEvent['reason']) => void;
 export const createHostCheck = (hosts: readonly string[], onRefusal: OnRefusal): Middleware => {
   const names = new Set(hosts);
   return ({ url = '', headers: { host } }, res, next) => {
-    const [, authority] = /^https?:\/\/([^/?#]*)/i.exec(url) ?? [];
-    if ([host, authority].every((named) => named === undefined || isManagementHost(named, names))) {
+    if (
+      [host, authorityOf(url)].every(
+        (named) => named === undefined || isManagementHost(named, names),
+      )
+    ) {
       next();
       return;
     }

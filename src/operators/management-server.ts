@@ -15,19 +15,18 @@ export const createManagementServer = (
 ): HttpFront => {
   const cors = createCors([]);
   const commonHeaders = createCommonHeaders(cors);
-  const server = createHttpFront({
+  return createHttpFront({
     limits: { ...MANAGEMENT_LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
     respondToRefused: createRespondToRefused(commonHeaders(undefined), options.logger),
     clock: options.clock,
     clientOf,
     // Users have other connections.
     onClosed: () => undefined,
-    loadApp: async () => {
+    loadApp: async (isOverCapacity) => {
       const { createManagementApp } = await import('./app.ts');
-      return createManagementApp(config, { ...options, cors, commonHeaders, server });
+      return createManagementApp(config, { ...options, cors, commonHeaders, isOverCapacity });
     },
   });
-  return server;
 };
 
 /** For Prometheus, probes, some open status pages, and wrong tokens that wait for their 401. */

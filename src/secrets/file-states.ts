@@ -49,10 +49,7 @@ export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
   return {
     add: (variable: string): void => void states.set(variable, { variable, unusable: undefined }),
     all: (): readonly SecretFileState[] => [...states.values()],
-    unusable: () =>
-      [...states.values()].flatMap(({ variable, unusable }) =>
-        unusable ? [{ variable, ...unusable }] : [],
-      ),
+    unusable: () => unusableOf([...states.values()]),
     areUsable: (variables: readonly string[]): boolean =>
       variables.every((variable) => !states.get(variable)?.unusable),
     /** Notes the result of reading a file: a fault; undefined: it can be used. */
@@ -75,6 +72,10 @@ export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
     },
   };
 };
+
+/** Those that cannot be used. */
+export const unusableOf = (states: readonly SecretFileState[]) =>
+  states.flatMap(({ variable, unusable }) => (unusable ? [{ variable, ...unusable }] : []));
 
 const note = (
   faults: Map<string, FileFault>,

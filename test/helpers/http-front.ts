@@ -4,7 +4,11 @@ import { LIMITS, type Limits } from '../../src/http-front/limits.ts';
 import type { OrdinaryRequest } from '../../src/http-front/ordinary-request.ts';
 import type { RefusalCode } from '../../src/http-front/refusals.ts';
 import type { ClosedReason } from '../../src/http-front/places.ts';
-import { createHttpFront, type HttpFrontOptions } from '../../src/http-front/front.ts';
+import {
+  createHttpFront,
+  type HttpFrontOptions,
+  type IsOverCapacity,
+} from '../../src/http-front/front.ts';
 import { closeLater } from './close-later.ts';
 import { createManualClock } from './manual-clock.ts';
 
@@ -39,7 +43,7 @@ export const hotPath = createHotPath();
 
 /** It is closed after the test. */
 export const startServer = async (
-  app: RequestListener,
+  app: (...request: [...Parameters<RequestListener>, IsOverCapacity]) => void,
   { limits, ...options }: ServerRigOptions = {},
 ) => {
   const clock = createManualClock();
@@ -47,7 +51,7 @@ export const startServer = async (
   const closed: ClosedReason[] = [];
   const server = createHttpFront({
     hotPath,
-    loadApp: () => Promise.resolve(app),
+    loadApp: async (isOverCapacity) => (req, res) => app(req, res, isOverCapacity),
     clientOf: (address) => address,
     onClosed: (reason) => void closed.push(reason),
     clock,

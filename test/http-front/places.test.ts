@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { Limits } from '../../src/http-front/limits.ts';
 import { startServer, type ServerRig } from '../helpers/http-front.ts';
@@ -19,11 +19,11 @@ const start = async (
   limits: Partial<Limits>,
   clientOf?: (address: string) => string | undefined,
 ): Promise<string> => {
-  const app: RequestListener = (req, res) => {
+  const options = { limits, ...(clientOf && { clientOf }) };
+  running = await startServer((req, res, isOverCapacity) => {
     if (req.url === '/slow') pending.push(res);
-    else res.end(running?.server.isOverCapacity(req) ? 'over capacity' : 'cold');
-  };
-  running = await startServer(app, { limits, ...(clientOf && { clientOf }) });
+    else res.end(isOverCapacity(req) ? 'over capacity' : 'cold');
+  }, options);
   return running.url;
 };
 

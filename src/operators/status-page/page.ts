@@ -4,6 +4,7 @@ import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import { notAfter, toIso } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
+import { unusableOf } from '../../secrets/file-states.ts';
 import { explainFailure } from '../../banks/load-error.ts';
 import type { Action } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
@@ -193,7 +194,7 @@ const storeFacts = ({ stores, nowMs }: PageContent): Html[] =>
 
 const fileFact = ({ secretFiles }: PageContent): Html | false => {
   if (secretFiles.length === 0) return false;
-  const unusable = secretFiles.filter((file) => file.unusable).map(({ variable }) => variable);
+  const unusable = unusableOf(secretFiles).map(({ variable }) => variable);
   return unusable.length === 0
     ? fact('Secret files', 'usable', `${secretFiles.length} configured, read twice a second`)
     : fact('Secret files', `${unusable.length} not usable`, unusable.join(', '));

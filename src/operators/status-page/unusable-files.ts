@@ -1,11 +1,9 @@
-import type { SecretFileState } from '../../secrets/file-states.ts';
+import { unusableOf, type SecretFileState } from '../../secrets/file-states.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
 /** What the page says of unusable secret files; undefined where all are usable. Pure. */
 export const describeUnusableFiles = (secretFiles: readonly SecretFileState[], nowMs: number) => {
-  const files = secretFiles.flatMap(({ variable, unusable }) =>
-    unusable ? [{ variable, ...unusable }] : [],
-  );
+  const files = unusableOf(secretFiles);
   if (files.length === 0) return undefined;
   const count = formatCount(files.length, 'secret file', 'secret files');
   return {

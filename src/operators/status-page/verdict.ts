@@ -273,12 +273,10 @@ const withUnusableFiles = (
 ): PageVerdict => {
   const added = describeUnusableFiles(secretFiles, nowMs);
   if (!added) return verdict;
-  const { severity, headline, problems = [], actions = [] } = verdict;
+  const { severity, problems = [], actions = [] } = verdict;
   return {
     ...verdict,
-    ...(severity === 'ok'
-      ? { severity: 'warning', headline: added.headline }
-      : { severity, headline }),
+    ...(severity === 'ok' && { severity: 'warning', headline: added.headline }),
     problems: [...problems, ...added.problems],
     actions: [...actions, added.action],
   };
