@@ -89,7 +89,7 @@ export const SNAPSHOT_SYMPTOMS: Symptoms<{ readonly directory: string }> = [
   },
 ];
 
-export interface PortWords {
+interface PortWords {
   readonly variable: string;
   readonly port: string;
   readonly host: string;

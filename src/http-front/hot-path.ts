@@ -14,7 +14,7 @@ export interface HotPath {
   readonly respond: (request: OrdinaryRequest) => HotResponse | undefined;
 }
 
-export interface HotResponse extends PreparedResponse {
+interface HotResponse extends PreparedResponse {
   /**
    * Called once, when the system has taken the response or the client has gone before: then
    * `isTaken` is false.
@@ -23,7 +23,7 @@ export interface HotResponse extends PreparedResponse {
 }
 
 /** What a connection needs to know of a request that got its response. */
-export interface Responded extends Pick<HotResponse, 'end'>, Pick<OrdinaryRequest, 'isLast'> {}
+interface Responded extends Pick<HotResponse, 'end'>, Pick<OrdinaryRequest, 'isLast'> {}
 
 /** Responds on `socket` to the request with this head; undefined: node:http must. */
 export type RespondToHead = (head: Buffer, socket: Socket) => Responded | undefined;

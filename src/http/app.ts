@@ -28,7 +28,7 @@ export interface AppOptions extends HealthOptions {
  * Defines a read-only resource. Express answers HEAD by the GET handler; other methods get a 405
  * with `Allow`.
  */
-export type DefineResource = (path: string, get: RequestHandler) => void;
+type DefineResource = (path: string, get: RequestHandler) => void;
 
 interface AppExtras {
   /** Comes before all resources, and refuses what it does not pass on. */
@@ -98,7 +98,7 @@ export const createApp = (
     requestLog.middleware(req, res, () => admit(req, res, () => checkAndRoute(req, res)));
 };
 
-export interface PublicAppOptions extends AppOptions, BanksRouteOptions {
+interface PublicAppOptions extends AppOptions, BanksRouteOptions {
   readonly fields: Config['banks']['fields'];
 }
 

@@ -16,7 +16,7 @@ import { problemOf, PUBLIC_PROBLEM_CODES } from './problems.ts';
 // The public port described in OpenAPI 3.1: openapi.json, in which what depends on the running
 // service stands in braces, and the code of a problem, such as {not_ready}, for the problem itself.
 
-export interface OpenApiOptions {
+interface OpenApiOptions {
   readonly version: string;
   readonly fields: Config['banks']['fields'];
 }

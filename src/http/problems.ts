@@ -7,7 +7,7 @@ import problems from './problems.json' with { type: 'json' };
 /** The status, the title and the detail of each. */
 const PROBLEMS = { ...problems.public, ...problems.management };
 
-export type ProblemCode = keyof typeof PROBLEMS;
+type ProblemCode = keyof typeof PROBLEMS;
 
 const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(PROBLEMS, code);
 

@@ -18,7 +18,7 @@ import type { ConnectionClosedEvent, RequestEvent, StoreState } from '../telemet
 // the Express application for the others.
 
 /** What the public port needs of the service. */
-export interface PublicServerOptions {
+interface PublicServerOptions {
   readonly list: BankList;
   readonly clock: Clock;
   readonly version: string;

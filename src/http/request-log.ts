@@ -16,7 +16,7 @@ import type { RequestHead } from './headers.ts';
 // string is logged: either may hold what a client did not mean to reveal. A line of level info is
 // written as text, past the logger's redaction: what clients choose is redacted here.
 
-export interface RequestLogOptions {
+interface RequestLogOptions {
   readonly logger: Logger;
   /** Where `logger` writes what it has redacted. Whoever writes here redacts it first. */
   readonly logDestination: DestinationStream;

@@ -12,7 +12,7 @@ export type Peer = 'the provider' | 'the token endpoint';
 export type ProxyVariable = 'HTTPS_PROXY' | 'HTTP_PROXY';
 
 /** What was tried. */
-export interface Attempt {
+interface Attempt {
   readonly peer: Peer;
   readonly url: URL;
   /** The proxy that opened a tunnel for it; undefined: none. */

@@ -13,7 +13,7 @@ import { parseHttpDate } from '../http-date.ts';
 // says why not. No network, and no clock but for the century of a date with a two-digit year. All
 // that is assumed of an entry is that it is a JSON object; only published fields get through.
 
-export interface CheckOptions extends ReadOptions {
+interface CheckOptions extends ReadOptions {
   /** Wall-clock milliseconds, against which a dated `Retry-After` is read. */
   readonly nowMs: number;
 }

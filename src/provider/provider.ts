@@ -13,7 +13,7 @@ import { MAX_GRANT_BYTES, type TokenEvent, type TokenOptions } from './token-end
 // The provider as the other modules see it: a function that loads a list.
 
 /** A token with which the provider has answered 200. */
-export interface ConfirmedToken {
+interface ConfirmedToken {
   /** Of the first such response, in wall-clock milliseconds. */
   readonly sinceMs: number;
 }

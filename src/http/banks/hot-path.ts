@@ -8,7 +8,7 @@ import type { ChooseResponse } from './responses.ts';
 // It skips nothing else: the encoding, the conditions, the headers and the log line come from the
 // same functions. A table of tests compares the bytes of both paths.
 
-export interface HotPathOptions {
+interface HotPathOptions {
   readonly list: Pick<BankList, 'served'>;
   readonly chooseResponse: ChooseResponse;
   readonly requestLog: RequestLog;

@@ -14,7 +14,7 @@ import { evaluatePreconditions, type Validators } from './preconditions.ts';
 // asking, and how fresh it is.
 
 /** The two successful responses in one encoding. */
-export interface BanksResponse {
+interface BanksResponse {
   readonly body: Buffer;
   readonly validators: Validators;
   readonly headers: FlatHeaders;
@@ -40,7 +40,7 @@ export type ChooseResponse = (
   readonly status: ReturnType<typeof evaluatePreconditions>;
 };
 
-export interface ChooseResponseOptions {
+interface ChooseResponseOptions {
   readonly list: Pick<BankList, 'status'>;
   readonly cachePolicy: CachePolicy;
   /** Whether responses differ by origin (see cors.ts). */
@@ -134,7 +134,7 @@ const prepareResponse = (
   };
 };
 
-export type CachePolicy = FreshnessPolicy & { readonly browserMaxAgeMs: number };
+type CachePolicy = FreshnessPolicy & { readonly browserMaxAgeMs: number };
 
 /**
  * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that

@@ -4,7 +4,7 @@ import { formatTime } from './format.ts';
 
 // Notices about a list that is served: it changed a lot, or it is probably incomplete. Pure.
 
-export interface Notice {
+interface Notice {
   /** Of the page, if nothing else is wrong; undefined: that of a list that is well. */
   readonly headline?: string;
   readonly sentence: string;

@@ -23,7 +23,7 @@ import {
 // script, which only renews it in place and looks its parts up by id. No address of the provider
 // and no secret is on it.
 
-export interface PageContent extends Situation {
+interface PageContent extends Situation {
   readonly environment: string;
   readonly version: string;
   readonly hostName: string;
@@ -32,7 +32,7 @@ export interface PageContent extends Situation {
   readonly commands: Commands;
 }
 
-export type Commands = ReturnType<typeof commandsFor>;
+type Commands = ReturnType<typeof commandsFor>;
 
 export const renderPage = (content: PageContent): Html => {
   const { environment, version, hostName, minutes, policy, nowMs, commands } = content;
