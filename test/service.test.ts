@@ -9,6 +9,7 @@ import { createManualClock } from './helpers/manual-clock.ts';
 import { clientCredentialsEnv, startLoadedRig, startRig, stopAtOnce } from './helpers/rig.ts';
 import { SANDBOX } from './helpers/sandbox.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
+import { connectionsOf } from './helpers/server-sockets.ts';
 import { eventually } from './helpers/wait-until.ts';
 
 // What belongs to no single part of the service: a defect in one, and the end of all.
@@ -52,18 +53,26 @@ test('while draining, every response says that its connection ends', async () =>
   expect(rig.clock.waits()).toEqual([]);
 });
 
-test('an operator who waits for a load is told of a stop, which is no failure', async () => {
+test('operators who wait for a load, or behind one, are told of a stop, which is no failure', async () => {
   const token = 'operator-token-0123456789';
   const rig = await startLoadedRig({ env: { MANAGEMENT_TOKEN: token } });
   await rig.emulator.behave('hang');
-  const answer = fetch(`${rig.managementUrl}/refresh`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}` },
-  });
+  const refresh = (query: string): Promise<Response> =>
+    fetch(`${rig.managementUrl}/refresh${query}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+    });
+  const answers = [refresh('')];
   await eventually(() => rig.emulator.listCalls() === 2);
+  answers.push(refresh('?accept=shrunk'));
+  // Until it waits too.
+  await eventually(() => connectionsOf(rig.managementUrl) === 2);
+  await rig.clock.turn();
   const stopped = rig.service.stop({ noticeMs: 0 });
   rig.clock.advance(0);
-  expect(await (await answer).json()).toMatchObject({ status: 503, code: 'draining' });
+  for (const answer of answers)
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect(await (await answer).json()).toMatchObject({ status: 503, code: 'draining' });
   await stopped;
   // The line of the request comes before it.
   expect(rig.log().trim().split('\n').at(-1)).toContain('"msg":"stopped"');
