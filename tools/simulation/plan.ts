@@ -61,13 +61,14 @@ const ACTIONS = {
     },
   },
   /**
-   * One replica is told to wait while a slow answer is on its way to another one; an operator may
-   * ask that one again, which ends the wait.
+   * One replica is told to wait while a slow answer is on its way to another one, and may be told
+   * again, to wait for less; an operator may ask the other one again, which ends the wait.
    */
   'limit meanwhile': {
-    weight: 1,
+    weight: 2,
     having: {
       retryAfterS: fc.constantFrom(120, 20_000),
+      isToldLess: fc.boolean(),
       isRestarted: fc.boolean(),
       isAskedAgain: fc.boolean(),
     },
@@ -87,6 +88,14 @@ const ACTIONS = {
       apartMs: fc.constantFrom(SECOND, 7 * SECOND),
       isFirstStopped: fc.boolean(),
       isAskedAfter: fc.boolean(),
+    },
+  },
+  /** The list grows, is as usual again, and loses a little, each time for an operator. */
+  'there and back': {
+    weight: 1,
+    having: {
+      change: fc.constantFrom<ListChange[]>('a third more', 'twice as many'),
+      thenChange: fc.constantFrom<ListChange[]>('an eighth of it gone', 'a fifth of it gone'),
     },
   },
   visit: { weight: 1, having: {} },
@@ -134,7 +143,10 @@ const ACTIONS = {
   list: {
     weight: 5,
     having: {
-      change: fc.oneof(keys<ListChange>(LIST_CHANGES), fc.constant<ListChange>('as usual')),
+      change: fc.oneof(
+        keys<ListChange>(LIST_CHANGES),
+        fc.constantFrom<ListChange[]>('as usual', 'an eighth of it gone'),
+      ),
       isEachTime: fc.constantFrom(false, false, true),
     },
   },

@@ -2,7 +2,7 @@
 import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
 import type { History, Serving, Trouble } from './history.ts';
 import type { Action, Event, Plan } from './plan.ts';
-import { createProviderWorld } from './provider.ts';
+import { createProviderWorld, type ListChange } from './provider.ts';
 import { createRedisWorld, spoilt } from './redis.ts';
 import {
   isRefused,
@@ -147,26 +147,25 @@ export const run = async (
       );
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
     },
-    'limit meanwhile': ({ retryAfterS, isRestarted, isAskedAgain }, machine) => {
+    'limit meanwhile': ({ retryAfterS, isToldLess, isRestarted, isAskedAgain }, machine) => {
       const other = machines[(machine.index + 1) % machines.length] ?? machine;
+      const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void => {
+        const behaviour = { behaviour: 'rate-limited', retryAfterS: seconds } as const;
+        world.later(afterMs, director, 'limit', () =>
+          perform.provider(
+            { type: 'provider', ...behaviour, forMs: 1_000, isForAll: false },
+            other,
+          ),
+        );
+        operate(afterMs + 50, other, () => []);
+      };
       perform['provider slow'](
         { type: 'provider slow', ms: 1_500, isDeaf: false, forMs: 300 },
         machine,
       );
       operate(0, machine, () => []);
-      world.later(350, director, 'limit', () =>
-        perform.provider(
-          {
-            type: 'provider',
-            behaviour: 'rate-limited',
-            retryAfterS,
-            forMs: 1_000,
-            isForAll: false,
-          },
-          other,
-        ),
-      );
-      operate(400, other, () => []);
+      limit(350, retryAfterS);
+      if (isToldLess) limit(5 * SECOND, 3);
       if (isAskedAgain) operate(20 * SECOND, machine, () => []);
       if (isRestarted)
         world.later(10 * SECOND, director, 'restart', () => {
@@ -196,6 +195,16 @@ export const run = async (
           if (!isHealed) perform.stop({ type: 'stop', downMs: SECOND }, first);
         });
       if (isAskedAfter) operate(forMs + 10, last, () => []);
+    },
+    'there and back': ({ change, thenChange }, machine) => {
+      const usual: ListChange = 'as usual';
+      for (const [index, next] of [change, usual, thenChange].entries()) {
+        const afterMs = index * 20 * SECOND;
+        world.later(afterMs, director, 'another list', () =>
+          perform.list({ type: 'list', change: next, isEachTime: false }, machine),
+        );
+        operate(afterMs + 10, machine, () => []);
+      }
     },
     visit: (_action, { life }) => life && isAwake(life) && visit(surroundings, life),
     kill: ({ downMs, clockMs }, machine) => {

@@ -266,6 +266,30 @@ export const attemptsGoOn: Check = function* (timeline) {
     }
 };
 
+/** A list that was refused in comparison with another one is asked for again once that is over. */
+export const aRefusalEndsWithTheList: Check = function* (timeline) {
+  for (const process of timeline.processes)
+    for (const [index, { list, untilMs }] of timeline.servingsOf(process).entries()) {
+      const next = timeline.servingsOf(process)[index + 1];
+      if (!list || !next || next.list) continue;
+      const calls = timeline.calls.filter((call) => call.process.fields === process.fields);
+      const last = calls.findLast(({ askedAtMs }) => askedAtMs < untilMs - SETTLED_MS);
+      if (!last?.list || timeline.wasTaken(last)) continue;
+      const limitMs = untilMs + 6 * SECOND + process.timeoutMs;
+      const isShaken = timeline.troubled(
+        [...STORE, 'sleep', 'clock', 'process'],
+        'all',
+        last.askedAtMs - SETTLED_MS,
+        limitMs,
+      );
+      const isCalled = calls.some(
+        ({ askedAtMs }) => askedAtMs > untilMs - 2 * SETTLED_MS && askedAtMs < limitMs,
+      );
+      if (!isShaken && !isCalled && !others(timeline, calls, last, limitMs))
+        yield [limitMs, process, `has not called since ${nameOf(list)} is over`];
+    }
+};
+
 /** Longer than a stop, a message and a claim take where Redis works. */
 const LEFT_MS = 0.8 * SECOND;
 

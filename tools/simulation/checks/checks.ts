@@ -5,6 +5,7 @@ import {
   aFleetMakesOneCallPerTtl,
   aStartTakesTheSharedList,
   aStopLeavesTheLoadToTheOthers,
+  aRefusalEndsWithTheList,
   attemptsGoOn,
   nobodyCallsWhileTheListIsFresh,
   oneCallAtATime,
@@ -76,6 +77,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A fleet backs off as one client does': aFleetBacksOffAsOneClient,
   'Retries back off from a second to a minute': retriesBackOff,
   'While loads fail, attempts go on': attemptsGoOn,
+  'A list that was refused is asked for again once the cached one is over': aRefusalEndsWithTheList,
   'All replicas agree within seconds, or a minute after a lost message': allServeTheSame,
   'ok means that the list of this question, or a later one, is that of the fleet':
     okMeansThatItIsShared,

@@ -255,6 +255,7 @@ export const aRefusalHasAReason: Check = function* (timeline) {
     // What an operator has accepted is the measure of what follows, whatever was before.
     const current = timeline.listAt(process, askedAtMs);
     const decision = current && timeline.decisionOf(current);
+    const forgotten = forgottenBy(timeline, process, askedAtMs);
     const isRight =
       list &&
       isSize &&
@@ -264,9 +265,11 @@ export const aRefusalHasAReason: Check = function* (timeline) {
         list,
         atMs,
         ({ list: measure }) =>
-          !timeline.everyAnswerDiffers ||
-          !decision?.wasNeeded ||
-          (measure !== undefined && timeline.decisionOf(measure) === decision),
+          measure !== undefined &&
+          !forgotten.has(measure) &&
+          (!timeline.everyAnswerDiffers ||
+            !decision?.wasNeeded ||
+            timeline.decisionOf(measure) === decision),
       );
     if (!isRight) yield [atMs, process, `refuses ${nameOf(list)}: ${message}`];
   }
@@ -302,6 +305,30 @@ const mayComeBack = (
     !isAccepted &&
     isOneHistory
   );
+};
+
+/**
+ * The lists that a process served between two times of one list, which has come back: it forgets
+ * them.
+ */
+const forgottenBy = (timeline: Timeline, process: Process, atMs: number): Set<BankList> => {
+  const served = timeline.servingsOf(process).filter(({ fromMs }) => fromMs <= atMs);
+  const current = served.at(-1);
+  const first = served.findIndex(({ list }) => list === current?.list);
+  const { fromMs = 0, untilMs = 0 } = served[first] ?? {};
+  const sinceMs = fromMs - SETTLED_MS;
+  const isRemembered = untilMs > (current?.fromMs ?? 0) - windowMs(process) + SECOND;
+  const isAccepted = timeline.refreshes.some(
+    (refresh) => refresh.accepts.length > 0 && refresh.atMs > sinceMs && refresh.atMs <= atMs,
+  );
+  // What meets another history gets its memory too.
+  const isOneHistory = timeline.hasRedis
+    ? !timeline.troubled([...STORE, 'process', 'sleep'], 'all', sinceMs, atMs)
+    : timeline.ranThrough(process, sinceMs, atMs);
+  const between = served.slice(first + 1, -1).map(({ list }) => list);
+  if (!isRemembered || isAccepted || !isOneHistory || between.length > 10) return new Set();
+  const before = served.slice(0, first + 1).map(({ list }) => list);
+  return new Set(between.flatMap((list) => (list && !before.includes(list) ? list : [])));
 };
 
 const ACCEPTED = 'list: an operator has accepted it';
