@@ -85,6 +85,12 @@ const isObject = (value: unknown): value is object =>
 /** The serial number of a published list, wherever it is quoted. */
 export const serialIn = (text: string): number => Number(/"code":"?1[.0]0*(\d+)/.exec(text)?.[1]);
 
+/** Whether two lists of one fleet are the same to the guard, which knows no order of entries. */
+export const hasSameEntries = (some: BankList, other: BankList): boolean =>
+  serialIn(some.json) === serialIn(other.json) &&
+  JSON.stringify({ ...some.shape, isReversed: false }) ===
+    JSON.stringify({ ...other.shape, isReversed: false });
+
 /** The JSON that a replica with these fields publishes. */
 export const toPublished = (entries: ReturnType<typeof toEntries>, fields: Fields): string =>
   JSON.stringify(

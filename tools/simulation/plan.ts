@@ -22,6 +22,7 @@ const clockErrorMs = fc.constantFrom(
   -700,
   400,
   -5 * MINUTE,
+  -30 * MINUTE,
   90 * SECOND,
   -8 * DAY,
   8 * DAY,
@@ -69,7 +70,7 @@ const ACTIONS = {
     having: {
       retryAfterS: fc.constantFrom(120, 20_000),
       isToldLess: fc.boolean(),
-      isRestarted: fc.boolean(),
+      killed: fc.constantFrom(undefined, 'while it waits for the answer', 'afterwards'),
       isAskedAgain: fc.boolean(),
     },
   },
@@ -90,6 +91,11 @@ const ACTIONS = {
       isAskedAfter: fc.boolean(),
     },
   },
+  /**
+   * In an outage, once lists are stale, Redis loses its list and one replica starts without one, or
+   * Redis keeps it and all start without one.
+   */
+  'anew in an outage': { weight: 1, having: { isAll: fc.boolean() } },
   /** The list grows, is as usual again, and loses a little, each time for an operator. */
   'there and back': {
     weight: 1,

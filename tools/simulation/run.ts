@@ -147,7 +147,7 @@ export const run = async (
       );
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
     },
-    'limit meanwhile': ({ retryAfterS, isToldLess, isRestarted, isAskedAgain }, machine) => {
+    'limit meanwhile': ({ retryAfterS, isToldLess, killed, isAskedAgain }, machine) => {
       const other = machines[(machine.index + 1) % machines.length] ?? machine;
       const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void => {
         const behaviour = { behaviour: 'rate-limited', retryAfterS: seconds } as const;
@@ -167,9 +167,11 @@ export const run = async (
       limit(350, retryAfterS);
       if (isToldLess) limit(5 * SECOND, 3);
       if (isAskedAgain) operate(20 * SECOND, machine, () => []);
-      if (isRestarted)
-        world.later(10 * SECOND, director, 'restart', () => {
-          if (!isHealed) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
+      const [killedAfterMs, downMs] =
+        killed === 'afterwards' ? [10 * SECOND, SECOND] : [1_200, 10 * SECOND];
+      if (killed)
+        world.later(killedAfterMs, director, 'killed', () => {
+          if (!isHealed) perform.kill({ type: 'kill', downMs, clockMs: null }, machine);
         });
     },
     'all anew': (
@@ -195,6 +197,19 @@ export const run = async (
           if (!isHealed) perform.stop({ type: 'stop', downMs: SECOND }, first);
         });
       if (isAskedAfter) operate(forMs + 10, last, () => []);
+    },
+    'anew in an outage': ({ isAll }, machine) => {
+      const outage = { behaviour: 'unavailable', retryAfterS: undefined, isForAll: true } as const;
+      perform.provider({ type: 'provider', ...outage, forMs: 2 * setup.ttlMs }, machine);
+      world.later(1.3 * setup.ttlMs, director, 'all is stale', () => {
+        if (isHealed) return;
+        if (!isAll) perform['redis emptied']({ type: 'redis emptied' }, machine);
+        for (const each of isAll ? machines : [machine]) {
+          record('disk', each.index, undefined, 'lost');
+          each.disk.content = undefined;
+          perform.kill({ type: 'kill', downMs: 2 * SECOND, clockMs: null }, each);
+        }
+      });
     },
     'there and back': ({ change, thenChange }, machine) => {
       const usual: ListChange = 'as usual';
@@ -284,7 +299,7 @@ export const run = async (
     },
     'redis spoilt': () => {
       if (!setup.isSigned) return;
-      record('silent redis', 'all');
+      record('silent redis', 'all', undefined, 'spoilt');
       redis.spoil();
     },
   };

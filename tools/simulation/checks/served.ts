@@ -1,4 +1,4 @@
-import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
+import { hasSameEntries, mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
 import type { Process, Serving } from '../history.ts';
 import {
   expiryMs,
@@ -123,8 +123,10 @@ export const theGuardHolds: Check = function* (timeline) {
         ({ list: { shape }, untilMs }) =>
           untilMs >= sinceMs && shape !== after.shape && mustBeRefused(shape, after.shape),
       );
+      // What was served before a list that has come back goes on to count, what came since does not.
+      const isBack = !timeline.everyAnswerDiffers && before !== after && isBackTo(timeline, step);
+      const first = measures.findIndex(({ list }) => hasSameEntries(list, after));
       if (before && against.length > 0) {
-        const isBack = isBackTo(timeline, step);
         const measure = against.find(
           ({ list, untilMs }) =>
             expiryMs(process, list, untilMs) >= untilMs &&
@@ -135,9 +137,9 @@ export const theGuardHolds: Check = function* (timeline) {
         );
         if (measure && !isBack && timeline.isAgeKnown(process, before, atMs))
           yield [atMs, process, `takes ${nameOf(after)} after ${nameOf(measure.list)}`];
-        // Whatever the reason is: the list that is taken is the measure of the next one. What was
-        // served before the list that has come back goes on to count.
-        const first = isBack ? measures.findIndex(({ list }) => list === after) : 0;
+        // Whatever the reason is: the list that is taken is the measure of the next one.
+        measures = isBack ? measures.slice(0, Math.max(0, first)) : [];
+      } else if (isBack) {
         measures = measures.slice(0, Math.max(0, first));
       }
       // What is remembered comes with the list, from the process that loaded it.
@@ -213,7 +215,8 @@ const whereLoaded = (
 const isBackTo = (timeline: Timeline, { process, after, atMs }: Step): boolean =>
   timeline.servings.some(
     (held) =>
-      held.list === after &&
+      held.list !== undefined &&
+      hasSameEntries(held.list, after) &&
       held.process.fields === process.fields &&
       // It was in the window when it came, before it was compressed.
       held.untilMs >= atMs - windowMs(process) - 2 * SECOND &&
