@@ -1,4 +1,4 @@
-import { LoadError, UNUSABLE_FILE } from '../banks/load-error.ts';
+import { LoadError } from '../banks/load-error.ts';
 import { countRejected, valueAt } from '../banks/reading/entry.ts';
 import type { Config } from '../config/config.ts';
 import { LOAD_STEPS, type LoadStep } from '../failure-kinds.ts';
@@ -65,9 +65,7 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
   const failedAt = LOAD_STEPS.findIndex((name) => name === failure?.name);
   const before = failure ? LOAD_STEPS.slice(0, failedAt) : LOAD_STEPS;
   // An unexpected error may have come at any step, and without a file nobody was asked.
-  const saysNoStep =
-    outcome instanceof LoadError &&
-    (outcome.kind === 'internal' || outcome.reasonCode === UNUSABLE_FILE);
+  const saysNoStep = outcome instanceof LoadError && outcome.isLocal;
   const passed = saysNoStep ? stepsSeen(observation) : before;
   const suggestions = [
     ...(location.path === listPath
