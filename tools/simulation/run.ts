@@ -101,6 +101,10 @@ export const run = async (
       const reasons = life && toAccept(life);
       if (reasons && !isHealed) void refresh(surroundings, life, reasons);
     });
+  const loseDisk = ({ index, disk }: Machine): void => {
+    record('disk', index, undefined, 'lost');
+    disk.content = undefined;
+  };
   const setClock = (machine: Machine, to: number | 'it stands still'): void => {
     for (const trouble of history.troubles)
       if (trouble.kind === 'clock' && trouble.who === machine.index)
@@ -141,10 +145,8 @@ export const run = async (
       );
       perform.list({ type: 'list', change: 'half of it gone', isEachTime: false }, machine);
       const other = machines[(index + 1) % machines.length] ?? machine;
-      const exclusively = isAcceptedThereFirst ? [machine, other] : [other, machine];
-      exclusively.forEach((each, turn) =>
-        operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE),
-      );
+      const inTurn = isAcceptedThereFirst ? [machine, other] : [other, machine];
+      inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE));
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
     },
     'limit meanwhile': ({ retryAfterS, isToldLess, killed, isAskedAgain }, machine) => {
@@ -188,8 +190,7 @@ export const run = async (
         const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
         perform.kill({ type: 'kill', downMs: (turn + 1) * apartMs, clockMs: null }, machine);
         if (machine === last) continue;
-        record('disk', machine.index, undefined, 'lost');
-        machine.disk.content = undefined;
+        loseDisk(machine);
       }
       const first = machines[(last.index + 1) % machines.length] ?? last;
       if (isFirstStopped)
@@ -205,8 +206,7 @@ export const run = async (
         if (isHealed) return;
         if (!isAll) perform['redis emptied']({ type: 'redis emptied' }, machine);
         for (const each of isAll ? machines : [machine]) {
-          record('disk', each.index, undefined, 'lost');
-          each.disk.content = undefined;
+          loseDisk(each);
           perform.kill({ type: 'kill', downMs: 2 * SECOND, clockMs: null }, each);
         }
       });

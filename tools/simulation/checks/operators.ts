@@ -290,10 +290,7 @@ const mayComeBack = (
   const areNew = since.every(
     ({ list: next }) => next && served.findIndex((serving) => serving.list === next) > last,
   );
-  const isAccepted = timeline.refreshes.some(
-    (refresh) =>
-      refresh.accepts.length > 0 && refresh.atMs > sinceMs - MINUTE && refresh.atMs <= atMs,
-  );
+  const isAccepted = hasAccepted(timeline, sinceMs - MINUTE, atMs);
   // Where histories meet, the guard has decided between them.
   const isOneHistory =
     !timeline.hasRedis ||
@@ -318,9 +315,7 @@ const forgottenBy = (timeline: Timeline, process: Process, atMs: number): Set<Ba
   const { fromMs = 0, untilMs = 0 } = served[first] ?? {};
   const sinceMs = fromMs - SETTLED_MS;
   const isRemembered = untilMs > (current?.fromMs ?? 0) - windowMs(process) + SECOND;
-  const isAccepted = timeline.refreshes.some(
-    (refresh) => refresh.accepts.length > 0 && refresh.atMs > sinceMs && refresh.atMs <= atMs,
-  );
+  const isAccepted = hasAccepted(timeline, sinceMs, atMs);
   // What meets another history gets its memory too.
   const isOneHistory = timeline.hasRedis
     ? !timeline.troubled([...STORE, 'process', 'sleep'], 'all', sinceMs, atMs)
@@ -330,6 +325,10 @@ const forgottenBy = (timeline: Timeline, process: Process, atMs: number): Set<Ba
   const before = served.slice(0, first + 1).map(({ list }) => list);
   return new Set(between.flatMap((list) => (list && !before.includes(list) ? list : [])));
 };
+
+/** Whether an operator has asked to accept a list in this time. */
+const hasAccepted = ({ refreshes }: Timeline, sinceMs: number, untilMs: number): boolean =>
+  refreshes.some(({ accepts, atMs }) => accepts.length > 0 && atMs > sinceMs && atMs <= untilMs);
 
 const ACCEPTED = 'list: an operator has accepted it';
 

@@ -123,9 +123,7 @@ export const theGuardHolds: Check = function* (timeline) {
         ({ list: { shape }, untilMs }) =>
           untilMs >= sinceMs && shape !== after.shape && mustBeRefused(shape, after.shape),
       );
-      // What was served before a list that has come back goes on to count, what came since does not.
       const isBack = !timeline.everyAnswerDiffers && before !== after && isBackTo(timeline, step);
-      const first = measures.findIndex(({ list }) => hasSameEntries(list, after));
       if (before && against.length > 0) {
         const measure = against.find(
           ({ list, untilMs }) =>
@@ -137,11 +135,12 @@ export const theGuardHolds: Check = function* (timeline) {
         );
         if (measure && !isBack && timeline.isAgeKnown(process, before, atMs))
           yield [atMs, process, `takes ${nameOf(after)} after ${nameOf(measure.list)}`];
-        // Whatever the reason is: the list that is taken is the measure of the next one.
-        measures = isBack ? measures.slice(0, Math.max(0, first)) : [];
-      } else if (isBack) {
-        measures = measures.slice(0, Math.max(0, first));
       }
+      // What was served before a list that has come back goes on to count, what came since does not.
+      const first = measures.findIndex(({ list }) => hasSameEntries(list, after));
+      if (isBack) measures = measures.slice(0, Math.max(0, first));
+      // Whatever the reason is: the list that is taken is the measure of the next one.
+      else if (before && against.length > 0) measures = [];
       // What is remembered comes with the list, from the process that loaded it.
       const loader = before && whereLoaded(timeline, before, step);
       if (loader)
