@@ -19,8 +19,8 @@ export default {
   globalTeardown: '<rootDir>/test/helpers/report-leftovers.js',
   // Generous: real processes and browsers start slowly on a busy machine, and no test waits without a reason.
   testTimeout: 30_000,
-  // More than there are processors: tests wait, for programs and for deadlines, for a third of the time.
-  maxWorkers: Math.ceil(1.5 * availableParallelism()),
+  // More than there are processors: tests wait, for programs and for deadlines, for half of the time.
+  maxWorkers: Math.ceil(2.5 * availableParallelism()),
   testMatch: [
     '<rootDir>/test/**/*.test.ts',
     // Of the bank picker what it does; npm run test:examples has the rest.

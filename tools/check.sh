@@ -18,7 +18,7 @@ uses() {
   done
   left_out="$left_out  $tests: $1 is not installed"$'\n'
 }
-uses 'pages in a browser' chromium chromium-browser google-chrome
+uses 'pages in a browser' chromium-headless-shell chromium chromium-browser google-chrome
 uses 'a cache in front' nginx
 uses 'a cache in front' varnishd
 uses 'the way through a forward proxy' tinyproxy
