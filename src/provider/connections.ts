@@ -193,7 +193,7 @@ const createProxyRoute = (
       token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
     }),
     clientFactory: (origin, clientOptions: Client.Options) => {
-      const connect = endOnError(clientOptions.connect, onProxyConnected);
+      const connect = toConnector(clientOptions.connect, onProxyConnected);
       const client = new Client(origin, { ...NO_TIMEOUTS, ...clientOptions, connect });
       return asTunnel(client, tunnel, { ...options, variable });
     },
@@ -262,11 +262,11 @@ const asTunnel = <C extends Dispatcher>(
 type Connect = (options: Dispatcher.ConnectOptions) => Promise<Dispatcher.ConnectData>;
 
 /**
- * Closes a connection at its first error. In TLS 1.3 the alert by which a server refuses a client's
- * certificate comes after the handshake; undici would go on to the connection's end and report that
- * instead.
+ * The connector of `connect`, which reports each connection and closes it at its first error. In
+ * TLS 1.3 the alert by which a server refuses a client's certificate comes after the handshake;
+ * undici would go on to the connection's end and report that instead.
  */
-const endOnError = (
+const toConnector = (
   connect: Client.Options['connect'],
   onConnected: (socket: Socket) => void,
 ): buildConnector.connector => {
@@ -290,7 +290,7 @@ const connectOnce = (
   toError: () => LoadError,
   onConnected: (socket: Socket) => void,
 ): buildConnector.connector => {
-  const connector = endOnError(connect, onConnected);
+  const connector = toConnector(connect, onConnected);
   let isFirst = true;
   return (options, callback) => {
     if (isFirst) connector(options, callback);
