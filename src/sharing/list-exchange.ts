@@ -34,6 +34,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
   let isKnown = false;
   /** A list that is not used here, and is not replaced either: it need not be read again. */
   let refused: { readonly head: Buffer; readonly problem: string } | undefined;
+  /** The other replicas were asked to write their list, and none that can be read has come yet. */
+  let hasAsked = false;
 
   /** A list that cannot be used counts as none, and is a problem. */
   const readTheirs = async (
@@ -82,12 +84,24 @@ export const createListExchange = (options: ListExchangeOptions) => {
     return outcome.problem === undefined && cache.served() ? AGAIN : outcome;
   };
 
+  /**
+   * The list in Redis cannot be read, and this replica has none to write. Those that have one look
+   * only at the head, which may be as they know it. Asks once: what this replica cannot read, they
+   * might write again and again.
+   */
+  const askForList = async (): Promise<void> => {
+    if (hasAsked || !store.version()) return;
+    hasAsked = true;
+    await store.invalidateHead();
+  };
+
   /** Redis has a list that is not the cached one, or that came from the snapshot too. */
   const whenOther = async (head: Buffer, cached: CachedList | undefined): Promise<Outcome> => {
     if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
     // This may be a newer one, written since the look.
     const { theirs, problem } = await readTheirs(store.readList);
     isKnown = true;
+    if (theirs) hasAsked = false;
     // The cached list as it is to be compared, and written: theirs may confirm its decisions.
     const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
     const next = stepFor(ours, theirs, keeper);
@@ -102,6 +116,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
         return { again, problem };
       }
       case 'leave':
+        if (!theirs) await askForList();
         return { again: false, problem };
     }
   };

@@ -65,6 +65,8 @@ export type LeaseResult = 'written' | 'overtaken' | 'no redis';
 
 export type RedisStore = ReturnType<typeof createRedisStore>;
 
+const INVALID_HEAD = Buffer.from('invalid');
+
 /** The previous release has its list under another key. */
 const oldFormatKey = (provenance: string): string => `banks-bff:1:${provenance}:list`;
 
@@ -187,6 +189,16 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       if (!(await write(seen.head, entries, lifeMs))) return false;
       if (content) content = { ...content, head, version };
       return true;
+    },
+    /**
+     * Makes the head of the last look invalid, which every replica notices at its next look: those
+     * that have a list write it.
+     * @throws {StoreError | SecretFileError}
+     */
+    invalidateHead: async (): Promise<void> => {
+      if (!content) return;
+      const { head: key } = await names();
+      await write(content.head, [{ key, value: INVALID_HEAD }], lifeMs);
     },
     /** Writes a lease over the one of the last look. Never rejects. */
     writeLease: async (next: LeaseToWrite): Promise<LeaseResult> => {

@@ -255,6 +255,22 @@ describeWithRedis('with a real Redis', () => {
     expect([countIn(one), countIn(three), provider.listCalls()]).toEqual([40, 40, calls]);
   });
 
+  test.each([
+    ['damaged', (key: string) => `SETRANGE ${key}:list 200 spoilt`],
+    ['lost', (key: string) => `DEL ${key}:list`],
+  ])(
+    'while the provider is down, a start gets the list of the others for a %s one',
+    async (_, spoil) => {
+      const one = await start();
+      await eventually(() => one.service.list.status().isShared === true);
+      await provider.behave('unavailable');
+      await redis.command(spoil(await namesOfValues()));
+      const two = await start();
+      await eventually(() => two.service.list.status().isShared === true);
+      expect(countIn(two)).toBe(countIn(one));
+    },
+  );
+
   test('each connection that has been used begins the pauses before the next one anew', async () => {
     const ioClock = createManualClock();
     const one = await start({ ioClock });

@@ -54,14 +54,7 @@ export const allServeTheSame: Check = function* (timeline) {
         const isNew = [process, other].some((each) =>
           timeline.servingsOf(each).some(({ fromMs }) => fromMs > atMs - SOON && fromMs <= atMs),
         );
-        // Who has none cannot use what was spoilt, and loads a list when the provider lets it.
-        const isSpoilt =
-          !mine &&
-          troubles.some(
-            ({ kind, what, fromMs }) =>
-              kind === 'silent redis' && what === 'spoilt' && fromMs > askedAtMs && fromMs <= atMs,
-          );
-        if (!isOld && !isNew && !isSpoilt && timeline.isAgeKnown(process, theirs, atMs))
+        if (!isOld && !isNew && timeline.isAgeKnown(process, theirs, atMs))
           yield [atMs, process, `serves ${nameOf(mine)}, ${other.name} ${nameOf(theirs)}`];
       }
   }
