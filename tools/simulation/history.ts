@@ -25,6 +25,8 @@ export interface Process {
   readyAtMs: number;
   /** When it was killed or told to stop. */
   endedAtMs: number;
+  /** The same, by its machine's clock. */
+  endedWallMs: number;
   /** When it was killed, maybe while it was stopping. */
   killedAtMs: number;
 }

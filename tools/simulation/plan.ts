@@ -104,6 +104,14 @@ const ACTIONS = {
       thenChange: fc.constantFrom<ListChange[]>('an eighth of it gone', 'a fifth of it gone'),
     },
   },
+  /**
+   * In an outage a wall clock is wrong for a while, and right again: while the process runs, or each
+   * time after it was killed.
+   */
+  'clock corrected': {
+    weight: 1,
+    having: { wrongByMs: clockErrorMs, isSetByStarts: fc.tuple(fc.boolean(), fc.boolean()) },
+  },
   visit: { weight: 1, having: {} },
   /** As by a loss of power: its clock may be wrong afterwards. */
   kill: {

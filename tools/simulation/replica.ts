@@ -175,6 +175,7 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     startedWallMs: wallMs(world, machine),
     readyAtMs: Infinity,
     endedAtMs: Infinity,
+    endedWallMs: Infinity,
     killedAtMs: Infinity,
   };
   const process: Process = { name, index, fields, ttlMs, maxStaleMs, timeoutMs, ...span };
@@ -261,6 +262,11 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
 const compressed = (coding: string, bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from(coding), bytes]);
 
+const noteEnd = (world: World, machine: Machine, process: Process): void => {
+  process.endedAtMs = world.nowMs();
+  process.endedWallMs = wallMs(world, machine);
+};
+
 /** As by SIGKILL. */
 export const kill = ({ world, redis }: Surroundings, machine: Machine): void => {
   const { life } = machine;
@@ -268,7 +274,7 @@ export const kill = ({ world, redis }: Surroundings, machine: Machine): void => 
   life.state = 'killed';
   life.isAlive = false;
   life.process.killedAtMs = world.nowMs();
-  life.process.endedAtMs = Math.min(life.process.endedAtMs, world.nowMs());
+  if (life.process.endedAtMs === Infinity) noteEnd(world, machine, life.process);
   redis.forget(life);
   machine.life = undefined;
 };
@@ -277,14 +283,12 @@ export const kill = ({ world, redis }: Surroundings, machine: Machine): void => 
 const STOP_MS = 10_000;
 
 /** As by SIGTERM. */
-export const stop = async (
-  { world, history }: Surroundings,
-  { life, disk }: Machine,
-): Promise<void> => {
+export const stop = async ({ world, history }: Surroundings, machine: Machine): Promise<void> => {
+  const { life, disk } = machine;
   if (life?.state !== 'running') return;
   life.state = 'stopping';
   const nowMs = world.nowMs();
-  life.process.endedAtMs = nowMs;
+  noteEnd(world, machine, life.process);
   const limitMs = STOP_MS + 3 * disk.slowMs;
   const checkLater = (sinceMs: number): void =>
     void world.later(limitMs, life, 'stop is checked', () => {

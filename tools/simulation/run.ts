@@ -23,6 +23,8 @@ import { createWorld, newOwner, type Owner } from './world.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
+/** For long enough to be noticed, and saved. */
+const CLOCK_IS_KEPT_MS = 80 * SECOND;
 const DISK_WORKS = { fails: false, slowMs: 5 };
 
 /** @param onStep is called with what happens */
@@ -220,6 +222,24 @@ export const run = async (
         );
         operate(afterMs + 10, machine, () => []);
       }
+    },
+    'clock corrected': ({ wrongByMs, isSetByStarts }, machine) => {
+      if (!('errorMs' in machine.wall)) return;
+      const { errorMs } = machine.wall;
+      const forMs = 4 * CLOCK_IS_KEPT_MS;
+      const outage = { behaviour: 'unavailable', retryAfterS: undefined, isForAll: true } as const;
+      perform.provider({ type: 'provider', ...outage, forMs }, machine);
+      [errorMs + wrongByMs, errorMs].forEach((to, index) =>
+        world.later(index * CLOCK_IS_KEPT_MS, director, 'a clock is set', () => {
+          if (isHealed) return;
+          if (isSetByStarts[index])
+            perform.kill({ type: 'kill', downMs: SECOND, clockMs: to }, machine);
+          else perform['wall clock']({ type: 'wall clock', to }, machine);
+        }),
+      );
+      world.later(2 * CLOCK_IS_KEPT_MS, director, 'killed once more', () => {
+        if (!isHealed) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
+      });
     },
     visit: (_action, { life }) => life && isAwake(life) && visit(surroundings, life),
     kill: ({ downMs, clockMs }, machine) => {

@@ -49,6 +49,31 @@ export const oneCallAtATime: Check = function* (timeline) {
     }
 };
 
+/** It calls itself after half of PROVIDER_TIMEOUT. */
+export const nobodyWaitsForAllOfALoad: Check = function* (timeline) {
+  for (const calls of fleets(timeline))
+    for (const call of calls)
+      for (const process of timeline.othersOf(call.process)) {
+        const fromMs = Math.max(call.askedAtMs, process.readyAtMs);
+        const limitMs = fromMs + process.timeoutMs / 2 + SECOND;
+        if (endOf(timeline, call) <= limitMs) continue;
+        // After a failure they wait for longer, and what another one gets comes to all.
+        const hasOther = calls.some(
+          (other) =>
+            other !== call &&
+            other.askedAtMs <= limitMs &&
+            (!other.list || (other.process !== process && other.endedAtMs >= fromMs)),
+        );
+        if (hasOther) continue;
+        if (!timeline.ranThrough(process, fromMs, limitMs)) continue;
+        if (timeline.listAt(process, fromMs) || timeline.listAt(process, limitMs)) continue;
+        const isCalling = timeline
+          .callsOf(process)
+          .some(({ askedAtMs, endedAtMs }) => askedAtMs <= limitMs && endedAtMs >= fromMs);
+        if (!isCalling) yield [limitMs, process, `has not called since ${placeOf(call)}`];
+      }
+};
+
 /** Renewals begin ahead of the expiry, but not before this share of CACHE_TTL. */
 const EARLIEST = 0.7;
 

@@ -8,6 +8,7 @@ import {
   aRefusalEndsWithTheList,
   attemptsGoOn,
   nobodyCallsWhileTheListIsFresh,
+  nobodyWaitsForAllOfALoad,
   oneCallAtATime,
   retriesBackOff,
   retryAfterIsObeyed,
@@ -23,6 +24,7 @@ import {
 import {
   agesAreTrue,
   aFirstListHasAllFields,
+  aCorrectedClockTakesNoListAway,
   aRestartServesWhatWasSaved,
   aSnapshotFromTheFutureIsRenewed,
   isServedUntilItIsTooOld,
@@ -62,6 +64,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A snapshot from the future is renewed at once': aSnapshotFromTheFutureIsRenewed,
   'The snapshot file has the list that is served': theSnapshotHasTheList,
   'After a restart what was saved is served': aRestartServesWhatWasSaved,
+  'A wall clock that is corrected takes no list away': aCorrectedClockTakesNoListAway,
   'While the provider is healthy, nothing older than CACHE_TTL plus one fetch is served':
     whatIsServedIsFresh,
   'While the provider is healthy, there is a list': aListIsThereWhenTheProviderIs,
@@ -69,6 +72,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'Requests without a list get the failure of the fleet at once': aKnownFailureIsAnsweredAtOnce,
   'A failure is one of the provider': failuresAreThoseOfTheProvider,
   'One call at a time': oneCallAtATime,
+  'Without a list nobody waits for all of a load of another replica': nobodyWaitsForAllOfALoad,
   'Nobody calls while the list is fresh': nobodyCallsWhileTheListIsFresh,
   'A replica that starts takes the shared list': aStartTakesTheSharedList,
   'A replica that stops leaves its load to the others at once': aStopLeavesTheLoadToTheOthers,

@@ -287,6 +287,39 @@ export const theSnapshotHasTheList: Check = function* (timeline) {
   }
 };
 
+/** What a process knew of its wall clock's error, in milliseconds, when it started and ended. */
+const startErrorMs = ({ startedWallMs, startedAtMs }: Process): number =>
+  startedWallMs - startedAtMs;
+const endErrorMs = ({ endedWallMs, endedAtMs }: Process): number => endedWallMs - endedAtMs;
+
+/**
+ * A process whose clock is as it was when the list was saved, or behind that, has the list, whatever
+ * clocks there were in between.
+ */
+export const aCorrectedClockTakesNoListAway: Check = function* (timeline) {
+  if (!timeline.hasSnapshot || timeline.hasRedis) return;
+  for (const process of timeline.processes) {
+    const { index, startedAtMs, readyAtMs } = process;
+    if (readyAtMs === Infinity) continue;
+    const earlier = timeline.processes.filter(
+      (other) => other.index === index && other.startedAtMs < startedAtMs,
+    );
+    const last = earlier.findLast((other) => timeline.servingsOf(other).some(({ list }) => list));
+    const saved = last && timeline.servingsOf(last).findLast(({ list }) => list);
+    if (!last || !saved?.list || saved.fromMs > last.endedAtMs - SAVED_MS) continue;
+    const isClockKept = (fromMs: number, untilMs: number): boolean =>
+      !timeline.troubled(['clock'], index, fromMs, untilMs);
+    if (!isClockKept(last.endedAtMs - SAVED_MS, last.endedAtMs - 1)) continue;
+    if (!isClockKept(startedAtMs, readyAtMs)) continue;
+    if (endErrorMs(last) < startErrorMs(process) - SECOND) continue;
+    if (timeline.troubled(['disk', 'sleep'], index, saved.fromMs - SECOND, readyAtMs)) continue;
+    const askedAtMs = timeline.askedMsOf(last, saved.list, readyAtMs);
+    if (askedAtMs + lifeMs(process) < readyAtMs + 5 * SECOND) continue;
+    if (!timeline.listAt(process, readyAtMs))
+      yield [readyAtMs, process, `has saved ${nameOf(saved.list)}, and has nothing to serve`];
+  }
+};
+
 export const aRestartServesWhatWasSaved: Check = function* (timeline) {
   if (!timeline.hasSnapshot) return;
   for (const process of timeline.processes) {
