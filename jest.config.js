@@ -26,11 +26,11 @@ export default {
     // Of the bank picker what it does; npm run test:examples has the rest.
     '<rootDir>/packages/bank-picker/test/{search,form,use,origin}.test.ts',
   ],
-  // Loads, kills and soaks have a configuration of their own, npm run test:soak; so has what installs packages, npm run
+  // What takes long, measures or installs packages has a configuration of its own: npm run test:soak, test:load and
   // test:examples.
   // A built example has a copy of the bank picker's package, whose name jest would find twice.
   modulePathIgnorePatterns: ['<rootDir>/examples/[^/]+/dist/'],
-  testPathIgnorePatterns: ['/node_modules/', '/test/soak/', '/test/examples/'],
+  testPathIgnorePatterns: ['/node_modules/', '/test/soak/', '/test/load/', '/test/examples/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '\\.ts$': [

@@ -6,7 +6,7 @@ import { startServer } from '../helpers/http-front.ts';
 import { openRaw, type RawClient } from '../helpers/raw-http.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
-// What all connections hold together is bounded: test/soak/memory.test.ts fills the built service.
+// What all connections hold together is bounded: test/load/memory.test.ts fills the built service.
 
 const statusOf = ({ received }: RawClient): string =>
   /^HTTP\/1\.1 (\d+)/.exec(received())?.[1] ?? '';

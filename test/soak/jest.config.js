@@ -1,11 +1,14 @@
 import base from '../../jest.config.js';
 
-/** @type {import('jest').Config} Tests that load, kill or wear out the service for many seconds, one file at a time. */
+/**
+ * Tests that need real time: for many seconds they wait for the service, its failures and its kills.
+ * @type {import('jest').Config}
+ */
 export default {
   ...base,
   rootDir: '../..',
   testTimeout: 300_000,
-  maxWorkers: 1,
+  maxWorkers: 2,
   testMatch: ['<rootDir>/test/soak/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
 };

@@ -29,7 +29,7 @@ const LONGEST_HOLD_MS = 100;
 const RENEWALS = 5;
 const MOST_RENEWALS = 25;
 const OPERATOR = {
-  authorization: 'Bearer operator-of-the-soak-test-0123456789',
+  authorization: 'Bearer operator-of-the-load-test-0123456789',
   connection: 'close',
 };
 
