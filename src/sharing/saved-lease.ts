@@ -4,14 +4,7 @@ import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
 import { monotonic, storeTime, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
 import { StoreError } from './store-report.ts';
-import {
-  isId,
-  isWholeUpTo,
-  MAX_DURATION_MS,
-  MAX_TIME_MS,
-  toSavedTime,
-  type Moment,
-} from './saved-values.ts';
+import { isId, isWholeUpTo, MAX_TIME_MS, toSavedTime, type Moment } from './saved-values.ts';
 import type { Signing } from './signing.ts';
 
 // The lease as it is in Redis: a line of JSON, signed where there is a key. Its times are those of
@@ -107,7 +100,9 @@ interface SavedLease {
   readonly failure?: SavedFailure | undefined;
 }
 
-type SavedFailure = Omit<SharedFailure, 'retryAfterMs' | 'retryAfterAtMs'> & {
+type SavedFailure = Omit<SharedFailure, 'failingSinceMs' | 'retryAfterMs' | 'retryAfterAtMs'> & {
+  /** When the first load failed, in milliseconds since 1970 by the store's clock. */
+  readonly failingSinceMs: number;
   /** When the provider's `Retry-After` ends, in milliseconds since 1970 by the store's clock. */
   readonly askedUntilMs: number;
   /** When it was received, by the same clock. */
@@ -115,19 +110,21 @@ type SavedFailure = Omit<SharedFailure, 'retryAfterMs' | 'retryAfterAtMs'> & {
 };
 
 const toShared = (
-  { askedUntilMs, askedAtMs, ...failure }: SavedFailure,
+  { failingSinceMs, askedUntilMs, askedAtMs, ...failure }: SavedFailure,
   { storeMs, nowMs }: StoreMoment,
 ): SharedFailure => ({
   ...failure,
+  failingSinceMs: monotonic(nowMs - Math.max(0, storeMs - failingSinceMs)),
   retryAfterMs: Math.max(0, askedUntilMs - storeMs),
   retryAfterAtMs: monotonic(nowMs - Math.max(0, storeMs - askedAtMs)),
 });
 
 const toSaved = (
-  { retryAfterMs, retryAfterAtMs, ...failure }: SharedFailure,
+  { failingSinceMs, retryAfterMs, retryAfterAtMs, ...failure }: SharedFailure,
   { storeMs, nowMs }: StoreMoment,
 ): SavedFailure => ({
   ...failure,
+  failingSinceMs: toSavedTime(storeMs + (failingSinceMs - nowMs)),
   askedUntilMs: toSavedTime(storeMs + retryAfterMs),
   askedAtMs: toSavedTime(storeMs + (retryAfterAtMs - nowMs)),
 });
@@ -161,17 +158,17 @@ const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs 
 
 const toFailure = (value: unknown): SavedFailure | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, kind, attempts, failingForMs, listId, askedUntilMs, askedAtMs } = value;
+  const { id, kind, attempts, failingSinceMs, listId, askedUntilMs, askedAtMs } = value;
   const isFailure =
     isId(id) &&
     isLoadErrorKind(kind) &&
     isWholeUpTo(1e9, attempts) &&
-    isWholeUpTo(MAX_DURATION_MS, failingForMs) &&
+    isWholeUpTo(MAX_TIME_MS, failingSinceMs) &&
     isId(listId) &&
     isWholeUpTo(MAX_TIME_MS, askedUntilMs) &&
     isWholeUpTo(MAX_TIME_MS, askedAtMs);
   return isFailure
-    ? { id, kind, attempts, failingForMs, listId, askedUntilMs, askedAtMs }
+    ? { id, kind, attempts, failingSinceMs, listId, askedUntilMs, askedAtMs }
     : undefined;
 };
 

@@ -72,7 +72,9 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       if (!lease || (lease.isLoading && !lease.isOwn)) return;
       const { failure } = lease;
       const leftMs = failure ? retryAfterLeftMs(failure) : 0;
-      await store.writeLease(failure && leftMs > 0 ? waiting(failure, leftMs) : ENDED);
+      await store.writeLease(
+        failure && leftMs > 0 ? waiting({ ...failure, attempts: 0 }, leftMs) : ENDED,
+      );
     },
     /**
      * Writes the failure of a load into the lease, which is then held for `waitMs`, until the next
@@ -83,8 +85,8 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
       const earlier = lease?.failure;
       const failure: SharedFailure = {
         ...newFailure,
-        // Once another list has come, only the Retry-After is shared: the failure names no list.
-        listId: keeper.failures.current().failure ? (store.version()?.listId ?? '') : '',
+        attempts: keeper.failures.current().failure ? newFailure.attempts : 0,
+        listId: store.version()?.listId ?? '',
         retryAfterMs: Math.max(newFailure.retryAfterMs, earlier?.retryAfterMs ?? 0),
         // Not the time of the response: the store has been looked at since, so this is not too
         // early, however long its reply took.

@@ -167,7 +167,7 @@ describeWithRedis('with a real Redis', () => {
         id: kind,
         kind,
         attempts: 1,
-        failingForMs: 0,
+        failingSinceMs: 0,
         listId,
         askedUntilMs: 0,
         askedAtMs: 0,
@@ -227,6 +227,30 @@ describeWithRedis('with a real Redis', () => {
         const { nextLoadInMs, failure } = rig.service.list.status();
         return failure === undefined && nextLoadInMs > 0 && nextLoadInMs < 30_000;
       });
+  });
+
+  test('a start during a Retry-After counts a failure only where no list has come since', async () => {
+    const { one, two, three, slow } = await rateLimitedDuringALoad();
+    clock.advance(1);
+    expect(await slow).toBeUndefined();
+    // All lists are stale by then.
+    await pass(60, one, two, three);
+    const late = await start({ env: { CACHE_TTL: '30s' } });
+    expect(Math.round((await plannedInMs(late)) / MINUTE)).toBe(9);
+    for (const rig of [one, two, three, late])
+      expect(rig.service.list.status().failing).toBeUndefined();
+  });
+
+  test('a replica that starts during an outage tells since when loads have been failing', async () => {
+    const one = await start();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const failedAtMs = clock.wallMs();
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.skip(5 * MINUTE);
+    const two = await start();
+    await eventually(() => two.service.list.status().failing !== undefined);
+    const sinceMs = two.service.list.status().failing?.sinceMs ?? 0;
+    expect(Math.round((sinceMs - failedAtMs) / 1_000)).toBe(0);
   });
 
   test('a Retry-After that comes just before a list is written holds for who starts later too', async () => {

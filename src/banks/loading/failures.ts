@@ -1,4 +1,4 @@
-import { wall, type Clock, type WallMs } from '../../clock.ts';
+import { wall, type Clock, type MonotonicMs, type WallMs } from '../../clock.ts';
 import type { LoadError } from '../load-error.ts';
 
 /** The loads that failed since the last success. */
@@ -20,7 +20,7 @@ export interface FailingLoads {
   readonly attempts: number;
 }
 
-export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
+export const createFailureRecord = (clock: Pick<Clock, 'wallMs' | 'monotonicMs'>) => {
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
   /** The failure in the shared store that this replica has read or written last. */
   let lastSeenId: string | undefined;
@@ -35,10 +35,11 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs'>) => {
         lastFailure: { kind: failure.kind, reasonCode: failure.reasonCode, atMs },
       };
     },
-    /** Another replica's load failed, the last one of `attempts` in `failingForMs`. */
-    addShared: (failure: LoadError, attempts: number, failingForMs: number): void => {
+    /** Another replica's load failed, the last one of `attempts`. */
+    addShared: (failure: LoadError, attempts: number, failingSinceMs: MonotonicMs): void => {
       const atMs = clock.wallMs();
-      // It is heard of a little later, and a store that comes back may have an earlier one.
+      const failingForMs = clock.monotonicMs() - failingSinceMs;
+      // A store that comes back may have an earlier one.
       const sinceMs = Math.min(atMs - failingForMs, current.failing?.sinceMs ?? atMs);
       current = {
         failure,

@@ -53,7 +53,7 @@ export interface Lease {
   readonly heldUntilMs: MonotonicMs;
   /** Whether its owner is loading; otherwise it waits after a failure. */
   readonly isLoading: boolean;
-  /** The newest failure that no success has followed yet; also during the next attempt. */
+  /** The newest failure of which the others need to know; also during the next attempt. */
   readonly failure?: SharedFailure | undefined;
 }
 
@@ -61,8 +61,13 @@ export interface SharedFailure {
   /** A new one with each failure. */
   readonly id: string;
   readonly kind: LoadErrorKind;
+  /**
+   * The loads that have failed since the last success; 0: a list has come since, and only the
+   * `Retry-After` holds.
+   */
   readonly attempts: number;
-  readonly failingForMs: number;
+  /** When the first of them failed. */
+  readonly failingSinceMs: MonotonicMs;
   /** The list in the store that the load was to replace; empty: there was none. */
   readonly listId: string;
   /**

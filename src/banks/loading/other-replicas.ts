@@ -35,18 +35,18 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
   /** The last failure of this replica, and when it came. */
   let own: OwnFailure | undefined;
 
-  /** Another list than the one that the failed load was to replace is fresh. */
-  const isOutdated = ({ listId }: SharedFailure): boolean =>
-    cache.state() === 'fresh' && listId !== cache.get()?.id;
+  /** A list has come since, or another one than the failed load was to replace is fresh. */
+  const isOutdated = ({ attempts, listId }: SharedFailure): boolean =>
+    attempts === 0 || (cache.state() === 'fresh' && listId !== cache.get()?.id);
 
   /** Counts the failure as one of this replica: the next load waits as the other replica does. */
   const adopt = (
-    { attempts, failingForMs }: SharedFailure,
+    { attempts, failingSinceMs }: SharedFailure,
     { heldUntilMs }: Lease,
     error: LoadError,
     spreadMs: number,
   ): void => {
-    failures.addShared(error, attempts, failingForMs);
+    failures.addShared(error, attempts, failingSinceMs);
     const latestMs = clock.monotonicMs() + longestWaitMs(cache.servableForMs());
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
@@ -76,7 +76,7 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       id,
       kind: failure.kind,
       attempts,
-      failingForMs: Math.max(0, Math.round(clock.wallMs() - sinceMs)),
+      failingSinceMs: monotonic(clock.monotonicMs() - Math.max(0, clock.wallMs() - sinceMs)),
       retryAfterMs: Math.max(0, Math.round(waitMs - (clock.monotonicMs() - atMs))),
     };
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
